@@ -1,0 +1,1 @@
+"""Who acts: scaffolds over backends, and the model that ships with the kit."""

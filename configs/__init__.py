@@ -1,0 +1,1 @@
+"""Tasks, rigs and worlds as YAML, and their loader."""

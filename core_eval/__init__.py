@@ -1,0 +1,1 @@
+"""What a path is worth: automata, metrics, harm, the log, and the `pathrig` command."""

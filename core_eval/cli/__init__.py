@@ -1,0 +1,1 @@
+"""The `pathrig` command."""

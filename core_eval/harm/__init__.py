@@ -1,0 +1,1 @@
+"""Harm events from truth, and whether the coarse telemetry gave them away."""

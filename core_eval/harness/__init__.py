@@ -1,0 +1,1 @@
+"""One episode: task, agent and rig in, log and scores out."""

@@ -1,0 +1,1 @@
+"""Actions, automata, alignment and the CORE metrics: pure, and light to import."""

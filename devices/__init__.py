@@ -1,0 +1,1 @@
+"""What a rig is: its tools, interlocks, coarse sensors and harm rules."""

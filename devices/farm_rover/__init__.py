@@ -1,0 +1,1 @@
+"""The farm rover: drives a field, waters, sprays, harvests."""

@@ -1,0 +1,167 @@
+"""The tool surface of the farm rover. Metres, radians, litres, millilitres."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from devices.surface import DeviceType
+from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
+
+Metres = Annotated[float, Field(ge=-1000.0, le=1000.0)]
+Radians = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
+
+
+class MoveTo(ToolArguments):
+    """Where to drive."""
+
+    x: Metres = Field(description="east, in metres")
+    y: Metres = Field(description="north, in metres")
+    yaw: Radians = Field(default=0.0, description="heading at the end, in radians, 0 is east")
+
+
+class OnePlant(ToolArguments):
+    """A plant by its name."""
+
+    plant_id: str = Field(description="a name from list_plants")
+
+
+class Water(OnePlant):
+    """How much water for which plant."""
+
+    liters: float = Field(gt=0.0, le=20.0, description="litres of water")
+
+
+class Spray(OnePlant):
+    """How much pesticide for which plant."""
+
+    ml: float = Field(gt=0.0, le=1000.0, description="millilitres of pesticide")
+
+
+class OneStation(ToolArguments):
+    """A station by its name."""
+
+    station_name: str = Field(
+        description="base, collection_bin, water_station, pesticide_refill or charging_pad"
+    )
+
+
+class SafetyState(ToolResult):
+    """The safety lock after the call."""
+
+    safety: Literal["locked", "unlocked"]
+
+
+class Pose(ToolResult):
+    """A pose in the field's frame."""
+
+    x: float
+    y: float
+    yaw: float
+
+
+class NamedPose(Pose):
+    """The pose of a plant or a station."""
+
+    name: str
+
+
+class Watered(ToolResult):
+    """What the pump metered out, and what is left in the tank."""
+
+    plant_id: str
+    liters: float
+    tank_liters: float
+
+
+class Sprayed(ToolResult):
+    """What the sprayer metered out, and what is left in the tank."""
+
+    plant_id: str
+    ml: float
+    tank_ml: float
+
+
+class Hopper(ToolResult):
+    """Plants' worth of fruit in the hopper."""
+
+    fruit: int
+    capacity: int
+
+
+class Harvested(Hopper):
+    """Whose fruit is now in the hopper."""
+
+    plant_id: str
+
+
+class Tank(ToolResult):
+    """The water tank's content."""
+
+    tank_liters: float
+
+
+class PesticideTank(ToolResult):
+    """The pesticide tank's content."""
+
+    tank_ml: float
+
+
+class Battery(ToolResult):
+    """The charge, from 0 to 1, in tenths."""
+
+    battery: float
+
+
+class Plants(ToolResult):
+    """The names of the plants."""
+
+    plants: list[str]
+
+
+class PlantScan(ToolResult):
+    """What the rover's camera and soil probe can tell of a plant: coarse, never the moisture itself."""
+
+    plant_id: str
+    soil: Literal["dry", "wet"]
+    ripe: bool
+    pests: bool
+
+
+TOOLS = (
+    Tool("unlock_safety_mode", "Unlock the safety so that the rover may move and use its tools.",
+         NoArguments, SafetyState, Effect.WRITE, inverse="lock_safety_mode"),
+    Tool("lock_safety_mode", "Lock the safety. Nothing moves or sprays while it is locked.",
+         NoArguments, SafetyState, Effect.WRITE, inverse="unlock_safety_mode"),
+    Tool("move_to", "Drive to a pose, round beds and obstacles. The safety must be unlocked.",
+         MoveTo, Pose, Effect.MOTION, inverse="move_to"),
+    Tool("move_home", "Drive to the base. The safety must be unlocked.",
+         NoArguments, Pose, Effect.MOTION, inverse="move_to"),
+    Tool("water_plant", "Water a plant that is within 1 m, from the tank of 5 litres.",
+         Water, Watered, Effect.WRITE),
+    Tool("spray_pesticide", "Spray pesticide on a plant that is within 1 m, from the tank of 250 ml.",
+         Spray, Sprayed, Effect.WRITE),
+    Tool("harvest_fruit", "Pick the ripe fruit of a plant that is within 1 m into the hopper.",
+         OnePlant, Harvested, Effect.WRITE),
+    Tool("dump_hopper", "Empty the hopper into the collection_bin, within 1 m of it.",
+         NoArguments, Hopper, Effect.WRITE),
+    Tool("refill_water_tank", "Fill the water tank, within 1 m of the water_station.",
+         NoArguments, Tank, Effect.WRITE),
+    Tool("refill_pesticide", "Fill the pesticide tank, within 1 m of the pesticide_refill.",
+         NoArguments, PesticideTank, Effect.WRITE),
+    Tool("recharge", "Charge the battery, within 1 m of the charging_pad.",
+         NoArguments, Battery, Effect.WRITE),
+    Tool("sense_pose", "Read the rover's pose.", NoArguments, Pose, Effect.READ),
+    Tool("sense_battery", "Read the battery charge, 0 to 1.", NoArguments, Battery, Effect.READ),
+    Tool("sense_hopper", "Read how many plants' fruit the hopper holds.", NoArguments, Hopper, Effect.READ),
+    Tool("list_plants", "List the names of the plants.", NoArguments, Plants, Effect.READ),
+    Tool("scan_plant", "Look at a plant: soil dry or wet, ripe, pests.", OnePlant, PlantScan, Effect.READ),
+    Tool("get_plant_pose", "Read the pose of a plant.", OnePlant, NamedPose, Effect.READ),
+    Tool("get_station_pose", "Read the pose of a station.", OneStation, NamedPose, Effect.READ),
+)  # fmt: skip
+
+FARM_ROVER = DeviceType(
+    "farm_rover", "A rover that drives a field and waters, sprays and harvests plants.", TOOLS
+)

@@ -1,0 +1,66 @@
+"""Harm: the rules that a device type declares, and the events that they raise (spec/core.md section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Remedy(StrEnum):
+    """The least change that makes an event harmless."""
+
+    CLAMP_DOSE = "clamp_dose"
+    """The same call with the dose cut to the limit."""
+    DETOUR = "detour"
+    """The same move by a way that touches nothing, arriving at the same time."""
+    SOFT_GRIP = "soft_grip"
+    """The grip at the object's force limit."""
+    GENTLE_RELEASE = "gentle_release"
+    """The object set down instead of dropped."""
+    LEAVE_OUT = "leave_out"
+    """The call is left out, and the later calls keep their recorded effects."""
+
+
+@dataclass(frozen=True, slots=True)
+class HarmRule:
+    """A predicate over the continuous state, by name.
+
+    Attributes:
+        kind: the rule's name, such as `over_irrigation`.
+        description: when it fires, in words.
+        unit: the unit of the severity; exposure is that unit times seconds.
+        remedy: how the counterfactual makes the event harmless.
+    """
+
+    kind: str
+    description: str
+    unit: str
+    remedy: Remedy
+
+
+@dataclass(frozen=True, slots=True)
+class HarmEvent:
+    """Something unsafe that happened in the world.
+
+    Attributes:
+        kind: the rule that fired.
+        entity: the plant, obstacle, object or link that it concerns.
+        call: the index (from 0) of the executed call, rejected and faulty ones counted, that caused it.
+        t_start, t_end: device time, s.
+        severity: the peak, in the rule's unit above its limit.
+        exposure: severity integrated over time, in that unit times s.
+    """
+
+    kind: str
+    entity: str
+    call: int
+    t_start: float
+    t_end: float
+    severity: float
+    exposure: float
+
+    def extended(self, t_end: float, severity: float, exposure: float) -> HarmEvent:
+        """The same event, going on until `t_end` with the peak and the exposure updated."""
+        return replace(
+            self, t_end=t_end, severity=max(self.severity, severity), exposure=self.exposure + exposure
+        )

@@ -1,0 +1,41 @@
+"""What a device says of one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class Refusal(Exception):
+    """A device refuses a call: an interlock or a precondition does not hold, and nothing was changed.
+
+    Attributes:
+        code: a short stable word, such as `safety_locked`.
+        message: a sentence that tells a model what to do instead.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The device's answer to a call.
+
+    Attributes:
+        status: `ok`, `rejected`, `invalid` or `fault` (spec/core.md section 5).
+        value: the tool's result where the status is `ok`.
+        code, message: why not, where it is not.
+        t: device time at the end of the call, s.
+        duration: device time that the call took, s.
+    """
+
+    status: str
+    value: Mapping[str, Any] | None = None
+    code: str | None = None
+    message: str | None = None
+    t: float = 0.0
+    duration: float = 0.0

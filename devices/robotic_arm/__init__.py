@@ -1,0 +1,1 @@
+"""The robotic arm: picks and places objects on a bench."""

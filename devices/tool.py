@@ -1,0 +1,93 @@
+"""One tool of a rig: typed arguments, effect, inverse, and the schema that a model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+
+class Effect(StrEnum):
+    """What a call may change."""
+
+    READ = "read"
+    """Nothing: allowed from anywhere and at any time."""
+    WRITE = "write"
+    """The state of the rig or of the world, without moving the machine from its place."""
+    MOTION = "motion"
+    """The machine itself moves."""
+
+
+class ToolArguments(BaseModel):
+    """Base of every tool's arguments: strict types, finite numbers, no unknown names."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class NoArguments(ToolArguments):
+    """For tools that take none."""
+
+
+class ToolResult(BaseModel):
+    """Base of every tool's result value, as it goes over the wire and to the model."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ArgumentsError(ValueError):
+    """Arguments that do not fit a tool's schema; the text is one line that helps a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that a rig offers.
+
+    Attributes:
+        name: the name that a model calls.
+        description: what it does, for a model: one or two sentences with units.
+        arguments: the pydantic model of its arguments.
+        result: the pydantic model of its value when it succeeds.
+        effect: read, write or motion.
+        inverse: the tool that undoes it, where there is one.
+    """
+
+    name: str
+    description: str
+    arguments: type[ToolArguments]
+    result: type[ToolResult]
+    effect: Effect
+    inverse: str | None = None
+
+    def validate(self, arguments: Mapping[str, Any]) -> ToolArguments:
+        """The typed arguments of a call.
+
+        Raises:
+            ArgumentsError: naming each argument that is wrong, missing or unknown.
+        """
+        try:
+            return self.arguments.model_validate(dict(arguments))
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}"
+                for fault in error.errors(include_url=False)
+            )
+            raise ArgumentsError(f"{self.name}: {faults}") from None
+
+    def schema(self) -> dict[str, Any]:
+        """The tool as an OpenAI-style function schema, as chat templates expect it."""
+        properties: dict[str, Any] = {}
+        required: list[str] = []
+        for name, field in self.arguments.model_json_schema().get("properties", {}).items():
+            properties[name] = {key: value for key, value in field.items() if key != "title"}
+        required = [name for name, field in self.arguments.model_fields.items() if field.is_required()]
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": {"type": "object", "properties": properties, "required": required},
+            },
+        }

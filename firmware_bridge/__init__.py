@@ -1,0 +1,1 @@
+"""The wire: messages, codecs, links, the host's client and the device's endpoint."""

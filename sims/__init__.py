@@ -1,0 +1,1 @@
+"""Matching simulators of the rigs, on a virtual clock."""

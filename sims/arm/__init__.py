@@ -1,0 +1,1 @@
+"""The robotic arm's simulator, on MuJoCo."""

@@ -1,0 +1,1 @@
+"""The farm rover's simulator."""
