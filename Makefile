@@ -1,0 +1,51 @@
+# make demo    the main job: two rigs, three agents, the table
+# make test    the tests
+# make lint    ruff, mypy --strict, import-linter
+# make train   train the shipped model again (needs torch; about an hour on two cores)
+# make clean   take away what these made
+
+VENV := .venv
+PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+# Only the library itself of llama.cpp: its tools, its server and its vision part are not used.
+export CMAKE_ARGS := -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
+  -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_OPENSSL=OFF \
+  -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDIR)/packaging/llama_without_common.cmake $(CMAKE_EXTRA)
+export SKBUILD_BUILD_TARGETS := llama;ggml;ggml-base;ggml-cpu
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
+
+.PHONY: demo test lint train clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.run-installed
+	$(VENV)/bin/pathrig demo
+
+test: $(VENV)/.test-installed
+	@packaging/system_packages.sh mosquitto=mosquitto
+	$(VENV)/bin/python -m pytest
+
+lint: $(VENV)/.test-installed
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+train: $(VENV)/.test-installed
+	$(PIP) -e '.[train]'
+	$(VENV)/bin/python -m agents.shipped_model.train
+
+$(VENV)/bin/python:
+	@packaging/python.sh $(VENV)
+
+$(VENV)/.run-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@packaging/system_packages.sh cc=gcc c++=g++ make=make
+	@echo "==> installing pathrig with llama.cpp and MuJoCo into $(VENV) (llama.cpp is compiled: some minutes)"
+	$(PIP) -e '.[llama,arm]'
+	@touch $@
+
+$(VENV)/.test-installed: $(VENV)/.run-installed
+	@echo "==> installing what the tests need into $(VENV)"
+	$(PIP) -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

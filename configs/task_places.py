@@ -1,0 +1,50 @@
+"""`at: NAME` in a plan: the coordinates of a named place, so that a task does not write them out again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+REACH = {"farm_rover": 0.5, "robotic_arm": 0.01}
+"""How far from the place a call may still aim, by device type, m: well within what the device needs there."""
+AXES = ("x", "y", "z")
+PLACE_KEYS = ("plants", "stations", "objects", "bins")
+
+
+class UnknownPlaceError(KeyError):
+    """A plan names a place that the world does not have."""
+
+
+def places(state: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
+    """Every named place of a world's state, by name."""
+    found: dict[str, Mapping[str, float]] = {}
+    for key in PLACE_KEYS:
+        found.update(state.get(key, {}))
+    return found
+
+
+def expand_places(plan: Any, known: Mapping[str, Mapping[str, float]], reach: float) -> Any:
+    """The plan with each `{at: NAME}` (and an optional `within`, in m) replaced by patterns of x, y, z and yaw.
+
+    Raises:
+        UnknownPlaceError: naming the place and those there are.
+    """
+    if isinstance(plan, Mapping):
+        if "at" in plan:
+            return _patterns(plan, known, reach)
+        return {key: expand_places(value, known, reach) for key, value in plan.items()}
+    if isinstance(plan, Sequence) and not isinstance(plan, str):
+        return [expand_places(step, known, reach) for step in plan]
+    return plan
+
+
+def _patterns(
+    arguments: Mapping[str, Any], known: Mapping[str, Mapping[str, float]], reach: float
+) -> dict[str, Any]:
+    rest = {key: value for key, value in arguments.items() if key not in ("at", "within")}
+    place = known.get(arguments["at"])
+    if place is None:
+        raise UnknownPlaceError(f"no place {arguments['at']!r}; there are {', '.join(sorted(known))}")
+    within = arguments.get("within", reach)
+    near = {axis: {"near": place[axis], "abs": within} for axis in AXES if axis in place}
+    return {**near, "yaw": {"any": True}, **rest}

@@ -1,0 +1,188 @@
+"""Tasks: from the shipped files by id, from a YAML file of one's own, or from CORE's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from configs.errors import ConfigError
+from configs.goal import Goal
+from configs.task_places import REACH, UnknownPlaceError, expand_places, places
+from configs.worlds_loader import World, known_world, load_world, merged_state, world_names
+from configs.yaml_file import YamlFile, load_yaml, merged, nearest
+from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan, load_core_json
+from devices.catalog import DEVICE_TYPES, device_type
+from devices.from_alphabet import device_from_alphabet
+from devices.surface import DeviceType, knows_all
+
+TASKS_FOLDER = Path(__file__).parent / "tasks"
+
+
+class TaskLimits(BaseModel):
+    """When an episode of a task is ended; what is left out is the agent's default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    steps: int | None = Field(default=None, ge=1, description="calls and attempts at calls")
+    output_tokens: int | None = Field(default=None, ge=1, description="tokens that the model may write")
+    seconds: float | None = Field(default=None, gt=0, description="wall-clock seconds")
+
+
+class TaskEntry(BaseModel):
+    """One entry of a task file's `tasks` list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(min_length=1, description="the task's name; no two tasks of a file share one")
+    world: str = Field(description="a shipped world's name, or a world file")
+    prompt: str = Field(min_length=1, description="what the agent is told")
+    init: dict[str, Any] = Field(default={}, description="what differs from the world's initial state")
+    plan: list[Any] = Field(min_length=1, description="the steps, from which the automaton is made")
+    goal: dict[str, Any] = Field(
+        default={}, description="patterns that the world's end state must match, by dotted key"
+    )
+    free_reads: list[str] | None = Field(
+        default=None, description="tools that may be called at any time; left out: every read"
+    )
+    limits: TaskLimits = Field(default=TaskLimits(), description="when an episode is ended")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task, ready to run.
+
+    Attributes:
+        world: None where a CORE task's tools belong to no device that the kit knows.
+        init: overrides of the world's initial state, the user's own ones included.
+        goal: None where the file names none.
+        file: where it was read.
+    """
+
+    id: str
+    world: World | None
+    device: DeviceType
+    prompt: str
+    init: Mapping[str, Any]
+    automaton: TaskAutomaton
+    goal: Goal | None
+    file: Path
+    limits: TaskLimits
+
+
+def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = None) -> list[Task]:
+    """Every task of a file, or all that ship with the kit.
+
+    Raises:
+        ConfigError: the file or one of its tasks is wrong.
+    """
+    files = [file] if file is not None else sorted(TASKS_FOLDER.glob("*.yaml"))
+    return [task for path in files for task in _read(path, init or {})]
+
+
+def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
+    """The task that a reference means: a shipped id, `FILE` with one task, or `FILE#ID`.
+
+    Args:
+        ref: the reference.
+        init: overrides of the world's initial state, laid over the task's own.
+
+    Raises:
+        ConfigError: no such task, or it is wrong.
+    """
+    name, _, wanted = ref.partition("#")
+    path = Path(name)
+    if not path.is_file():
+        if wanted or path.suffix in (".yaml", ".yml", ".json"):
+            raise ConfigError("no such task file", file=path)
+        return _pick(list_tasks(init=init), ref, f"no task {ref!r}")
+    tasks = list(_read(path, init or {}, wanted or None))
+    if wanted or len(tasks) != 1:
+        return _pick(tasks, wanted, f"{path}: {'no task ' + repr(wanted) if wanted else 'name one as FILE#ID'}")
+    return tasks[0]
+
+
+def _pick(tasks: Iterable[Task], wanted: str, message: str) -> Task:
+    by_id = {task.id: task for task in tasks}
+    if wanted not in by_id:
+        raise ConfigError(f"{message}; the tasks are {nearest(list(by_id))}")
+    return by_id[wanted]
+
+
+def _read(path: Path, init: Mapping[str, Any], wanted: str | None = None) -> Iterable[Task]:
+    if path.suffix == ".json":
+        yield from _read_core(path, init, wanted)
+        return
+    file = load_yaml(path)
+    for key in file.data:
+        if key != "tasks":
+            raise file.error("unknown key, remove or correct it (a task file holds `tasks`)", str(key))
+    entries = file.data.get("tasks")
+    if not isinstance(entries, list) or not entries:
+        raise file.error("must be a list of at least one task", "tasks")
+    seen: set[str] = set()
+    for index in range(len(entries)):
+        entry = file.validate(TaskEntry, "tasks", index)
+        if entry.id in seen:
+            raise file.error(f"the id {entry.id!r} stands twice", "tasks", index, "id")
+        seen.add(entry.id)
+        if wanted is None or entry.id == wanted:
+            yield _from_entry(file, index, entry, init)
+
+
+def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str, Any]) -> Task:
+    at = ("tasks", index)
+    own = merged(entry.init, init)
+    try:
+        world = load_world(entry.world)
+    except ConfigError as error:
+        raise file.error(str(error), *at, "world") from None
+    try:
+        state = merged_state(world, own)
+    except ConfigError as error:
+        raise file.error(str(error), *at, "init") from None
+    reads = world.device.reads if entry.free_reads is None else entry.free_reads
+    try:
+        plan = expand_places(entry.plan, places(state.model_dump()), REACH[world.device.name])
+        automaton = compile_plan(plan, free_reads=reads, file=str(file.path), task=entry.id)
+        goal = Goal.from_patterns(entry.goal) if entry.goal else None
+    except UnknownPlaceError as error:
+        raise file.error(error.args[0], *at, "plan") from None
+    except AutomatonError as error:
+        raise file.error("; ".join(error.faults), *at, "plan") from None
+    except ValueError as error:
+        raise file.error(str(error), *at, "goal") from None
+    unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(world.device.by_name))
+    if unknown:
+        raise file.error(f"{world.device.name} has no tool {nearest(unknown)}", *at, "plan")
+    return Task(
+        entry.id, world, world.device, entry.prompt, own, automaton, goal, file.path, entry.limits
+    )
+
+
+def _read_core(path: Path, init: Mapping[str, Any], wanted: str | None) -> Iterable[Task]:
+    try:
+        content = load_core_json(path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(str(error), file=path) from None
+    ids = {task.id for task in content.tasks}
+    if content.faults and (wanted is None or wanted not in ids):
+        raise ConfigError(content.faults[0], file=None)
+    for task in content.tasks:
+        if wanted is None or task.id == wanted:
+            yield _from_core(path, task, init)
+
+
+def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any]) -> Task:
+    tools = {symbol.tool for symbol in task.automaton.symbols.values()}
+    name = known_world(task.world) or next(
+        (shipped for shipped in world_names() if knows_all(DEVICE_TYPES[shipped], tools)), None
+    )
+    world = None if name is None else load_world(name)
+    device = device_from_alphabet(task.world, task.automaton) if name is None else device_type(name)
+    return Task(
+        task.id, world, device, task.prompt, dict(init), task.automaton, None, path, TaskLimits()
+    )

@@ -1,0 +1,105 @@
+"""Worlds: the initial state of a rig and its surroundings, by name or from a file, and their simulators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from configs.errors import ConfigError
+from configs.yaml_file import YamlFile, load_yaml, merged, nearest
+from devices.catalog import device_type
+from devices.farm_rover.world import FarmWorld
+from devices.robotic_arm.world import BenchWorld
+from devices.surface import DeviceType
+
+if TYPE_CHECKING:
+    from sims.simulator import Simulator
+
+WORLDS_FOLDER = Path(__file__).parent / "worlds"
+STATE_MODELS: Mapping[str, type[FarmWorld] | type[BenchWorld]] = {
+    "farm_rover": FarmWorld,
+    "robotic_arm": BenchWorld,
+}
+ALIASES = {"farm": "farm_rover", "arm": "robotic_arm", "bench": "robotic_arm"}
+
+
+@dataclass(frozen=True)
+class World:
+    """A world: its name, the device that acts in it, and its initial state."""
+
+    name: str
+    device: DeviceType
+    state: FarmWorld | BenchWorld
+
+
+def world_names() -> tuple[str, ...]:
+    """The worlds that ship with the kit."""
+    return tuple(STATE_MODELS)
+
+
+def known_world(name: str) -> str | None:
+    """The shipped world that a name or alias means, or None."""
+    name = ALIASES.get(name, name)
+    return name if name in STATE_MODELS else None
+
+
+def load_world(ref: str) -> World:
+    """A shipped world by name or alias, or a YAML file that names its `base` and what differs from it.
+
+    Raises:
+        ConfigError: no such world or file, or the file does not hold a valid state.
+    """
+    name = known_world(ref)
+    if name is not None:
+        return _shipped(name)
+    path = Path(ref)
+    if not path.is_file():
+        raise ConfigError(f"no world or file {ref!r}; the worlds are {nearest(world_names())}")
+    own = load_yaml(path)
+    base = known_world(str(own.data.get("base")))
+    if base is None:
+        raise own.error(f"name one of the worlds {nearest(world_names())} to start from", "base")
+    overrides = {key: value for key, value in own.data.items() if key != "base"}
+    shipped = _shipped(base)
+    return World(path.stem, shipped.device, _state(shipped, overrides, own))
+
+
+def _shipped(name: str) -> World:
+    file = load_yaml(WORLDS_FOLDER / f"{name}.yaml")
+    return World(name, device_type(name), file.validate(STATE_MODELS[name]))
+
+
+def _state(world: World, overrides: Mapping[str, Any], file: YamlFile | None) -> FarmWorld | BenchWorld:
+    model = type(world.state)
+    try:
+        return model.model_validate(merged(world.state.model_dump(mode="json"), overrides))
+    except ValidationError as error:
+        if file is not None:
+            raise file.from_validation(error) from None
+        fault = error.errors(include_url=False)[0]
+        key = ".".join(map(str, fault["loc"]))
+        raise ConfigError(f"{fault['msg']}; pathrig sim {world.name} --show-init lists the keys", key=key) from None
+
+
+def merged_state(world: World, overrides: Mapping[str, Any]) -> FarmWorld | BenchWorld:
+    """The world's initial state with these overrides; a null takes a plant, an object or the like away.
+
+    Raises:
+        ConfigError: a key is unknown or a value does not fit.
+    """
+    return _state(world, overrides, None)
+
+
+def make_simulator(world: World, seed: int = 0) -> Simulator:
+    """The simulator that matches a world; MuJoCo is loaded only for the arm."""
+    if isinstance(world.state, FarmWorld):
+        from sims.farm.simulator import FarmSimulator
+
+        return FarmSimulator(world.state, seed)
+    from sims.arm.simulator import ArmSimulator
+
+    return ArmSimulator(world.state, seed)
