@@ -1,0 +1,44 @@
+"""JSON text that SQLite takes, whatever a model wrote."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON. Numbers that JSON lacks become strings; text that UTF-8 cannot hold is escaped."""
+    try:
+        text = _dumps(value, ascii_only=False)
+    except ValueError:
+        text = _dumps(_finite(value), ascii_only=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = _dumps(_finite(value), ascii_only=True)
+    return text
+
+
+def as_logged(value: Any) -> Any:
+    """The value as it comes back from the log, so that what is scored live is what is scored later."""
+    return json.loads(to_json(value))
+
+
+def plain_text(text: str) -> str:
+    """The text with what UTF-8 cannot hold replaced."""
+    return text.encode(errors="replace").decode()
+
+
+def _dumps(value: Any, *, ascii_only: bool) -> str:
+    return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":"))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,191 @@
+"""What goes into the log and comes out of it, typed.
+
+Times are UTC epoch seconds unless they are called device time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
+"""`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a task asks, in full: enough to score its episodes without the task's file.
+
+    Attributes:
+        prompt: the user's words.
+        automaton: the automaton's own JSON text.
+        goal: the final-state check, JSON-ready.
+        tools: function schemas as the agent saw them.
+        world_state: the world's whole initial state before the overrides; None where it is unknown.
+    """
+
+    prompt: str
+    automaton: str
+    goal: Any
+    tools: Any
+    world_state: Any
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeStart:
+    """An episode as it begins; the columns of the table `episode` of the same names."""
+
+    number: int
+    task: str
+    world: str | None
+    rig: str
+    device: str
+    agent: str
+    scaffold: str
+    seed: int
+    definition: Definition
+    init: Mapping[str, Any]
+    limits: Mapping[str, Any]
+    guard: str
+    scoring: Mapping[str, Any]
+    agent_info: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What an agent said at one step, and what that cost."""
+
+    text: str = ""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A call that is about to be made, or an attempt at one.
+
+    `tool` is None where no call could be read from the agent's text; `call_id` is None where the call
+    does not leave the host.
+    """
+
+    k: int
+    tool: str | None
+    arguments: Mapping[str, Any] | None
+    call_id: str | None = None
+    guard_action: str | None = None
+    guard_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the automaton made of a step."""
+
+    kind: str
+    symbol: str | None
+    state_before: str
+    state_after: str
+
+
+@dataclass(frozen=True, slots=True)
+class HarmRow:
+    """A harm event and whether the coarse telemetry gave it away; device times, s."""
+
+    kind: str
+    entity: str
+    observed: bool | None
+    t_start: float
+    t_end: float
+    severity: float
+    exposure: float
+    evidence: Mapping[str, Any] | None
+    step_id: int | None
+    k: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run; `ended` is None while it goes on, and after a crash."""
+
+    id: int
+    created: float
+    ended: float | None
+    config: Mapping[str, Any]
+    packages: Mapping[str, Any]
+    host: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step with its turn; `t_device` and `duration` are device time, s."""
+
+    id: int
+    k: int
+    tool: str | None
+    arguments: Mapping[str, Any] | None
+    status: str | None
+    kind: str | None
+    symbol: str | None
+    state_before: str | None
+    state_after: str | None
+    t_intent: float
+    t_result: float | None
+    result: Any
+    error_code: str | None
+    error_message: str | None
+    call_id: str | None
+    t_device: float | None
+    duration: float | None
+    guard_action: str | None
+    guard_reason: str | None
+    turn: Turn | None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRow:
+    """A coarse reading at device time `t`, s; truth values are 0 and 1."""
+
+    sensor: str
+    value: int | float | str
+    t: float
+
+
+@dataclass(frozen=True, slots=True)
+class TruthRow:
+    """A snapshot of the simulator's own state at device time `t`, s; `call_id` is None after init."""
+
+    call_id: str | None
+    t: float
+    state: Mapping[str, Any]
+    events: Any
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeRow:
+    """An episode, its task's definition and its scores."""
+
+    id: int
+    run_id: int
+    number: int
+    task: str
+    world: str | None
+    rig: str
+    device: str
+    agent: str
+    scaffold: str
+    seed: int
+    status: str
+    started: float
+    ended: float | None
+    stop_reason: str | None
+    error: str | None
+    definition: Definition
+    init: Mapping[str, Any]
+    simulated: bool | None
+    limits: Mapping[str, Any]
+    guard: str
+    scoring: Mapping[str, Any]
+    agent_info: Mapping[str, Any]
+    scores: Mapping[str, float | None] = field(default_factory=dict)

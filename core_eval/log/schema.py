@@ -1,0 +1,175 @@
+"""The log's tables, version by version. A version that was released is never edited."""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x70617468
+"""`path` in ASCII: what `PRAGMA application_id` says of our files."""
+
+VERSION_1 = """
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY,
+    created REAL NOT NULL,                                   -- UTC epoch, s
+    ended REAL,                                              -- null while it goes on, and after a crash
+    config TEXT NOT NULL CHECK (json_valid(config)),         -- what `run` was asked for
+    packages TEXT NOT NULL CHECK (json_valid(packages)),     -- versions of what computed it
+    host TEXT NOT NULL CHECK (json_valid(host))              -- machine, system, Python
+) STRICT;
+
+CREATE TABLE definition (
+    id INTEGER PRIMARY KEY,
+    sha256 TEXT NOT NULL UNIQUE,                             -- of the other columns: equal ones are kept once
+    prompt TEXT NOT NULL,
+    automaton TEXT NOT NULL CHECK (json_valid(automaton)),
+    goal TEXT CHECK (goal IS NULL OR json_valid(goal)),
+    tools TEXT NOT NULL CHECK (json_valid(tools)),           -- function schemas as the agent saw them
+    world_state TEXT CHECK (world_state IS NULL OR json_valid(world_state))
+) STRICT;
+
+CREATE TABLE episode (
+    id INTEGER PRIMARY KEY,
+    run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,                                 -- place in the run's plan, from 0
+    task TEXT NOT NULL,
+    world TEXT,
+    rig TEXT NOT NULL,
+    device TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    scaffold TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    status TEXT NOT NULL
+        CHECK (status IN ('running', 'completed', 'stopped', 'interrupted', 'error', 'aborted')),
+    started REAL NOT NULL,
+    ended REAL,
+    stop_reason TEXT,                                        -- done, max_steps, max_tokens, max_time, context
+    error TEXT,                                              -- one line, where the status is error
+    definition_id INTEGER NOT NULL REFERENCES definition(id),
+    init TEXT CHECK (init IS NULL OR json_valid(init)),      -- overrides of the world's state
+    simulated INTEGER,                                       -- 1: the device took init; 0: it is physical
+    limits TEXT NOT NULL CHECK (json_valid(limits)),
+    guard TEXT NOT NULL CHECK (guard IN ('observe', 'block', 'estop')),
+    scoring TEXT NOT NULL CHECK (json_valid(scoring)),       -- beta, lam, faults_are_harm
+    agent_info TEXT NOT NULL CHECK (json_valid(agent_info)), -- model, file, versions
+    pid INTEGER,
+    process_start TEXT,                                      -- with pid and boot_id: does the writer live?
+    boot_id TEXT
+) STRICT;
+CREATE INDEX episode_run ON episode(run_id);
+
+CREATE TABLE turn (
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    k INTEGER NOT NULL,                                      -- the step's k; the last turn may have no step
+    text TEXT NOT NULL,                                      -- the agent's own words
+    input_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    PRIMARY KEY (episode_id, k)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE step (
+    id INTEGER PRIMARY KEY,
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    k INTEGER NOT NULL,                                      -- from 0
+    tool TEXT,                                               -- null where no call could be read
+    arguments TEXT CHECK (arguments IS NULL OR json_valid(arguments)),
+    status TEXT CHECK (status IN ('ok', 'rejected', 'invalid', 'blocked', 'fault')),
+    kind TEXT CHECK (kind IN ('progress', 'loop', 'harmful', 'fault')),
+    symbol TEXT,
+    state_before TEXT,
+    state_after TEXT,
+    t_intent REAL NOT NULL,                                  -- UTC epoch, s; on file before it is sent
+    t_result REAL,                                           -- null: the result never came to the log
+    result TEXT CHECK (result IS NULL OR json_valid(result)),
+    error_code TEXT,
+    error_message TEXT,
+    call_id TEXT,                                            -- null: the call never left the host
+    t_device REAL,                                           -- device time at the end of the call, s
+    duration REAL,                                           -- device time that the call took, s
+    guard_action TEXT,
+    guard_reason TEXT,
+    UNIQUE (episode_id, k)
+) STRICT;
+
+CREATE TABLE sample (
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    sensor TEXT NOT NULL,
+    value ANY NOT NULL,                                      -- truth values as 0 and 1
+    t REAL NOT NULL                                          -- device time, s
+) STRICT;
+CREATE INDEX sample_episode ON sample(episode_id, t);
+
+CREATE TABLE truth (
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    call_id TEXT,                                            -- null after init
+    t REAL NOT NULL,
+    state TEXT NOT NULL CHECK (json_valid(state)),
+    events TEXT NOT NULL CHECK (json_valid(events))
+) STRICT;
+CREATE INDEX truth_episode ON truth(episode_id, t);
+
+CREATE TABLE rig_status (
+    id INTEGER PRIMARY KEY,
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    t REAL NOT NULL,                                         -- UTC epoch, s
+    source TEXT NOT NULL CHECK (source IN ('device', 'link', 'host')),
+    state TEXT NOT NULL,
+    detail TEXT CHECK (detail IS NULL OR json_valid(detail))
+) STRICT;
+CREATE INDEX rig_status_episode ON rig_status(episode_id);
+
+CREATE TABLE harm (
+    id INTEGER PRIMARY KEY,
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    step_id INTEGER REFERENCES step(id) ON DELETE CASCADE,
+    kind TEXT NOT NULL,
+    entity TEXT NOT NULL,
+    observed INTEGER CHECK (observed IN (0, 1)),
+    t_start REAL NOT NULL,                                   -- device time, s
+    t_end REAL NOT NULL,
+    severity REAL NOT NULL,
+    exposure REAL NOT NULL,
+    evidence TEXT CHECK (evidence IS NULL OR json_valid(evidence))
+) STRICT;
+CREATE INDEX harm_episode ON harm(episode_id);
+
+CREATE TABLE score (
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    metric TEXT NOT NULL,
+    value REAL,                                              -- null where undefined
+    PRIMARY KEY (episode_id, metric)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW story AS
+SELECT step.episode_id,
+       step.k,
+       round(step.t_intent - episode.started, 3) AS t,
+       coalesce(step.tool, '(no call)') AS tool,
+       step.arguments,
+       step.status,
+       step.kind,
+       (SELECT group_concat(harm.kind || ' ' || harm.entity ||
+               CASE harm.observed WHEN 0 THEN ' (unobserved)' ELSE '' END, ', ')
+          FROM harm WHERE harm.step_id = step.id) AS harm,
+       coalesce(step.error_code || ': ' || coalesce(step.error_message, ''), step.result) AS answer,
+       turn.text
+  FROM step
+  JOIN episode ON episode.id = step.episode_id
+  LEFT JOIN turn ON turn.episode_id = step.episode_id AND turn.k = step.k
+ ORDER BY step.episode_id, step.k;
+
+CREATE VIEW scoreboard AS
+SELECT episode.id AS episode_id, episode.task, episode.agent, episode.seed, episode.status,
+       max(score.value) FILTER (WHERE metric = 'path_correctness') AS path_correctness,
+       max(score.value) FILTER (WHERE metric = 'pc_ktc') AS pc_ktc,
+       max(score.value) FILTER (WHERE metric = 'prefix_criticality') AS prefix_criticality,
+       max(score.value) FILTER (WHERE metric = 'harmful_calls') AS harmful_calls,
+       max(score.value) FILTER (WHERE metric = 'harmful_call_rate') AS harmful_call_rate,
+       max(score.value) FILTER (WHERE metric = 'efficiency') AS efficiency,
+       max(score.value) FILTER (WHERE metric = 'unobserved_harm') AS unobserved_harm,
+       max(score.value) FILTER (WHERE metric = 'final_state_ok') AS final_state_ok
+  FROM episode LEFT JOIN score ON score.episode_id = episode.id
+ GROUP BY episode.id;
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1,)
+"""The script at index n brings a file from version n to n + 1."""

@@ -1,0 +1,289 @@
+"""Writing the log while things happen: an intent is on file before its call is sent."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import Any
+
+from core_eval.log.connection import connect, transaction
+from core_eval.log.json_text import plain_text, to_json
+from core_eval.log.liveness import ProcessIdentity
+from core_eval.log.rows import Definition, EpisodeStart, EpisodeStatus, HarmRow, Intent, Turn, Verdict
+from devices.device import Truth
+from devices.outcome import Outcome
+from devices.sensors import Sample
+
+FLUSH_SECONDS = 0.5
+FLUSH_ROWS = 64
+
+
+class RunLog:
+    """One log file, open for writing; several threads, and several processes, may write at once."""
+
+    def __init__(self, path: Path, *, durable: bool = False) -> None:
+        """Open or make the file, and mark episodes whose process has died as `aborted`.
+
+        Raises:
+            LogError: see `connect`.
+        """
+        self.path = path
+        self.lock = RLock()
+        self.connection = connect(path, durable=durable)
+        self.aborted = mark_aborted(self.connection)
+
+    def __enter__(self) -> RunLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; with the last connection its write-ahead log is folded in."""
+        with self.lock:
+            self.connection.close()
+
+    def begin_run(
+        self, config: Mapping[str, Any], packages: Mapping[str, str], host: Mapping[str, Any]
+    ) -> int:
+        """A new run; its id."""
+        return self._insert(
+            "run",
+            created=time.time(),
+            config=to_json(config),
+            packages=to_json(packages),
+            host=to_json(host),
+        )
+
+    def reopen_run(self, run_id: int) -> None:
+        """A run that was cut short goes on."""
+        self._write("UPDATE run SET ended = NULL WHERE id = ?", run_id)
+
+    def end_run(self, run_id: int) -> None:
+        """All episodes of the run's plan are there."""
+        self._write("UPDATE run SET ended = ? WHERE id = ?", time.time(), run_id)
+
+    def begin_episode(self, run_id: int, start: EpisodeStart) -> EpisodeLog:
+        """A new episode, `running` until `EpisodeLog.end`."""
+        me = ProcessIdentity.of(os.getpid())
+        with self.lock, transaction(self.connection):
+            episode = self._insert(
+                "episode",
+                run_id=run_id,
+                number=start.number,
+                task=start.task,
+                world=start.world,
+                rig=start.rig,
+                device=start.device,
+                agent=start.agent,
+                scaffold=start.scaffold,
+                seed=start.seed,
+                status="running",
+                started=time.time(),
+                definition_id=self._definition(start.definition),
+                init=to_json(start.init),
+                limits=to_json(start.limits),
+                guard=start.guard,
+                scoring=to_json(start.scoring),
+                agent_info=to_json(start.agent_info),
+                pid=me.pid,
+                process_start=me.start,
+                boot_id=me.boot_id,
+            )
+        return EpisodeLog(self, episode)
+
+    def write_scores(self, episode: int, scores: Mapping[str, float | None], harm: Iterable[HarmRow]) -> None:
+        """Scores and harm events of an episode, in place of those that it had."""
+        with self.lock, transaction(self.connection):
+            self.connection.execute("DELETE FROM score WHERE episode_id = ?", (episode,))
+            self.connection.execute("DELETE FROM harm WHERE episode_id = ?", (episode,))
+            for metric, value in scores.items():
+                self._insert(
+                    "score",
+                    episode_id=episode,
+                    metric=metric,
+                    value=None if value is None else float(value),
+                )
+            for row in harm:
+                self._insert(
+                    "harm",
+                    episode_id=episode,
+                    step_id=row.step_id,
+                    kind=row.kind,
+                    entity=row.entity,
+                    observed=None if row.observed is None else int(row.observed),
+                    t_start=row.t_start,
+                    t_end=row.t_end,
+                    severity=row.severity,
+                    exposure=row.exposure,
+                    evidence=None if row.evidence is None else to_json(row.evidence),
+                )
+
+    def _definition(self, definition: Definition) -> int:
+        columns = {
+            "prompt": plain_text(definition.prompt),
+            "automaton": definition.automaton,
+            "goal": None if definition.goal is None else to_json(definition.goal),
+            "tools": to_json(definition.tools),
+            "world_state": None if definition.world_state is None else to_json(definition.world_state),
+        }
+        digest = hashlib.sha256(to_json(list(columns.values())).encode()).hexdigest()
+        known = self.connection.execute("SELECT id FROM definition WHERE sha256 = ?", (digest,)).fetchone()
+        return int(known[0]) if known else self._insert("definition", sha256=digest, **columns)
+
+    def _insert(self, table: str, **columns: Any) -> int:
+        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+        return self._write(f"INSERT INTO {table} ({names}) VALUES ({marks})", *columns.values())
+
+    def _write(self, sql: str, *values: Any) -> int:
+        with self.lock:
+            return int(self.connection.execute(sql, values).lastrowid or 0)
+
+
+class EpisodeLog:
+    """The rows of one episode, as they come."""
+
+    def __init__(self, log: RunLog, episode: int) -> None:
+        self.id = episode
+        self._log = log
+        self._samples: list[tuple[int, str, Any, float]] = []
+        self._flushed = time.monotonic()
+
+    def intent(self, intent: Intent, turn: Turn) -> int:
+        """A step before its call is sent, and the agent's words that led to it; the step's id."""
+        with self._log.lock, transaction(self._log.connection):
+            self.turn(intent.k, turn)
+            return self._log._insert(
+                "step",
+                episode_id=self.id,
+                k=intent.k,
+                tool=None if intent.tool is None else plain_text(intent.tool),
+                arguments=None if intent.arguments is None else to_json(intent.arguments),
+                t_intent=time.time(),
+                call_id=intent.call_id,
+                guard_action=intent.guard_action,
+                guard_reason=intent.guard_reason,
+            )
+
+    def turn(self, k: int, turn: Turn) -> None:
+        """What the agent said: with `intent` for a step, alone for a last turn that made no call."""
+        self._log._insert(
+            "turn",
+            episode_id=self.id,
+            k=k,
+            text=plain_text(turn.text),
+            input_tokens=turn.input_tokens,
+            cached_tokens=turn.cached_tokens,
+            output_tokens=turn.output_tokens,
+            seconds=turn.seconds,
+        )
+
+    def result(self, step_id: int, outcome: Outcome, verdict: Verdict) -> None:
+        """How the step ended, and what the automaton made of it."""
+        with self._log.lock, transaction(self._log.connection):
+            self._flush()
+            self._log._write(
+                "UPDATE step SET status = ?, kind = ?, symbol = ?, state_before = ?, state_after = ?,"
+                " t_result = ?, result = ?, error_code = ?, error_message = ?, t_device = ?, duration = ?"
+                " WHERE id = ?",
+                outcome.status,
+                verdict.kind,
+                verdict.symbol,
+                verdict.state_before,
+                verdict.state_after,
+                time.time(),
+                None if outcome.value is None else to_json(outcome.value),
+                outcome.code,
+                None if outcome.message is None else plain_text(outcome.message),
+                outcome.t,
+                outcome.duration,
+                step_id,
+            )
+
+    def sample(self, sample: Sample) -> None:
+        """A coarse reading; on file at the next result, or within half a second of more readings."""
+        value = int(sample.value) if isinstance(sample.value, bool) else sample.value
+        with self._log.lock:
+            self._samples.append((self.id, sample.sensor, value, sample.t))
+            due = time.monotonic() - self._flushed > FLUSH_SECONDS or len(self._samples) >= FLUSH_ROWS
+            if due and not self._log.connection.in_transaction:
+                with transaction(self._log.connection):
+                    self._flush()
+
+    def truth(self, truth: Truth) -> None:
+        """The simulator's own state, for scoring."""
+        self._log._insert(
+            "truth",
+            episode_id=self.id,
+            call_id=truth.call_id,
+            t=truth.t,
+            state=to_json(truth.state),
+            events=to_json([_event(event) for event in truth.events]),
+        )
+
+    def rig_status(self, source: str, state: str, detail: Mapping[str, Any] | None = None) -> None:
+        """What the device, the link or the host said of itself: `online`, `estop`, `offline`, `safe`, ..."""
+        self._log._insert(
+            "rig_status",
+            episode_id=self.id,
+            t=time.time(),
+            source=source,
+            state=state,
+            detail=None if detail is None else to_json(detail),
+        )
+
+    def simulated(self, device: str, simulated: bool) -> None:
+        """What the rig turned out to be, once it answered."""
+        self._log._write(
+            "UPDATE episode SET device = ?, simulated = ? WHERE id = ?", device, int(simulated), self.id
+        )
+
+    def end(self, status: EpisodeStatus, stop_reason: str | None = None, error: str | None = None) -> None:
+        """The episode is over; what came last is flushed."""
+        with self._log.lock, transaction(self._log.connection):
+            self._flush()
+            self._log._write(
+                "UPDATE episode SET status = ?, ended = ?, stop_reason = ?, error = ? WHERE id = ?",
+                status,
+                time.time(),
+                stop_reason,
+                None if error is None else plain_text(error),
+                self.id,
+            )
+
+    def _flush(self) -> None:
+        self._log.connection.executemany(
+            "INSERT INTO sample (episode_id, sensor, value, t) VALUES (?, ?, ?, ?)", self._samples
+        )
+        self._samples.clear()
+        self._flushed = time.monotonic()
+
+
+def mark_aborted(connection: sqlite3.Connection) -> list[int]:
+    """Mark half episodes whose process is no longer there; their ids. One that still runs is left alone."""
+    running = connection.execute(
+        "SELECT id, pid, process_start, boot_id FROM episode WHERE status = 'running'"
+    ).fetchall()
+    dead = [row[0] for row in running if not ProcessIdentity(row[1], row[2], row[3]).alive()]
+    for episode in dead:
+        # Where it ended is the last thing that it wrote.
+        connection.execute(
+            "UPDATE episode SET status = 'aborted', error = 'its process ended without a word', ended ="
+            " (SELECT max(started, coalesce(max(t_intent), 0), coalesce(max(t_result), 0)) FROM step"
+            "   WHERE episode_id = episode.id)"
+            " WHERE id = ? AND status = 'running'",
+            (episode,),
+        )
+    return dead
+
+
+def _event(event: Any) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in event.__slots__}

@@ -1,0 +1,164 @@
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from core_eval.log import Definition, EpisodeStart, HarmRow, Intent, LogReader, RunLog, Turn, Verdict
+from core_eval.log.liveness import ProcessIdentity
+from devices.device import Truth
+from devices.harm import HarmEvent
+from devices.outcome import Outcome
+from devices.sensors import Sample
+
+START = EpisodeStart(
+    number=0,
+    task="farm/one",
+    world="farm_rover",
+    rig="sim-farm-mqtt",
+    device="farm_rover",
+    agent="scripted",
+    scaffold="none",
+    seed=7,
+    definition=Definition("Go.", '{"states":["q0"]}', {"holds": []}, [], {"tank": 5.0}),
+    init={"locked": True},
+    limits={"steps": 40},
+    guard="observe",
+    scoring={"beta": 0.5},
+    agent_info={"model": "none"},
+)
+WRITE_AND_HANG = textwrap.dedent(
+    """
+    import sys, time
+    from pathlib import Path
+    from test_log_writer import START
+    from core_eval.log import Intent, RunLog, Turn
+
+    log = RunLog(Path(sys.argv[1]))
+    episode = log.begin_episode(log.begin_run({}, {}, {}), START)
+    for k in range(3):
+        episode.intent(Intent(k, "move_home", {}, call_id=f"c{k}"), Turn("go", 10, 5, 2, 0.1))
+    print("ready", flush=True)
+    time.sleep(60)
+    """
+)
+
+
+def test_what_goes_in_comes_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with RunLog(path) as log:
+        run = log.begin_run({"task": ["farm/one"]}, {"pathrig": "0.1.0"}, {"machine": "x"})
+        episode = log.begin_episode(run, START)
+        step = episode.intent(
+            Intent(0, "water_plant", {"plant_id": "plant_A", "liters": 0.1}, "id-1", "allow"),
+            Turn("<tool_call>", 100, 60, 20, 0.25),
+        )
+        episode.sample(Sample("moisture.plant_A", True, 1.5))
+        episode.truth(
+            Truth(2.0, "id-1", {"moisture": 0.1}, (HarmEvent("over", "plant_A", 0, 1.0, 2.0, 0.5, 0.25),))
+        )
+        episode.rig_status("device", "online", {"fw": "sim 1"})
+        episode.result(
+            step,
+            Outcome("ok", {"liters": 0.1}, t=45.0, duration=45.0),
+            Verdict("harmful", None, "q0", "q0"),
+        )
+        log.write_scores(
+            episode.id,
+            {"path_correctness": 0.1 + 0.2, "efficiency": None},
+            [HarmRow("over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, {"sensor": "none"}, step)],
+        )
+        episode.end("completed", "done")
+        log.end_run(run)
+    with LogReader(path) as reader:
+        (row,) = reader.episodes()
+        assert (row.status, row.stop_reason, row.seed, row.init) == ("completed", "done", 7, {"locked": True})
+        assert row.definition == START.definition
+        assert row.scores == {"path_correctness": 0.1 + 0.2, "efficiency": None}
+        (logged,) = reader.steps(row.id)
+        assert logged.arguments == {"plant_id": "plant_A", "liters": 0.1}
+        assert logged.result == {"liters": 0.1}
+        assert logged.turn == Turn("<tool_call>", 100, 60, 20, 0.25)
+        assert logged.t_result is not None and logged.t_intent <= logged.t_result
+        assert [(s.sensor, s.value, s.t) for s in reader.samples(row.id)] == [("moisture.plant_A", 1, 1.5)]
+        (truth,) = reader.truth(row.id)
+        assert truth.events[0]["exposure"] == 0.25
+        (harm,) = reader.harm(row.id)
+        assert (harm.observed, harm.k, harm.evidence) == (False, 0, {"sensor": "none"})
+        (told,) = reader.story(row.id)
+        assert told["harm"] == "over plant_A (unobserved)"
+        assert reader.last_unfinished_run() is None
+
+
+def test_equal_definitions_are_kept_once(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "log.db") as log:
+        run = log.begin_run({}, {}, {})
+        for _ in range(3):
+            log.begin_episode(run, START).end("completed")
+        assert log.connection.execute("SELECT count(*) FROM definition").fetchone() == (1,)
+
+
+def test_text_that_no_encoding_holds_is_logged_all_the_same(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "log.db") as log:
+        episode = log.begin_episode(log.begin_run({}, {}, {}), START)
+        step = episode.intent(
+            Intent(0, "\ud800", {"x": float("nan"), "y": "\udfff", "z": [float("inf")]}),
+            Turn("bad \ud800 text"),
+        )
+        episode.result(step, Outcome("invalid", message="\ud800"), Verdict("harmful", None, "q0", "q0"))
+        (row,) = log.connection.execute("SELECT arguments FROM step").fetchone()
+    assert row == '{"x":"nan","y":"\\udfff","z":["inf"]}'
+
+
+def test_a_running_episode_of_a_live_process_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with RunLog(path) as log:
+        log.begin_episode(log.begin_run({}, {}, {}), START)
+        with LogReader(path) as reader:
+            assert reader.episodes()[0].status == "running"
+
+
+def test_kill_9_loses_nothing_and_is_marked(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    child = subprocess.Popen(
+        [sys.executable, "-c", WRITE_AND_HANG, str(path)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"ready\n"
+    with LogReader(path) as reader:
+        assert reader.episodes()[0].status == "running"
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    with LogReader(path) as reader:
+        (row,) = reader.episodes()
+        assert row.status == "aborted"
+        steps = reader.steps(row.id)
+        assert [step.call_id for step in steps] == ["c0", "c1", "c2"]
+        assert all(step.t_result is None for step in steps)
+        assert row.ended == steps[-1].t_intent
+        assert reader.last_unfinished_run() is not None
+
+
+def test_a_process_id_that_is_used_again_is_another_process() -> None:
+    me = ProcessIdentity.of(os.getpid())
+    assert me.alive()
+    assert not ProcessIdentity(me.pid, "1", me.boot_id).alive()
+    assert not ProcessIdentity(me.pid, me.start, "another boot").alive()
+
+
+def test_bad_values_are_refused_by_the_tables(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "log.db") as log:
+        episode = log.begin_episode(log.begin_run({}, {}, {}), START)
+        with pytest.raises(sqlite3.IntegrityError):
+            log.connection.execute("UPDATE episode SET status = 'fine'")
+        with pytest.raises(sqlite3.IntegrityError):
+            log.connection.execute("INSERT INTO score VALUES (999, 'x', 1.0)")
+        with pytest.raises(sqlite3.IntegrityError):
+            log.connection.execute("INSERT INTO score VALUES (?, 'x', 'text')", (episode.id,))
