@@ -1,0 +1,231 @@
+"""The base of every simulator: a device on a virtual clock, with coarse sensors, harm events and truth."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import Event, RLock
+from typing import Any, ClassVar, Generic
+
+from devices.device import Emit, Truth
+from devices.harm import HarmEvent, HarmRule, Remedy
+from devices.outcome import Outcome, Refusal
+from devices.sensors import Sample, SensorSpec
+from devices.surface import DeviceType
+from devices.tool import ArgumentsError, ToolResult
+from sims.clock import Clock
+from sims.coarse_sensors import CoarseSensor, SensorBank
+from sims.harm_ledger import HarmLedger
+from sims.overrides import World, WorldError, merge_world
+
+
+class Stopped(Exception):
+    """A running call is to end now, because of a stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """How a call is to be run.
+
+    Attributes:
+        index: the call's place among the calls that reached the device since `init`, from 0.
+        remedy: the change that makes it harmless, in a counterfactual.
+        forced: interlocks and preconditions are skipped, so that the call keeps its recorded effects.
+        duration: device time that it shall take, s; None for its natural time.
+    """
+
+    index: int
+    remedy: Remedy | None = None
+    forced: bool = False
+    duration: float | None = None
+
+
+class Simulator(ABC, Generic[World]):
+    """A simulated rig; implements `devices.device.Device`.
+
+    A subclass gives one method `do_TOOL(arguments, call)` for each tool of its device type. It takes the
+    typed arguments and the `CallOptions`, raises `Refusal` before it changes anything, lets time pass with
+    `pass_time`, and returns the tool's result model. A remedy of LEAVE_OUT never reaches it, and a call
+    that ends before its `duration` is filled up with waiting.
+    """
+
+    name: str
+    firmware: str
+    device_type: ClassVar[DeviceType]
+    harm_rules: ClassVar[tuple[HarmRule, ...]]
+    world: World
+    """The initial state of this episode; `default_world` is what overrides are merged into."""
+    clock: Clock
+    ledger: HarmLedger
+    _bank: SensorBank
+    _calls: int
+    _finished: bool
+
+    def __init__(self, world: World, seed: int = 0) -> None:
+        self.default_world = world
+        self._subscribers: list[Emit] = []
+        self._lock = RLock()
+        self._halted = Event()
+        self._stop: Event | None = None
+        self._restart(world, seed)
+
+    # What a subclass provides.
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Set the whole state from `self.world`, at device time 0."""
+
+    @abstractmethod
+    def evolve(self, seconds: float) -> None:
+        """Move the continuous state on from `self.clock.now` by this time, and note harm in `self.ledger`."""
+
+    @abstractmethod
+    def make_safe(self) -> None:
+        """The safe state: motion stopped, valves and pumps closed, safety locked. Never raises."""
+
+    @abstractmethod
+    def coarse_sensors(self) -> Sequence[CoarseSensor]:
+        """The rig's own sensors, made anew after each `begin`."""
+
+    @abstractmethod
+    def state_dict(self) -> dict[str, Any]:
+        """The true state, JSON-ready, with the keys of the initial state where they overlap."""
+
+    @abstractmethod
+    def coarse_state(self) -> dict[str, Any]:
+        """What the rig's own sensors and registers show now; keys with a leading underscore are private."""
+
+    settling: float = 0.0
+    """Device time that `finish` waits for lagging effects, s."""
+
+    # The device protocol.
+
+    def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
+        """Back to the initial state of the default world with these overrides merged in."""
+        try:
+            world = merge_world(self.default_world, state)
+        except WorldError as error:
+            return Outcome("invalid", code="bad_state", message=str(error), t=self.clock.now)
+        with self._lock:
+            self._halted.clear()
+            self._restart(world, seed)
+        return Outcome("ok", {})
+
+    def execute(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        stop: Event,
+        *,
+        remedy: Remedy | None = None,
+        forced: bool = False,
+        duration: float | None = None,
+    ) -> Outcome:
+        """Run one call to its end on the virtual clock; the keywords are for counterfactuals."""
+        with self._lock:
+            call = CallOptions(self._calls, remedy, forced, duration)
+            self._calls += 1
+            started = self.clock.ticks
+            self._stop = stop
+            value: dict[str, Any] | None = None
+            status, code, message = "ok", None, None
+            try:
+                if self._halted.is_set():
+                    raise Refusal("estop", "The emergency stop is on. Reset the device before the next call.")
+                typed = self.device_type.validate(tool, arguments)
+                if remedy is not Remedy.LEAVE_OUT:
+                    result: ToolResult = getattr(self, f"do_{tool}")(typed, call)
+                    value = result.model_dump(mode="json")
+                if duration is not None:
+                    self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started))
+            except ArgumentsError as error:
+                code = "bad_arguments" if tool in self.device_type.by_name else "unknown_tool"
+                status, message = "invalid", str(error)
+            except Refusal as refusal:
+                status, code, message = "rejected", refusal.code, refusal.message
+            except Stopped:
+                self.make_safe()
+                status, code, message = "fault", "stopped", "The call was stopped before its end."
+            finally:
+                self._stop = None
+            took = Clock.to_seconds(self.clock.ticks - started)
+            return Outcome(status, value, code, message, self.clock.now, took)
+
+    def safe(self) -> None:
+        """Go to the safe state; a running call ends with status `fault`, code `stopped`."""
+        self._halted.set()
+        with self._lock:
+            self.make_safe()
+
+    def reset(self) -> None:
+        """Leave the stop; the device stays safe until a call changes it."""
+        self._halted.clear()
+
+    def subscribe(self, emit: Emit) -> None:
+        """Deliver every later sample to `emit`."""
+        self._subscribers.append(emit)
+
+    def truth(self) -> Truth:
+        """The whole state and the harm events so far."""
+        return Truth(self.clock.now, None, self.state_dict(), self.events)
+
+    # The scorer's side.
+
+    @property
+    def events(self) -> tuple[HarmEvent, ...]:
+        """All harm events since `init`."""
+        return self.ledger.events
+
+    @property
+    def sensor_specs(self) -> Mapping[str, SensorSpec]:
+        """The specification of each coarse sensor, by its name in samples."""
+        return self._bank.specs
+
+    def finish(self) -> None:
+        """End the episode: wait for lagging effects, then a last reading of every sensor. Once an episode."""
+        with self._lock:
+            if self._finished:
+                return
+            self._finished = True
+            self.pass_time(self.settling)
+            self._bank.read_all(self.clock.ticks)
+
+    # For subclasses.
+
+    def pass_time(self, seconds: float, tick: float | None = None) -> None:
+        """Let device time pass, in steps that end at each due sample and are no longer than `tick`, s.
+
+        Raises:
+            Stopped: the call's stop is set; the state is that of the moment.
+        """
+        clock = self.clock
+        end = clock.ticks + Clock.to_ticks(seconds)
+        longest = max(1, Clock.to_ticks(tick)) if tick is not None else None
+        while clock.ticks < end:
+            if self._stop is not None and (self._stop.is_set() or self._halted.is_set()):
+                raise Stopped
+            step_end = end
+            due = self._bank.next_due
+            if due is not None:
+                step_end = min(step_end, due)
+            if longest is not None:
+                step_end = min(step_end, clock.ticks + longest)
+            self.evolve(Clock.to_seconds(step_end - clock.ticks))
+            clock.ticks = step_end
+            self._bank.poll(step_end)
+
+    def _restart(self, world: World, seed: int) -> None:
+        self.world = world
+        self.seed = seed
+        self.clock = Clock()
+        self.ledger = HarmLedger()
+        self._calls = 0
+        self._finished = False
+        self.begin()
+        self._bank = SensorBank(self.coarse_sensors(), seed, self._emit)
+        self._bank.read_all(0)
+
+    def _emit(self, sample: Sample) -> None:
+        for subscriber in self._subscribers:
+            subscriber(sample)
