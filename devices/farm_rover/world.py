@@ -1,0 +1,207 @@
+"""The farm rover's world: the whole initial state of field and rover, and the constants of its physics.
+
+Lengths in metres, angles in radians, water in litres, pesticide in millilitres, moisture in m3 of water per
+m3 of soil. The values that ship stand in `configs/worlds/farm_rover.yaml`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from devices.sensors import SensorSpec
+
+STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
+
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
+
+
+class Part(BaseModel):
+    """Base of every part of the world: strict types, finite numbers, no unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class Size(Part):
+    """The field, from (0, 0) to (width, height), m."""
+
+    width: Positive
+    height: Positive
+
+
+class Pose(Part):
+    """A place and a heading, 0 east."""
+
+    x: float
+    y: float
+    yaw: float = 0.0
+
+
+class WaterTank(Part):
+    """The rover's water tank, litres; the station fills it at its own rate, L/s."""
+
+    liters: NotNegative
+    capacity_liters: Positive
+    refill_liters_per_s: Positive
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.liters > self.capacity_liters:
+            raise ValueError("liters must not be above capacity_liters")
+        return self
+
+
+class PesticideTank(Part):
+    """The rover's pesticide tank, ml; the station fills it at its own rate, ml/s."""
+
+    ml: NotNegative
+    capacity_ml: Positive
+    refill_ml_per_s: Positive
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.ml > self.capacity_ml:
+            raise ValueError("ml must not be above capacity_ml")
+        return self
+
+
+class Hopper(Part):
+    """The fruit hopper, counted in plants' worth of fruit."""
+
+    fruit: Annotated[int, Field(ge=0)]
+    capacity: Annotated[int, Field(ge=1)]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.fruit > self.capacity:
+            raise ValueError("fruit must not be above capacity")
+        return self
+
+
+class Plant(Pose):
+    """A plant and the soil under it; a plant that is added needs only its place."""
+
+    moisture: Fraction = Field(default=0.12, description="of the root zone, m3/m3")
+    surface_liters: NotNegative = Field(default=0.0, description="water that stands on the soil, L")
+    ripe: bool = True
+    pests: bool = True
+    pesticide_ml: NotNegative = Field(default=0.0, description="sprayed on it so far, ml")
+    moisture_limit: Fraction = Field(default=0.33, description="roots drown above it, m3/m3")
+    pesticide_limit_ml: Positive = Field(default=100.0, description="the label's dose, ml")
+
+
+class Bed(Part):
+    """A strip that the rover must not drive over."""
+
+    x_min: float
+    x_max: float
+    y_min: float
+    y_max: float
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.x_min >= self.x_max or self.y_min >= self.y_max:
+            raise ValueError("x_min must be below x_max, and y_min below y_max")
+        return self
+
+
+class Obstacle(Part):
+    """Something round that stands in the field."""
+
+    x: float
+    y: float
+    radius: Positive
+
+
+class Rover(Part):
+    """The rover's body, drive and manners."""
+
+    radius: Positive = Field(description="of its footprint, m")
+    clearance: NotNegative = Field(description="kept beyond its footprint when it plans, m")
+    reach: Positive = Field(description="of its tools, from its centre to a plant's or a station's, m")
+    speed: Positive = Field(description="m/s")
+    acceleration: Positive = Field(description="m/s2")
+    turn_rate: Positive = Field(description="rad/s")
+    turn_acceleration: Positive = Field(description="rad/s2")
+    drive_charge_per_m: NotNegative = Field(description="share of the battery for a metre")
+    turn_charge_per_rad: NotNegative = Field(description="share of the battery for a radian")
+    pump_charge_per_s: NotNegative = Field(description="share of the battery for a second of pumping")
+    charging_per_s: Positive = Field(description="share of the battery that a second of charging adds")
+    water_flow: Positive = Field(description="of the pump, L/s")
+    pesticide_flow: Positive = Field(description="of the sprayer, ml/s")
+    effective_dose_ml: Positive = Field(description="of pesticide, that rids a plant of its pests, ml")
+    harvest_s: Positive
+    dump_s: Positive
+    switch_s: Positive = Field(description="to lock or to unlock, s")
+    read_s: Positive = Field(description="of a reading, s")
+
+
+class Soil(Part):
+    """The soil under every plant: a surface store above a root zone, as `sims.farm.soil` explains."""
+
+    area: Positive = Field(description="that the rover wets round a plant, m2")
+    root_depth: Positive = Field(description="m")
+    wilting_point: Fraction
+    field_capacity: Fraction
+    saturation: Fraction
+    depletion_fraction: Fraction = Field(description="p of FAO-56 eq. 83")
+    evapotranspiration: NotNegative = Field(description="of the crop under standard conditions, mm/day")
+    infiltration_s: Positive = Field(description="time constant of the surface store, s")
+    drainage_s: Positive = Field(description="time constant of drainage above field capacity, s")
+    rim_mm: Positive = Field(description="height of the basin round a plant; what stands higher runs off")
+    pond_limit_mm: Positive = Field(description="standing water above it smothers the roots' air")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if not 0 <= self.wilting_point < self.field_capacity < self.saturation:
+            raise ValueError("needs wilting_point < field_capacity < saturation")
+        return self
+
+
+class Sensors(Part):
+    """The rover's own coarse sensors. Moisture turns `wet`; the low sensors watch the tank's content."""
+
+    moisture: SensorSpec
+    water_tank_low: SensorSpec
+    pesticide_tank_low: SensorSpec
+    hopper_full: SensorSpec
+
+
+class FarmWorld(Part):
+    """The initial state of the farm world; every key may be overridden."""
+
+    field: Size
+    pose: Pose
+    safety_locked: bool
+    battery: Fraction
+    water_tank: WaterTank
+    pesticide_tank: PesticideTank
+    hopper: Hopper
+    plants: dict[str, Plant]
+    stations: dict[str, Pose]
+    beds: dict[str, Bed]
+    obstacles: dict[str, Obstacle]
+    rover: Rover
+    soil: Soil
+    sensors: Sensors
+    settling_s: NotNegative = Field(description="waited after the last call, for effects that lag, s")
+
+    @model_validator(mode="after")
+    def _has_stations(self) -> Self:
+        missing = [name for name in STATIONS if name not in self.stations]
+        if missing:
+            raise ValueError(f"stations lacks {', '.join(missing)}")
+        return self
+
+    def contains(self, x: float, y: float) -> bool:
+        """Whether a point lies in the field."""
+        return 0.0 <= x <= self.field.width and 0.0 <= y <= self.field.height
+
+
+def distance(a: Pose, b: Pose) -> float:
+    """Between two places, m."""
+    return math.hypot(a.x - b.x, a.y - b.y)
