@@ -1,0 +1,224 @@
+"""The bench: the whole initial state of the arm, its objects, its bins and its sensors. SI units, radians."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from devices.robotic_arm.footprints import Footprint, first_overlap
+from devices.sensors import SensorSpec
+
+GRIP_HEIGHT = 0.02
+"""Height of an object's reference point above the middle of its base, m: where the fingertips grip it."""
+WALL_THICKNESS = 0.005
+"""Of a bin, m."""
+COLUMN_RADIUS = 0.08
+"""Of the arm's column, which stands on the bench round the base's axis, m."""
+BENCH_LIMIT = 1.5
+"""How far from the arm's base a thing may stand, m."""
+
+Coordinate = Annotated[float, Field(ge=-BENCH_LIMIT, le=BENCH_LIMIT)]
+Height = Annotated[float, Field(ge=0.0, le=BENCH_LIMIT)]
+Angle = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
+Length = Annotated[float, Field(gt=0.0, le=1.0)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+
+
+class BenchPart(BaseModel):
+    """Base of everything on the bench: no unknown keys, finite numbers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ToolPoint(BenchPart):
+    """A pose of the fingertips in the frame of the arm's base."""
+
+    x: Coordinate
+    y: Coordinate
+    z: Height
+    yaw: Angle = 0.0
+
+
+class BenchObject(BenchPart):
+    """Something that can be picked.
+
+    Its pose is that of its reference point, GRIP_HEIGHT above the middle of its base. A `z` below what it
+    would stand on counts as standing on it. The gripper closes along the object's own y axis.
+    """
+
+    x: Coordinate
+    y: Coordinate
+    z: Height = GRIP_HEIGHT
+    yaw: Angle = 0.0
+    shape: Literal["box", "cylinder"] = "box"
+    size: tuple[Length, Length, Length] = Field(
+        description="length, width and height; a cylinder's first is its diameter"
+    )
+    mass: float = Field(gt=0.0, le=5.0, description="kg")
+    friction: float = Field(default=0.8, gt=0.0, le=2.0, description="sliding friction coefficient")
+    force_limit: float = Field(gt=0.0, description="the grip force that it bears, N per finger")
+
+    @model_validator(mode="after")
+    def _grippable(self) -> Self:
+        if self.size[2] < GRIP_HEIGHT + 0.01 or self.size[2] > 0.11:
+            raise ValueError(f"size: the height must be between {GRIP_HEIGHT + 0.01:g} and 0.11 m")
+        return self
+
+    @property
+    def width(self) -> float:
+        """What the gripper closes over, m."""
+        return self.size[0] if self.shape == "cylinder" else self.size[1]
+
+
+class Bin(BenchPart):
+    """A tray. Its pose is the one to give to `place`: GRIP_HEIGHT above its floor, in its middle."""
+
+    x: Coordinate
+    y: Coordinate
+    z: Height = 0.025
+    yaw: Angle = 0.0
+    size: tuple[Length, Length] = Field(default=(0.26, 0.26), description="inner length and width")
+    wall_height: Length = Field(default=0.03, description="of the walls, above the floor")
+
+    @model_validator(mode="after")
+    def _has_a_floor(self) -> Self:
+        if self.z < GRIP_HEIGHT + 0.002:
+            raise ValueError(
+                f"z: a bin's pose is {GRIP_HEIGHT:g} m above its floor; give at least {GRIP_HEIGHT + 0.002:g}"
+            )
+        return self
+
+    @property
+    def floor(self) -> float:
+        """Height of its floor above the bench, m."""
+        return self.z - GRIP_HEIGHT
+
+    def walls(self) -> tuple[tuple[float, float, float, float], ...]:
+        """Middle and half lengths (x, y, half x, half y) of the four walls in the bin's own frame, m."""
+        half_x, half_y, half = self.size[0] / 2, self.size[1] / 2, WALL_THICKNESS / 2
+        return (
+            (half_x + half, 0.0, half, half_y + WALL_THICKNESS),
+            (-half_x - half, 0.0, half, half_y + WALL_THICKNESS),
+            (0.0, half_y + half, half_x, half),
+            (0.0, -half_y - half, half_x, half),
+        )
+
+    def holds(self, x: float, y: float) -> bool:
+        """Whether a point lies within its walls, seen from above."""
+        dx, dy = x - self.x, y - self.y
+        along = dx * math.cos(self.yaw) + dy * math.sin(self.yaw)
+        across = -dx * math.sin(self.yaw) + dy * math.cos(self.yaw)
+        return abs(along) < self.size[0] / 2 and abs(across) < self.size[1] / 2
+
+
+class Obstacle(BenchPart):
+    """A fixed block; its pose is the middle of its base."""
+
+    x: Coordinate
+    y: Coordinate
+    z: Height = 0.0
+    yaw: Angle = 0.0
+    size: tuple[Length, Length, Length] = Field(description="length, width and height")
+
+
+class ArmSpec(BenchPart):
+    """Limits of the arm's motion and grip."""
+
+    reach: float = Field(
+        default=1.1, gt=0.3, le=1.1, description="farthest fingertips from the base's axis, m"
+    )
+    inner_reach: float = Field(default=0.2, ge=0.2, description="nearest fingertips to the base's axis, m")
+    ceiling: float = Field(default=0.72, gt=0.3, le=0.72, description="highest fingertips, m")
+    travel_height: float = Field(
+        default=0.25, gt=0.1, description="height of the fingertips between places, m"
+    )
+    speed: float = Field(default=0.5, gt=0.0, le=1.0, description="of the fingertips, m/s")
+    acceleration: float = Field(default=2.0, gt=0.0, le=4.0, description="of the fingertips, m/s^2")
+    yaw_speed: float = Field(default=2.0, gt=0.0, le=4.0, description="rad/s")
+    grip_force: float = Field(
+        default=40.0, gt=0.0, le=60.0, description="close_gripper's standard force, N per finger"
+    )
+    opening: float = Field(default=0.12, gt=0.02, le=0.14, description="between the open fingers, m")
+
+
+class Limits(BenchPart):
+    """Where the harm rules begin."""
+
+    displacement: float = Field(default=0.002, ge=0.0, description="an object may be pushed so far, m")
+    drop_height: float = Field(default=0.01, ge=0.0, description="a released object may fall so far, m")
+    set_down_force: float = Field(
+        default=20.0, ge=0.0, description="with which a held object may meet its support, N"
+    )
+
+
+class BenchWorld(BenchPart):
+    """The initial state of the bench, as `pathrig sim robotic_arm --show-init` prints it."""
+
+    safety_locked: bool = True
+    gripper: Literal["open", "closed"] = "open"
+    pose: ToolPoint = Field(description="of the fingertips at the start")
+    home: ToolPoint = Field(description="where `home` goes")
+    objects: Mapping[Name, BenchObject]
+    bins: Mapping[Name, Bin]
+    obstacles: Mapping[Name, Obstacle] = Field(default_factory=dict)
+    arm: ArmSpec = ArmSpec()
+    limits: Limits = Limits()
+    slot_radius: float = Field(
+        default=0.02, gt=0.0, description="an object this near to a slot's centre is in it, m"
+    )
+    sensors: Mapping[Literal["gripper_closed", "at_slot"], SensorSpec]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [*self.objects, *self.bins, *self.obstacles]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{twice[0]}: objects, bins and obstacles need different names")
+        for name, thing in self.objects.items():
+            if thing.width > self.arm.opening - 0.01:
+                raise ValueError(
+                    f"objects.{name}.size: {thing.width:g} m is too wide for the gripper, "
+                    f"which opens {self.arm.opening:g} m"
+                )
+        for key, point in (("pose", self.pose), ("home", self.home)):
+            far = math.hypot(point.x, point.y)
+            if not self.arm.inner_reach <= far <= self.arm.reach or point.z > self.arm.ceiling:
+                raise ValueError(f"{key}: out of the arm's reach")
+        clash = first_overlap(list(self._footprints()))
+        if clash is not None:
+            raise ValueError(f"objects.{clash[0]}: stands in {clash[1]}; move it")
+        return self
+
+    def support(self, x: float, y: float) -> float:
+        """Height of the bench or of the bin's floor under a point, m."""
+        return max((tray.floor for tray in self.bins.values() if tray.holds(x, y)), default=0.0)
+
+    def base_height(self, thing: BenchObject) -> float:
+        """Height of an object's base at the start, m: what it stands on, or higher where its z says so."""
+        return max(thing.z - GRIP_HEIGHT, self.support(thing.x, thing.y))
+
+    def _footprints(self) -> Iterator[Footprint]:
+        for name, thing in self.objects.items():
+            low = self.base_height(thing)
+            half_length, half_width = thing.size[0] / 2, thing.size[1] / 2
+            circle = thing.shape == "cylinder"
+            yield Footprint(
+                name, thing.x, thing.y, thing.yaw, half_length, half_width, low, low + thing.size[2], circle
+            )
+        radius = COLUMN_RADIUS
+        yield Footprint("the arm's column", 0.0, 0.0, 0.0, radius, radius, 0.0, 0.4, round=True, fixed=True)
+        for name, block in self.obstacles.items():
+            length, width, height = block.size
+            top = block.z + height
+            yield Footprint(
+                name, block.x, block.y, block.yaw, length / 2, width / 2, block.z, top, fixed=True
+            )
+        for name, tray in self.bins.items():
+            for along, across, half_length, half_width in tray.walls():
+                c, s = math.cos(tray.yaw), math.sin(tray.yaw)
+                x, y = tray.x + along * c - across * s, tray.y + along * s + across * c
+                top = tray.floor + tray.wall_height
+                yield Footprint(name, x, y, tray.yaw, half_length, half_width, 0.0, top, fixed=True)
