@@ -1,0 +1,148 @@
+"""JSON payloads, and the CRC-32 lines that carry them over a serial line."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from firmware_bridge.messages import DeviceMessage, HostMessage, Message, Ops
+
+HOST_MAX_FRAME = 65_536
+"""Bytes of the longest frame that a host takes."""
+DEFAULT_MAX_FRAME = 1_024
+"""Bytes of the longest serial frame that a device takes whose status does not say."""
+STOP_BYTE = b"\x18"
+"""Ctrl-X: the emergency stop on a serial line. JSON text never holds it."""
+
+_CRC = re.compile(rb"[0-9A-F]{8}")
+
+
+class CodecError(ValueError):
+    """A payload that is no message; `data` holds its JSON object as far as there is one."""
+
+    def __init__(self, reason: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(reason)
+        self.data = data
+
+
+def encode(message: Message) -> bytes:
+    """The message as compact JSON in UTF-8, without the keys that are None.
+
+    Raises:
+        ValueError, TypeError: a value in it has no JSON (NaN, an infinity, a lone surrogate, an object).
+    """
+    data = message.model_dump(exclude_none=True)
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _decode_object(payload: bytes) -> dict[str, Any]:
+    try:
+        data = from_json(payload, allow_inf_nan=False)
+    except ValueError as error:
+        raise CodecError(f"no JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise CodecError("no JSON object")
+    return data
+
+
+def _decode(payload: bytes, models: dict[str, Any]) -> Any:
+    data = _decode_object(payload)
+    op = data.get("op")
+    if not isinstance(op, str):
+        raise CodecError("no op", data)
+    model = models.get(op)
+    if model is None:
+        return None
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise CodecError(f"{op}: {'.'.join(map(str, first['loc']))}: {first['msg']}", data) from None
+
+
+def decode_host_message(payload: bytes) -> HostMessage | None:
+    """What a host sent; None for an op that is not known.
+
+    Raises:
+        CodecError: no JSON object, or keys that do not fit the op.
+    """
+    message: HostMessage | None = _decode(payload, Ops.from_host)
+    return message
+
+
+def decode_device_message(payload: bytes) -> DeviceMessage | None:
+    """What a device sent; None for an op that is not known.
+
+    Raises:
+        CodecError: no JSON object, or keys that do not fit the op.
+    """
+    message: DeviceMessage | None = _decode(payload, Ops.from_device)
+    return message
+
+
+def to_line(payload: bytes) -> bytes:
+    """The payload as one serial line: the JSON, `*`, its CRC-32 in eight upper-case hex digits, newline."""
+    return b"%b*%08X\n" % (payload, zlib.crc32(payload))
+
+
+def from_line(line: bytes) -> bytes | None:
+    """The payload of a line without its newline, or None where the line does not check.
+
+    A carriage return at the end is no part of it: many boards end their lines with both.
+    """
+    line = line.removesuffix(b"\r")
+    payload, crc = line[:-9], line[-8:]
+    if line[-9:-8] != b"*" or _CRC.fullmatch(crc) is None or int(crc, 16) != zlib.crc32(payload):
+        return None
+    return payload
+
+
+class LineDecoder:
+    """Bytes of a serial line to payloads; in step again at the next newline, whatever came before.
+
+    Attributes:
+        dropped: lines that were too long or did not check.
+    """
+
+    def __init__(self, max_frame: int = HOST_MAX_FRAME) -> None:
+        self._max_frame = max_frame
+        self._buffer = bytearray()
+        self._skipping = False
+        self.dropped = 0
+
+    @property
+    def mid_line(self) -> bool:
+        """Whether a line has begun that is not complete."""
+        return self._skipping or bool(self._buffer)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The payloads that these bytes complete."""
+        payloads = []
+        *ends, rest = data.split(b"\n")
+        for part in ends:
+            self._extend(part)
+            if not self._skipping and self._buffer.strip():
+                payload = from_line(bytes(self._buffer))
+                if payload is None:
+                    self.dropped += 1
+                else:
+                    payloads.append(payload)
+            self._buffer.clear()
+            self._skipping = False
+        self._extend(rest)
+        return payloads
+
+    def _extend(self, part: bytes) -> None:
+        if self._skipping:
+            return
+        if len(self._buffer) + len(part) > self._max_frame:
+            self.dropped += 1
+            self._skipping = True
+            self._buffer.clear()
+        else:
+            self._buffer += part

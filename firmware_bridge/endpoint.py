@@ -1,0 +1,355 @@
+"""The device's end of the wire: one call at a time, each id once, and a stop that always works."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import asdict, dataclass, field
+from threading import Event
+
+from devices.device import Device
+from devices.outcome import Outcome
+from devices.sensors import Sample
+from firmware_bridge import messages as wire
+from firmware_bridge.codec import HOST_MAX_FRAME, CodecError, decode_host_message, encode
+from firmware_bridge.link import Port
+
+log = logging.getLogger(__name__)
+
+MAX_FRAME = 65_536
+"""Bytes of the longest frame that this endpoint takes, unless told otherwise."""
+
+
+@dataclass(slots=True)
+class _Running:
+    message: wire.Call | wire.Init
+    stop: Event = field(default_factory=Event)
+    next_ack: float = 0.0
+
+
+class DeviceEndpoint:
+    """Answers the wire for a device: results, acks, refusals, watchdog, status, samples, truth.
+
+    Stop, ping and hello are answered on the port's reader thread while a call runs on the worker thread.
+    Every answered id is kept, refusals too: a second copy of a refused call must not move the machine later.
+    An `init` is accepted while the device is stopped, and leaves it stopped. An ack goes out when a call
+    takes longer than `ack_after` seconds, and again every `ack_every`; its eta is twice that.
+
+    Args:
+        device: what runs the calls.
+        port: the link's end.
+        watchdog_ms: without a message from a host for so long, the device goes to its safe state; armed by
+            the first message.
+        max_frame: bytes of the longest frame that is taken.
+        results_kept: results that are kept for repeated ids, at least 32.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        port: Port,
+        *,
+        watchdog_ms: int = 5000,
+        max_frame: int = MAX_FRAME,
+        results_kept: int = 256,
+        ack_after: float = 0.1,
+        ack_every: float = 1.0,
+    ) -> None:
+        if results_kept < 32 or watchdog_ms <= 0:
+            raise ValueError("results_kept must be at least 32, and watchdog_ms above 0")
+        self._device = device
+        self._port = port
+        self._watchdog_ms = watchdog_ms
+        self._max_frame = max_frame
+        self._results_kept = results_kept
+        self._ack_after, self._ack_every = ack_after, ack_every
+        self._born = time.monotonic()
+        self._heard: float | None = None
+        self._lock = threading.Lock()
+        self._safety = threading.RLock()
+        self._running: _Running | None = None
+        self._stopped = False
+        self._reset_waits = False
+        self._results: OrderedDict[wire.MessageId, tuple[wire.Result, bytes]] = OrderedDict()
+        self._jobs: queue.SimpleQueue[_Running | None] = queue.SimpleQueue()
+        self._t = 0.0
+        self._closed = Event()
+        self._worker = threading.Thread(target=self._work, name=f"calls of {device.name}", daemon=True)
+        self._ticker = threading.Thread(target=self._tick, name=f"watchdog of {device.name}", daemon=True)
+        self._malformed = 0
+
+    @property
+    def state(self) -> str:
+        """`online`, `estop`, or `offline` once closed."""
+        if self._closed.is_set():
+            return "offline"
+        return "estop" if self._stopped else "online"
+
+    @property
+    def dropped(self) -> int:
+        """Frames that did not check or were no message."""
+        return self._malformed + self._port.dropped
+
+    def start(self) -> None:
+        """Open the port and serve. Raises LinkError."""
+        self._device.subscribe(self._sample)
+        self._port.open(self, self._status("offline"), self._max_frame)
+        self._worker.start()
+        self._ticker.start()
+
+    def close(self) -> None:
+        """Stop a running call, leave the device safe, say offline, close the port."""
+        if self._closed.is_set():
+            return
+        self._go_safe(publish=False)
+        self._closed.set()
+        self._jobs.put(None)
+        for thread in (self._worker, self._ticker):
+            if thread.is_alive() and thread is not threading.current_thread():
+                thread.join(2.0)
+        self._device_safe()
+        self._port.close(encode(self._status("offline")))
+
+    def __enter__(self) -> DeviceEndpoint:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def on_up(self) -> None:
+        """The link is up: say so."""
+        self._publish_status()
+
+    def on_stop(self) -> None:
+        """The emergency stop: at once, whatever runs."""
+        self._heard = time.monotonic()
+        self._go_safe()
+
+    def on_frame(self, payload: bytes, before_stop: bool = False) -> None:
+        """One payload from a host. Whatever is in it, this does not raise."""
+        try:
+            message = decode_host_message(payload)
+        except CodecError as error:
+            self._malformed += 1
+            self._answer_unfit(error)
+            return
+        self._heard = time.monotonic()
+        match message:
+            case wire.Call() | wire.Init():
+                self._accept(message)
+            case wire.Ping():
+                self._send(wire.Pong(m=self._link_ms()))
+            case wire.Hello():
+                self._publish_status()
+            case wire.Estop():
+                self._go_safe()
+            case wire.Reset() if not before_stop:
+                self._reset()
+
+    def _link_ms(self) -> int:
+        return int((time.monotonic() - self._born) * 1000)
+
+    def _answer_unfit(self, error: CodecError) -> None:
+        data = error.data or {}
+        message_id = data.get("id")
+        if (
+            data.get("op") in ("call", "init")
+            and isinstance(message_id, str | int)
+            and not isinstance(message_id, bool)
+        ):
+            self._heard = time.monotonic()
+            self._send_result(message_id, Outcome("invalid", code="malformed", message=str(error), t=self._t))
+
+    def _accept(self, message: wire.Call | wire.Init) -> None:
+        with self._lock:
+            known = self._results.get(message.id)
+            running = self._running
+            refusal = None
+            if known is None and (running is None or running.message.id != message.id):
+                refusal = self._refusal(message)
+                if refusal is None:
+                    job = _Running(message, next_ack=time.monotonic() + self._ack_after)
+                    self._running = job
+                    self._jobs.put(job)
+        if known is not None:
+            self._port.send(*known)
+        elif refusal is not None:
+            self._port.send(*self._keep(message.id, refusal))
+        elif running is not None:
+            self._send(wire.Ack(id=message.id, eta=2 * self._ack_every))
+
+    def _refusal(self, message: wire.Call | wire.Init) -> Outcome | None:
+        def no(status: str, code: str, text: str) -> Outcome:
+            return Outcome(status, code=code, message=text, t=self._t)
+
+        if self._running is not None:
+            return no("rejected", "busy", "another call is running; wait for its result")
+        if isinstance(message, wire.Init):
+            return None
+        if self._stopped:
+            return no("rejected", "estop", "the device is stopped; reset it first")
+        if message.not_after is not None and self._link_ms() > message.not_after:
+            return no("fault", "late", "the call came after the latest moment at which it might start")
+        return None
+
+    def _keep(self, message_id: wire.MessageId, outcome: Outcome) -> tuple[wire.Result, bytes]:
+        answer = _result(message_id, outcome)
+        with self._lock:
+            self._results[message_id] = answer
+            if len(self._results) > self._results_kept:
+                self._results.popitem(last=False)
+        return answer
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            outcome = self._run(job)
+            self._t = outcome.t
+            self._send_truth(job.message)
+            answer = self._keep(job.message.id, outcome)
+            with self._safety:
+                if job.stop.is_set():
+                    # The call may have started something between the stop and its own end.
+                    self._device_safe()
+                with self._lock:
+                    self._running = None
+                    leave, self._reset_waits = self._reset_waits, False
+                    self._stopped = self._stopped and not leave
+                if leave:
+                    self._device_reset()
+            self._port.send(*answer)
+            if leave:
+                self._publish_status()
+
+    def _run(self, job: _Running) -> Outcome:
+        message = job.message
+        try:
+            if isinstance(message, wire.Init):
+                return self._device.init(message.state, message.seed)
+            return self._device.execute(message.tool, message.args, job.stop)
+        except Exception as error:
+            log.exception("the device failed in %s", message.op)
+            self._device_safe()
+            return Outcome("fault", code="internal", message=f"{type(error).__name__}: {error}", t=self._t)
+
+    def _send_truth(self, message: wire.Call | wire.Init) -> None:
+        try:
+            truth = self._device.truth()
+            if truth is not None:
+                self._send(
+                    wire.Truth(
+                        id=message.id if isinstance(message, wire.Call) else None,
+                        t=truth.t,
+                        state=dict(truth.state),
+                        events=[asdict(event) for event in truth.events],
+                    )
+                )
+        except Exception:
+            log.exception("the ground truth could not be sent")
+
+    def _go_safe(self, publish: bool = True) -> None:
+        with self._lock:
+            self._stopped = True
+            self._reset_waits = False
+            if self._running is not None:
+                self._running.stop.set()
+        with self._safety:
+            self._device_safe()
+        if publish:
+            self._publish_status()
+
+    def _device_safe(self) -> None:
+        try:
+            self._device.safe()
+        except Exception:
+            log.exception("the device failed to go to its safe state")
+
+    def _reset(self) -> None:
+        with self._safety:
+            with self._lock:
+                # A call that was stopped must end before the device may leave the stop.
+                unwinding = self._running is not None and self._running.stop.is_set()
+                self._reset_waits = self._stopped and unwinding
+                leave = self._stopped and not unwinding
+                self._stopped = self._stopped and not leave
+            if leave:
+                self._device_reset()
+        if not unwinding:
+            self._publish_status()
+
+    def _device_reset(self) -> None:
+        try:
+            self._device.reset()
+        except Exception:
+            log.exception("the device failed to reset")
+            self._stopped = True
+
+    def _tick(self) -> None:
+        period = min(0.05, self._ack_after, self._watchdog_ms / 4000)
+        while not self._closed.wait(period):
+            now = time.monotonic()
+            heard = self._heard
+            if heard is not None and not self._stopped and now - heard >= self._watchdog_ms / 1000:
+                self._go_safe(publish=False)
+                self._port.discard()
+                self._publish_status()
+            with self._lock:
+                job = self._running
+            if job is not None and now >= job.next_ack:
+                job.next_ack = now + self._ack_every
+                self._send(wire.Ack(id=job.message.id, eta=2 * self._ack_every))
+
+    def _status(self, state: str) -> wire.Status:
+        return wire.Status.model_validate(
+            {
+                "state": state,
+                "device": self._device.name,
+                "fw": self._device.firmware,
+                "watchdog_ms": self._watchdog_ms,
+                "max_frame": self._max_frame,
+            }
+        )
+
+    def _publish_status(self) -> None:
+        if not self._closed.is_set():
+            self._send(self._status(self.state))
+
+    def _sample(self, sample: Sample) -> None:
+        try:
+            self._send(wire.Sample(sensor=sample.sensor, value=sample.value, t=sample.t))
+        except ValueError:
+            log.exception("the sample %s could not be sent", sample)
+
+    def _send_result(self, message_id: wire.MessageId, outcome: Outcome) -> None:
+        self._port.send(*_result(message_id, outcome))
+
+    def _send(self, message: wire.DeviceMessage) -> None:
+        self._port.send(message, encode(message))
+
+
+def _result(message_id: wire.MessageId, outcome: Outcome) -> tuple[wire.Result, bytes]:
+    """The result and its JSON; a value that has no JSON, or is too long for any host, becomes a fault."""
+    result = wire.Result(
+        id=message_id,
+        status=outcome.status,
+        value=None if outcome.value is None else dict(outcome.value),
+        error=None
+        if outcome.code is None and outcome.message is None
+        else wire.ResultError(code=outcome.code or outcome.status, message=outcome.message or ""),
+        t=outcome.t,
+        dur=outcome.duration,
+    )
+    try:
+        payload = encode(result)
+        reason = f"its result has {len(payload)} bytes" if len(payload) > HOST_MAX_FRAME - 10 else None
+    except (ValueError, TypeError) as error:
+        reason = f"its result has no JSON: {error}"
+    if reason is not None:
+        return _result(
+            message_id,
+            Outcome("fault", code="internal", message=f"the call ended, but {reason}", t=outcome.t),
+        )
+    return result, payload

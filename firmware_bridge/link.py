@@ -1,0 +1,93 @@
+"""What a link is, seen from either end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from firmware_bridge.messages import DeviceMessage, Status
+
+OnFrame = Callable[[bytes, bool], None]
+"""Takes a payload, and whether it is a broker's retained copy."""
+
+
+class LinkError(Exception):
+    """A link that cannot be opened, or is down; the text is one line that says what to do."""
+
+
+class Link(Protocol):
+    """The host's end. Payloads are JSON; the link frames them."""
+
+    name: str
+    """The URL without password, for messages."""
+    default_max_frame: int | None
+    """Bytes of the longest frame for a device that states none; None: no limit."""
+    frame_overhead: int
+    """Bytes that framing adds to a payload."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether bytes can go out now."""
+
+    @property
+    def dropped(self) -> int:
+        """Frames that did not check."""
+
+    def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
+        """Deliver all payloads from now on, and every change of `connected`, on the reader thread."""
+
+    def ensure(self, timeout: float) -> None:
+        """Return once the link is up: MQTT waits for the broker, a serial port is opened again.
+
+        Raises:
+            LinkError: still down after `timeout` seconds.
+        """
+
+    def send(self, payload: bytes) -> None:
+        """Send one payload.
+
+        Raises:
+            LinkError: the link is down.
+        """
+
+    def estop(self) -> None:
+        """Send the emergency stop by the way that waits for nothing. Raises LinkError when down."""
+
+    def discard(self) -> None:
+        """Forget what has not gone out, except an emergency stop."""
+
+    def close(self) -> None:
+        """Close it. Never raises."""
+
+
+class PortHandler(Protocol):
+    """What a device's port calls, on its reader thread."""
+
+    def on_frame(self, payload: bytes, before_stop: bool = False) -> None:
+        """A payload came; `before_stop`: it began before a stop byte that has been seen already."""
+
+    def on_stop(self) -> None:
+        """The emergency stop came outside the frames."""
+
+    def on_up(self) -> None:
+        """The link is up, for the first time or again."""
+
+
+class Port(Protocol):
+    """The device's end."""
+
+    @property
+    def dropped(self) -> int:
+        """Frames that did not check."""
+
+    def open(self, handler: PortHandler, last_will: Status, max_frame: int) -> None:
+        """Start delivering. Raises LinkError."""
+
+    def send(self, message: DeviceMessage, payload: bytes) -> None:
+        """Send a message, whose JSON is `payload`. Never blocks, never raises for link trouble."""
+
+    def discard(self) -> None:
+        """Forget what has not gone out: nobody was there to read it."""
+
+    def close(self, last: bytes) -> None:
+        """Send this last status, and close. Never raises."""

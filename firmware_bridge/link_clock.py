@@ -1,0 +1,56 @@
+"""The device's link clock as the host knows it: an offset measured by ping."""
+
+from __future__ import annotations
+
+DRIFT = 200e-6
+"""Seconds a second by which two cheap quartz clocks may part."""
+RESET_JUMP = 0.1
+"""Seconds that the device's clock must have lost to count as started anew."""
+
+
+class LinkClock:
+    """Bounds on `device clock - host clock`, in seconds, narrowed by every ping.
+
+    The device read its clock between sending and receiving, so each ping bounds the offset from both sides;
+    bounds are intersected, and widened by drift in between. Host times are `time.monotonic()`.
+    """
+
+    def __init__(self) -> None:
+        self._low = 0.0
+        self._high = 0.0
+        self._at: float | None = None
+        self._known = False
+        self.restarts = 0
+        """How often the device's clock was seen to start anew: the device was reset."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the offset has been measured."""
+        return self._known
+
+    def update(self, sent: float, received: float, device_ms: float) -> None:
+        """Take in one ping: sent and received at these host times, answered at `device_ms`."""
+        # The device may cut its clock down to whole milliseconds.
+        low, high = device_ms / 1000 - received, (device_ms + 1) / 1000 - sent
+        if self._at is None:
+            self._low, self._high = low, high
+        else:
+            slack = DRIFT * (received - self._at)
+            old_low, old_high = self._low - slack, self._high + slack
+            self._low, self._high = max(low, old_low), min(high, old_high)
+            if self._low > self._high:
+                if high < old_low - RESET_JUMP:
+                    self.restarts += 1
+                self._low, self._high = low, high
+        self._at = received
+        self._known = True
+
+    def forget(self) -> None:
+        """Measure anew, and keep the bounds to see whether the device was reset."""
+        self._known = False
+
+    def device_ms(self, host_time: float) -> int | None:
+        """The device's clock at that host time, ms, early rather than late; None while it is not known."""
+        if not self._known:
+            return None
+        return int((host_time + self._low) * 1000)

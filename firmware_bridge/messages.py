@@ -1,0 +1,152 @@
+"""The messages of the wire, version 1 (docs: the wire), as pydantic models.
+
+Keys that a model does not know are ignored, and `v` may be missing; what is sent always has `v` and `op`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
+
+MessageId = StrictStr | StrictInt
+"""An id as the host chose it; it is answered with the same type."""
+
+
+class Message(BaseModel):
+    """Base of every message: one JSON object."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    v: Literal[1] = 1
+
+
+class Call(Message):
+    """Host to device: run a tool.
+
+    `not_after` is a moment of the device's link clock, ms: the call must not start later. None: no limit.
+    """
+
+    op: Literal["call"] = "call"
+    id: MessageId
+    tool: str
+    args: Annotated[dict[str, Any], BeforeValidator(lambda args: {} if args is None else args)] = {}
+    not_after: int | float | None = None
+
+
+class Init(Message):
+    """Host to simulator: back to the initial state with these overrides."""
+
+    op: Literal["init"] = "init"
+    id: MessageId
+    state: Annotated[dict[str, Any], BeforeValidator(lambda state: {} if state is None else state)] = {}
+    seed: int = 0
+
+
+class Estop(Message):
+    """Host to device: go to the safe state now, and reject calls until `reset`."""
+
+    op: Literal["estop"] = "estop"
+
+
+class Reset(Message):
+    """Host to device: leave the stop."""
+
+    op: Literal["reset"] = "reset"
+
+
+class Ping(Message):
+    """Host to device: a sign of life, answered by `pong`."""
+
+    op: Literal["ping"] = "ping"
+
+
+class Hello(Message):
+    """Host to device: a link was opened; answered by `status`."""
+
+    op: Literal["hello"] = "hello"
+
+
+class ResultError(BaseModel):
+    """Why a call was not done: a short stable word and a sentence."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    code: str = ""
+    message: str = ""
+
+
+def _as_error(error: object) -> object:
+    return {"message": error} if isinstance(error, str) else error
+
+
+class Result(Message):
+    """Device to host: how a call or an init ended. `t` and `dur` are device time, s."""
+
+    op: Literal["result"] = "result"
+    id: MessageId
+    status: str
+    value: Any = None
+    error: Annotated[ResultError | None, BeforeValidator(_as_error)] = None
+    t: float | None = None
+    dur: float | None = None
+
+
+class Ack(Message):
+    """Device to host: the call has started; another word of it follows within `eta` seconds."""
+
+    op: Literal["ack"] = "ack"
+    id: MessageId
+    eta: float | None = None
+
+
+class Pong(Message):
+    """Device to host: the answer to `ping`; `m` is the device's link clock, ms."""
+
+    op: Literal["pong"] = "pong"
+    m: int | float | None = None
+
+
+class Status(Message):
+    """Device to host: who is there, and in which state."""
+
+    op: Literal["status"] = "status"
+    state: Literal["online", "offline", "estop"]
+    device: str | None = None
+    fw: str | None = None
+    watchdog_ms: int | float | None = Field(default=None, gt=0)
+    max_frame: int | None = Field(default=None, gt=0)
+
+
+class Sample(Message):
+    """Device to host: one reading of a coarse sensor at device time `t`, s."""
+
+    op: Literal["sample"] = "sample"
+    sensor: str
+    value: bool | int | float | str
+    t: float = 0.0
+
+
+class Truth(Message):
+    """Simulator to scorer: the ground truth after the call `id`; None after `init`. No agent reads it."""
+
+    op: Literal["truth"] = "truth"
+    id: MessageId | None = None
+    t: float = 0.0
+    state: dict[str, Any] = {}
+    events: list[dict[str, Any]] = []
+
+
+HostMessage = Call | Init | Estop | Reset | Ping | Hello
+DeviceMessage = Result | Ack | Pong | Status | Sample | Truth
+
+
+class Ops:
+    """Which model reads which op, by direction."""
+
+    from_host: ClassVar[dict[str, type[HostMessage]]] = {
+        "call": Call, "init": Init, "estop": Estop, "reset": Reset, "ping": Ping, "hello": Hello,
+    }  # fmt: skip
+    from_device: ClassVar[dict[str, type[DeviceMessage]]] = {
+        "result": Result, "ack": Ack, "pong": Pong, "status": Status, "sample": Sample, "truth": Truth,
+    }  # fmt: skip

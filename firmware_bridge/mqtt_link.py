@@ -1,0 +1,194 @@
+"""A rig over MQTT: the host's link and the device's port."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+
+from paho.mqtt.client import MQTTMessageInfo
+
+from firmware_bridge import messages as wire
+from firmware_bridge.codec import encode
+from firmware_bridge.link import LinkError, OnFrame, PortHandler
+from firmware_bridge.mqtt_address import Topics, check_rig_name, parse_mqtt_url
+from firmware_bridge.mqtt_connection import MqttConnection
+
+_ESTOP = encode(wire.Estop())
+
+
+class MqttLink:
+    """The host's end. Connects in the constructor.
+
+    Raises:
+        LinkError: the URL names no rig, no broker is there, or it refuses us.
+    """
+
+    default_max_frame: int | None = None
+    frame_overhead = 0
+    dropped = 0
+
+    def __init__(self, url: str, timeout: float = 5.0) -> None:
+        address = parse_mqtt_url(url)
+        if not address.rig:
+            raise LinkError(f"{address.name} names no rig; write mqtt://host[:port]/RIG")
+        self.name = address.name
+        self._topics = Topics(address.rig)
+        self._lock = threading.Lock()
+        self._early: list[tuple[bytes, bool]] = []
+        self._on_frame: OnFrame | None = None
+        self._on_state: Callable[[bool], None] | None = None
+        self._last_estop: MQTTMessageInfo | None = None
+        self._stop_waits = False
+        self._connection = MqttConnection(
+            address,
+            f"pathrig-host-{secrets.token_hex(6)}",
+            subscriptions=[
+                (self._topics.of("result"), 1, True),
+                (self._topics.of("status"), 1, True),
+                (self._topics.of("sample/#"), 0, False),
+                (self._topics.of("truth"), 1, False),
+            ],
+            on_message=self._message,
+            on_link=self._link_changed,
+        )
+        self._connection.open(timeout)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker is there."""
+        return self._connection.connected
+
+    def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
+        """Deliver what came so far, and everything from now on."""
+        with self._lock:
+            for payload, retained in self._early:
+                on_frame(payload, retained)
+            self._early.clear()
+            self._on_frame, self._on_state = on_frame, on_state
+
+    def ensure(self, timeout: float) -> None:
+        """Wait for the broker. Raises LinkError."""
+        self._connection.ensure(timeout)
+
+    def send(self, payload: bytes) -> None:
+        """Publish on the call topic, QoS 1. Raises LinkError where the broker is gone."""
+        if not self._connection.connected:
+            raise LinkError(f"no connection to the broker of {self.name}")
+        self._connection.publish(self._topics.of("call"), payload)
+
+    def estop(self) -> None:
+        """Publish on the stop's own topic; where the broker is gone, as soon as it is back."""
+        self._last_estop = self._connection.publish(self._topics.of("estop"), _ESTOP)
+        if not self._connection.connected:
+            self._stop_waits = True
+            raise LinkError(f"no connection to the broker of {self.name}")
+
+    def discard(self) -> None:
+        """Forget calls that have not gone out."""
+        self._connection.renew()
+        if self._stop_waits:
+            self._connection.publish(self._topics.of("estop"), _ESTOP)
+
+    def close(self) -> None:
+        """Let a stop go out, and disconnect."""
+        if self._last_estop is not None and self._connection.connected:
+            with contextlib.suppress(RuntimeError, ValueError):
+                self._last_estop.wait_for_publish(1.0)
+        self._connection.close()
+
+    def socket(self) -> socket.socket | None:
+        """The live socket."""
+        return self._connection.socket()
+
+    def _message(self, _topic: str, payload: bytes, retained: bool) -> None:
+        with self._lock:
+            on_frame = self._on_frame
+            if on_frame is None:
+                self._early.append((payload, retained))
+                return
+        on_frame(payload, retained)
+
+    def _link_changed(self, up: bool) -> None:
+        if up:
+            self._stop_waits = False
+        if self._on_state is not None:
+            self._on_state(up)
+
+
+class MqttPort:
+    """The device's end: `url` is the broker's, and `rig` the device's name there."""
+
+    def __init__(self, url: str, rig: str = "", timeout: float = 5.0) -> None:
+        address = parse_mqtt_url(url)
+        self._address = dataclasses.replace(address, rig=check_rig_name(rig or address.rig))
+        self.name = self._address.name
+        self._topics = Topics(self._address.rig)
+        self._timeout = timeout
+        self._max_frame = 0
+        self._handler: PortHandler | None = None
+        self._connection: MqttConnection | None = None
+        self.dropped = 0
+
+    def open(self, handler: PortHandler, last_will: wire.Status, max_frame: int) -> None:
+        """Connect, with the status offline as last will. Raises LinkError."""
+        self._handler = handler
+        self._max_frame = max_frame
+        self._connection = MqttConnection(
+            self._address,
+            # One name a rig: when a device comes back after a crash, the broker drops its old connection.
+            f"pathrig-device-{self._address.rig}",
+            subscriptions=[(self._topics.of("estop"), 1, True), (self._topics.of("call"), 1, True)],
+            on_message=self._message,
+            on_link=self._link_changed,
+            will=(self._topics.of("status"), encode(last_will)),
+        )
+        self._connection.open(self._timeout)
+
+    def send(self, message: wire.DeviceMessage, payload: bytes) -> None:
+        """Publish on the message's topic: samples with QoS 0, status retained."""
+        if self._connection is None:
+            return
+        match message:
+            case wire.Sample():
+                self._connection.publish(self._topics.sample(message.sensor), payload, qos=0)
+            case wire.Status():
+                self._connection.publish(self._topics.of("status"), payload, retain=True)
+            case wire.Truth():
+                self._connection.publish(self._topics.of("truth"), payload)
+            case _:
+                self._connection.publish(self._topics.of("result"), payload)
+
+    def discard(self) -> None:
+        """Nothing: the broker takes everything at once."""
+
+    def close(self, last: bytes) -> None:
+        """Publish the last status and disconnect."""
+        if self._connection is None:
+            return
+        info = self._connection.publish(self._topics.of("status"), last, retain=True)
+        if self._connection.connected:
+            with contextlib.suppress(RuntimeError, ValueError):
+                info.wait_for_publish(1.0)
+        self._connection.close()
+
+    def socket(self) -> socket.socket | None:
+        """The live socket."""
+        return None if self._connection is None else self._connection.socket()
+
+    def _message(self, topic: str, payload: bytes, retained: bool) -> None:
+        assert self._handler is not None
+        if topic == self._topics.of("estop"):
+            self._handler.on_stop()
+        elif retained or len(payload) > self._max_frame:
+            # A retained call would run again at every connection.
+            self.dropped += 1
+        else:
+            self._handler.on_frame(payload)
+
+    def _link_changed(self, up: bool) -> None:
+        if up and self._handler is not None:
+            self._handler.on_up()

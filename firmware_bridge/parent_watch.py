@@ -1,0 +1,20 @@
+"""A process that ends when the one that started it is gone."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+
+
+def watch_parent(on_gone: Callable[[], None], period: float = 0.2) -> None:
+    """Call `on_gone` once, from a thread of its own, when the parent process has ended."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(period)
+        on_gone()
+
+    threading.Thread(target=watch, name="parent watch", daemon=True).start()

@@ -1,0 +1,177 @@
+"""The host's end of a serial line, on pyserial."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import serial
+
+from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, STOP_BYTE, LineDecoder, to_line
+from firmware_bridge.link import LinkError, OnFrame
+
+log = logging.getLogger(__name__)
+
+DEFAULT_BAUD = 115_200
+
+
+class SerialLink:
+    """`serial:///dev/ttyX[?baud=115200]`. Opens the port, for itself alone, in the constructor.
+
+    Raises:
+        LinkError: bad URL, no such port, no permission, or somebody else has it open.
+    """
+
+    default_max_frame: int | None = DEFAULT_MAX_FRAME
+    frame_overhead = 10
+    """`*`, eight digits, newline."""
+
+    def __init__(self, url: str) -> None:
+        self.name = url
+        self._path, self._baud = parse_serial_url(url)
+        self._lock = threading.RLock()
+        self._write_lock = threading.Lock()
+        self._on_frame: OnFrame | None = None
+        self._on_state: Callable[[bool], None] | None = None
+        self._dropped = 0
+        self._decoder = LineDecoder(HOST_MAX_FRAME)
+        self._port: serial.Serial | None = self._open_port()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the port is open."""
+        return self._port is not None
+
+    @property
+    def dropped(self) -> int:
+        """Lines that were too long or did not check."""
+        return self._dropped + self._decoder.dropped
+
+    def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
+        """Start the reader thread."""
+        with self._lock:
+            self._on_frame, self._on_state = on_frame, on_state
+            if self._port is not None:
+                self._start_reader(self._port)
+
+    def ensure(self, timeout: float) -> None:
+        """Open the port again where it was lost: one try. Raises LinkError."""
+        with self._lock:
+            if self._port is not None:
+                return
+            self._port = self._open_port()
+            if self._on_frame is not None:
+                self._start_reader(self._port)
+        if self._on_state is not None:
+            self._on_state(True)
+
+    def send(self, payload: bytes) -> None:
+        """Write one line. Raises LinkError where the port is gone."""
+        port = self._port
+        if port is None:
+            raise LinkError(f"{self._path} is not open; is the cable in?")
+        try:
+            with self._write_lock:
+                port.write(to_line(payload))
+        except (serial.SerialException, OSError, TypeError) as error:
+            # TypeError: pyserial's port lost its descriptor because the reader closed it.
+            self._lost(port)
+            raise LinkError(f"cannot write to {self._path}: {error}") from None
+
+    def estop(self) -> None:
+        """Write the stop byte at once, in the middle of a line if need be, ahead of what still waits."""
+        port = self._port
+        if port is None:
+            raise LinkError(f"{self._path} is not open; is the cable in?")
+        try:
+            port.reset_output_buffer()
+            port.write(STOP_BYTE)
+        except (serial.SerialException, OSError, TypeError) as error:
+            self._lost(port)
+            raise LinkError(f"cannot write to {self._path}: {error}") from None
+
+    def discard(self) -> None:
+        """Drop what the port's buffer still holds."""
+        port = self._port
+        if port is not None:
+            with contextlib.suppress(serial.SerialException, OSError, TypeError):
+                port.reset_output_buffer()
+
+    def close(self) -> None:
+        """Let what was written go out, and close the port."""
+        with self._lock:
+            port, self._port = self._port, None
+            self._on_state = None
+        if port is not None:
+            with contextlib.suppress(serial.SerialException, OSError, TypeError):
+                port.cancel_read()
+            with contextlib.suppress(serial.SerialException, OSError, TypeError):
+                port.close()
+
+    def _open_port(self) -> serial.Serial:
+        try:
+            port = serial.Serial(self._path, self._baud, exclusive=True, write_timeout=2.0)
+        except (serial.SerialException, OSError, ValueError) as error:
+            raise LinkError(_why_closed(self._path, error)) from None
+        return port
+
+    def _start_reader(self, port: serial.Serial) -> None:
+        self._dropped += self._decoder.dropped
+        self._decoder = LineDecoder(HOST_MAX_FRAME)
+        threading.Thread(
+            target=self._read, args=(port, self._decoder), name=f"read {self._path}", daemon=True
+        ).start()
+
+    def _read(self, port: serial.Serial, decoder: LineDecoder) -> None:
+        while self._port is port:
+            try:
+                data = port.read(port.in_waiting or 1)
+            except (serial.SerialException, OSError, TypeError, ValueError):
+                self._lost(port)
+                return
+            for payload in decoder.feed(data):
+                try:
+                    if self._on_frame is not None:
+                        self._on_frame(payload, False)
+                except Exception:
+                    log.exception("a callback of the serial link failed")
+
+    def _lost(self, port: serial.Serial) -> None:
+        with self._lock:
+            if self._port is not port:
+                return
+            self._port = None
+            on_state = self._on_state
+        with contextlib.suppress(serial.SerialException, OSError, TypeError):
+            port.close()
+        if on_state is not None:
+            on_state(False)
+
+
+def parse_serial_url(url: str) -> tuple[str, int]:
+    """Path and baud rate of `serial:///dev/ttyX[?baud=N]`.
+
+    Raises:
+        LinkError: it does not have that form.
+    """
+    parts = urlsplit(url)
+    path = unquote(parts.netloc + parts.path)
+    query = parse_qs(parts.query)
+    baud = query.pop("baud", [str(DEFAULT_BAUD)])[0]
+    if parts.scheme != "serial" or not path or query or not baud.isdecimal() or int(baud) == 0:
+        raise LinkError(f"bad serial URL {url!r}; write serial:///dev/ttyACM0?baud=115200")
+    return path, int(baud)
+
+
+def _why_closed(path: str, error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, FileNotFoundError) or "No such file" in text:
+        return f"there is no serial port {path}; is the cable in?"
+    if "Permission denied" in text:
+        return f"no permission to open {path}; add yourself to the group that owns it (often dialout)"
+    if "exclusively lock" in text:
+        return f"{path} is open in another program; close that first"
+    return f"cannot open {path}: {text}"

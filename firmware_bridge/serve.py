@@ -1,0 +1,100 @@
+"""A device as a process of its own, until it is told to end."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from devices.device import Device
+from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.link import Port
+from firmware_bridge.parent_watch import watch_parent
+
+
+def serve_mqtt(
+    device: Device,
+    url: str,
+    rig: str = "",
+    *,
+    watchdog_ms: int = 5000,
+    ready: Callable[[], None] = lambda: None,
+    exit_with_parent: bool = False,
+) -> None:
+    """Serve the device as `rig` at the broker of `url` until SIGTERM or SIGINT; it ends safe and offline.
+
+    Must run on the main thread. `ready` is called once the device takes calls. With `exit_with_parent` the
+    end of the parent process counts like a signal.
+
+    Raises:
+        LinkError: the broker cannot be reached, or refuses us.
+    """
+    from firmware_bridge.mqtt_link import MqttPort
+
+    _serve(device, MqttPort(url, rig), watchdog_ms, ready, exit_with_parent)
+
+
+def serve_serial(
+    device: Device,
+    path: str,
+    *,
+    watchdog_ms: int = 5000,
+    ready: Callable[[str], None] = lambda path: None,
+    exit_with_parent: bool = False,
+) -> None:
+    """Serve the device on the port `path`, or on a pseudo terminal (`pty`), until SIGTERM or SIGINT.
+
+    `ready` gets the path that a host opens. The rest as `serve_mqtt`.
+
+    Raises:
+        LinkError: the port cannot be opened.
+    """
+    from firmware_bridge.serial_port import SerialPort
+
+    port = SerialPort(path)
+    _serve(device, port, watchdog_ms, lambda: ready(port.path), exit_with_parent)
+
+
+def _serve(
+    device: Device, port: Port, watchdog_ms: int, ready: Callable[[], None], exit_with_parent: bool
+) -> None:
+    with end_signals() as wait_for_end:
+        if exit_with_parent:
+            watch_parent(wait_for_end.now)
+        with DeviceEndpoint(device, port, watchdog_ms=watchdog_ms):
+            ready()
+            wait_for_end()
+
+
+class EndSignal:
+    """Something to wait for that a signal handler may set at any moment: a pipe."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+
+    def __call__(self) -> None:
+        """Block until the end was asked for."""
+        select.select([self._read], [], [])
+
+    def now(self) -> None:
+        """Ask for the end."""
+        os.write(self._write, b"e")
+
+
+@contextmanager
+def end_signals() -> Iterator[EndSignal]:
+    """Turn SIGTERM and SIGINT into the end that the yielded object waits for."""
+    end = EndSignal()
+
+    def handle(_signal: int, _frame: FrameType | None) -> None:
+        end.now()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield end
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
