@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic
 from devices.device import Emit, Truth
 from devices.harm import HarmEvent, HarmRule, Remedy
 from devices.outcome import Outcome, Refusal
-from devices.sensors import Sample, SensorSpec
+from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.surface import DeviceType
 from devices.tool import ArgumentsError, ToolResult
 from sims.clock import Clock
@@ -181,6 +181,11 @@ class Simulator(ABC, Generic[World]):
     def sensor_specs(self) -> Mapping[str, SensorSpec]:
         """The specification of each coarse sensor, by its name in samples."""
         return self._bank.specs
+
+    @property
+    def sensor_values(self) -> Mapping[str, SampleValue | None]:
+        """The last value that each coarse sensor reported, by its name in samples."""
+        return self._bank.last_values
 
     def finish(self) -> None:
         """End the episode: wait for lagging effects, then a last reading of every sensor. Once an episode."""

@@ -148,7 +148,7 @@ class Soil(Part):
     wilting_point: Fraction
     field_capacity: Fraction
     saturation: Fraction
-    depletion_fraction: Fraction = Field(description="p of FAO-56 eq. 83")
+    depletion_fraction: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(description="p of FAO-56 eq. 83")
     evapotranspiration: NotNegative = Field(description="of the crop under standard conditions, mm/day")
     infiltration_s: Positive = Field(description="time constant of the surface store, s")
     drainage_s: Positive = Field(description="time constant of drainage above field capacity, s")
@@ -195,6 +195,18 @@ class FarmWorld(Part):
         missing = [name for name in STATIONS if name not in self.stations]
         if missing:
             raise ValueError(f"stations lacks {', '.join(missing)}")
+        return self
+
+    @model_validator(mode="after")
+    def _holds_its_water(self) -> Self:
+        brim = self.soil.rim_mm * self.soil.area
+        for name, plant in self.plants.items():
+            if plant.moisture > self.soil.saturation:
+                raise ValueError(f"plants.{name}.moisture must not be above soil.saturation")
+            if plant.surface_liters > brim:
+                raise ValueError(
+                    f"plants.{name}.surface_liters must not be above the {brim:g} L of its basin"
+                )
         return self
 
     def contains(self, x: float, y: float) -> bool:

@@ -1,0 +1,99 @@
+"""The changing state of the farm: rover, tanks, plants and their soil."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from devices.farm_rover.world import FarmWorld, Plant, Pose
+from sims.farm.soil import SoilColumn
+
+
+@dataclass(slots=True)
+class PlantState:
+    """A plant and the soil under it.
+
+    Attributes:
+        place: as in the initial state.
+        drowned_by, ponded_by: the call to blame once its soil passes the limit; None where no call is.
+    """
+
+    place: Plant
+    soil: SoilColumn
+    ripe: bool
+    pests: bool
+    pesticide_ml: float
+    drowned_by: int | None = None
+    ponded_by: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, with the keys of the initial state, and where its water went."""
+        flows = self.soil.flows
+        return {
+            **self.place.model_dump(),
+            "moisture": self.soil.moisture,
+            "surface_liters": self.soil.surface,
+            "ripe": self.ripe,
+            "pests": self.pests,
+            "pesticide_ml": self.pesticide_ml,
+            "water_liters": {
+                "applied": flows.applied,
+                "infiltrated": flows.infiltrated,
+                "drained": flows.drained,
+                "evaporated": flows.evaporated,
+                "runoff": flows.runoff,
+            },
+        }
+
+
+@dataclass(slots=True)
+class FarmState:
+    """All that changes. Litres, ml, m, rad; `battery` is the share of a full charge."""
+
+    pose: Pose
+    safety_locked: bool
+    battery: float
+    water_liters: float
+    pesticide_ml: float
+    fruit: int
+    collected_fruit: int
+    plants: dict[str, PlantState]
+
+    @classmethod
+    def of(cls, world: FarmWorld) -> FarmState:
+        """The initial state of a world."""
+        plants = {
+            name: PlantState(
+                plant, SoilColumn.under(plant, world.soil), plant.ripe, plant.pests, plant.pesticide_ml
+            )
+            for name, plant in world.plants.items()
+        }
+        return cls(
+            world.pose,
+            world.safety_locked,
+            world.battery,
+            world.water_tank.liters,
+            world.pesticide_tank.ml,
+            world.hopper.fruit,
+            0,
+            plants,
+        )
+
+    def to_dict(self, world: FarmWorld) -> dict[str, Any]:
+        """JSON-ready, with the keys of the initial state where they overlap."""
+        return {
+            "pose": self.pose.model_dump(),
+            "safety_locked": self.safety_locked,
+            "battery": self.battery,
+            "water_tank": {
+                "liters": self.water_liters,
+                "capacity_liters": world.water_tank.capacity_liters,
+            },
+            "pesticide_tank": {
+                "ml": self.pesticide_ml,
+                "capacity_ml": world.pesticide_tank.capacity_ml,
+            },
+            "hopper": {"fruit": self.fruit, "capacity": world.hopper.capacity},
+            "collected_fruit": self.collected_fruit,
+            "plants": {name: plant.to_dict() for name, plant in self.plants.items()},
+        }
