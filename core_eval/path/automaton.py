@@ -1,0 +1,257 @@
+"""A task as a deterministic automaton over symbols (CORE, section 3: `(Q, A, delta, q0, F)`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from core_eval.path.calls import Call
+from core_eval.path.patterns import parse_pattern
+from core_eval.path.symbols import Symbol, SymbolIndex
+
+
+class AutomatonError(ValueError):
+    """A task's automaton breaks a standing assumption.
+
+    Attributes:
+        faults: one line each, naming file, task, state and symbol as far as they are known.
+    """
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = tuple(faults)
+
+
+class TaskAutomaton:
+    """The states, symbols and partial transition function of a task, checked when it is made.
+
+    A call in state `q` with symbol `a` is progress where `delta(q, a)` is another state, a self-loop where it is
+    `q`, and harmful where it is undefined. `where` (such as `tasks.json: task 7`) begins every fault and warning.
+    Raises AutomatonError when an edge names an undeclared state or symbol, or when no accepting state can be
+    reached. A cycle of progress edges is a warning: golden paths are then the simple ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        states: Sequence[str],
+        symbols: Sequence[Symbol],
+        start: str,
+        accepting: Sequence[str] | frozenset[str],
+        delta: Mapping[tuple[str, str], str],
+        warnings: Sequence[str] = (),
+        where: str = "automaton",
+    ) -> None:
+        self.states: tuple[str, ...] = tuple(states)
+        self.symbols: Mapping[str, Symbol] = MappingProxyType({symbol.name: symbol for symbol in symbols})
+        self.start = start
+        self.accepting: frozenset[str] = frozenset(accepting)
+        self.delta: Mapping[tuple[str, str], str] = MappingProxyType(dict(delta))
+        faults = self._faults(symbols)
+        if not faults and not self._reachable & self.accepting:
+            faults = [
+                f"state {start!r}: no accepting state can be reached from the start over progress edges, "
+                "so there is no golden path; mark a reachable state as final"
+            ]
+        if faults:
+            raise AutomatonError([f"{where}: {fault}" for fault in faults])
+        self._index = SymbolIndex(tuple(self.symbols.values()))
+        self.warnings: tuple[str, ...] = (*warnings, *(f"{where}: {text}" for text in self._doubts()))
+
+    def _faults(self, symbols: Sequence[Symbol]) -> list[str]:
+        declared = set(self.states)
+        faults = []
+        if len(declared) < len(self.states):
+            faults.append("a state is declared twice")
+        if len(self.symbols) < len(symbols):
+            faults.append("a symbol is declared twice")
+        if self.start not in declared:
+            faults.append(f"start state {self.start!r} is not declared")
+        faults += [f"accepting state {s!r} is not declared" for s in sorted(self.accepting - declared)]
+        for (source, symbol), target in self.delta.items():
+            if symbol not in self.symbols:
+                faults.append(f"state {source!r}: symbol {symbol!r} is not in the alphabet")
+            for state in (source, target):
+                if state not in declared:
+                    faults.append(f"state {source!r}, symbol {symbol!r}: state {state!r} is not declared")
+        return faults
+
+    def _doubts(self) -> Iterator[str]:
+        unreachable = [state for state in self.states if state not in self._reachable]
+        if unreachable:
+            yield f"states {unreachable} cannot be reached from the start"
+        cycle = self._states_on_cycles()
+        if cycle:
+            yield f"progress edges form a cycle through {cycle}; golden paths are the simple ones"
+        for first, second in self._index.ties():
+            yield (
+                f"symbols {first.name!r} and {second.name!r} can match the same call of {first.tool!r} "
+                f"equally well; {first.name!r} wins, being first"
+            )
+
+    @cached_property
+    def progress(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
+        """For every state its progress edges `(symbol, target)`, in the order they were declared."""
+        edges: dict[str, list[tuple[str, str]]] = {state: [] for state in self.states}
+        for (source, symbol), target in self.delta.items():
+            if source != target and source in edges:
+                edges[source].append((symbol, target))
+        return MappingProxyType({state: tuple(out) for state, out in edges.items()})
+
+    @cached_property
+    def loops(self) -> Mapping[str, tuple[str, ...]]:
+        """For every state the symbols that are self-loops there."""
+        found: dict[str, list[str]] = {state: [] for state in self.states}
+        for (source, symbol), target in self.delta.items():
+            if source == target:
+                found[source].append(symbol)
+        return MappingProxyType({state: tuple(names) for state, names in found.items()})
+
+    @cached_property
+    def _reachable(self) -> set[str]:
+        seen, todo = {self.start}, [self.start]
+        while todo:
+            for _, target in self.progress[todo.pop()]:
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        return seen
+
+    @cached_property
+    def useful(self) -> frozenset[str]:
+        """The states that the start reaches and from which an accepting state is reached, over progress edges."""
+        before: dict[str, list[str]] = {state: [] for state in self.states}
+        for source, edges in self.progress.items():
+            for _, target in edges:
+                before[target].append(source)
+        seen, todo = set(self.accepting), list(self.accepting)
+        while todo:
+            for source in before[todo.pop()]:
+                if source not in seen:
+                    seen.add(source)
+                    todo.append(source)
+        return frozenset(seen & self._reachable)
+
+    def _states_on_cycles(self) -> list[str]:
+        """Give the states left when those without incoming, then without outgoing edges are peeled off."""
+        left = set(self.states)
+        for forwards in (True, False):
+            degree = dict.fromkeys(left, 0)
+            into: dict[str, list[str]] = {state: [] for state in left}
+            for source in left:
+                for _, target in self.progress[source]:
+                    if target in left:
+                        tail, head = (source, target) if forwards else (target, source)
+                        into[tail].append(head)
+                        degree[head] += 1
+            todo = [state for state, count in degree.items() if count == 0]
+            while todo:
+                state = todo.pop()
+                left.discard(state)
+                for head in into[state]:
+                    degree[head] -= 1
+                    if degree[head] == 0:
+                        todo.append(head)
+        return [state for state in self.states if state in left]
+
+    @cached_property
+    def acyclic(self) -> bool:
+        """True where the useful progress edges form no cycle."""
+        return not any(state in self.useful for state in self._states_on_cycles())
+
+    def symbol_of(self, call: Call) -> str | None:
+        """Give the symbol of a call by its tool and arguments alone, or None where it matches none."""
+        symbol = self._index.find(call.name, call.arguments)
+        return None if symbol is None else symbol.name
+
+    def next(self, state: str, symbol: str) -> str | None:
+        """Give `delta(state, symbol)`, or None where it is undefined."""
+        return self.delta.get((state, symbol))
+
+    def golden_paths(self, limit: int | None = None) -> Iterator[tuple[str, ...]]:
+        """Give the golden paths as symbol names, depth first in edge order, a path before its continuations."""
+        path: list[str] = []
+        on_path = {self.start}
+        given = 0
+        stack: list[Iterator[tuple[str, str]]] = [iter(self.progress[self.start])]
+        trail = [self.start]
+        if self.start in self.accepting and limit != 0:
+            given += 1
+            yield ()
+        while stack and (limit is None or given < limit):
+            for symbol, target in stack[-1]:
+                if target in self.useful and target not in on_path:
+                    break
+            else:
+                stack.pop()
+                on_path.discard(trail.pop())
+                if path:
+                    path.pop()
+                continue
+            path.append(symbol)
+            trail.append(target)
+            on_path.add(target)
+            stack.append(iter(self.progress[target]))
+            if target in self.accepting:
+                given += 1
+                yield tuple(path)
+
+    def to_json(self) -> str:
+        """Write the automaton as JSON text from which `from_json` makes an equal one."""
+        return json.dumps(
+            {
+                "states": self.states,
+                "start": self.start,
+                "accepting": [state for state in self.states if state in self.accepting],
+                "symbols": [
+                    {
+                        "name": symbol.name,
+                        "tool": symbol.tool,
+                        "arguments": {name: pattern.plain() for name, pattern in symbol.arguments.items()},
+                    }
+                    for symbol in self.symbols.values()
+                ],
+                "delta": [[source, symbol, target] for (source, symbol), target in self.delta.items()],
+            },
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def from_json(cls, text: str | Mapping[str, Any]) -> TaskAutomaton:
+        """Read what `to_json` wrote, as text or already parsed.
+
+        Raises AutomatonError when it is no such JSON.
+        """
+        try:
+            data = json.loads(text) if isinstance(text, str) else text
+            symbols = [
+                Symbol(
+                    entry["name"],
+                    entry["tool"],
+                    {name: parse_pattern(written) for name, written in entry["arguments"].items()},
+                )
+                for entry in data["symbols"]
+            ]
+            delta = {(source, symbol): target for source, symbol, target in data["delta"]}
+            return cls(
+                states=data["states"],
+                symbols=symbols,
+                start=data["start"],
+                accepting=data["accepting"],
+                delta=delta,
+            )
+        except AutomatonError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise AutomatonError([f"not an automaton in JSON: {error!r}"]) from error
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TaskAutomaton) and self.to_json() == other.to_json()
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"TaskAutomaton({len(self.states)} states, {len(self.symbols)} symbols)"

@@ -1,0 +1,211 @@
+"""Reads CORE's JSON: an array of tasks, each with its automaton (spec: formats, "Task automata")."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core_eval.path.automaton import AutomatonError, TaskAutomaton
+from core_eval.path.patterns import Anything, Exact, Excluded, Pattern
+from core_eval.path.symbols import Symbol
+
+_RECORD_KEYS = frozenset({"prompt_id", "world", "prompt", "nodes", "alphabet"})
+_NODE_KEYS = frozenset({"name", "is_final", "transitions"})
+_EDGE_KEYS = frozenset({"symbols", "from", "to"})
+_SYMBOL_KEYS = frozenset({"name", "arguments"})
+_PATTERN_KEYS = frozenset({"name", "value", "excluded_values", "type"})
+
+
+@dataclass(frozen=True)
+class CoreTask:
+    """One task of a CORE file; `id` is its prompt_id as text."""
+
+    id: str
+    world: str
+    prompt: str
+    automaton: TaskAutomaton
+
+
+@dataclass(frozen=True)
+class CoreFile:
+    """The tasks of a file that are sound, and one line for each fault in the others."""
+
+    tasks: tuple[CoreTask, ...]
+    faults: tuple[str, ...]
+
+
+def load_core_json(path: str | Path) -> CoreFile:
+    """Read a file of CORE tasks; a malformed record is a fault and the others still load.
+
+    Raises AutomatonError when the file cannot be read or is no JSON array.
+    """
+    file = Path(path)
+    try:
+        records = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise AutomatonError([f"{file}: cannot be read ({error.strerror}); give a CORE JSON file"]) from error
+    except ValueError as error:
+        raise AutomatonError([f"{file}: is not JSON ({error})"]) from error
+    if not isinstance(records, list):
+        raise AutomatonError([f"{file}: must hold a JSON array of tasks, not {_sort(records)}"])
+    tasks: dict[str, CoreTask] = {}
+    faults: list[str] = []
+    for place, record in enumerate(records):
+        try:
+            task = _task(record, str(file), place)
+        except AutomatonError as error:
+            faults += error.faults
+            continue
+        if task.id in tasks:
+            faults.append(f"{file}: task {task.id}: prompt_id is used twice; the first one counts")
+        else:
+            tasks[task.id] = task
+    return CoreFile(tuple(tasks.values()), tuple(faults))
+
+
+def _task(record: Any, file: str, place: int) -> CoreTask:
+    if not isinstance(record, Mapping):
+        raise AutomatonError([f"{file}: record {place}: must be an object, not {_sort(record)}"])
+    ident = record.get("prompt_id")
+    named = isinstance(ident, str | int) and not isinstance(ident, bool)
+    where = f"{file}: task {ident}" if named else f"{file}: record {place}"
+    reader = _Reader()
+    if not named:
+        reader.fault("'prompt_id' must be a string or a number")
+    reader.unknown_keys(record, _RECORD_KEYS, "")
+    prompt, world = record.get("prompt"), record.get("world")
+    for key, value in (("prompt", prompt), ("world", world)):
+        if value is not None and not isinstance(value, str):
+            reader.fault(f"{key!r} must be a string, not {_sort(value)}")
+    symbols = reader.alphabet(record.get("alphabet"))
+    reader.nodes(record.get("nodes"), {symbol.name for symbol in symbols})
+    if reader.faults:
+        raise AutomatonError([f"{where}: {fault}" for fault in reader.faults])
+    automaton = TaskAutomaton(
+        states=reader.states,
+        symbols=symbols,
+        start=reader.states[0],
+        accepting=reader.accepting,
+        delta=reader.delta,
+        warnings=[f"{where}: {text}" for text in reader.warnings],
+        where=where,
+    )
+    return CoreTask(str(ident), world or "", prompt or "", automaton)
+
+
+class _Reader:
+    """Gathers the parts of one record, and all that is wrong with them."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self.warnings: list[str] = []
+        self.states: list[str] = []
+        self.accepting: list[str] = []
+        self.delta: dict[tuple[str, str], str] = {}
+
+    def fault(self, text: str) -> None:
+        self.faults.append(text)
+
+    def unknown_keys(self, given: Mapping[str, Any], known: frozenset[str], where: str) -> None:
+        for key in given:
+            if key not in known:
+                self.fault(f"{where}unknown key {key!r}; the keys are {', '.join(sorted(known))}")
+
+    def alphabet(self, given: Any) -> list[Symbol]:
+        if not isinstance(given, Mapping):
+            self.fault(f"'alphabet' must be an object, not {_sort(given)}")
+            return []
+        symbols = []
+        for name, entry in given.items():
+            where = f"symbol {name!r}: "
+            if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+                self.fault(f"{where}must be an object with the tool's 'name'")
+                continue
+            self.unknown_keys(entry, _SYMBOL_KEYS, where)
+            arguments = entry.get("arguments")
+            if arguments is None:
+                arguments = {}
+            if not isinstance(arguments, Mapping):
+                self.fault(f"{where}'arguments' must be an object, not {_sort(arguments)}")
+                continue
+            patterns = {key: self.pattern(key, value, where) for key, value in arguments.items()}
+            symbols.append(Symbol(name, entry["name"], patterns))
+        return symbols
+
+    def pattern(self, argument: str, given: Any, where: str) -> Pattern:
+        where = f"{where}argument {argument!r}: "
+        if not isinstance(given, Mapping):
+            self.fault(f"{where}must be an object, not {_sort(given)}")
+            return Anything()
+        self.unknown_keys(given, _PATTERN_KEYS, where)
+        if given.get("name", argument) != argument:
+            self.warnings.append(f"{where}its 'name' says {given['name']!r}; the key counts")
+        if given.get("value") is not None:
+            return Exact(given["value"])
+        excluded = given.get("excluded_values")
+        if excluded is None:
+            return Anything()
+        if not isinstance(excluded, list):
+            self.fault(f"{where}'excluded_values' must be a list or null, not {_sort(excluded)}")
+            return Anything()
+        return Excluded(tuple(excluded))
+
+    def nodes(self, given: Any, symbols: set[str]) -> None:
+        if not isinstance(given, list) or not given:
+            self.fault("'nodes' must be a list of at least one state")
+            return
+        declared = {
+            node["name"] for node in given if isinstance(node, Mapping) and _is_name(node.get("name"))
+        }
+        for place, node in enumerate(given):
+            if not isinstance(node, Mapping) or not _is_name(node.get("name")):
+                self.fault(f"node {place}: must be an object with a 'name'")
+                continue
+            name = node["name"]
+            where = f"state {name!r}: "
+            self.unknown_keys(node, _NODE_KEYS, where)
+            if name in self.states:
+                self.fault(f"{where}is declared twice")
+                continue
+            self.states.append(name)
+            if not isinstance(node.get("is_final", False), bool):
+                self.fault(f"{where}'is_final' must be true or false")
+            elif node.get("is_final", False):
+                self.accepting.append(name)
+            transitions = node.get("transitions") or []
+            if not isinstance(transitions, list):
+                self.fault(f"{where}'transitions' must be a list")
+                continue
+            for edge in transitions:
+                self.edge(name, edge, where, declared, symbols)
+
+    def edge(self, source: str, edge: Any, where: str, declared: set[str], symbols: set[str]) -> None:
+        if not isinstance(edge, Mapping) or not isinstance(edge.get("symbols"), list):
+            self.fault(f"{where}a transition must be an object with 'symbols' (a list), 'from' and 'to'")
+            return
+        self.unknown_keys(edge, _EDGE_KEYS, where)
+        target = edge.get("to")
+        listed = ", ".join(map(repr, edge["symbols"]))
+        if edge.get("from", source) != source:
+            self.fault(f"{where}the transition on {listed} says it is from {edge['from']!r}")
+        if not _is_name(target) or target not in declared:
+            self.fault(f"{where}the transition on {listed} goes to {target!r}, which is not declared")
+            return
+        for symbol in edge["symbols"]:
+            if not isinstance(symbol, str) or symbol not in symbols:
+                self.fault(f"{where}symbol {symbol!r} is not in the alphabet")
+            elif self.delta.setdefault((source, symbol), target) != target:
+                other = self.delta[source, symbol]
+                self.fault(f"{where}symbol {symbol!r} goes both to {other!r} and to {target!r}")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _sort(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,240 @@
+"""What a symbol asks of one argument: six kinds of pattern.
+
+CORE's JSON knows the first three (exact value, excluded values, anything); tolerance, range and set are this
+project's own task files'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from core_eval.path.values import is_number, same_value
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The argument equals `value`."""
+
+    value: Any
+    may_be_missing: ClassVar[bool] = False
+
+    def holds(self, value: Any) -> bool:
+        """Say whether a given argument fits."""
+        mine = self.value
+        if type(mine) is str:
+            return bool(mine == value)
+        return same_value(mine, value)
+
+    def example(self) -> Any:
+        """Give a value that fits."""
+        return self.value
+
+    def plain(self) -> dict[str, Any]:
+        """Give the pattern as it is written in a plan."""
+        return {"exact": self.value}
+
+    def __str__(self) -> str:
+        return f"={_short(self.value)}"
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """The argument is there and equals none of `values`."""
+
+    values: tuple[Any, ...]
+    may_be_missing: ClassVar[bool] = False
+
+    def holds(self, value: Any) -> bool:
+        """Say whether a given argument fits."""
+        return not any(same_value(value, other) for other in self.values)
+
+    def example(self) -> Any:
+        """Give a value that fits, of the same sort as the first excluded one."""
+        first = self.values[0] if self.values else 0
+        if is_number(first):
+            return max(value for value in (*self.values, 0) if is_number(value)) + 1
+        candidate = f"not {first}"
+        while not self.holds(candidate):
+            candidate = f"not {candidate}"
+        return candidate
+
+    def plain(self) -> dict[str, Any]:
+        """Give the pattern as it is written in a plan."""
+        return {"not": list(self.values)}
+
+    def __str__(self) -> str:
+        return "!=" + "|".join(map(_short, self.values))
+
+
+@dataclass(frozen=True)
+class Anything:
+    """The argument may be anything, or missing."""
+
+    may_be_missing: ClassVar[bool] = True
+
+    def holds(self, value: Any) -> bool:
+        """Say whether a given argument fits: it always does."""
+        return True
+
+    def example(self) -> Any:
+        """Give a value that fits."""
+        return None
+
+    def plain(self) -> dict[str, Any]:
+        """Give the pattern as it is written in a plan."""
+        return {"any": True}
+
+    def __str__(self) -> str:
+        return "=*"
+
+
+@dataclass(frozen=True)
+class Near:
+    """The argument is a number within a tolerance of `value`, absolute or relative to it."""
+
+    value: float
+    tolerance: float
+    relative: bool = False
+    may_be_missing: ClassVar[bool] = False
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The lowest and the highest number that fit."""
+        width = self.tolerance * abs(self.value) if self.relative else self.tolerance
+        return self.value - width, self.value + width
+
+    def holds(self, value: Any) -> bool:
+        """Say whether a given argument fits."""
+        low, high = self.span
+        return is_number(value) and low <= value <= high
+
+    def example(self) -> Any:
+        """Give a value that fits: the centre."""
+        return self.value
+
+    def plain(self) -> dict[str, Any]:
+        """Give the pattern as it is written in a plan."""
+        return {"near": self.value, "rel" if self.relative else "abs": self.tolerance}
+
+    def __str__(self) -> str:
+        return f"~{_short(self.value)}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """The argument is a number from `low` to `high`, both included; None leaves a side open."""
+
+    low: float | None
+    high: float | None
+    may_be_missing: ClassVar[bool] = False
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The lowest and the highest number that fit."""
+        low = float("-inf") if self.low is None else self.low
+        return low, float("inf") if self.high is None else self.high
+
+    def holds(self, value: Any) -> bool:
+        """Say whether a given argument fits."""
+        low, high = self.span
+        return is_number(value) and low <= value <= high
+
+    def example(self) -> Any:
+        """Give a value that fits: the centre, or the end that is given."""
+        if self.low is not None and self.high is not None:
+            return (self.low + self.high) / 2
+        return self.high if self.low is None else self.low
+
+    def plain(self) -> dict[str, Any]:
+        """Give the pattern as it is written in a plan."""
+        sides = {"min": self.low, "max": self.high}
+        return {side: limit for side, limit in sides.items() if limit is not None}
+
+    def __str__(self) -> str:
+        low = "" if self.low is None else _short(self.low)
+        return f"={low}..{'' if self.high is None else _short(self.high)}"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """The argument equals one of `values`."""
+
+    values: tuple[Any, ...]
+    may_be_missing: ClassVar[bool] = False
+
+    def holds(self, value: Any) -> bool:
+        """Say whether a given argument fits."""
+        return any(same_value(value, other) for other in self.values)
+
+    def example(self) -> Any:
+        """Give a value that fits: the first."""
+        return self.values[0]
+
+    def plain(self) -> dict[str, Any]:
+        """Give the pattern as it is written in a plan."""
+        return {"in": list(self.values)}
+
+    def __str__(self) -> str:
+        return "=" + "|".join(map(_short, self.values))
+
+
+Pattern: TypeAlias = Exact | Excluded | Anything | Near | Range | OneOf
+
+_FORMS = "{any: true}, {not: [..]}, {near: v, abs: d}, {near: v, rel: r}, {min: a, max: b}, {in: [..]} or {exact: ..}"
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def parse_pattern(written: Any) -> Pattern:
+    """Read a pattern as a plan writes it; a plain value is exact.
+
+    Raises ValueError with what is wrong, in words.
+    """
+    if not isinstance(written, Mapping):
+        return Exact(written)
+    keys = set(written)
+    if keys == {"exact"}:
+        return Exact(written["exact"])
+    if keys == {"any"}:
+        if written["any"] is not True:
+            raise ValueError("write {any: true}")
+        return Anything()
+    if keys in ({"not"}, {"in"}):
+        (key,) = keys
+        values = written[key]
+        if not isinstance(values, list | tuple) or (key == "in" and not values):
+            raise ValueError(f"'{key}' needs a list of values, not {values!r}")
+        return Excluded(tuple(values)) if key == "not" else OneOf(tuple(values))
+    if keys in ({"near", "abs"}, {"near", "rel"}):
+        tolerance = written["rel" if "rel" in keys else "abs"]
+        if not (is_number(written["near"]) and is_number(tolerance) and tolerance >= 0):
+            raise ValueError("'near' and its tolerance must be numbers, the tolerance not below 0")
+        return Near(written["near"], tolerance, relative="rel" in keys)
+    if keys and keys <= {"min", "max"}:
+        low, high = written.get("min"), written.get("max")
+        given = [limit for limit in (low, high) if limit is not None]
+        if not given or not all(map(is_number, given)) or given != sorted(given):
+            raise ValueError("'min' and 'max' must be numbers, min not above max")
+        return Range(low, high)
+    raise ValueError(f"{dict(written)!r} is no pattern: write {_FORMS}")
+
+
+def specificity(pattern: Pattern) -> tuple[int, int]:
+    """Rank a pattern: (1 if exact, 1 if it constrains at all)."""
+    return int(isinstance(pattern, Exact)), int(not isinstance(pattern, Anything))
+
+
+def may_overlap(left: Pattern, right: Pattern) -> bool:
+    """Say whether one value could fit both; True where that cannot be excluded."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Exact):
+            return other.holds(one.value)
+        if isinstance(one, OneOf):
+            return any(other.holds(value) for value in one.values)
+    if isinstance(left, Near | Range) and isinstance(right, Near | Range):
+        return left.span[0] <= right.span[1] and right.span[0] <= left.span[1]
+    return True

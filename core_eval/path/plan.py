@@ -1,0 +1,152 @@
+"""Task plans: nobody should write an automaton by hand.
+
+A plan is a list of steps; `parse_plan` reads it into nested `Node`s, `compile_plan` into a TaskAutomaton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from core_eval.path.automaton import AutomatonError, TaskAutomaton
+from core_eval.path.patterns import Anything, Pattern, parse_pattern
+from core_eval.path.plan_language import (
+    EMPTY,
+    AnyOrder,
+    Choice,
+    Plan,
+    Step,
+    minimal_automaton,
+    sequence,
+)
+from core_eval.path.symbols import ANY_ARGUMENTS, Symbol
+
+_FORMS = (
+    "a tool name, {tool: {argument: pattern}}, {sequence: [..]}, {any_order: [..]}, {choice: [..]}, "
+    "{optional: ..} or {repeat: {times: [min, max], steps: [..]}}"
+)
+_WORDS = frozenset({"sequence", "any_order", "choice", "optional", "repeat"})
+
+
+def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) -> TaskAutomaton:
+    """Compile a plan, a list of steps, into the smallest automaton of its orders.
+
+    `free_reads` are tools that self-loop in every state with any arguments; such a tool written in the plan is a
+    mandatory read there, and free elsewhere. `file` and `task` begin every error. Raises AutomatonError with all
+    faults.
+    """
+    reader = _PlanReader()
+    tree = reader.steps(plan, "plan")
+    where = f"{file}: task {task}"
+    if reader.faults:
+        raise AutomatonError([f"{where}: {fault}" for fault in reader.faults])
+    edges, accepting = minimal_automaton(tree)
+    states = [f"s{number}" for number in range(len(edges))]
+    delta = {
+        (states[source], symbol): states[target]
+        for source, out in enumerate(edges)
+        for symbol, target in out.items()
+    }
+    symbols = dict(reader.symbols)
+    free = list(dict.fromkeys(free_reads))
+    for tool in free:
+        symbols[f"{tool}(*)"] = Symbol(f"{tool}(*)", tool, {ANY_ARGUMENTS: Anything()})
+    for symbol in symbols.values():
+        if symbol.tool in free:
+            for state in states:
+                delta.setdefault((state, symbol.name), state)
+    return TaskAutomaton(
+        states=states,
+        symbols=list(symbols.values()),
+        start=states[0],
+        accepting=[states[number] for number in accepting],
+        delta=delta,
+        where=where,
+    )
+
+
+class _PlanReader:
+    """Reads a plan as it was parsed from YAML, and gathers its symbols and faults."""
+
+    def __init__(self) -> None:
+        self.symbols: dict[str, Symbol] = {}
+        self.faults: list[str] = []
+
+    def steps(self, written: Any, where: str) -> Plan:
+        """Read a list of steps, or one step, that follow each other."""
+        if not isinstance(written, list):
+            return self.step(written, where)
+        return sequence(*(self.step(step, f"{where}[{place}]") for place, step in enumerate(written)))
+
+    def blocks(self, written: Any, where: str) -> list[Plan]:
+        if not isinstance(written, list) or not written:
+            self.faults.append(f"{where}: needs a list of steps, not {written!r}")
+            return []
+        return [self.steps(block, f"{where}[{place}]") for place, block in enumerate(written)]
+
+    def step(self, written: Any, where: str) -> Plan:
+        if isinstance(written, str):
+            return self.tool(written, {}, where)
+        if not isinstance(written, Mapping) or len(written) != 1:
+            self.faults.append(f"{where}: {written!r} is no step: write {_FORMS}")
+            return EMPTY
+        ((word, inner),) = written.items()
+        if word not in _WORDS:
+            return self.tool(word, inner, where)
+        where = f"{where}.{word}"
+        if word == "sequence":
+            return sequence(*self.blocks(inner, where))
+        if word == "any_order":
+            return AnyOrder.of(self.blocks(inner, where))
+        if word == "choice":
+            return Choice.of(self.blocks(inner, where))
+        if word == "optional":
+            return Choice.of([self.steps(inner, where), EMPTY])
+        return self.repeat(inner, where)
+
+    def repeat(self, written: Any, where: str) -> Plan:
+        if not isinstance(written, Mapping) or set(written) != {"times", "steps"}:
+            self.faults.append(f"{where}: needs exactly 'times' and 'steps'")
+            return EMPTY
+        times = written["times"]
+        if (
+            not isinstance(times, list | tuple)
+            or len(times) != 2
+            or not all(isinstance(count, int) and not isinstance(count, bool) for count in times)
+            or not 0 <= times[0] <= times[1]
+            or times[1] < 1
+        ):
+            self.faults.append(
+                f"{where}.times: must be [min, max], whole numbers, min not above max, max 1 or more"
+            )
+            return EMPTY
+        body = self.steps(written["steps"], f"{where}.steps")
+        rest: Plan = EMPTY
+        for _ in range(times[1] - times[0]):
+            rest = Choice.of([sequence(body, rest), EMPTY])
+        return sequence(*[body] * times[0], rest)
+
+    def tool(self, tool: Any, arguments: Any, where: str) -> Plan:
+        if not isinstance(tool, str) or not tool:
+            self.faults.append(f"{where}: {tool!r} is no tool name")
+            return EMPTY
+        if arguments is None:
+            arguments = {}
+        if not isinstance(arguments, Mapping):
+            self.faults.append(f"{where}.{tool}: needs {{argument: pattern}}, not {arguments!r}")
+            return EMPTY
+        patterns: dict[str, Pattern] = {}
+        for name, written in arguments.items():
+            try:
+                patterns[str(name)] = parse_pattern(written)
+            except ValueError as error:
+                self.faults.append(f"{where}.{tool}.{name}: {error}")
+        name = tool
+        if patterns:
+            name = f"{tool}({', '.join(f'{key}{pattern}' for key, pattern in patterns.items())})"
+        symbol = Symbol(name, tool, patterns)
+        number = 1
+        while self.symbols.setdefault(symbol.name, symbol) != symbol:
+            number += 1
+            symbol = Symbol(f"{name}#{number}", tool, patterns)
+        return Step(symbol.name)

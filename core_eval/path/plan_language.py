@@ -1,0 +1,159 @@
+"""Plans as finite languages, and the smallest automaton of one.
+
+A plan is taken apart step by step: what may follow after a first symbol (Antimirov's partial derivatives, 1996) gives
+the states, sets of plans that are still open; states from which the same ways lead on are then merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Step:
+    """One symbol."""
+
+    symbol: str
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Parts one after the other; no part is itself a sequence."""
+
+    parts: tuple[Plan, ...]
+
+
+@dataclass(frozen=True)
+class AnyOrder:
+    """Blocks in any order, each of which stays together; sorted, so that equal sets are equal."""
+
+    blocks: tuple[Plan, ...]
+
+    @classmethod
+    def of(cls, blocks: Iterable[Plan]) -> Plan:
+        """Make a plan of blocks in any order."""
+        kept = tuple(sorted((block for block in blocks if block != EMPTY), key=repr))
+        return cls(kept) if len(kept) > 1 else sequence(*kept)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Exactly one of the options."""
+
+    options: tuple[Plan, ...]
+
+    @classmethod
+    def of(cls, options: Iterable[Plan]) -> Plan:
+        """Make a plan of options."""
+        kept = tuple(dict.fromkeys(options))
+        return cls(kept) if len(kept) != 1 else kept[0]
+
+
+Plan: TypeAlias = Step | Sequence | AnyOrder | Choice
+
+EMPTY = Sequence(())
+"""The plan in which nothing is to be done."""
+
+
+def sequence(*parts: Plan) -> Plan:
+    """Make a plan of parts one after the other."""
+    flat: list[Plan] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, Sequence) else (part,))
+    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
+
+
+def may_end(plan: Plan) -> bool:
+    """Say whether nothing has to be done any more."""
+    match plan:
+        case Step():
+            return False
+        case Sequence(parts) | AnyOrder(parts):
+            return all(map(may_end, parts))
+        case Choice(options):
+            return any(map(may_end, options))
+
+
+def openings(plan: Plan) -> list[tuple[str, Plan]]:
+    """Give every first symbol with a plan of what follows it, in the order they are written."""
+    match plan:
+        case Step(symbol):
+            return [(symbol, EMPTY)]
+        case Choice(options):
+            return [opening for option in options for opening in openings(option)]
+        case Sequence(parts):
+            found = []
+            for place, part in enumerate(parts):
+                rest = parts[place + 1 :]
+                found += [(symbol, sequence(after, *rest)) for symbol, after in openings(part)]
+                if not may_end(part):
+                    break
+            return found
+        case AnyOrder(blocks):
+            return [
+                (symbol, sequence(after, AnyOrder.of((*blocks[:place], *blocks[place + 1 :]))))
+                for place, block in enumerate(blocks)
+                for symbol, after in openings(block)
+            ]
+
+
+def minimal_automaton(plan: Plan) -> tuple[list[dict[str, int]], list[int]]:
+    """Give the edges of every state, and the accepting states; state 0 is the start."""
+    start = frozenset({plan})
+    numbers = {start: 0}
+    edges: list[dict[str, int]] = []
+    ends: list[bool] = []
+    states = [start]
+    for state in states:
+        after: dict[str, set[Plan]] = {}
+        for open_plan in sorted(state, key=repr):
+            for symbol, rest in openings(open_plan):
+                after.setdefault(symbol, set()).add(rest)
+        out = {}
+        for symbol, plans in after.items():
+            target = frozenset(plans)
+            if target not in numbers:
+                numbers[target] = len(states)
+                states.append(target)
+            out[symbol] = numbers[target]
+        edges.append(out)
+        ends.append(any(map(may_end, state)))
+    return _merged(edges, ends)
+
+
+def _merged(edges: list[dict[str, int]], ends: list[bool]) -> tuple[list[dict[str, int]], list[int]]:
+    """Merge the states of an acyclic automaton from which the same ways lead on, from the ends backwards."""
+    merged: dict[int, int] = {}
+    known: dict[tuple[bool, frozenset[tuple[str, int]]], int] = {}
+    for state in _ends_first(edges):
+        signature = (
+            ends[state],
+            frozenset((symbol, merged[target]) for symbol, target in edges[state].items()),
+        )
+        merged[state] = known.setdefault(signature, state)
+    number = {merged[0]: 0}
+    order = [merged[0]]
+    for state in order:
+        for target in edges[state].values():
+            if merged[target] not in number:
+                number[merged[target]] = len(order)
+                order.append(merged[target])
+    small = [{symbol: number[merged[target]] for symbol, target in edges[state].items()} for state in order]
+    return small, [number[state] for state in order if ends[state]]
+
+
+def _ends_first(edges: list[dict[str, int]]) -> list[int]:
+    waiting = [len(out) for out in edges]
+    into: list[list[int]] = [[] for _ in edges]
+    for source, out in enumerate(edges):
+        for target in out.values():
+            into[target].append(source)
+    order = [state for state, count in enumerate(waiting) if count == 0]
+    for state in order:
+        for source in into[state]:
+            waiting[source] -= 1
+            if waiting[source] == 0:
+                order.append(source)
+    return order

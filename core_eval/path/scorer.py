@@ -1,0 +1,202 @@
+"""The scorer, online and offline: one call at a time, and all scores of the calls so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call, Kind
+from core_eval.path.edit_row import GraphRow, TreeRow
+from core_eval.path.golden import GoldenGraph, golden_graph
+from core_eval.path.alignment import align, make_row
+from core_eval.path.metrics import harmful_call_rate, prefix_criticality
+
+
+@dataclass(frozen=True)
+class StepVerdict:
+    """What a call is worth in the state it was issued in.
+
+    Attributes:
+        kind: progress, loop, harmful or fault.
+        symbol: the symbol that the call is, or None where it has a token of its own or is left out.
+        state_before, state_after: the automaton's state; only progress changes it.
+    """
+
+    kind: Kind
+    symbol: str | None
+    state_before: str
+    state_after: str
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of one path (spec: core, sections 2 and 3).
+
+    Attributes:
+        path_correctness: PC (eqs 3, 4).
+        pc_ktc: PC-KTC (eq 5).
+        prefix_criticality: eq 6.
+        harmful_calls: how many calls of the condensed path were harmful.
+        harmful_call_rate: eq 7.
+        efficiency: eq 8; None where the path is shorter than every golden one.
+        path_correctness_hlr: PC with harm-local refinement (section 4 of the paper).
+        accepted: whether the automaton ended in an accepting state.
+        exact: False where a score is only a lower bound; `bounds` then says how far it may be off.
+        calls: the calls that count (faults are left out unless they count as harm).
+        condensed: the calls left when self-loops are dropped.
+        faults: the calls that failed by the rig's fault.
+        bounds: of every score that is not exact its lower and upper bound.
+    """
+
+    path_correctness: float
+    pc_ktc: float
+    prefix_criticality: float
+    harmful_calls: int
+    harmful_call_rate: float
+    efficiency: float | None
+    path_correctness_hlr: float
+    accepted: bool
+    exact: bool
+    calls: int
+    condensed: int
+    faults: int
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give all fields under their names."""
+        return asdict(self)
+
+
+class OnlineScorer:
+    """Follows one path call by call.
+
+    `beta` (0 to 1) weighs early harm in prefix criticality, `lam` (0 to 1) weighs PC against order in PC-KTC;
+    `faults_are_harm` counts a rig's faults as harmful calls instead of leaving them out. Raises ValueError for a
+    parameter out of its range.
+    """
+
+    def __init__(
+        self,
+        automaton: TaskAutomaton,
+        *,
+        beta: float = 0.5,
+        lam: float = 0.5,
+        faults_are_harm: bool = False,
+    ) -> None:
+        if not 0.0 <= beta <= 1.0:
+            raise ValueError(f"beta must be from 0 to 1, not {beta}")
+        if not 0.0 <= lam <= 1.0:
+            raise ValueError(f"lam must be from 0 to 1, not {lam}")
+        self.automaton = automaton
+        self.state = automaton.start
+        self._golden: GoldenGraph = golden_graph(automaton)
+        self._beta, self._lam, self._faults_are_harm = beta, lam, faults_are_harm
+        self._path: list[int] = []
+        self._repairs: list[tuple[int, ...] | None] = []
+        self._calls = self._faults = self._harmful = 0
+        self._weight, self._weighted_harm = 1.0, 0.0
+        self._rowed = 0
+
+    @cached_property
+    def _row(self) -> TreeRow | GraphRow:
+        return make_row(self._golden)
+
+    def _judge(self, call: Call) -> tuple[Kind, str | None, str]:
+        """Give kind, symbol and next state of a call."""
+        if call.status == "fault" and not self._faults_are_harm:
+            return "fault", None, self.state
+        if call.status != "ok":
+            return "harmful", None, self.state
+        symbol = self.automaton.symbol_of(call)
+        if symbol is None:
+            return "harmful", None, self.state
+        target = self.automaton.next(self.state, symbol)
+        if target is None:
+            return "harmful", symbol, self.state
+        return ("loop" if target == self.state else "progress"), symbol, target
+
+    def _take(self, call: Call) -> tuple[Kind, str | None, str]:
+        kind, symbol, target = verdict = self._judge(call)
+        if call.status == "fault":
+            self._faults += 1
+            if kind == "fault":
+                return verdict
+        self._calls += 1
+        if kind == "loop":
+            return verdict
+        self._path.append(-1 if symbol is None else self._golden.tokens[symbol])
+        if kind == "harmful":
+            self._harmful += 1
+            self._weighted_harm += self._weight
+            self._repairs.append(self._golden.loops[self.state])
+        else:
+            self._repairs.append(None)
+            self.state = target
+        self._weight *= self._beta
+        return verdict
+
+    def peek(self, call: Call) -> StepVerdict:
+        """Say what a call would be worth now; nothing changes."""
+        kind, symbol, target = self._judge(call)
+        return StepVerdict(kind, symbol, self.state, target)
+
+    def step(self, call: Call) -> StepVerdict:
+        """Take one more call and say what it was worth."""
+        before = self.state
+        kind, symbol, target = self._take(call)
+        return StepVerdict(kind, symbol, before, target)
+
+    def scores(self) -> Scores:
+        """Give the scores of the calls so far."""
+        condensed = len(self._path)
+        accepted = self.state in self.automaton.accepting
+        aligned = align(
+            self._golden,
+            self._path,
+            self._repairs,
+            self.state,
+            calls=self._calls,
+            is_golden=accepted and not self._harmful,
+            lam=self._lam,
+        )
+        return Scores(
+            path_correctness=aligned.path_correctness,
+            pc_ktc=aligned.pc_ktc,
+            prefix_criticality=prefix_criticality(condensed, self._weighted_harm, self._harmful, self._beta),
+            harmful_calls=self._harmful,
+            harmful_call_rate=harmful_call_rate(condensed, self._harmful),
+            efficiency=aligned.efficiency,
+            path_correctness_hlr=aligned.path_correctness_hlr,
+            accepted=accepted,
+            exact=not aligned.bounds,
+            calls=self._calls,
+            condensed=condensed,
+            faults=self._faults,
+            bounds=aligned.bounds,
+        )
+
+    @property
+    def path_correctness(self) -> float:
+        """PC of the calls so far (its lower bound where it is not exact), at the cost of one row for each new call."""
+        for token in self._path[self._rowed :]:
+            self._row.advance(token)
+        self._rowed = len(self._path)
+        return self._row.best()
+
+
+def score_path(
+    automaton: TaskAutomaton,
+    calls: Iterable[Call],
+    *,
+    beta: float = 0.5,
+    lam: float = 0.5,
+    faults_are_harm: bool = False,
+) -> Scores:
+    """Score a whole path; the parameters are those of OnlineScorer."""
+    scorer = OnlineScorer(automaton, beta=beta, lam=lam, faults_are_harm=faults_are_harm)
+    for call in calls:
+        scorer._take(call)
+    return scorer.scores()

@@ -1,0 +1,97 @@
+"""Symbols of a task's alphabet, and which of them a call is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from core_eval.path.patterns import Pattern, may_overlap, specificity
+
+ANY_ARGUMENTS = "*"
+"""The argument name of a free read's one "anything" pattern: it makes the symbol take any arguments."""
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A tool name plus one pattern per argument; arguments that no pattern names are ignored.
+
+    A symbol without any pattern matches only a call without arguments.
+    """
+
+    name: str
+    tool: str
+    arguments: Mapping[str, Pattern]
+
+    def matches(self, call_name: str, arguments: Mapping[str, Any]) -> bool:
+        """Say whether a call of that tool with those arguments is this symbol."""
+        return call_name == self.tool and self.fits(arguments)
+
+    def fits(self, arguments: Mapping[str, Any]) -> bool:
+        """Say whether the arguments fit, given that the tool does."""
+        if not self.arguments:
+            return not arguments
+        for name, pattern in self.arguments.items():
+            if name in arguments:
+                if not pattern.holds(arguments[name]):
+                    return False
+            elif not pattern.may_be_missing:
+                return False
+        return True
+
+    def example(self) -> dict[str, Any]:
+        """Give arguments that match: exact values, centres, first of a set; what may be missing is left out."""
+        return {
+            name: pattern.example() for name, pattern in self.arguments.items() if not pattern.may_be_missing
+        }
+
+    @property
+    def specificity(self) -> tuple[int, int]:
+        """How many arguments are exact, and how many are constrained at all."""
+        ranks = [specificity(pattern) for pattern in self.arguments.values()]
+        return sum(rank[0] for rank in ranks), sum(rank[1] for rank in ranks)
+
+    def may_overlap(self, other: Symbol) -> bool:
+        """Say whether one call could match both symbols."""
+        if self.tool != other.tool:
+            return False
+        if not self.arguments or not other.arguments:
+            both = (*self.arguments.values(), *other.arguments.values())
+            return all(pattern.may_be_missing for pattern in both)
+        shared = self.arguments.keys() & other.arguments.keys()
+        return all(
+            may_overlap(self.arguments[name], other.arguments[name])
+            or (self.arguments[name].may_be_missing and other.arguments[name].may_be_missing)
+            for name in shared
+        )
+
+
+class SymbolIndex:
+    """Finds the most specific symbol of a call: most exact arguments, then most constrained, then file order."""
+
+    def __init__(self, symbols: Sequence[Symbol]) -> None:
+        self._by_tool: dict[str, list[Symbol]] = {}
+        for symbol in symbols:
+            self._by_tool.setdefault(symbol.tool, []).append(symbol)
+        for same_tool in self._by_tool.values():
+            same_tool.sort(key=lambda symbol: symbol.specificity, reverse=True)
+
+    def find(self, tool: str, arguments: Mapping[str, Any]) -> Symbol | None:
+        """Give the symbol of a call, or None."""
+        for symbol in self._by_tool.get(tool, ()):
+            if symbol.fits(arguments):
+                return symbol
+        return None
+
+    def ties(self) -> Iterator[tuple[Symbol, Symbol]]:
+        """Give the pairs, in file order, that one call could match equally well.
+
+        A free read's symbol takes what no other symbol of its tool does, so it ties with none.
+        """
+        for same_tool in self._by_tool.values():
+            for first, second in combinations(same_tool, 2):
+                if ANY_ARGUMENTS in second.arguments:
+                    continue
+                if first.specificity == second.specificity and first.may_overlap(second):
+                    yield first, second
