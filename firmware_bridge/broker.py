@@ -85,6 +85,8 @@ class EmbeddedBroker:
             "plugins": {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
         }
         loop = asyncio.new_event_loop()
+        # Connections that break are a broker's daily bread, and nothing that a user of a rig should read.
+        loop.set_exception_handler(lambda _loop, _context: None)
         started = threading.Event()
         failure: list[str] = []
 
@@ -144,18 +146,17 @@ class BrokerProcess:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             text=True,
             start_new_session=True,
         )
-        assert self._process.stdout is not None and self._process.stderr is not None
+        assert self._process.stdout is not None
         ready, _, _ = select.select([self._process.stdout], [], [], timeout)
         line = self._process.stdout.readline().strip() if ready else ""
         if not line.isdecimal():
             self._process.kill()
-            reason = self._process.stderr.read().strip().rpartition("\n")[2]
             self.stop()
-            raise LinkError(reason or "the embedded broker did not start")
+            raise LinkError(line or "the embedded broker did not start")
         self.port = int(line)
 
     def stop(self) -> None:
@@ -169,7 +170,7 @@ class BrokerProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
+        for stream in (process.stdin, process.stdout):
             if stream is not None:
                 stream.close()
 
@@ -214,7 +215,7 @@ def main() -> int:
     try:
         broker.start()
     except LinkError as error:
-        print(error, file=sys.stderr)
+        print(error, flush=True)
         return 3
     print(broker.port, flush=True)
     end_read, end_write = os.pipe()

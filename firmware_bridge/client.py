@@ -7,17 +7,15 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any
 
 from devices.device import Truth
-from devices.harm import HarmEvent
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
-from firmware_bridge.codec import CodecError, decode_device_message, encode
+from firmware_bridge.codec import encode
 from firmware_bridge.link import Link, LinkError
-from firmware_bridge.link_clock import LinkClock
+from firmware_bridge.session import Callbacks, Pending, RigSession
 
 OFFLINE_GRACE = 5.0
 """Seconds that a rig may be offline in mid-call before the call is a fault."""
@@ -27,13 +25,7 @@ MAX_STRETCH = 10.0
 """An ack's eta stretches a call's deadline to this many timeouts at most."""
 STATUSES = ("ok", "rejected", "invalid", "fault")
 
-
-@dataclass(slots=True)
-class _Pending:
-    id: wire.MessageId
-    result: wire.Result | None = None
-    acks: int = 0
-    acked_until: float = 0.0
+Build = Callable[[int | None], wire.Message]
 
 
 class RigClient:
@@ -60,24 +52,9 @@ class RigClient:
         retry_after: float = 1.0,
     ) -> None:
         self._link = link
-        self._on_sample, self._on_truth, self._on_status = on_sample, on_truth, on_status
+        self._session = RigSession(link, Callbacks(on_sample, on_truth, on_status))
         self._retry_after = retry_after
-        self._changed = threading.Condition()
         self._one_call = threading.Lock()
-        self._one_ping = threading.Lock()
-        self._pending: _Pending | None = None
-        self._status: wire.Status | None = None
-        self._status_count = 0
-        self._offline_since: float | None = None
-        self._pong: tuple[float, float | None] | None = None
-        self._ping_missed = False
-        self._pongs = 0
-        self._clock = LinkClock()
-        self._last_heard = 0.0
-        self._malformed = 0
-        self._attached = False
-        self._closing = threading.Event()
-        self._heart: threading.Thread | None = None
 
     def __enter__(self) -> RigClient:
         return self
@@ -88,12 +65,12 @@ class RigClient:
     @property
     def status(self) -> wire.Status | None:
         """The rig's last status."""
-        return self._status
+        return self._session.status
 
     @property
     def dropped(self) -> int:
         """Frames that did not check or were no message."""
-        return self._malformed + self._link.dropped
+        return self._session.dropped
 
     def open(self, timeout: float = 5.0) -> wire.Status:
         """Say hello until the rig answers.
@@ -101,41 +78,31 @@ class RigClient:
         Raises:
             LinkError: nobody answers within `timeout` seconds.
         """
+        session = self._session
         deadline = time.monotonic() + timeout
-        if not self._attached:
-            self._attached = True
-            self._link.attach(self._frame, self._link_changed)
-        while not self._is_there():
+        session.attach()
+        while (status := self._present()) is None:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise LinkError(self._nobody(timeout))
             self._link.ensure(left)
-            if self._hello(min(0.5, left)) is None and self._status is not None:
+            if not session.hello(min(0.5, left)) and session.status is not None:
                 # Only the broker's retained status: believe it where the rig gives another sign of life.
-                with contextlib.suppress(LinkError):
-                    self.ping(min(0.5, left))
+                session.measure(min(0.5, left))
         for _ in range(3):
-            with contextlib.suppress(LinkError):
-                self.ping(0.5)
-            if not self._pongs:
+            if not session.measure(0.5):
                 break
-        if self._heart is None:
-            self._heart = threading.Thread(
-                target=self._beat, name=f"heartbeat {self._link.name}", daemon=True
-            )
-            self._heart.start()
-        assert self._status is not None
-        return self._status
+        session.beat()
+        return status
 
     def init(self, state: Mapping[str, Any], seed: int, timeout: float = 10.0) -> Outcome:
         """Back to the initial state with these overrides (simulators); code `no_answer` if none comes."""
         message_id = secrets.token_hex(6)
-        try:
-            payload = encode(wire.Init(id=message_id, state=dict(state), seed=seed))
-        except (ValueError, TypeError) as error:
-            return Outcome("invalid", code="arguments", message=f"the state has no JSON: {error}")
-        with self._one_call:
-            return self._exchange(message_id, lambda _: payload, "init", timeout, "no_answer")
+
+        def build(_not_after: int | None) -> wire.Init:
+            return wire.Init(id=message_id, state=dict(state), seed=seed)
+
+        return self._exchange(message_id, build, "init", timeout, "no_answer")
 
     def call(
         self,
@@ -148,17 +115,10 @@ class RigClient:
         """Run a tool and wait for its result; sent again with the same id where no answer comes."""
         message_id = call_id or secrets.token_hex(6)
 
-        def payload(not_after: int | None) -> bytes:
-            return encode(wire.Call(id=message_id, tool=tool, args=dict(arguments), not_after=not_after))
+        def build(not_after: int | None) -> wire.Call:
+            return wire.Call(id=message_id, tool=tool, args=dict(arguments), not_after=not_after)
 
-        try:
-            payload(None)
-        except (ValueError, TypeError) as error:
-            return Outcome(
-                "invalid", code="arguments", message=f"{tool}: the arguments have no JSON: {error}"
-            )
-        with self._one_call:
-            return self._exchange(message_id, payload, tool, timeout, "timeout")
+        return self._exchange(message_id, build, tool, timeout, "timeout")
 
     def estop(self, timeout: float = 1.0) -> bool:
         """Stop the rig at once; whether it said within `timeout` that it is stopped. Works during a call.
@@ -177,41 +137,22 @@ class RigClient:
         return self._switch(lambda: self._link.send(encode(wire.Reset())), "online", timeout)
 
     def ping(self, timeout: float = 2.0) -> float:
-        """The round trip in seconds; measures the device's link clock on the way.
+        """The round trip in seconds.
 
         Raises:
             LinkError: no answer, or the link is down.
         """
-        with self._one_ping:
-            with self._changed:
-                self._pong = None
-            sent = time.monotonic()
-            self._link.send(encode(wire.Ping()))
-            with self._changed:
-                self._changed.wait_for(lambda: self._pong is not None, timeout)
-                pong, missed = self._pong, self._ping_missed
-                self._ping_missed = pong is None
-            if pong is None:
-                raise LinkError(f"no pong from {self._link.name} within {timeout:g} s")
-            received, device_ms = pong
-            # After a missed pong this may be that one, late: a sign of life, but no measure of the clock.
-            if device_ms is not None and not missed:
-                with self._changed:
-                    self._clock.update(sent, received, device_ms)
-            return received - sent
+        return self._session.ping(timeout)
 
     def drain(self, timeout: float = 2.0) -> bool:
         """Wait until all samples and truth that the rig has sent so far were delivered; whether they were.
 
         A ping goes through behind them. A rig that knows no ping has to be silent for 0.2 s instead.
         """
+        if self._session.pongs:
+            return self._session.measure(timeout)
         deadline = time.monotonic() + timeout
-        if self._pongs:
-            with contextlib.suppress(LinkError):
-                self.ping(timeout)
-                return True
-            return False
-        while (quiet := time.monotonic() - self._last_heard) < 0.2:
+        while (quiet := time.monotonic() - self._session.last_heard) < 0.2:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(0.2 - quiet)
@@ -219,206 +160,114 @@ class RigClient:
 
     def close(self, safe: bool = True) -> None:
         """End the link, after a stop when `safe`. Never raises."""
-        if self._closing.is_set():
+        if self._session.closing.is_set():
             return
-        self._closing.set()
-        if safe and self._attached:
+        if safe and self._session.attached and self._link.connected:
             with contextlib.suppress(LinkError):
                 self.estop()
-        self._link.close()
-        with self._changed:
-            self._changed.notify_all()
+        self._session.close()
 
     def _exchange(
-        self,
-        message_id: wire.MessageId,
-        build: Callable[[int | None], bytes],
-        what: str,
-        timeout: float,
-        unanswered: str,
+        self, message_id: wire.MessageId, build: Build, what: str, timeout: float, unanswered: str
     ) -> Outcome:
-        start = time.monotonic()
+        with self._one_call:
+            pending = Pending(message_id)
+            with self._session.changed:
+                self._session.pending = pending
+            try:
+                return self._until_answered(pending, build, what, timeout, unanswered)
+            except LinkError as error:
+                if not self._session.closing.is_set():
+                    self._link.discard()
+                return _fault("link", str(error))
+            finally:
+                with self._session.changed:
+                    self._session.pending = None
+
+    def _until_answered(
+        self, pending: Pending, build: Build, what: str, timeout: float, unanswered: str
+    ) -> Outcome:
+        session = self._session
+        start = now = next_send = time.monotonic()
         deadline = start + timeout
-        pending = _Pending(message_id)
-        payload: bytes | None = None
+        pause = self._retry_after
+        payload = b""
         restarts = 0
-        pause, next_send = self._retry_after, start
-        with self._changed:
-            self._pending = pending
-        try:
-            while True:
-                now = time.monotonic()
-                if pending.result is not None:
-                    return _outcome(pending.result)
-                if pending.acks:
-                    stretched = min(pending.acked_until + ETA_GRACE, start + MAX_STRETCH * timeout)
-                    deadline = max(deadline, stretched)
-                if self._closing.is_set():
-                    return Outcome("fault", code="link", message="the link was closed")
-                if now >= deadline:
-                    return self._unanswered(what, timeout, unanswered)
-                if self._offline_since is not None and now - self._offline_since > OFFLINE_GRACE:
-                    return Outcome("fault", code="offline", message=f"the rig {self._link.name} went offline")
-                if not self._link.connected:
-                    self._link.ensure(deadline - now)
-                    next_send = time.monotonic()
-                    continue
-                next_send = max(next_send, pending.acked_until + ETA_GRACE if pending.acks else 0.0)
-                if now >= next_send:
-                    if payload is None:
-                        self._measure_clock(deadline)
-                        payload = build(self._clock.device_ms(deadline))
-                        restarts = self._clock.restarts
-                        too_long = self._too_long(payload, what)
-                        if too_long is not None:
-                            return too_long
-                        self._link.send(payload)
-                    elif not self._alive(deadline):
-                        continue
-                    elif self._clock.restarts != restarts:
-                        text = f"the device was reset while {what} ran; whether it was done is not known"
-                        return Outcome("fault", code="device_reset", message=text)
-                    else:
-                        self._link.send(payload)
-                    next_send, pause = time.monotonic() + pause, min(2 * pause, 4 * self._retry_after)
-                with self._changed:
+        while pending.result is None:
+            if pending.acks:
+                stretched = min(pending.acked_until + ETA_GRACE, start + MAX_STRETCH * timeout)
+                deadline = max(deadline, stretched)
+                next_send = max(next_send, pending.acked_until + ETA_GRACE)
+            if session.closing.is_set():
+                return _fault("link", "the link was closed")
+            if now >= deadline:
+                return _fault(unanswered, f"the rig {self._link.name} did not answer {what} in {timeout:g} s")
+            if session.offline_since is not None and now - session.offline_since > OFFLINE_GRACE:
+                return _fault("offline", f"the rig {self._link.name} went offline")
+            if not self._link.connected:
+                self._link.ensure(deadline - now)
+                next_send = now
+            elif now < next_send:
+                with session.changed:
                     if pending.result is None and self._link.connected:
-                        self._changed.wait(max(0.0, min(next_send, deadline) - time.monotonic()))
-        except LinkError as error:
-            self._link.discard()
-            return Outcome("fault", code="link", message=str(error))
-        finally:
-            with self._changed:
-                self._pending = None
+                        session.changed.wait(min(next_send, deadline) - now)
+            elif not payload:
+                if session.pongs and not session.clock.known:
+                    session.measure(min(1.0, deadline - now))
+                try:
+                    payload = encode(build(session.clock.device_ms(deadline)))
+                except (ValueError, TypeError) as error:
+                    text = f"the arguments of {what} have no JSON: {error}"
+                    return Outcome("invalid", code="arguments", message=text)
+                size = len(payload) + self._link.frame_overhead
+                if (limit := self._max_frame()) is not None and size > limit:
+                    text = f"{what} has {size} bytes on the wire; the device takes {limit}"
+                    return Outcome("invalid", code="too_long", message=text)
+                restarts = session.clock.restarts
+                self._link.send(payload)
+                next_send = now + pause
+            # A rig that knows ping answers one before it gets a call again, which also shows a reset.
+            elif not session.pongs or session.measure(min(self._retry_after, deadline - now)):
+                if session.clock.restarts != restarts:
+                    text = f"the device was reset while {what} ran; whether it was done is not known"
+                    return _fault("device_reset", text)
+                self._link.send(payload)
+                pause = min(2 * pause, 4 * self._retry_after)
+                next_send = time.monotonic() + pause
+            now = time.monotonic()
+        return _outcome(pending.result)
 
-    def _unanswered(self, what: str, timeout: float, code: str) -> Outcome:
-        text = f"the rig {self._link.name} did not answer {what} within {timeout:g} s"
-        return Outcome("fault", code=code, message=text)
-
-    def _measure_clock(self, deadline: float) -> None:
-        if self._pongs and not self._clock.known:
-            with contextlib.suppress(LinkError):
-                self.ping(min(1.0, max(0.0, deadline - time.monotonic())))
-
-    def _alive(self, deadline: float) -> bool:
-        """Whether a retry may go out: a rig that knows ping answers one first, which also shows a reset."""
-        if not self._pongs:
-            return True
-        try:
-            self.ping(min(self._retry_after, max(0.0, deadline - time.monotonic())))
-        except LinkError:
-            return False
-        return not self._ping_missed
-
-    def _too_long(self, payload: bytes, what: str) -> Outcome | None:
-        limit = self._status.max_frame if self._status is not None else None
-        if limit is None:
-            limit = self._link.default_max_frame
-        size = len(payload) + self._link.frame_overhead
-        if limit is None or size <= limit:
-            return None
-        text = f"{what} has {size} bytes on the wire; the device takes {limit}"
-        return Outcome("invalid", code="too_long", message=text)
+    def _max_frame(self) -> int | None:
+        status = self._session.status
+        stated = status.max_frame if status is not None else None
+        return stated if stated is not None else self._link.default_max_frame
 
     def _switch(self, send: Callable[[], None], state: str, timeout: float) -> bool:
-        with self._changed:
-            seen = self._status_count
+        with self._session.changed:
+            seen = self._session.status_count
         send()
         deadline = time.monotonic() + timeout
         while (left := deadline - time.monotonic()) > 0:
-            # hello, so that a rig that says nothing of its own accord tells its state
-            self._link.send(encode(wire.Hello()))
-            with self._changed:
-                if self._changed.wait_for(lambda: self._is_state(state, seen), min(0.5, left)):
-                    return True
+            # Said again and again, so that a rig that tells nothing of its own accord tells its state.
+            if self._session.hello_since(seen, min(0.5, left), lambda status: status.state == state):
+                return True
         return False
 
-    def _is_state(self, state: str, seen: int) -> bool:
-        return self._status_count > seen and self._status is not None and self._status.state == state
-
-    def _hello(self, timeout: float) -> wire.Status | None:
-        with self._changed:
-            seen = self._status_count
-        self._link.send(encode(wire.Hello()))
-        with self._changed:
-            self._changed.wait_for(lambda: self._status_count > seen, timeout)
-            return self._status if self._status_count > seen else None
-
-    def _is_there(self) -> bool:
-        status = self._status
+    def _present(self) -> wire.Status | None:
+        status = self._session.status
         if status is None or status.state == "offline":
-            return False
-        return self._status_count > 0 or self._pongs > 0
+            return None
+        return status if self._session.status_count or self._session.pongs else None
 
     def _nobody(self, timeout: float) -> str:
-        if self._status is not None and self._status.state == "offline":
+        status = self._session.status
+        if status is not None and status.state == "offline":
             return f"the rig {self._link.name} is offline: start it, or check its power and network"
         return f"nobody answers at {self._link.name} within {timeout:g} s: is the rig on, and the name right?"
 
-    def _beat(self) -> None:
-        while True:
-            watchdog = self._status.watchdog_ms if self._status is not None else None
-            period = max(0.02, watchdog / 3000) if watchdog else 1.0
-            if self._closing.wait(period):
-                return
-            if self._link.connected:
-                with contextlib.suppress(LinkError):
-                    self.ping(period)
 
-    def _link_changed(self, up: bool) -> None:
-        with self._changed:
-            if up:
-                self._clock.forget()
-            self._changed.notify_all()
-
-    def _frame(self, payload: bytes, retained: bool) -> None:
-        received = time.monotonic()
-        try:
-            message = decode_device_message(payload)
-        except CodecError:
-            self._malformed += 1
-            return
-        self._last_heard = received
-        match message:
-            case wire.Sample():
-                if self._on_sample is not None:
-                    self._on_sample(Sample(message.sensor, message.value, message.t))
-            case wire.Truth():
-                if self._on_truth is not None:
-                    self._on_truth(_truth(message))
-            case wire.Status():
-                self._take_status(message, retained)
-            case wire.Result() | wire.Ack() | wire.Pong():
-                self._take_answer(message, received)
-
-    def _take_answer(self, message: wire.Result | wire.Ack | wire.Pong, received: float) -> None:
-        with self._changed:
-            pending = self._pending
-            if isinstance(message, wire.Pong):
-                self._pongs += 1
-                if self._pong is None:
-                    self._pong = (received, message.m)
-            elif pending is None or pending.id != message.id:
-                return
-            elif isinstance(message, wire.Ack):
-                pending.acks += 1
-                pending.acked_until = received + max(0.0, message.eta or 0.0)
-            else:
-                pending.result = message
-            self._changed.notify_all()
-
-    def _take_status(self, status: wire.Status, retained: bool) -> None:
-        with self._changed:
-            self._status = status
-            if not retained:
-                self._status_count += 1
-            if status.state != "offline":
-                self._offline_since = None
-            elif self._offline_since is None:
-                self._offline_since = time.monotonic()
-            self._changed.notify_all()
-        if self._on_status is not None:
-            self._on_status(status)
+def _fault(code: str, message: str) -> Outcome:
+    return Outcome("fault", code=code, message=message)
 
 
 def _outcome(result: wire.Result) -> Outcome:
@@ -432,15 +281,3 @@ def _outcome(result: wire.Result) -> Outcome:
     elif status != "ok":
         code, message = code or status, message or f"the rig gave no reason for {status}"
     return Outcome(status, value, code, message, result.t or 0.0, result.dur or 0.0)
-
-
-_EVENT_KEYS = frozenset(field.name for field in fields(HarmEvent))
-
-
-def _truth(message: wire.Truth) -> Truth:
-    events = tuple(
-        HarmEvent(**{key: value for key, value in event.items() if key in _EVENT_KEYS})
-        for event in message.events
-        if event.keys() >= _EVENT_KEYS
-    )
-    return Truth(message.t, None if message.id is None else str(message.id), message.state, events)

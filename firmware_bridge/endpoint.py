@@ -6,7 +6,6 @@ import logging
 import queue
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import asdict, dataclass, field
 from threading import Event
 
@@ -14,8 +13,9 @@ from devices.device import Device
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
-from firmware_bridge.codec import HOST_MAX_FRAME, CodecError, decode_host_message, encode
+from firmware_bridge.codec import CodecError, decode_host_message, encode
 from firmware_bridge.link import Port
+from firmware_bridge.result_cache import ResultCache, make_answer
 
 log = logging.getLogger(__name__)
 
@@ -58,13 +58,12 @@ class DeviceEndpoint:
         ack_after: float = 0.1,
         ack_every: float = 1.0,
     ) -> None:
-        if results_kept < 32 or watchdog_ms <= 0:
-            raise ValueError("results_kept must be at least 32, and watchdog_ms above 0")
+        if watchdog_ms <= 0:
+            raise ValueError(f"watchdog_ms must be above 0, not {watchdog_ms}")
         self._device = device
         self._port = port
         self._watchdog_ms = watchdog_ms
         self._max_frame = max_frame
-        self._results_kept = results_kept
         self._ack_after, self._ack_every = ack_after, ack_every
         self._born = time.monotonic()
         self._heard: float | None = None
@@ -73,7 +72,7 @@ class DeviceEndpoint:
         self._running: _Running | None = None
         self._stopped = False
         self._reset_waits = False
-        self._results: OrderedDict[wire.MessageId, tuple[wire.Result, bytes]] = OrderedDict()
+        self._results = ResultCache(results_kept)
         self._jobs: queue.SimpleQueue[_Running | None] = queue.SimpleQueue()
         self._t = 0.0
         self._closed = Event()
@@ -131,6 +130,9 @@ class DeviceEndpoint:
 
     def on_frame(self, payload: bytes, before_stop: bool = False) -> None:
         """One payload from a host. Whatever is in it, this does not raise."""
+        if len(payload) > self._max_frame:
+            self._malformed += 1
+            return
         try:
             message = decode_host_message(payload)
         except CodecError as error:
@@ -155,6 +157,8 @@ class DeviceEndpoint:
 
     def _answer_unfit(self, error: CodecError) -> None:
         data = error.data or {}
+        if data.get("op") == "estop":
+            self.on_stop()
         message_id = data.get("id")
         if (
             data.get("op") in ("call", "init")
@@ -162,7 +166,8 @@ class DeviceEndpoint:
             and not isinstance(message_id, bool)
         ):
             self._heard = time.monotonic()
-            self._send_result(message_id, Outcome("invalid", code="malformed", message=str(error), t=self._t))
+            outcome = Outcome("invalid", code="malformed", message=str(error), t=self._t)
+            self._port.send(*make_answer(message_id, outcome))
 
     def _accept(self, message: wire.Call | wire.Init) -> None:
         with self._lock:
@@ -178,7 +183,7 @@ class DeviceEndpoint:
         if known is not None:
             self._port.send(*known)
         elif refusal is not None:
-            self._port.send(*self._keep(message.id, refusal))
+            self._port.send(*self._results.keep(message.id, refusal))
         elif running is not None:
             self._send(wire.Ack(id=message.id, eta=2 * self._ack_every))
 
@@ -196,20 +201,12 @@ class DeviceEndpoint:
             return no("fault", "late", "the call came after the latest moment at which it might start")
         return None
 
-    def _keep(self, message_id: wire.MessageId, outcome: Outcome) -> tuple[wire.Result, bytes]:
-        answer = _result(message_id, outcome)
-        with self._lock:
-            self._results[message_id] = answer
-            if len(self._results) > self._results_kept:
-                self._results.popitem(last=False)
-        return answer
-
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             outcome = self._run(job)
             self._t = outcome.t
             self._send_truth(job.message)
-            answer = self._keep(job.message.id, outcome)
+            answer = self._results.keep(job.message.id, outcome)
             with self._safety:
                 if job.stop.is_set():
                     # The call may have started something between the stop and its own end.
@@ -323,33 +320,5 @@ class DeviceEndpoint:
         except ValueError:
             log.exception("the sample %s could not be sent", sample)
 
-    def _send_result(self, message_id: wire.MessageId, outcome: Outcome) -> None:
-        self._port.send(*_result(message_id, outcome))
-
     def _send(self, message: wire.DeviceMessage) -> None:
         self._port.send(message, encode(message))
-
-
-def _result(message_id: wire.MessageId, outcome: Outcome) -> tuple[wire.Result, bytes]:
-    """The result and its JSON; a value that has no JSON, or is too long for any host, becomes a fault."""
-    result = wire.Result(
-        id=message_id,
-        status=outcome.status,
-        value=None if outcome.value is None else dict(outcome.value),
-        error=None
-        if outcome.code is None and outcome.message is None
-        else wire.ResultError(code=outcome.code or outcome.status, message=outcome.message or ""),
-        t=outcome.t,
-        dur=outcome.duration,
-    )
-    try:
-        payload = encode(result)
-        reason = f"its result has {len(payload)} bytes" if len(payload) > HOST_MAX_FRAME - 10 else None
-    except (ValueError, TypeError) as error:
-        reason = f"its result has no JSON: {error}"
-    if reason is not None:
-        return _result(
-            message_id,
-            Outcome("fault", code="internal", message=f"the call ended, but {reason}", t=outcome.t),
-        )
-    return result, payload

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from firmware_bridge.link import Link, LinkError
 
 __all__ = ["Link", "LinkError", "open_link"]
@@ -15,7 +13,7 @@ def open_link(url: str) -> Link:
     Raises:
         LinkError: it cannot be opened; one line that says why and what to do.
     """
-    scheme = urlsplit(url).scheme
+    scheme = url.partition("://")[0]
     if scheme in ("mqtt", "mqtts"):
         from firmware_bridge.mqtt_link import MqttLink
 

@@ -52,6 +52,7 @@ class MqttConnection:
         self._will = will
         self._changed = threading.Condition()
         self._up = False
+        self._closed = False
         self._refusal: str | None = None
         self._client = self._new_client()
 
@@ -89,7 +90,8 @@ class MqttConnection:
     def ensure(self, timeout: float) -> None:
         """Wait until the connection is up. Raises LinkError."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._up, timeout):
+            self._changed.wait_for(lambda: self._up or self._closed, timeout)
+            if not self._up:
                 where = f"the broker at {self.address.host}:{self.address.port}"
                 raise LinkError(f"no connection to {where}: {self._refusal or 'it is gone'}")
 
@@ -106,6 +108,8 @@ class MqttConnection:
 
     def renew(self) -> None:
         """Go on with a fresh client, so that nothing that the old one still held is sent later."""
+        if self._closed:
+            return
         self._stop()
         self._client = self._new_client()
         self._client.connect_async(self.address.host, self.address.port, KEEP_ALIVE)
@@ -113,6 +117,9 @@ class MqttConnection:
 
     def close(self) -> None:
         """Disconnect in good order: the broker keeps the last will to itself."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
         self._stop()
 
     def _stop(self) -> None:

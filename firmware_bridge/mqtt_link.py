@@ -128,7 +128,6 @@ class MqttPort:
         self.name = self._address.name
         self._topics = Topics(self._address.rig)
         self._timeout = timeout
-        self._max_frame = 0
         self._handler: PortHandler | None = None
         self._connection: MqttConnection | None = None
         self.dropped = 0
@@ -136,7 +135,6 @@ class MqttPort:
     def open(self, handler: PortHandler, last_will: wire.Status, max_frame: int) -> None:
         """Connect, with the status offline as last will. Raises LinkError."""
         self._handler = handler
-        self._max_frame = max_frame
         self._connection = MqttConnection(
             self._address,
             # One name a rig: when a device comes back after a crash, the broker drops its old connection.
@@ -183,7 +181,7 @@ class MqttPort:
         assert self._handler is not None
         if topic == self._topics.of("estop"):
             self._handler.on_stop()
-        elif retained or len(payload) > self._max_frame:
+        elif retained:
             # A retained call would run again at every connection.
             self.dropped += 1
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import termios
 import threading
 import time
 import tty
@@ -41,6 +42,7 @@ class SerialPort:
         self._closing = False
         self._handler: PortHandler | None = None
         self._decoder = LineDecoder()
+        self._stop_in_line = False
         self._thread: threading.Thread | None = None
         self.lost = 0
         """Lines that nobody read in time."""
@@ -80,6 +82,8 @@ class SerialPort:
         with self._lock:
             self.lost += self._waiting.count(b"\n")
             self._waiting.clear()
+            if self._slave >= 0:
+                termios.tcflush(self._slave, termios.TCIFLUSH)
 
     def close(self, last: bytes) -> None:
         """Write the last status as far as the port takes it, and close."""
@@ -154,13 +158,19 @@ class SerialPort:
         for part in before:
             for payload in self._decoder.feed(part):
                 self._handler.on_frame(payload, before_stop=True)
-        straddles = bool(before) and self._decoder.mid_line
+        if before:
+            self._stop_in_line = self._decoder.mid_line
+        if self._stop_in_line and b"\n" in after:
+            rest, after = after.split(b"\n", 1)
+            for payload in self._decoder.feed(rest + b"\n"):
+                self._handler.on_frame(payload, before_stop=True)
+            self._stop_in_line = False
         for payload in self._decoder.feed(after):
-            self._handler.on_frame(payload, before_stop=straddles)
-            straddles = False
+            self._handler.on_frame(payload)
 
     def _reopen(self) -> None:
         self._close_fd()
+        self.discard()
         while not self._closing:
             time.sleep(0.2)
             with contextlib.suppress(LinkError):

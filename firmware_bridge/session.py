@@ -1,0 +1,222 @@
+"""The lower half of the host's client: what comes in on the reader thread, pings, and the device's clock."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from devices.device import Truth
+from devices.harm import HarmEvent
+from devices.sensors import Sample
+from firmware_bridge import messages as wire
+from firmware_bridge.codec import CodecError, decode_device_message, encode
+from firmware_bridge.link import Link, LinkError
+from firmware_bridge.link_clock import LinkClock
+
+HELLO = encode(wire.Hello())
+PING = encode(wire.Ping())
+
+
+@dataclass(slots=True)
+class Pending:
+    """The one call that waits for its result; `acked_until` is host time."""
+
+    id: wire.MessageId
+    result: wire.Result | None = None
+    acks: int = 0
+    acked_until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """Where what a rig publishes goes, on the reader thread."""
+
+    sample: Callable[[Sample], None] | None = None
+    truth: Callable[[Truth], None] | None = None
+    status: Callable[[wire.Status], None] | None = None
+
+
+class RigSession:
+    """What the host knows of a rig from its messages; `changed` guards it and is notified of every news.
+
+    Attributes:
+        link: the link.
+        status: the last status.
+        status_count: how many statuses came that were no retained copies.
+        offline_since: host time since when the rig has said that it is offline.
+        pongs: how many pings were answered.
+        clock: the device's link clock.
+        last_heard: host time of the last message.
+        pending: the call that waits.
+    """
+
+    def __init__(self, link: Link, callbacks: Callbacks) -> None:
+        self.link = link
+        self.changed = threading.Condition()
+        self.status: wire.Status | None = None
+        self.status_count = 0
+        self.offline_since: float | None = None
+        self.pongs = 0
+        self.clock = LinkClock()
+        self.last_heard = 0.0
+        self.pending: Pending | None = None
+        self.closing = threading.Event()
+        self.attached = False
+        self._callbacks = callbacks
+        self._one_ping = threading.Lock()
+        self._pong: tuple[float, float | None] | None = None
+        self._ping_missed = False
+        self._malformed = 0
+        self._heart: threading.Thread | None = None
+
+    @property
+    def dropped(self) -> int:
+        """Frames that did not check or were no message."""
+        return self._malformed + self.link.dropped
+
+    def attach(self) -> None:
+        """Start taking messages."""
+        if not self.attached:
+            self.attached = True
+            self.link.attach(self._frame, self._link_changed)
+
+    def ping(self, timeout: float) -> float:
+        """The round trip in seconds; measures the device's clock on the way. Raises LinkError."""
+        with self._one_ping:
+            with self.changed:
+                self._pong = None
+            sent = time.monotonic()
+            self.link.send(PING)
+            with self.changed:
+                self.changed.wait_for(lambda: self._pong is not None, timeout)
+                pong, missed = self._pong, self._ping_missed
+                self._ping_missed = pong is None
+                if pong is None:
+                    raise LinkError(f"no pong from {self.link.name} within {timeout:g} s")
+                received, device_ms = pong
+                # After a missed pong this may be that one, late: a sign of life, but no measure of the clock.
+                if device_ms is not None and not missed:
+                    self.clock.update(sent, received, device_ms)
+            return received - sent
+
+    def measure(self, timeout: float) -> bool:
+        """Ping until the clock is measured anew; whether the rig answered."""
+        try:
+            for _ in range(2 if self._ping_missed else 1):
+                self.ping(timeout)
+        except LinkError:
+            return False
+        return True
+
+    def hello(self, timeout: float, until: Callable[[wire.Status], bool] = lambda status: True) -> bool:
+        """Say hello; whether a live status came for which `until` holds. Raises LinkError."""
+        with self.changed:
+            seen = self.status_count
+        return self.hello_since(seen, timeout, until)
+
+    def hello_since(self, seen: int, timeout: float, until: Callable[[wire.Status], bool]) -> bool:
+        """Like `hello`, but any status after the `seen`th counts. Raises LinkError."""
+        self.link.send(HELLO)
+        with self.changed:
+            return self.changed.wait_for(
+                lambda: self.status_count > seen and self.status is not None and until(self.status), timeout
+            )
+
+    def beat(self) -> None:
+        """Start the heartbeat: a ping every third of the device's watchdog time, or every second."""
+        if self._heart is None:
+            self._heart = threading.Thread(target=self._beat, name=f"heartbeat {self.link.name}", daemon=True)
+            self._heart.start()
+
+    def close(self) -> None:
+        """Close the link, and wake whoever waits."""
+        self.closing.set()
+        self.link.close()
+        with self.changed:
+            self.changed.notify_all()
+
+    def _beat(self) -> None:
+        spent = 0.0
+        while True:
+            watchdog = self.status.watchdog_ms if self.status is not None else None
+            period = max(0.02, watchdog / 3000) if watchdog else 1.0
+            if self.closing.wait(max(0.0, period - spent)):
+                return
+            began = time.monotonic()
+            if self.link.connected:
+                with contextlib.suppress(LinkError):
+                    self.ping(period)
+            spent = time.monotonic() - began
+
+    def _link_changed(self, up: bool) -> None:
+        with self.changed:
+            if up:
+                self.clock.forget()
+            self.changed.notify_all()
+        if up:
+            with contextlib.suppress(LinkError):
+                self.link.send(HELLO)
+
+    def _frame(self, payload: bytes, retained: bool) -> None:
+        received = time.monotonic()
+        try:
+            message = decode_device_message(payload)
+        except CodecError:
+            self._malformed += 1
+            return
+        self.last_heard = received
+        match message:
+            case wire.Sample():
+                if self._callbacks.sample is not None:
+                    self._callbacks.sample(Sample(message.sensor, message.value, message.t))
+            case wire.Truth():
+                if self._callbacks.truth is not None:
+                    self._callbacks.truth(_truth(message))
+            case wire.Status():
+                self._take_status(message, retained)
+            case wire.Result() | wire.Ack() | wire.Pong():
+                self._take_answer(message, received)
+
+    def _take_answer(self, message: wire.Result | wire.Ack | wire.Pong, received: float) -> None:
+        with self.changed:
+            pending = self.pending
+            if isinstance(message, wire.Pong):
+                self.pongs += 1
+                if self._pong is None:
+                    self._pong = (received, message.m)
+            elif pending is None or pending.id != message.id:
+                return
+            elif isinstance(message, wire.Ack):
+                pending.acks += 1
+                pending.acked_until = received + max(0.0, message.eta or 0.0)
+            else:
+                pending.result = message
+            self.changed.notify_all()
+
+    def _take_status(self, status: wire.Status, retained: bool) -> None:
+        with self.changed:
+            self.status = status
+            if not retained:
+                self.status_count += 1
+            if status.state != "offline":
+                self.offline_since = None
+            elif self.offline_since is None:
+                self.offline_since = time.monotonic()
+            self.changed.notify_all()
+        if self._callbacks.status is not None:
+            self._callbacks.status(status)
+
+
+_EVENT_KEYS = frozenset(field.name for field in fields(HarmEvent))
+
+
+def _truth(message: wire.Truth) -> Truth:
+    events = tuple(
+        HarmEvent(**{key: value for key, value in event.items() if key in _EVENT_KEYS})
+        for event in message.events
+        if event.keys() >= _EVENT_KEYS
+    )
+    return Truth(message.t, None if message.id is None else str(message.id), message.state, events)
