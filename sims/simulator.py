@@ -149,6 +149,7 @@ class Simulator(ABC, Generic[World]):
                 status, code, message = "fault", "stopped", "The call was stopped before its end."
             finally:
                 self._stop = None
+            self._bank.poll(self.clock.ticks)
             took = Clock.to_seconds(self.clock.ticks - started)
             return Outcome(status, value, code, message, self.clock.now, took)
 

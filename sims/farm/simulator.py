@@ -134,11 +134,12 @@ class FarmSimulator(FarmInMotion):
         """Fill the water tank."""
         self._check_station("water_station", call)
         state, tank = self.state, self.world.water_tank
+        seconds, rate = _filling(tank.capacity_liters - state.water_liters, tank.refill_liters_per_s, call)
 
         def fill(t: float, dt: float) -> None:
-            state.water_liters = min(tank.capacity_liters, state.water_liters + tank.refill_liters_per_s * dt)
+            state.water_liters = min(tank.capacity_liters, state.water_liters + rate * dt)
 
-        self._run(fill, (tank.capacity_liters - state.water_liters) / tank.refill_liters_per_s)
+        self._run(fill, seconds)
         state.water_liters = tank.capacity_liters
         return tools.Tank(tank_liters=round(state.water_liters, DECIMALS))
 
@@ -146,23 +147,25 @@ class FarmSimulator(FarmInMotion):
         """Fill the pesticide tank."""
         self._check_station("pesticide_refill", call)
         state, tank = self.state, self.world.pesticide_tank
+        seconds, rate = _filling(tank.capacity_ml - state.pesticide_ml, tank.refill_ml_per_s, call)
 
         def fill(t: float, dt: float) -> None:
-            state.pesticide_ml = min(tank.capacity_ml, state.pesticide_ml + tank.refill_ml_per_s * dt)
+            state.pesticide_ml = min(tank.capacity_ml, state.pesticide_ml + rate * dt)
 
-        self._run(fill, (tank.capacity_ml - state.pesticide_ml) / tank.refill_ml_per_s)
+        self._run(fill, seconds)
         state.pesticide_ml = tank.capacity_ml
         return tools.PesticideTank(tank_ml=round(state.pesticide_ml, DECIMALS))
 
     def do_recharge(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
         """Charge the battery to the full."""
         self._check_station("charging_pad", call)
-        state, rate = self.state, self.world.rover.charging_per_s
+        state = self.state
+        seconds, rate = _filling(1.0 - state.battery, self.world.rover.charging_per_s, call)
 
         def charge(t: float, dt: float) -> None:
             state.battery = min(1.0, state.battery + rate * dt)
 
-        self._run(charge, (1.0 - state.battery) / rate)
+        self._run(charge, seconds)
         state.battery = 1.0
         return tools.Battery(battery=1.0)
 
@@ -266,6 +269,14 @@ class FarmSimulator(FarmInMotion):
 
 def _whole_ticks(seconds: float) -> float:
     return Clock.to_seconds(Clock.to_ticks(seconds))
+
+
+def _filling(missing: float, rate: float, call: CallOptions) -> tuple[float, float]:
+    """The time, s, and the rate at which what is missing is filled up; a call's set time is never overrun."""
+    seconds = missing / rate
+    if call.duration is None or seconds <= call.duration:
+        return seconds, rate
+    return call.duration, missing / call.duration if call.duration else rate
 
 
 def _rounded(pose: Pose) -> tools.Pose:
