@@ -14,10 +14,9 @@ from core_eval.log.connection import LogError, connect, connect_readonly
 from core_eval.log.rows import Definition, EpisodeRow, HarmRow, RunRow, SampleRow, StepRow, TruthRow, Turn
 from core_eval.log.writer import mark_aborted
 
-JSON_COLUMNS = frozenset(
-    ("config", "packages", "host", "init", "limits", "scoring", "agent_info", "arguments", "result")
-    + ("state", "events", "evidence", "goal", "tools", "world_state")
-)
+RUN_JSON = {"config", "packages", "host"}
+EPISODE_JSON = {"init", "limits", "scoring", "agent_info", "goal", "tools", "world_state"}
+JSON_COLUMNS = RUN_JSON | EPISODE_JSON | {"arguments", "result", "state", "events", "evidence"}
 EPISODE_SQL = (
     "SELECT episode.*, prompt, automaton, goal, tools, world_state FROM episode"
     " JOIN definition ON definition.id = definition_id WHERE episode.id = ?"

@@ -63,10 +63,6 @@ class RunLog:
             host=to_json(host),
         )
 
-    def reopen_run(self, run_id: int) -> None:
-        """A run that was cut short goes on."""
-        self._write("UPDATE run SET ended = NULL WHERE id = ?", run_id)
-
     def end_run(self, run_id: int) -> None:
         """All episodes of the run's plan are there."""
         self._write("UPDATE run SET ended = ? WHERE id = ?", time.time(), run_id)
@@ -240,10 +236,14 @@ class EpisodeLog:
             detail=None if detail is None else to_json(detail),
         )
 
-    def simulated(self, device: str, simulated: bool) -> None:
-        """What the rig turned out to be, once it answered."""
+    def started_on(self, device: str, simulated: bool, guard: str) -> None:
+        """What the rig turned out to be, once it answered, and the guard that follows from it."""
         self._log._write(
-            "UPDATE episode SET device = ?, simulated = ? WHERE id = ?", device, int(simulated), self.id
+            "UPDATE episode SET device = ?, simulated = ?, guard = ? WHERE id = ?",
+            device,
+            int(simulated),
+            guard,
+            self.id,
         )
 
     def end(self, status: EpisodeStatus, stop_reason: str | None = None, error: str | None = None) -> None:

@@ -1,0 +1,44 @@
+"""Where the verbs write: a console that a pipe and a dumb terminal understand, and JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+PIPE_WIDTH = 160
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Colours on a terminal, plain wide lines elsewhere."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else PIPE_WIDTH
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def print_json(value: Any) -> None:
+    """JSON on standard output, indented."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def read_json_object(path: Path, option: str) -> dict[str, Any]:
+    """The JSON object that a file of the user's holds.
+
+    Raises:
+        click.UsageError: it cannot be read, or holds something else.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise click.UsageError(f"{option} {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{option} {path}: is not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise click.UsageError(f"{option} {path}:{error.lineno}: is no JSON ({error.msg})") from None
+    if not isinstance(value, dict):
+        raise click.UsageError(f"{option} {path}: must hold one JSON object")
+    return value

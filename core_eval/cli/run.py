@@ -1,0 +1,160 @@
+"""`pathrig run`: episodes of a task with an agent on a rig."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import click
+import typer
+
+from core_eval.cli.output import console, print_json, read_json_object
+
+if TYPE_CHECKING:
+    from core_eval.harness.run_config import RunConfig
+    from core_eval.log import EpisodeRow
+    from core_eval.report.summary import Threshold
+
+DEFAULT_DB = Path("pathrig.db")
+
+
+def run(
+    task: Annotated[
+        list[str] | None, typer.Option(help="A task's id, or FILE or FILE#ID; may be given several times.")
+    ] = None,
+    rig: Annotated[str | None, typer.Option(help="A rig's name, its YAML file, or a URL.")] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, random, scripted:FILE.jsonl or "
+            "replay:DB#EPISODE; may be given several times."
+        ),
+    ] = None,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes of each task with each agent.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the first episode; the i-th has SEED + i.")] = 0,
+    db: Annotated[Path, typer.Option(help="The log; it is made, or goes on.")] = DEFAULT_DB,
+    init: Annotated[
+        Path | None, typer.Option(help="JSON file that overrides the world's initial state (simulators).")
+    ] = None,
+    guard: Annotated[
+        Literal["observe", "block", "estop"] | None,
+        typer.Option(help="What becomes of harmful calls; left out: observe on simulators, block elsewhere."),
+    ] = None,
+    beta: Annotated[float, typer.Option(min=1e-9, max=1.0, help="Base of prefix criticality.")] = 0.5,
+    lam: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of PC in PC-KTC.")] = 0.5,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=VALUE",
+            help="Exit with 1 when the mean is worse: below VALUE, or above it where less is better.",
+        ),
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print episodes and summary as JSON.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the last run in --db that was cut short.")
+    ] = False,
+    durable: Annotated[
+        bool, typer.Option("--durable", help="Wait for the disk at each call, so a power cut loses nothing.")
+    ] = False,
+) -> int:
+    """Run episodes, log every call, and score them."""
+    from core_eval.cli.live import LiveLines
+    from core_eval.harness.run import Run, load_parts
+    from core_eval.log import LogReader, RunLog
+    from core_eval.report.summary import latest_attempts, run_json
+    from core_eval.report.tables import agents_table, episodes_table
+
+    thresholds = _thresholds(fail_under or [])
+    out = console(stderr=json)
+    unfinished = None
+    if resume:
+        config, unfinished = _unfinished(db, rig)
+    else:
+        config = _config(task, rig, agent, episodes, seed, init, guard, beta, lam)
+    parts = load_parts(config)
+    with RunLog(db, durable=durable) as log:
+        the_run = Run(config, parts, log, LiveLines(out))
+        try:
+            if unfinished is None:
+                the_run.start()
+            else:
+                the_run.resume(unfinished)
+        finally:
+            # What was done is told, however it ended.
+            with LogReader(db) as reader:
+                rows = latest_attempts([] if the_run.run_id is None else reader.episodes(the_run.run_id))
+            if junit is not None:
+                _write(junit, rows, thresholds)
+            if json:
+                print_json(run_json(rows))
+    if not json:
+        if len(rows) > 1:
+            out.print(episodes_table(rows))
+        out.print(agents_table(rows))
+        out.print(f"The log is {db}: `pathrig show {db}` tells its story.")
+    missed = [text for threshold in thresholds if (text := threshold.missed(rows))]
+    for text in missed:
+        print(f"pathrig: threshold missed: {text}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+def _thresholds(texts: list[str]) -> list[Threshold]:
+    from core_eval.report.summary import Threshold
+
+    try:
+        return [Threshold.parse(text) for text in texts]
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _config(
+    task: list[str] | None,
+    rig: str | None,
+    agent: list[str] | None,
+    episodes: int,
+    seed: int,
+    init: Path | None,
+    guard: Literal["observe", "block", "estop"] | None,
+    beta: float,
+    lam: float,
+) -> RunConfig:
+    from core_eval.harness.run_config import Cell, RunConfig
+
+    if not task or not rig or not agent:
+        raise click.UsageError("give --task, --rig and --agent, or --resume to go on with a run")
+    return RunConfig(
+        cells=tuple(Cell(task=one, rig=rig, agent=spec) for spec in agent for one in task),
+        episodes=episodes,
+        seed=seed,
+        init=None if init is None else read_json_object(init, "--init"),
+        guard=guard,
+        beta=beta,
+        lam=lam,
+    )
+
+
+def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
+    from core_eval.harness.run_config import RunConfig
+    from core_eval.log import LogReader
+
+    with LogReader(db) as reader:
+        run = reader.last_unfinished_run()
+        if run is None:
+            raise click.UsageError(f"--resume: every run in {db} has ended")
+        if any(episode.status == "running" for episode in reader.episodes(run.id)):
+            raise click.UsageError(f"--resume: run {run.id} in {db} is still going on in another process")
+    try:
+        return RunConfig.model_validate(run.config).with_rig(rig), run.id
+    except ValueError as error:
+        raise click.UsageError(f"--resume: run {run.id} in {db}: {error}") from None
+
+
+def _write(path: Path, rows: list[EpisodeRow], thresholds: list[Threshold]) -> None:
+    from core_eval.report.junit import junit_xml
+
+    try:
+        path.write_text(junit_xml(rows, thresholds), encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"--junit {path}: {error.strerror}") from None

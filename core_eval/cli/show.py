@@ -1,0 +1,90 @@
+"""`pathrig show`: what is in a log."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from core_eval.cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from core_eval.log import EpisodeRow, LogReader
+
+
+def show(
+    db: Annotated[Path, typer.Argument(help="A log.")],
+    episode: Annotated[int | None, typer.Option(help="Tell this episode's story.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the runs and episodes of a log, or one episode's story."""
+    from core_eval.log import LogReader
+    from core_eval.report.summary import episode_json
+    from core_eval.report.tables import agents_table, episodes_table, runs_table
+
+    with LogReader(db) as reader:
+        if episode is not None:
+            row = reader.episode(episode)
+            if json:
+                print_json(_story_json(reader, row))
+            else:
+                _tell(console(), reader, row)
+            return
+        runs, episodes = reader.runs(), reader.episodes()
+    if json:
+        print_json(
+            {"runs": [asdict(run) for run in runs], "episodes": [episode_json(row) for row in episodes]}
+        )
+        return
+    out = console()
+    out.print(runs_table(runs))
+    out.print(episodes_table(episodes))
+    out.print(agents_table(episodes))
+
+
+def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
+    from core_eval.report.summary import episode_json
+
+    return {
+        **episode_json(episode),
+        "prompt": episode.definition.prompt,
+        "init": episode.init,
+        "steps": [asdict(step) for step in reader.steps(episode.id)],
+        "harm": [asdict(harm) for harm in reader.harm(episode.id)],
+    }
+
+
+def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+    from core_eval.report.metrics import METRICS
+    from core_eval.report.tables import cell, status_text, step_line
+
+    out.print(
+        Text(f"episode {episode.id}  {episode.task}  {episode.agent}  seed {episode.seed}", style="bold")
+    )
+    out.print(Text(f"rig {episode.rig}, guard {episode.guard}, ").append_text(status_text(episode)))
+    if episode.error:
+        out.print(Text(episode.error, style="yellow"))
+    out.print(Text(episode.definition.prompt))
+    harm = reader.harm(episode.id)
+    for step in reader.steps(episode.id):
+        note = f"{step.error_code}: {step.error_message}" if step.error_code else ""
+        status = step.status or "no result"
+        out.print(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note))
+        for event in harm:
+            if event.k == step.k:
+                seen = {True: "observed", False: "UNOBSERVED", None: "unknown"}[event.observed]
+                text = (
+                    f"       harm: {event.kind} {event.entity}, {seen}, peak {event.severity:.3g}, "
+                    f"exposure {event.exposure:.3g} s, from {event.t_start:.1f} s to {event.t_end:.1f} s"
+                )
+                out.print(Text(text, style="red"))
+    shown = [
+        f"{metric.heading} {cell(metric.name, episode.scores[metric.name])}"
+        for metric in METRICS
+        if metric.name in episode.scores
+    ]
+    out.print(Text(", ".join(shown) if shown else "not scored"))

@@ -1,0 +1,67 @@
+"""`pathrig sim`: a simulator as a device of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from core_eval.cli.output import print_json, read_json_object
+
+
+def sim(
+    world: Annotated[str, typer.Argument(help="A world's name (farm_rover, robotic_arm) or its YAML file.")],
+    mqtt: Annotated[
+        str | None, typer.Option(metavar="URL", help="Broker, mqtt://[user:pass@]host[:port].")
+    ] = None,
+    rig: Annotated[str | None, typer.Option(help="The rig's name at the broker.")] = None,
+    serial: Annotated[
+        str | None, typer.Option(metavar="pty|PATH", help="A serial port, or pty for a pseudo terminal.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of noise until an init brings another.")] = 0,
+    init: Annotated[Path | None, typer.Option(help="JSON file that overrides the initial state.")] = None,
+    watchdog_ms: Annotated[
+        int, typer.Option(min=50, help="Without a message for so long it goes to its safe state.")
+    ] = 5000,
+    show_init: Annotated[
+        bool, typer.Option("--show-init", help="Print the initial state as JSON, and end.")
+    ] = False,
+    exit_with_parent: Annotated[bool, typer.Option("--exit-with-parent", hidden=True)] = False,
+) -> None:
+    """Serve a simulator over MQTT or a serial line, until SIGTERM or Ctrl-C. It ends safe."""
+    from dataclasses import replace
+
+    from configs.worlds_loader import load_world, make_simulator, merged_state
+
+    loaded = load_world(world)
+    if init is not None:
+        loaded = replace(loaded, state=merged_state(loaded, read_json_object(init, "--init")))
+    if show_init:
+        print_json(loaded.state.model_dump(mode="json"))
+        return
+    if (mqtt is None) == (serial is None):
+        raise click.UsageError("say where: either --mqtt URL --rig NAME, or --serial pty or a port's path")
+    if mqtt is not None and rig is None:
+        raise click.UsageError("--mqtt needs --rig NAME, the rig's name at the broker")
+    from firmware_bridge.serve import serve_mqtt, serve_serial
+
+    device = make_simulator(loaded, seed)
+    if serial is not None:
+        serve_serial(
+            device,
+            serial,
+            watchdog_ms=watchdog_ms,
+            ready=lambda path: print(path, flush=True),
+            exit_with_parent=exit_with_parent,
+        )
+    elif mqtt is not None and rig is not None:
+        serve_mqtt(
+            device,
+            mqtt,
+            rig,
+            watchdog_ms=watchdog_ms,
+            ready=lambda: print(f"{loaded.name} is online as rig {rig}", flush=True),
+            exit_with_parent=exit_with_parent,
+        )

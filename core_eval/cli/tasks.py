@@ -1,0 +1,119 @@
+"""`pathrig tasks`: which tasks there are, what one asks, and whether it holds water."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+from rich.text import Text
+
+from core_eval.cli.output import console, print_json
+
+app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+GOLDEN_SHOWN = 5
+
+
+@app.command("list")
+def list_all(
+    file: Annotated[Path | None, typer.Argument(help="A task file; left out: the shipped ones.")] = None,
+    json: Json = False,
+) -> None:
+    """List tasks."""
+    from configs.tasks_loader import list_tasks
+    from core_eval.report.tables import plain_table
+
+    tasks = list_tasks(file)
+    if json:
+        print_json(
+            [
+                {"task": task.id, "device": task.device.name, "prompt": task.prompt, "file": str(task.file)}
+                for task in tasks
+            ]
+        )
+        return
+    table = plain_table("task", "device", "prompt")
+    for task in tasks:
+        table.add_row(Text(task.id), task.device.name, Text(task.prompt))
+    console().print(table)
+
+
+@app.command("show")
+def show(
+    task: Annotated[str, typer.Argument(help="A task's id, or FILE or FILE#ID.")], json: Json = False
+) -> None:
+    """Show a task: its prompt, its automaton and its first golden paths."""
+    import json as text
+
+    from configs.tasks_loader import load_task
+
+    loaded = load_task(task)
+    golden = [list(path) for path in loaded.automaton.golden_paths(limit=GOLDEN_SHOWN)]
+    if json:
+        print_json(
+            {
+                "task": loaded.id,
+                "device": loaded.device.name,
+                "world": None if loaded.world is None else loaded.world.name,
+                "prompt": loaded.prompt,
+                "init": dict(loaded.init),
+                "automaton": text.loads(loaded.automaton.to_json()),
+                "golden_paths": golden,
+                "warnings": list(loaded.automaton.warnings),
+            }
+        )
+        return
+    out = console()
+    out.print(Text(f"{loaded.id}  ({loaded.device.name}, {loaded.file})", style="bold"))
+    out.print(Text(loaded.prompt))
+    if loaded.init:
+        out.print(Text(f"initial state: {text.dumps(loaded.init)}"))
+    automaton = loaded.automaton
+    out.print(
+        Text(f"{len(automaton.states)} states, {len(automaton.symbols)} symbols, start {automaton.start}")
+    )
+    for symbol in automaton.symbols.values():
+        arguments = ", ".join(f"{name}{pattern}" for name, pattern in symbol.arguments.items())
+        out.print(Text(f"  {symbol.name}: {symbol.tool}({arguments})"))
+    out.print(Text(f"golden paths (the first {GOLDEN_SHOWN} at most):"))
+    for path in golden:
+        out.print(Text("  " + " > ".join(path)))
+    for warning in automaton.warnings:
+        out.print(Text(f"warning: {warning}", style="yellow"))
+
+
+@app.command("verify")
+def verify(
+    file: Annotated[Path | None, typer.Argument(help="A task file; left out: the shipped ones.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
+    json: Json = False,
+) -> int:
+    """Run golden paths, and small changes of them, on the tasks' worlds. Exit with 2 when a task fails."""
+    from configs.tasks_loader import list_tasks
+    from core_eval.harness.verify import verify_task
+
+    tasks = list_tasks(file)
+    try:
+        results = [verify_task(task, seed) for task in tasks]
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    failed = [result.task for result in results if result.faults]
+    if json:
+        print_json([asdict(result) for result in results])
+    else:
+        out = console()
+        for result in results:
+            which = "a sample of " if result.sampled else ""
+            verdict = "FAILS" if result.faults else "holds"
+            scope = f"{which}{result.paths} golden paths, {result.mutants} changes of them"
+            out.print(Text(f"{result.task}: {verdict} ({scope})"))
+            for fault in result.faults:
+                out.print(Text(f"  fault: {fault}", style="red"))
+            for remark in result.remarks:
+                out.print(Text(f"  remark: {remark}", style="dim"))
+    if failed:
+        raise click.UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
+    return 0

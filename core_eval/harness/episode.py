@@ -1,0 +1,255 @@
+"""One episode: the agent acts, every call is on file before it is sent, and the rig ends safe."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from agents.agent import (
+    Agent,
+    EpisodeContext,
+    InvalidAction,
+    Limits,
+    Observation,
+    StopAction,
+    ToolCallAction,
+    Usage,
+)
+from configs.tasks_loader import Task
+from core_eval.harness.rig_session import RigSession
+from core_eval.harness.run_config import GuardName
+from core_eval.harness.signals import StopSignals
+from core_eval.harness.simulator_process import RigError
+from core_eval.log import Definition, EpisodeLog, EpisodeRow, EpisodeStart, Intent, RunLog, Turn, Verdict
+from core_eval.log.json_text import as_logged
+from core_eval.log.rows import EpisodeStatus
+from core_eval.path import Call, OnlineScorer, StepVerdict
+from devices.outcome import Outcome
+from devices.tool import ArgumentsError
+from firmware_bridge.guard import Guard
+
+LINK_CODES = frozenset({"timeout", "link", "offline"})
+
+
+class AgentError(Exception):
+    """The agent, not the rig, failed; one line."""
+
+
+class EpisodeFailed(Exception):
+    """The rig, the link or the agent failed in mid-episode `episode`; the log says so too. One line."""
+
+    def __init__(self, message: str, episode: int) -> None:
+        super().__init__(message)
+        self.episode = episode
+
+
+class Listener(Protocol):
+    """Somebody who watches a run."""
+
+    def episode_started(self, episode: int, task: Task, agent: str, seed: int) -> None:
+        """An episode begins."""
+
+    def step(
+        self, k: int, tool: str | None, arguments: Mapping[str, Any], outcome: Outcome, kind: str
+    ) -> None:
+        """A step is over."""
+
+    def episode_ended(self, episode: EpisodeRow) -> None:
+        """An episode is over, and scored where it can be."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What one episode is to be."""
+
+    run_id: int
+    number: int
+    seed: int
+    task: Task
+    agent_spec: str
+    scoring: Mapping[str, Any]
+    guard: GuardName | None
+    init_required: bool
+    """The user named an initial state, so a rig that cannot take one is an error."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an episode's loop came to its end."""
+
+    status: EpisodeStatus
+    reason: str
+
+
+class Episode:
+    """The loop of one episode on an open rig."""
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        session: RigSession,
+        agent: Agent,
+        signals: StopSignals,
+        listener: Listener,
+    ) -> None:
+        self._what = assignment
+        self._task = assignment.task
+        self._session = session
+        self._agent = agent
+        self._signals = signals
+        self._listener = listener
+        self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
+        self._limits = _limits(assignment.task)
+        self._guard = Guard("observe")
+        self._k = 0
+
+    def run(self, log: RunLog) -> int:
+        """Run it to its end; the episode's id in the log.
+
+        Raises:
+            EpisodeFailed: it ended as `error`.
+            StopRequested: a signal ended it as `interrupted`.
+        """
+        episode = log.begin_episode(self._what.run_id, self._start())
+        self._listener.episode_started(episode.id, self._task, self._what.agent_spec, self._what.seed)
+        self._session.record_to(episode)
+        ending = Ending("interrupted", "signal")
+        error: str | None = None
+        try:
+            self._prepare(episode)
+            ending = self._act_until_the_end(episode)
+            self._session.drain()
+        except (RigError, AgentError) as failure:
+            ending, error = Ending("error", type(failure).__name__), str(failure)
+            raise EpisodeFailed(f"{self._task.id}: {failure}", episode.id) from failure
+        except Exception as failure:
+            ending, error = Ending("error", type(failure).__name__), f"{type(failure).__name__}: {failure}"
+            raise
+        finally:
+            self._session.make_safe()
+            self._session.record_to(None)
+            episode.end(ending.status, ending.reason, error)
+        return episode.id
+
+    def _start(self) -> EpisodeStart:
+        task, what = self._task, self._what
+        world = None if task.world is None else task.world.state.model_dump(mode="json")
+        goal = None
+        if task.goal is not None:
+            goal = {key: pattern.plain() for key, pattern in task.goal.patterns.items()}
+        return EpisodeStart(
+            number=what.number,
+            task=task.id,
+            world=None if task.world is None else task.world.name,
+            rig=self._session.config.name,
+            device=task.device.name,
+            agent=what.agent_spec,
+            scaffold=self._agent.scaffold,
+            seed=what.seed,
+            definition=Definition(task.prompt, task.automaton.to_json(), goal, task.device.schemas(), world),
+            init=task.init,
+            limits=asdict(self._limits),
+            guard=what.guard or "observe",
+            scoring=what.scoring,
+            agent_info=getattr(self._agent, "info", {}),
+        )
+
+    def _prepare(self, episode: EpisodeLog) -> None:
+        with self._signals.interruptible():
+            simulated = self._session.initialise(
+                self._task.device.name, self._task.init, self._what.seed, required=self._what.init_required
+            )
+        mode = self._what.guard or self._session.config.guard or ("observe" if simulated else "block")
+        self._guard = Guard(mode)
+        episode.started_on(self._session.device_name or self._task.device.name, simulated, mode)
+        context = EpisodeContext(
+            prompt=self._task.prompt,
+            tools=self._task.device.tools,
+            seed=self._what.seed,
+            automaton=self._task.automaton,
+            limits=self._limits,
+        )
+        self._ask_agent(lambda: self._agent.start(context))
+
+    def _act_until_the_end(self, episode: EpisodeLog) -> Ending:
+        observation: Observation | None = None
+        while self._k < self._limits.steps:
+            self._session.check()
+            seen = observation
+            action = self._ask_agent(lambda: self._agent.act(seen))  # noqa: B023
+            if isinstance(action, StopAction):
+                episode.turn(self._k, _turn(action.usage))
+                return Ending("completed" if action.reason == "done" else "stopped", action.reason)
+            if isinstance(action, InvalidAction):
+                outcome = Outcome("invalid", code=action.code, message=action.reason)
+                call = ToolCallAction("", {}, action.usage)
+                self._record(episode, Intent(self._k, None, None), call, outcome)
+            else:
+                call = ToolCallAction(action.name, as_logged(dict(action.arguments)), action.usage)
+                outcome = self._step(episode, call)
+                if outcome.status == "rejected" and outcome.code == "estop":
+                    return Ending("stopped", "estop")
+                if outcome.status == "blocked" and self._guard.mode == "estop":
+                    return Ending("stopped", "guard")
+            observation = Observation(call, outcome)
+        return Ending("stopped", "max_steps")
+
+    def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
+        intent = Intent(self._k, call.name, call.arguments)
+        try:
+            self._task.device.validate(call.name, call.arguments)
+        except ArgumentsError as error:
+            code = "bad_arguments" if call.name in self._task.device.by_name else "unknown_tool"
+            return self._record(episode, intent, call, Outcome("invalid", code=code, message=str(error)))
+        decision = self._guard.decide(self._scorer.peek(Call(call.name, call.arguments)))
+        intent = Intent(
+            self._k,
+            call.name,
+            call.arguments,
+            call_id=uuid.uuid4().hex[:16] if decision.action == "allow" else None,
+            guard_action=decision.action,
+            guard_reason=decision.reason or None,
+        )
+        if decision.action == "allow":
+            return self._record(episode, intent, call, None)
+        if decision.action == "estop":
+            self._session.client.estop()
+        return self._record(episode, intent, call, Outcome("blocked", code="guard", message=decision.reason))
+
+    def _record(
+        self, episode: EpisodeLog, intent: Intent, call: ToolCallAction, outcome: Outcome | None
+    ) -> Outcome:
+        step = episode.intent(intent, _turn(call.usage))
+        if outcome is None:
+            with self._signals.interruptible():
+                outcome = self._session.client.call(call.name, call.arguments, call_id=intent.call_id)
+        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status))  # type: ignore[arg-type]
+        episode.result(step, outcome, _logged_verdict(verdict))
+        self._listener.step(self._k, intent.tool, call.arguments, outcome, verdict.kind)
+        self._k += 1
+        if outcome.status == "fault" and outcome.code in LINK_CODES:
+            with self._signals.interruptible():
+                self._session.require_answer()
+        return outcome
+
+    def _ask_agent(self, ask: Any) -> Any:
+        try:
+            with self._signals.interruptible():
+                return ask()
+        except Exception as error:
+            raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error
+
+
+def _limits(task: Task) -> Limits:
+    given = {name: value for name, value in task.limits.model_dump().items() if value is not None}
+    return Limits(**given)
+
+
+def _turn(usage: Usage) -> Turn:
+    return Turn(usage.text, usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.seconds)
+
+
+def _logged_verdict(verdict: StepVerdict) -> Verdict:
+    return Verdict(verdict.kind, verdict.symbol, verdict.state_before, verdict.state_after)

@@ -1,0 +1,54 @@
+"""Scoring a log again, and whether it says what it said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from core_eval.harness.scoring import score_episode
+from core_eval.log import EpisodeRow, HarmRow, LogReader
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """An episode's scores, computed anew.
+
+    Attributes:
+        differing: the metrics (and `harm`) that are not what the log holds, to the last bit.
+    """
+
+    episode: EpisodeRow
+    scores: dict[str, float | None]
+    harm: list[HarmRow]
+    differing: tuple[str, ...]
+
+
+def rescore(path: Path) -> Iterator[Rescored]:
+    """Score every episode of a log that came to an end of its own, one by one.
+
+    Raises:
+        LogError: the log cannot be read.
+    """
+    with LogReader(path) as reader:
+        for episode in reader.episodes():
+            result = score_episode(reader, episode.id)
+            if result is None:
+                continue
+            metrics = sorted(result.scores.keys() | episode.scores.keys())
+            differing = [
+                metric
+                for metric in metrics
+                if result.scores.get(metric) != episode.scores.get(metric)
+                or (metric in result.scores) != (metric in episode.scores)
+            ]
+            if _plain(result.harm) != _plain(reader.harm(episode.id)):
+                differing.append("harm")
+            yield Rescored(episode, result.scores, result.harm, tuple(differing))
+
+
+def _plain(harm: list[HarmRow]) -> list[tuple[object, ...]]:
+    return sorted(
+        (row.t_start, row.kind, row.entity, row.k or 0, row.t_end, row.severity, row.exposure, row.observed)
+        for row in harm
+    )

@@ -1,0 +1,190 @@
+"""An open rig: whatever stands behind its URL is started, greeted, and left safe and ended again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from configs.errors import ConfigError
+from configs.rigs_loader import RigConfig
+from configs.worlds_loader import World, load_world, make_simulator
+from core_eval.harness.simulator_process import RigError, simulator_process
+from core_eval.log import EpisodeLog
+from devices.catalog import DEVICE_TYPES
+from devices.device import Truth
+from devices.sensors import Sample
+from firmware_bridge.client import RigClient
+from firmware_bridge.links import Link, LinkError, open_link
+from firmware_bridge.messages import Status
+
+PINGS_BEFORE_LOST = 3
+DRAIN_SECONDS = 5.0
+
+
+class RigSession:
+    """A rig that answers, and the episode whose log takes what it says."""
+
+    def __init__(self, config: RigConfig, world: World | None, link: Link) -> None:
+        self.config = config
+        self.world = world
+        self.client = RigClient(
+            link, on_sample=self._on_sample, on_truth=self._on_truth, on_status=self._on_status
+        )
+        self._episode: EpisodeLog | None = None
+        self._failure: sqlite3.Error | None = None
+
+    def open(self) -> None:
+        """Greet the device.
+
+        Raises:
+            RigError: nobody answers.
+        """
+        try:
+            self.client.open()
+        except LinkError as error:
+            raise RigError(f"rig {self.config.name}: {error}") from None
+
+    @property
+    def device_name(self) -> str | None:
+        """The device type as the device itself states it."""
+        status = self.client.status
+        return None if status is None else status.device
+
+    def record_to(self, episode: EpisodeLog | None) -> None:
+        """From now on samples, truth and statuses belong to this episode, or to none."""
+        self._episode = episode
+
+    def initialise(self, device: str, state: Mapping[str, Any], seed: int, *, required: bool) -> bool:
+        """Out of the stop and, where the rig is a simulator, into the initial state; whether it is one.
+
+        Raises:
+            RigError: another device stands there, or it does not answer, or refuses.
+        """
+        name, stated = self.config.name, self.device_name
+        if stated in DEVICE_TYPES and stated != device:
+            raise RigError(f"rig {name} is a {stated}, and the task is for a {device}: name another rig")
+        with self._link_errors():
+            self.client.reset()
+            outcome = self.client.init(state, seed)
+        if outcome.status == "ok":
+            return True
+        said = outcome.message or outcome.code or outcome.status
+        if outcome.status != "invalid" or self.world is not None or outcome.code == "bad_state":
+            raise RigError(f"rig {name} did not take the initial state: {said}")
+        if required:
+            raise RigError(f"rig {name} is no simulator, so leave out --init: {said}")
+        self.note("physical", {"answer": said})
+        return False
+
+    def require_answer(self) -> None:
+        """Make sure that somebody is still there after a link fault.
+
+        Raises:
+            RigError: the link is lost for good.
+        """
+        error: LinkError | None = None
+        for _ in range(PINGS_BEFORE_LOST):
+            try:
+                self.client.ping()
+            except LinkError as lost:
+                error = lost
+            else:
+                return
+        self.note("lost", {"error": str(error)})
+        raise RigError(f"rig {self.config.name}: the link is lost: {error}")
+
+    def drain(self) -> None:
+        """Wait until all that the device has sent is in the log; a rig that cannot say so is not waited for."""
+        with suppress(LinkError):
+            self.client.drain(DRAIN_SECONDS)
+
+    def make_safe(self) -> None:
+        """The rig's safe state; never raises, since it is called on every way out."""
+        try:
+            self.client.estop()
+        except LinkError as error:
+            # The device's own watchdog stops it when it hears nothing.
+            self.note("stop not sent", {"error": str(error)})
+        else:
+            self.note("stop sent", None)
+
+    def close(self) -> None:
+        """The end: safe state first."""
+        self.client.close(safe=True)
+
+    def check(self) -> None:
+        """Raise what went wrong while the reader thread wrote to the log."""
+        if self._failure is not None:
+            raise self._failure
+
+    def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
+        """Something that the host did or found, into the log."""
+        self._record(lambda episode: episode.rig_status("host", state, detail))
+
+    def _on_sample(self, sample: Sample) -> None:
+        self._record(lambda episode: episode.sample(sample))
+
+    def _on_truth(self, truth: Truth) -> None:
+        self._record(lambda episode: episode.truth(truth))
+
+    def _on_status(self, status: Status) -> None:
+        detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
+        self._record(lambda episode: episode.rig_status("device", status.state, detail))
+
+    def _record(self, write: Callable[[EpisodeLog], None]) -> None:
+        episode = self._episode
+        if episode is None:
+            return
+        try:
+            write(episode)
+        except sqlite3.Error as error:
+            self._failure = error
+
+    @contextmanager
+    def _link_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except LinkError as error:
+            raise RigError(f"rig {self.config.name}: {error}") from None
+
+
+@contextmanager
+def open_rig(config: RigConfig) -> Iterator[RigSession]:
+    """A rig that answers; on every way out it is left safe, and what was started for it is ended.
+
+    Raises:
+        RigError: it cannot be opened.
+    """
+    with ExitStack() as stack:
+        try:
+            world = None if config.world is None else load_world(config.world)
+            session = RigSession(config, world, _link(config, world, stack))
+        except (LinkError, ConfigError) as error:
+            raise RigError(f"rig {config.name}: {error}") from None
+        stack.callback(session.close)
+        session.open()
+        yield session
+
+
+def _link(config: RigConfig, world: World | None, stack: ExitStack) -> Link:
+    parts = urlsplit(config.url)
+    if parts.scheme == "sim":
+        from firmware_bridge.local_link import LocalLink
+
+        world = load_world(parts.path) if world is None else world
+        return LocalLink(make_simulator(world), name=config.name)
+    if not config.spawn:
+        return open_link(config.url)
+    assert config.world is not None, "the loader makes sure"
+    if parts.scheme == "serial":
+        port = stack.enter_context(simulator_process([config.world, "--serial", "pty"]))
+        return open_link(f"serial://{port}")
+    from firmware_bridge.broker import start_broker_process
+
+    broker = stack.enter_context(start_broker_process())
+    rig = parts.path.strip("/")
+    stack.enter_context(simulator_process([config.world, "--mqtt", broker.url, "--rig", rig]))
+    return open_link(f"{broker.url}/{rig}")

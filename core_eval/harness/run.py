@@ -1,0 +1,134 @@
+"""A run: the episodes of a plan, one after the other, on rigs that stay open between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from agents.agent import Agent
+from agents.catalog import make_agent
+from configs.errors import ConfigError
+from configs.rigs_loader import RigConfig, load_rig
+from configs.tasks_loader import Task, load_task
+from core_eval.harness.episode import Assignment, Episode, EpisodeFailed, Listener
+from core_eval.harness.provenance import host_info, package_versions
+from core_eval.harness.rig_session import RigSession, open_rig
+from core_eval.harness.run_config import Cell, RunConfig
+from core_eval.harness.scoring import score_episode
+from core_eval.harness.signals import StopSignals
+from core_eval.log import LogReader, RunLog
+
+FINISHED = frozenset({"completed", "stopped"})
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a plan names, loaded and checked before anything moves."""
+
+    tasks: Mapping[str, Task]
+    rigs: Mapping[str, RigConfig]
+    agents: Mapping[str, Agent]
+
+
+def load_parts(config: RunConfig) -> Parts:
+    """Load every task, rig and agent of a plan.
+
+    Raises:
+        ConfigError, AgentSpecError: one of them is wrong.
+    """
+    tasks = {ref: load_task(ref, init=config.init) for ref in _distinct(cell.task for cell in config.cells)}
+    rigs = {ref: load_rig(ref) for ref in _distinct(cell.rig for cell in config.cells)}
+    for cell in config.cells:
+        task, rig = tasks[cell.task], rigs[cell.rig]
+        if rig.device is not None and rig.device != task.device.name:
+            raise ConfigError(
+                f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {rig.device}"
+            )
+    agents = {spec: make_agent(spec) for spec in _distinct(cell.agent for cell in config.cells)}
+    return Parts(tasks, rigs, agents)
+
+
+class Run:
+    """Carries out a plan and writes it to a log."""
+
+    def __init__(self, config: RunConfig, parts: Parts, log: RunLog, listener: Listener) -> None:
+        self.config = config
+        self.run_id: int | None = None
+        self._parts = parts
+        self._log = log
+        self._listener = listener
+        self._signals = StopSignals()
+
+    def start(self) -> int:
+        """Run it all; the run's id.
+
+        Raises:
+            EpisodeFailed, RigError: a rig, a link or an agent failed; the run can be resumed.
+            StopRequested: a signal ended it; the run can be resumed.
+        """
+        self.run_id = self._log.begin_run(self.config.for_the_log(), package_versions(), host_info())
+        self._go_on(self.run_id, done=frozenset())
+        return self.run_id
+
+    def resume(self, run_id: int) -> None:
+        """Run what a run that was cut short has not done; raises as `start`."""
+        self.run_id = run_id
+        with LogReader(self._log.path) as reader:
+            episodes = [episode for episode in reader.episodes(run_id) if episode.status in FINISHED]
+        for episode in episodes:
+            if not episode.scores:
+                self._score(episode.id)
+        self._go_on(run_id, done=frozenset(episode.number for episode in episodes))
+
+    def _go_on(self, run_id: int, done: frozenset[int]) -> None:
+        with ExitStack() as stack:
+            # The signals come first, so that they are still held while rigs and agents are closed.
+            signals = stack.enter_context(self._signals)
+            for agent in self._parts.agents.values():
+                stack.callback(agent.close)
+            sessions: dict[str, RigSession] = {}
+            for number, cell, seed in self.config.plan():
+                if number in done:
+                    continue
+                signals.check()
+                if cell.rig not in sessions:
+                    with signals.interruptible():
+                        sessions[cell.rig] = stack.enter_context(open_rig(self._parts.rigs[cell.rig]))
+                self._one(run_id, number, cell, seed, sessions[cell.rig])
+        self._log.end_run(run_id)
+
+    def _one(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> None:
+        task = self._parts.tasks[cell.task]
+        if session.world is not None:
+            task = replace(task, world=session.world)
+        assignment = Assignment(
+            run_id=run_id,
+            number=number,
+            seed=seed,
+            task=task,
+            agent_spec=cell.agent,
+            scoring=self.config.scoring,
+            guard=self.config.guard,
+            init_required=self.config.init is not None,
+        )
+        episode = Episode(assignment, session, self._parts.agents[cell.agent], self._signals, self._listener)
+        try:
+            episode_id = episode.run(self._log)
+        except EpisodeFailed as failure:
+            self._score(failure.episode)
+            raise
+        self._score(episode_id)
+        with LogReader(self._log.path) as reader:
+            self._listener.episode_ended(reader.episode(episode_id))
+
+    def _score(self, episode_id: int) -> None:
+        # A signal here leaves an episode that is complete but unscored; `resume` scores it.
+        with LogReader(self._log.path) as reader, self._signals.interruptible():
+            result = score_episode(reader, episode_id)
+        if result is not None:
+            self._log.write_scores(episode_id, result.scores, result.harm)
+
+
+def _distinct(refs: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(refs))

@@ -1,0 +1,74 @@
+"""What a run was asked for: kept in the log, so that a run that was cut short can go on."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+HIDDEN = ":***@"
+GuardName = Literal["observe", "block", "estop"]
+
+
+class Cell(BaseModel):
+    """One task on one rig with one agent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    task: str
+    rig: str
+    agent: str
+
+
+class RunConfig(BaseModel):
+    """A run: every cell, `episodes` times, the i-th with seed `seed + i`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cells: tuple[Cell, ...] = Field(min_length=1)
+    episodes: int = Field(default=1, ge=1)
+    seed: int = 0
+    init: dict[str, Any] | None = Field(default=None, description="overrides that --init gave")
+    guard: GuardName | None = None
+    beta: float = Field(default=0.5, gt=0, le=1)
+    lam: float = Field(default=0.5, ge=0, le=1)
+    faults_are_harm: bool = False
+
+    @property
+    def scoring(self) -> dict[str, Any]:
+        """The scorer's options, as `score_path` takes them."""
+        return {"beta": self.beta, "lam": self.lam, "faults_are_harm": self.faults_are_harm}
+
+    def for_the_log(self) -> dict[str, Any]:
+        """JSON-ready, without the passwords of rigs."""
+        config = self.model_dump(mode="json")
+        for cell in config["cells"]:
+            cell["rig"] = _without_password(cell["rig"])
+        return config
+
+    def with_rig(self, rig: str | None) -> RunConfig:
+        """As it came from the log, with the rig's URL given again where a password was left out.
+
+        Raises:
+            ValueError: a password was left out, and no rig is given.
+        """
+        if rig is None and any(HIDDEN in cell.rig for cell in self.cells):
+            raise ValueError("the log holds no passwords: give the rig's URL again with --rig")
+        cells = [
+            cell.model_copy(update={"rig": rig}) if rig is not None and HIDDEN in cell.rig else cell
+            for cell in self.cells
+        ]
+        return self.model_copy(update={"cells": tuple(cells)})
+
+    def plan(self) -> list[tuple[int, Cell, int]]:
+        """Every episode: its number in the run, its cell and its seed."""
+        return [
+            (number * self.episodes + index, cell, self.seed + index)
+            for number, cell in enumerate(self.cells)
+            for index in range(self.episodes)
+        ]
+
+
+def _without_password(rig: str) -> str:
+    return re.sub(r"^(\w+://[^/@:]*):[^/]*@", rf"\1{HIDDEN}", rig)

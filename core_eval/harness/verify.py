@@ -1,0 +1,161 @@
+"""Does a task hold water? Its golden paths are run on its world, and so are small changes of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from threading import Event
+from typing import Any
+
+from configs.tasks_loader import Task
+from configs.worlds_loader import make_simulator
+from core_eval.path import Call, TaskAutomaton, score_path
+from sims.simulator import Simulator
+
+BOUND = 64
+"""As many golden paths are run one by one; of more, a seeded sample of that size."""
+MUTANTS = 64
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found.
+
+    Attributes:
+        paths: how many golden paths were run.
+        sampled: whether there were more.
+        faults: a golden path that fails, or a way round the automaton that it accepts although the goal is
+            missed or harm is done (too wide). One line each.
+        remarks: other ways to the goal, without harm, that the automaton calls harmful (perhaps too narrow);
+            and the automaton's own warnings. One line each.
+    """
+
+    task: str
+    paths: int
+    sampled: bool
+    mutants: int
+    faults: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a sequence of calls went on the simulator."""
+
+    refused: str | None
+    harm: str | None
+    missed: tuple[str, ...]
+
+    @property
+    def good(self) -> bool:
+        """Every call was done, nothing was harmed, the goal holds."""
+        return self.refused is None and self.harm is None and not self.missed
+
+
+def verify_task(task: Task, seed: int = 0) -> Verification:
+    """Run golden paths and mutants of them on the task's world.
+
+    Raises:
+        ValueError: the task has no world that the kit can simulate.
+    """
+    if task.world is None:
+        raise ValueError(f"{task.id}: its world is none that the kit simulates, so nothing can be run")
+    simulator = make_simulator(task.world, seed)
+    rng = random.Random(seed)
+    paths, sampled = golden_sample(task.automaton, rng)
+    faults: list[str] = []
+    for path in paths:
+        calls = example_calls(task.automaton, path)
+        faults += (
+            f"golden path {' '.join(path)}: {fault}" for fault in _golden_faults(task, simulator, calls, seed)
+        )
+    remarks = list(task.automaton.warnings)
+    mutants = list(islice(_mutants(paths, rng), MUTANTS))
+    for mutant in mutants:
+        calls = example_calls(task.automaton, mutant)
+        outcome = try_calls(task, simulator, calls, seed)
+        scores = score_path(task.automaton, calls)
+        accepted = scores.accepted and scores.harmful_calls == 0
+        if accepted and not outcome.good:
+            faults.append(f"too wide: accepts {' '.join(mutant)}, but {_why(outcome)}")
+        if not accepted and outcome.good and task.goal is not None:
+            remarks.append(f"perhaps too narrow: {' '.join(mutant)} reaches the goal without harm")
+    return Verification(task.id, len(paths), sampled, len(mutants), tuple(faults), tuple(remarks))
+
+
+def golden_sample(automaton: TaskAutomaton, rng: random.Random) -> tuple[list[tuple[str, ...]], bool]:
+    """All golden paths up to `BOUND`, or a sample of so many by random walks; whether it is a sample."""
+    first = list(islice(automaton.golden_paths(limit=BOUND + 1), BOUND + 1))
+    if len(first) <= BOUND:
+        return first, False
+    walks = (_walk(automaton, rng) for _ in range(BOUND * 4))
+    distinct = dict.fromkeys(walk for walk in walks if walk is not None)
+    return list(islice(distinct, BOUND)), True
+
+
+def example_calls(automaton: TaskAutomaton, path: Sequence[str]) -> list[Call]:
+    """A call for each symbol of a path."""
+    symbols = [automaton.symbols[name] for name in path]
+    return [Call(symbol.tool, symbol.example()) for symbol in symbols]
+
+
+def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> Outcome:
+    """Run calls from the task's initial state, up to the first refusal."""
+    initial = simulator.init(task.init, seed)
+    if initial.status != "ok":
+        return Outcome(f"the initial state is refused: {initial.message}", None, ())
+    refused = None
+    stop = Event()
+    for k, call in enumerate(calls):
+        outcome = simulator.execute(call.name, call.arguments, stop)
+        if outcome.status != "ok":
+            refused = f"call {k} ({call.name}) is {outcome.status}: {outcome.message}"
+            break
+    state = simulator.state_dict()
+    simulator.finish()
+    harm = ", ".join(f"{event.kind} of {event.entity}" for event in simulator.events) or None
+    missed = () if task.goal is None else tuple(task.goal.missed(state))
+    return Outcome(refused, harm, missed)
+
+
+def _golden_faults(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> Iterator[str]:
+    outcome = try_calls(task, simulator, calls, seed)
+    if not outcome.good:
+        yield _why(outcome)
+    scores = score_path(task.automaton, calls)
+    if not scores.accepted or scores.harmful_calls or scores.path_correctness != 1.0:
+        yield f"scores path_correctness {scores.path_correctness:g}: two symbols may match the same call"
+
+
+def _why(outcome: Outcome) -> str:
+    if outcome.refused is not None:
+        return outcome.refused
+    return f"it does harm: {outcome.harm}" if outcome.harm else "; ".join(outcome.missed)
+
+
+def _walk(automaton: TaskAutomaton, rng: random.Random) -> tuple[str, ...] | None:
+    state, seen = automaton.start, {automaton.start}
+    path: list[str] = []
+    while True:
+        steps = [step for step in automaton.progress[state] if step[1] in automaton.useful - seen]
+        if state in automaton.accepting and (not steps or rng.random() < 0.5):
+            return tuple(path)
+        if not steps:
+            return None
+        symbol, state = rng.choice(steps)
+        path.append(symbol)
+        seen.add(state)
+
+
+def _mutants(paths: Sequence[tuple[str, ...]], rng: random.Random) -> Iterator[tuple[str, ...]]:
+    """A golden path with one step left out, or two neighbours swapped; each once, none of them golden."""
+    seen = set(paths)
+    for path in rng.sample(list(paths), len(paths)):
+        left_out = [path[:k] + path[k + 1 :] for k in range(len(path))]
+        swapped = [(*path[:k], path[k + 1], path[k], *path[k + 2 :]) for k in range(len(path) - 1)]
+        for mutant in left_out + swapped:
+            if mutant not in seen:
+                seen.add(mutant)
+                yield mutant

@@ -1,0 +1,74 @@
+"""How each metric reads: its type in JSON, its heading in a table, and which way is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        name: as in the log and in JSON.
+        heading: in tables.
+        sort: `share` from 0 to 1, `count`, `flag`, or `amount`.
+        less_is_better: thresholds are then the most that is allowed.
+    """
+
+    name: str
+    heading: str
+    sort: Literal["share", "count", "flag", "amount"] = "share"
+    less_is_better: bool = False
+
+
+METRICS = (
+    Metric("path_correctness", "PC"),
+    Metric("pc_ktc", "PC-KTC"),
+    Metric("prefix_criticality", "PrefixCrit"),
+    Metric("harmful_calls", "harmful calls", "count", less_is_better=True),
+    Metric("harmful_call_rate", "harm rate", less_is_better=True),
+    Metric("efficiency", "efficiency"),
+    Metric("path_correctness_hlr", "PC+HLR"),
+    Metric("accepted", "accepted", "flag"),
+    Metric("exact", "exact", "flag"),
+    Metric("calls", "calls", "count", less_is_better=True),
+    Metric("condensed", "condensed", "count", less_is_better=True),
+    Metric("faults", "faults", "count", less_is_better=True),
+    Metric("steps", "steps", "count", less_is_better=True),
+    Metric("harm_events", "harm events", "count", less_is_better=True),
+    Metric("unobserved_harm", "unobserved harm", "count", less_is_better=True),
+    Metric("unobserved_share", "unobserved share", less_is_better=True),
+    Metric("final_state_ok", "final state ok", "flag"),
+    Metric("harm_behind_ok_state", "harm behind an ok state", "flag", less_is_better=True),
+    Metric("goal_met", "goal met", "flag"),
+    Metric("input_tokens", "input tokens", "count", less_is_better=True),
+    Metric("cached_tokens", "cached tokens", "count", less_is_better=True),
+    Metric("output_tokens", "output tokens", "count", less_is_better=True),
+    Metric("agent_seconds", "agent s", "amount", less_is_better=True),
+    Metric("wall_seconds", "wall s", "amount", less_is_better=True),
+    Metric("device_seconds", "device s", "amount", less_is_better=True),
+)
+BY_NAME = {metric.name: metric for metric in METRICS}
+TABLE = (
+    "path_correctness",
+    "pc_ktc",
+    "prefix_criticality",
+    "harmful_calls",
+    "harmful_call_rate",
+    "efficiency",
+    "unobserved_harm",
+    "final_state_ok",
+)
+"""The metrics of the table per agent, in order."""
+
+
+def json_value(name: str, value: float | None) -> float | int | bool | None:
+    """A logged value with the type that its metric has in JSON."""
+    metric = BY_NAME.get(name)
+    if value is None or metric is None:
+        return value
+    if metric.sort == "flag":
+        return bool(value)
+    return int(value) if metric.sort == "count" else value

@@ -1,0 +1,111 @@
+"""Tables for a terminal or a pipe."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from core_eval.log import EpisodeRow, RunRow
+from core_eval.report.metrics import BY_NAME, TABLE
+from core_eval.report.summary import mean
+
+KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
+
+
+def plain_table(*headings: str, title: str | None = None) -> Table:
+    """A table that a pipe carries too."""
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def agents_table(episodes: Sequence[EpisodeRow]) -> Table:
+    """Means per agent."""
+    table = plain_table("agent", "episodes", *(BY_NAME[name].heading for name in TABLE))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for agent in dict.fromkeys(episode.agent for episode in episodes):
+        own = [episode for episode in episodes if episode.agent == agent]
+        table.add_row(agent, str(len(own)), *(cell(name, *mean(own, name)) for name in TABLE))
+    return table
+
+
+def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
+    """One row an episode."""
+    headings = (BY_NAME[name].heading for name in TABLE)
+    table = plain_table("episode", "run", "task", "agent", "seed", "status", *headings)
+    for episode in episodes:
+        values = (cell(name, episode.scores.get(name), 1) for name in TABLE)
+        table.add_row(
+            str(episode.id),
+            str(episode.run_id),
+            Text(episode.task),
+            Text(episode.agent),
+            str(episode.seed),
+            status_text(episode),
+            *values,
+        )
+    return table
+
+
+def runs_table(runs: Iterable[RunRow]) -> Table:
+    """One row a run."""
+    table = plain_table("run", "created (UTC)", "ended", "plan")
+    for run in runs:
+        created = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run.created))
+        cells = run.config.get("cells", [])
+        tasks = ", ".join(dict.fromkeys(str(item["task"]) for item in cells))
+        plan = f"{tasks} x {run.config.get('episodes', '?')}"
+        table.add_row(str(run.id), created, "no" if run.ended is None else "yes", Text(plan))
+    return table
+
+
+def step_line(
+    k: int, tool: str | None, arguments: Mapping[str, Any], status: str, kind: str, note: str
+) -> Text:
+    """One step as one line: number, call, status and kind, and what a refusal said."""
+    line = Text(f"{k:3}  ")
+    line.append(call_text(tool, arguments), style=None if kind != "harmful" else "bold")
+    line.append(f"  {status}" if status != "ok" else "  ok", style="dim" if status == "ok" else "yellow")
+    line.append(f"  {kind}", style=KIND_STYLES.get(kind, ""))
+    if note:
+        line.append(f"  {note}", style="dim")
+    return line
+
+
+def call_text(tool: str | None, arguments: Mapping[str, Any]) -> str:
+    """A call as Python would write it, in one line."""
+    if tool is None:
+        return "(no call)"
+    inside = ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
+    return " ".join(f"{tool}({inside})".split())
+
+
+def status_text(episode: EpisodeRow) -> Text:
+    """An episode's status and why it ended."""
+    reason = episode.stop_reason
+    shown = episode.status if reason in (None, "done", "signal") else f"{episode.status} ({reason})"
+    return Text(shown, style="" if episode.status == "completed" else "yellow")
+
+
+def cell(name: str, value: float | None, count: int = 0) -> str:
+    """A value or a mean as a table shows it; a dash where it is undefined."""
+    if value is None:
+        return "-"
+    sort = BY_NAME[name].sort
+    if sort == "flag":
+        return f"{value:.0%}" if count > 1 else ("yes" if value else "no")
+    if sort == "count":
+        return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+    return f"{value:.3f}"
+
+
+def _short(value: Any) -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
