@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core_eval.path import Pattern, parse_pattern
+from core_eval.path import Pattern
+from core_eval.path.patterns import parse_pattern
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,6 @@ class Goal:
                     break
                 value = value[part]
             else:
-                if not pattern.matches(value):
-                    faults.append(f"{key}: {value!r} is not {pattern}")
+                if not pattern.holds(value):
+                    faults.append(f"{key}: {value!r} does not fit {pattern}")
         return faults

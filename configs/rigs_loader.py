@@ -24,11 +24,10 @@ class RigConfig(BaseModel):
 
     name: str = Field(description="what the log calls the rig")
     url: str = Field(
-        description="mqtt://[user:pass@]host[:port]/RIG, mqtts://..., serial:///dev/ttyACM0?baud=115200 or sim:WORLD"
+        description="mqtt://[user:pass@]host[:port]/RIG, mqtts://..., serial:///dev/ttyACM0?baud=115200, "
+        "sim:WORLD"
     )
-    device: str | None = Field(
-        default=None, description="the device type; left out, the task's own is taken"
-    )
+    device: str | None = Field(default=None, description="the device type; left out, the task's own is taken")
     world: str | None = Field(
         default=None, description="the world that it simulates; left out for a physical rig"
     )
@@ -60,8 +59,8 @@ def load_rig(ref: str) -> RigConfig:
     if not path.is_file():
         names = nearest([shipped.stem for shipped in RIGS_FOLDER.glob("*.yaml")])
         raise ConfigError(
-            f"no rig {ref!r}; the rigs are {names}, or give a file or a URL (mqtt://HOST/RIG, serial:///dev/..., "
-            "sim:WORLD)"
+            f"no rig {ref!r}; the rigs are {names}, or give a file or a URL (mqtt://HOST/RIG, "
+            "serial:///dev/..., sim:WORLD)"
         )
     file = load_yaml(path)
     rig = file.validate(RigConfig)

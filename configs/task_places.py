@@ -24,7 +24,7 @@ def places(state: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
 
 
 def expand_places(plan: Any, known: Mapping[str, Mapping[str, float]], reach: float) -> Any:
-    """The plan with each `{at: NAME}` (and an optional `within`, in m) replaced by patterns of x, y, z and yaw.
+    """The plan with patterns of x, y, z and yaw for each `{at: NAME}` (and an optional `within`, in m).
 
     Raises:
         UnknownPlaceError: naming the place and those there are.

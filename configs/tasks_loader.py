@@ -13,11 +13,12 @@ from configs.errors import ConfigError
 from configs.goal import Goal
 from configs.task_places import REACH, UnknownPlaceError, expand_places, places
 from configs.worlds_loader import World, known_world, load_world, merged_state, world_names
-from configs.yaml_file import YamlFile, load_yaml, merged, nearest
+from configs.yaml_file import YamlFile, load_yaml, nearest
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan, load_core_json
 from devices.catalog import DEVICE_TYPES, device_type
 from devices.from_alphabet import device_from_alphabet
 from devices.surface import DeviceType, knows_all
+from sims.overrides import deep_merge
 
 TASKS_FOLDER = Path(__file__).parent / "tasks"
 
@@ -101,7 +102,9 @@ def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
         return _pick(list_tasks(init=init), ref, f"no task {ref!r}")
     tasks = list(_read(path, init or {}, wanted or None))
     if wanted or len(tasks) != 1:
-        return _pick(tasks, wanted, f"{path}: {'no task ' + repr(wanted) if wanted else 'name one as FILE#ID'}")
+        return _pick(
+            tasks, wanted, f"{path}: {'no task ' + repr(wanted) if wanted else 'name one as FILE#ID'}"
+        )
     return tasks[0]
 
 
@@ -135,7 +138,7 @@ def _read(path: Path, init: Mapping[str, Any], wanted: str | None = None) -> Ite
 
 def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str, Any]) -> Task:
     at = ("tasks", index)
-    own = merged(entry.init, init)
+    own = deep_merge(entry.init, init)
     try:
         world = load_world(entry.world)
     except ConfigError as error:
@@ -158,9 +161,7 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
     unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(world.device.by_name))
     if unknown:
         raise file.error(f"{world.device.name} has no tool {nearest(unknown)}", *at, "plan")
-    return Task(
-        entry.id, world, world.device, entry.prompt, own, automaton, goal, file.path, entry.limits
-    )
+    return Task(entry.id, world, world.device, entry.prompt, own, automaton, goal, file.path, entry.limits)
 
 
 def _read_core(path: Path, init: Mapping[str, Any], wanted: str | None) -> Iterable[Task]:
@@ -183,6 +184,4 @@ def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any]) -> Task:
     )
     world = None if name is None else load_world(name)
     device = device_from_alphabet(task.world, task.automaton) if name is None else device_type(name)
-    return Task(
-        task.id, world, device, task.prompt, dict(init), task.automaton, None, path, TaskLimits()
-    )
+    return Task(task.id, world, device, task.prompt, dict(init), task.automaton, None, path, TaskLimits())

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from configs.errors import ConfigError
-from configs.yaml_file import YamlFile, load_yaml, merged, nearest
+from configs.yaml_file import load_yaml, nearest
 from devices.catalog import device_type
 from devices.farm_rover.world import FarmWorld
 from devices.robotic_arm.world import BenchWorld
 from devices.surface import DeviceType
+from sims.overrides import WorldError, deep_merge, merge_world
 
 if TYPE_CHECKING:
     from sims.simulator import Simulator
@@ -65,24 +66,16 @@ def load_world(ref: str) -> World:
         raise own.error(f"name one of the worlds {nearest(world_names())} to start from", "base")
     overrides = {key: value for key, value in own.data.items() if key != "base"}
     shipped = _shipped(base)
-    return World(path.stem, shipped.device, _state(shipped, overrides, own))
+    try:
+        state = type(shipped.state).model_validate(deep_merge(shipped.state.model_dump(), overrides))
+    except ValidationError as error:
+        raise own.from_validation(error) from None
+    return World(path.stem, shipped.device, state)
 
 
 def _shipped(name: str) -> World:
     file = load_yaml(WORLDS_FOLDER / f"{name}.yaml")
     return World(name, device_type(name), file.validate(STATE_MODELS[name]))
-
-
-def _state(world: World, overrides: Mapping[str, Any], file: YamlFile | None) -> FarmWorld | BenchWorld:
-    model = type(world.state)
-    try:
-        return model.model_validate(merged(world.state.model_dump(mode="json"), overrides))
-    except ValidationError as error:
-        if file is not None:
-            raise file.from_validation(error) from None
-        fault = error.errors(include_url=False)[0]
-        key = ".".join(map(str, fault["loc"]))
-        raise ConfigError(f"{fault['msg']}; pathrig sim {world.name} --show-init lists the keys", key=key) from None
 
 
 def merged_state(world: World, overrides: Mapping[str, Any]) -> FarmWorld | BenchWorld:
@@ -91,7 +84,10 @@ def merged_state(world: World, overrides: Mapping[str, Any]) -> FarmWorld | Benc
     Raises:
         ConfigError: a key is unknown or a value does not fit.
     """
-    return _state(world, overrides, None)
+    try:
+        return merge_world(world.state, overrides)
+    except WorldError as error:
+        raise ConfigError(str(error)) from None
 
 
 def make_simulator(world: World, seed: int = 0) -> Simulator:

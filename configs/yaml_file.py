@@ -35,9 +35,7 @@ class YamlFile:
         known = where
         while known and known not in self.lines:
             known = known[:-1]
-        return ConfigError(
-            message, file=self.path, line=self.lines.get(known), key=".".join(map(str, where))
-        )
+        return ConfigError(message, file=self.path, line=self.lines.get(known), key=".".join(map(str, where)))
 
     def validate(self, model: type[Model], *where: str | int) -> Model:
         """The part of the file at `where` as a pydantic model.
@@ -116,19 +114,6 @@ def load_yaml(path: Path) -> YamlFile:
     lines: dict[KeyPath, int] = {}
     _lines(node, (), lines)
     return YamlFile(path, data, lines)
-
-
-def merged(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `overrides` laid over it, mappings key by key; a null takes the key away."""
-    result = dict(base)
-    for key, value in overrides.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
-            result[key] = merged(result[key], value)
-        else:
-            result[key] = value
-    return result
 
 
 def nearest(names: Sequence[str]) -> str:

@@ -1,0 +1,68 @@
+"""A device type made from a task's alphabet, for worlds whose tools the kit does not know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict, Field, JsonValue, create_model
+
+from core_eval.path import Symbol, TaskAutomaton
+from core_eval.path.symbols import ANY_ARGUMENTS
+from devices.surface import DeviceType
+from devices.tool import Effect, Tool, ToolArguments, ToolResult
+
+JSON_TYPES = {bool: "boolean", int: "number", float: "number", dict: "object", list: "array"}
+
+
+class AnyArguments(ToolArguments):
+    """Whatever a call brings: the device at the other end is the one to judge."""
+
+    model_config = ConfigDict(extra="allow", strict=False, frozen=True)
+
+
+class AnyResult(ToolResult):
+    """Whatever the device answers."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+def device_from_alphabet(name: str, automaton: TaskAutomaton) -> DeviceType:
+    """A device with the tools of the automaton's symbols, in their order.
+
+    A tool whose symbols never change the automaton's state is taken for a read. Arguments are named, never
+    checked.
+    """
+    symbols: dict[str, list[Symbol]] = {}
+    for symbol in automaton.symbols.values():
+        symbols.setdefault(symbol.tool, []).append(symbol)
+    writing = {
+        automaton.symbols[symbol].tool
+        for (state, symbol), following in automaton.delta.items()
+        if state != following
+    }
+    tools = tuple(
+        Tool(
+            tool,
+            tool.replace("_", " ").capitalize() + ".",
+            _arguments(tool, of_tool),
+            AnyResult,
+            Effect.WRITE if tool in writing else Effect.READ,
+        )
+        for tool, of_tool in symbols.items()
+    )
+    return DeviceType(name, f"The tools that tasks of {name} use.", tools)
+
+
+def _arguments(tool: str, symbols: list[Symbol]) -> type[ToolArguments]:
+    kinds: dict[str, set[JsonValue]] = {}
+    for symbol in symbols:
+        example = symbol.example()
+        for argument in symbol.arguments.keys() - {ANY_ARGUMENTS}:
+            known = kinds.setdefault(argument, set())
+            if argument in example:
+                known.add(JSON_TYPES.get(type(example[argument]), "string"))
+    fields: dict[str, Any] = {
+        argument: (Any, Field(default=None, json_schema_extra={"type": sorted(of_argument, key=str)}))
+        for argument, of_argument in kinds.items()
+    }
+    return create_model(tool, __base__=AnyArguments, **fields)

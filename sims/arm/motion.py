@@ -1,0 +1,150 @@
+"""Moves the arm: turns ways and grips into servo commands for every physics step, and runs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sims.arm import scene
+from sims.arm.harm_watch import SLOW_STEPS, HarmWatch
+from sims.arm.kinematics import Array, joint_angles
+from sims.arm.physics import BenchPhysics
+
+FINGER_SPEED = 0.06
+"""Of each finger, m/s."""
+APPROACH_FORCE = 6.0
+"""With which the fingers close until they touch, N."""
+SQUEEZE_TIME = 0.2
+"""In which the force rises to that of the grip, s."""
+PAUSE = 0.1
+"""That a grip or a release takes after its motion, s."""
+TOUCH_FORCE = 2.0
+"""At which a descent that feels for its support ends, N."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Commands for the next steps: `servo` (n, 6) in rad, `finger` (n,) in m, `cap` (n,) in N; `joints` and
+    `poses` are what the servos are to reach.
+    """
+
+    servo: Array
+    joints: Array
+    poses: Array
+    finger: Array
+    cap: Array
+
+    def __len__(self) -> int:
+        return len(self.finger)
+
+
+def steps(seconds: float) -> int:
+    """Whole physics steps in this time."""
+    return round(seconds / scene.TIMESTEP)
+
+
+class Motion:
+    """The program that runs, step by step, and the physics and the watch that it drives."""
+
+    def __init__(self, physics: BenchPhysics, watch: HarmWatch) -> None:
+        self.physics = physics
+        self.watch = watch
+        self.resting = True
+        """Nothing moves, so physics need not be run until the next program."""
+        self._program: Program | None = None
+        self._row = 0
+        self._feeling = False
+        self._ran = 0
+
+    # Programs.
+
+    def along(self, poses: Array, finger: float | None = None) -> Program:
+        """A program that follows poses (n, 4), the fingers going to `finger` meanwhile."""
+        physics, count = self.physics, len(poses)
+        joints = joint_angles(poses, physics.joints) if count else np.empty((0, 6))
+        speeds = np.diff(joints, axis=0, prepend=physics.joints[None]) / scene.TIMESTEP
+        # The servos' damping acts on the whole speed: without this the arm would lag by KV / KP of it.
+        servo = joints + scene.KV / scene.KP * speeds
+        fingers, caps = np.full(count, physics.finger_target), np.full(count, physics.finger_cap)
+        if finger is not None:
+            fingers, caps = self._ramp(finger, count), np.full(count, scene.OPENING_FORCE)
+        return Program(servo, joints, poses, fingers, caps)
+
+    def standing(self, finger: Array, cap: Array) -> Program:
+        """A program that moves only the fingers."""
+        count = len(finger)
+        joints = np.repeat(self.physics.joints[None], count, axis=0)
+        poses = np.repeat(self.physics.target[None], count, axis=0)
+        return Program(joints, joints, poses, finger, cap)
+
+    def opening(self, half: float) -> Program:
+        """Both fingers to `half` the aperture, and a pause."""
+        count = steps(abs(half - self.physics.aperture / 2) / FINGER_SPEED + PAUSE)
+        return self.standing(self._ramp(half, count), np.full(count, scene.OPENING_FORCE))
+
+    def approaching(self, half: float) -> Program:
+        """Both fingers inwards, gently, to `half` the aperture or until something stops them."""
+        count = steps(max(self.physics.aperture / 2 - half, 0.0) / FINGER_SPEED + PAUSE)
+        return self.standing(self._ramp(half, count), np.full(count, APPROACH_FORCE))
+
+    def squeezing(self, force: float) -> Program:
+        """The force up to `force`, N, and a pause; the fingers' target lies beyond closed."""
+        rise = np.linspace(min(APPROACH_FORCE, force), force, steps(SQUEEZE_TIME))
+        cap = np.concatenate([rise, np.full(steps(PAUSE), force)])
+        return self.standing(np.full(len(cap), -scene.OPENING_FORCE / scene.FINGER_KP * 2), cap)
+
+    def _ramp(self, half: float, count: int) -> Array:
+        start = self.physics.aperture / 2
+        way = np.arange(1, count + 1) * FINGER_SPEED * scene.TIMESTEP
+        return np.asarray(start + np.sign(half - start) * np.minimum(way, abs(half - start)))
+
+    # Running.
+
+    def load(self, program: Program, *, feeling: bool = False) -> None:
+        """Make this the running program; `feeling` ends it when the held object meets its support."""
+        self._program, self._row, self._feeling = program, 0, feeling
+        self.resting = False
+
+    def halt(self) -> None:
+        """End the running program; the servos hold the pose that they were last told."""
+        self._program = None
+        self.physics.command(self.physics.joints, self.physics.finger_target, self.physics.finger_cap)
+        self.resting = False
+
+    def run(self, count: int, t: float) -> None:
+        """`count` steps of physics from device time `t`, s; none are computed while everything rests."""
+        physics, watch = self.physics, self.watch
+        if self.resting:
+            physics.data.time = t + count * scene.TIMESTEP
+            return
+        for k in range(count):
+            self._command_next()
+            physics.step()
+            now = t + (k + 1) * scene.TIMESTEP
+            watch.after_step(now)
+            if self._feeling and watch.support_force > TOUCH_FORCE:
+                self._feeling = False
+                self.halt()
+            self._ran += 1
+            if self._ran % SLOW_STEPS == 0 and physics.slips():
+                watch.released(str(physics.let_go()))
+        physics.sync()
+
+    def _command_next(self) -> None:
+        program = self._program
+        if program is None:
+            return
+        physics, row = self.physics, self._row
+        if row == len(program):
+            self._program, self._feeling = None, False
+            physics.command(physics.joints, physics.finger_target, physics.finger_cap)
+            return
+        physics.joints, physics.target = program.joints[row], program.poses[row]
+        physics.command(program.servo[row], float(program.finger[row]), float(program.cap[row]))
+        self._row = row + 1
+
+    def rests(self) -> bool:
+        """Whether all motion has ended; physics is then skipped until the next program."""
+        self.resting = self._program is None and not self.watch.active and self.physics.at_rest()
+        return self.resting

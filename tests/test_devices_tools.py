@@ -1,0 +1,63 @@
+import pytest
+
+from devices.catalog import DEVICE_TYPES, device_type
+from devices.surface import DeviceType
+from devices.tool import ArgumentsError, Effect
+
+ROVER = device_type("farm_rover")
+ARM = device_type("robotic_arm")
+EVERY_DEVICE = pytest.mark.parametrize("device", DEVICE_TYPES.values(), ids=lambda device: device.name)
+
+
+def test_the_surfaces_are_those_of_the_contract() -> None:
+    assert set(ROVER.by_name) == {
+        "unlock_safety_mode", "lock_safety_mode", "move_to", "move_home", "water_plant", "spray_pesticide",
+        "harvest_fruit", "dump_hopper", "refill_water_tank", "refill_pesticide", "recharge", "sense_pose",
+        "sense_battery", "sense_hopper", "list_plants", "scan_plant", "get_plant_pose", "get_station_pose",
+    }  # fmt: skip
+    assert set(ARM.by_name) == {
+        "unlock_safety", "lock_safety", "move_to", "open_gripper", "close_gripper", "pick", "place", "home",
+        "sense_pose", "sense_gripper", "list_objects", "get_object_pose",
+    }  # fmt: skip
+    assert set(ROVER.reads) == {
+        name for name in ROVER.by_name if name.startswith(("sense", "list", "scan", "get"))
+    }
+
+
+@EVERY_DEVICE
+def test_every_tool_is_described_for_a_model(device: DeviceType) -> None:
+    for tool in device.tools:
+        assert tool.description.endswith(".")
+        for name, schema in tool.schema()["function"]["parameters"]["properties"].items():
+            assert schema["description"], (tool.name, name)
+            assert schema["type"] in ("number", "string"), (tool.name, name)
+
+
+@EVERY_DEVICE
+def test_inverses_are_tools_that_change_something(device: DeviceType) -> None:
+    for tool in device.tools:
+        if tool.inverse is not None:
+            assert device.by_name[tool.inverse].effect is not Effect.READ
+            assert tool.effect is not Effect.READ
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "says"),
+    [
+        ("water_plant", {"plant_id": "plant_A"}, "water_plant: liters: Field required"),
+        ("water_plant", {"plant_id": "plant_A", "liters": -1}, "liters: Input should be greater than 0"),
+        ("water_plant", {"plant_id": "plant_A", "liters": "4"}, "liters: Input should be a valid number"),
+        ("water_plant", {"plant_id": "plant_A", "liters": True}, "liters: Input should be a valid number"),
+        ("water_plant", {"plant_id": 3, "liters": 4}, "plant_id: Input should be a valid string"),
+        ("move_to", {"x": 1, "y": float("nan")}, "y: Input should be a finite number"),
+        ("move_to", {"x": 1, "y": 2, "speed": 9}, "speed: Extra inputs are not permitted"),
+        ("fly", {}, "there is no tool 'fly'; the tools are unlock_safety_mode"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(tool: str, arguments: dict[str, object], says: str) -> None:
+    with pytest.raises(ArgumentsError, match=says):
+        ROVER.validate(tool, arguments)
+
+
+def test_whole_numbers_fit_where_numbers_do() -> None:
+    assert ROVER.validate("move_to", {"x": 2, "y": 14}).model_dump() == {"x": 2.0, "y": 14.0, "yaw": 0.0}
