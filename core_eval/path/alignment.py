@@ -1,4 +1,4 @@
-"""The scores that compare a path with the golden ones: PC, PC-KTC, PC+HLR and efficiency, each with its bounds."""
+"""The scores that compare a path with the golden ones: PC, PC-KTC, PC+HLR and efficiency, with bounds."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ def align(
 ) -> Aligned:
     """Align a condensed path with all golden paths.
 
-    `repairs` holds None for each progress call and the legal self-loops for each harmful one; `end` is the state
-    at the end, `calls` the length of the raw path. `is_golden` says that the path was accepted without harm.
+    `repairs` holds None for each progress call and the legal self-loops for each harmful one; `end` is
+    the state at the end, `calls` the length of the raw path. `is_golden` says that the path was accepted
+    without harm.
     """
     spent = efficiency(calls, golden.lengths)
     if is_golden and golden.acyclic:
@@ -80,8 +81,8 @@ def _add_bounds(
 ) -> None:
     """Bound the scores of a cyclic graph whose simple paths are too many.
 
-    The shortest of them give lower bounds; all walks of the length of a simple path, which include them, give upper
-    ones.
+    The shortest of them give lower bounds; all walks of the length of a simple path, which include them,
+    give upper ones.
     """
     highest = highest_refined = 1.0
     if golden.walks_are_few:

@@ -28,10 +28,11 @@ class AutomatonError(ValueError):
 class TaskAutomaton:
     """The states, symbols and partial transition function of a task, checked when it is made.
 
-    A call in state `q` with symbol `a` is progress where `delta(q, a)` is another state, a self-loop where it is
-    `q`, and harmful where it is undefined. `where` (such as `tasks.json: task 7`) begins every fault and warning.
-    Raises AutomatonError when an edge names an undeclared state or symbol, or when no accepting state can be
-    reached. A cycle of progress edges is a warning: golden paths are then the simple ones.
+    A call in state `q` with symbol `a` is progress where `delta(q, a)` is another state, a self-loop
+    where it is `q`, and harmful where it is undefined. `where` (such as `tasks.json: task 7`) begins
+    every fault and warning. Raises AutomatonError when an edge names an undeclared state or symbol, or
+    when no accepting state can be reached. A cycle of progress edges is a warning: golden paths are then
+    the simple ones.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class TaskAutomaton:
 
     @cached_property
     def useful(self) -> frozenset[str]:
-        """The states that the start reaches and from which an accepting state is reached, over progress edges."""
+        """The states on a way from the start to an accepting state, over progress edges."""
         before: dict[str, list[str]] = {state: [] for state in self.states}
         for source, edges in self.progress.items():
             for _, target in edges:
@@ -172,7 +173,7 @@ class TaskAutomaton:
         return self.delta.get((state, symbol))
 
     def golden_paths(self, limit: int | None = None) -> Iterator[tuple[str, ...]]:
-        """Give the golden paths as symbol names, depth first in edge order, a path before its continuations."""
+        """Give the golden paths as symbol names, depth first in edge order, a path before its longer ones."""
         path: list[str] = []
         on_path = {self.start}
         given = 0
@@ -182,15 +183,16 @@ class TaskAutomaton:
             given += 1
             yield ()
         while stack and (limit is None or given < limit):
-            for symbol, target in stack[-1]:
-                if target in self.useful and target not in on_path:
-                    break
-            else:
+            edge = next(
+                (edge for edge in stack[-1] if edge[1] in self.useful and edge[1] not in on_path), None
+            )
+            if edge is None:
                 stack.pop()
                 on_path.discard(trail.pop())
                 if path:
                     path.pop()
                 continue
+            symbol, target = edge
             path.append(symbol)
             trail.append(target)
             on_path.add(target)

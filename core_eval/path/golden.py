@@ -16,7 +16,7 @@ SMALL_TREE = 128
 """Prefix trees up to this many nodes are quicker to align with than the graph itself."""
 
 LARGE_TREE = 20_000
-"""Where progress edges form a cycle, a prefix tree is cut off at this many nodes, and scores become bounds."""
+"""Where progress edges form a cycle, a larger prefix tree is cut off, and scores become bounds."""
 
 WALK_EDGES = 200_000
 """Upper bounds of a cyclic graph are computed up to this many edges, unfolded by length."""
@@ -70,7 +70,7 @@ class PathTree:
         return tuple(zip(self.parent[1:], self.token[1:], self.occurrence[1:], strict=True))
 
     def ways_on(self, state: int) -> Suffixes:
-        """Give what follows a state on the golden paths through it, as a prefix tree; NOWHERE if there is none."""
+        """Give what follows a state on the golden paths through it; NOWHERE if there are none."""
         children: list[list[int]] = [[] for _ in self.parent]
         for node in range(1, len(self)):
             children[self.parent[node]].append(node)
@@ -211,7 +211,7 @@ class GoldenGraph:
 
     @cached_property
     def tree(self) -> PathTree | None:
-        """The prefix tree of the golden paths; None where the graph itself is acyclic and the tree not small."""
+        """The prefix tree of the golden paths; None where the graph is acyclic and the tree not small."""
         if not self.acyclic:
             return _grow_simple(self, LARGE_TREE)
         ways = [0] * len(self.edges)
@@ -223,7 +223,7 @@ class GoldenGraph:
 
 
 def _grow_simple(graph: GoldenGraph, limit: int) -> PathTree:
-    """Grow the tree of loop-free ways from the start, shortest first, then drop what leads to no accepting state."""
+    """Grow the tree of loop-free ways from the start, shortest first, then drop what accepts nothing."""
     tree = PathTree(accepting=[graph.accepting[0]])
     visited = [1]
     node = 0

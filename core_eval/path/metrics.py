@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def similarity(path: int, golden: int, edits: int) -> float:
-    """Give `1 - NLD` of two paths from their lengths and Levenshtein distance (eqs 3, 4); 1 for two empty ones."""
+    """Give `1 - NLD` from the lengths of two paths and their Levenshtein distance (eqs 3, 4)."""
     return 1.0 if edits == 0 else 1.0 - 2.0 * edits / (path + golden + edits)
 
 

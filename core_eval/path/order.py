@@ -1,10 +1,10 @@
 """PC-KTC (eq 5): edits and order of the same golden path, without listing golden paths.
 
-On a prefix tree every golden path is one node, and the edits of `TreeRow` and the discordant pairs counted along the
-tree give the exact maximum. On an acyclic graph the states are unfolded until a state fixes which tokens of the path
-the golden way has used up; then discordant pairs add up along edges, and for every number of edits the reachable
-(discordant pairs, position) are the bits of one integer per state (Wu and Manber's bit-parallel alignment, with a
-second dimension).
+On a prefix tree every golden path is one node, and the edits of `TreeRow` and the discordant pairs
+counted along the tree give the exact maximum. On an acyclic graph the states are unfolded until a state
+fixes which tokens of the path the golden way has used up; then discordant pairs add up along edges, and
+for every number of edits the reachable (discordant pairs, position) are the bits of one integer per state
+(Wu and Manber's bit-parallel alignment, with a second dimension).
 """
 
 from __future__ import annotations
@@ -118,8 +118,9 @@ def on_graph(graph: GoldenGraph, path: Sequence[int], lam: float) -> tuple[float
 
     It is a lower bound where the unfolded states would be too many.
 
-    Edits are counted beyond `|path| - |golden|`: a call left unmatched is free, a golden step that is replaced costs
-    one, one that is left out costs two. So the number of rounds is bounded by the golden length alone.
+    Edits are counted beyond `|path| - |golden|`: a call left unmatched is free, a golden step that is
+    replaced costs one, one that is left out costs two. So the number of rounds is bounded by the golden
+    length alone.
     """
     unfolded = _Unfolded(graph, path)
     calls = len(path)
@@ -140,10 +141,10 @@ def on_graph(graph: GoldenGraph, path: Sequence[int], lam: float) -> tuple[float
         now[0] = 1
         for node, out in enumerate(edges):
             bits = now[node] & valid
-            if not bits:
-                continue
             bits |= (guard - bits) & valid
             now[node] = bits
+            if not bits:
+                continue
             moved = last[node] << 1 | last_but_one[node]
             for match, shift, target in out:
                 now[target] |= ((bits & match) << 1 | moved) << shift

@@ -182,7 +182,10 @@ class OneOf:
 
 Pattern: TypeAlias = Exact | Excluded | Anything | Near | Range | OneOf
 
-_FORMS = "{any: true}, {not: [..]}, {near: v, abs: d}, {near: v, rel: r}, {min: a, max: b}, {in: [..]} or {exact: ..}"
+_FORMS = (
+    "{any: true}, {not: [..]}, {near: v, abs: d}, {near: v, rel: r}, {min: a, max: b}, {in: [..]} "
+    "or {exact: ..}"
+)
 
 
 def _short(value: Any) -> str:

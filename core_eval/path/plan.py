@@ -31,9 +31,9 @@ _WORDS = frozenset({"sequence", "any_order", "choice", "optional", "repeat"})
 def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) -> TaskAutomaton:
     """Compile a plan, a list of steps, into the smallest automaton of its orders.
 
-    `free_reads` are tools that self-loop in every state with any arguments; such a tool written in the plan is a
-    mandatory read there, and free elsewhere. `file` and `task` begin every error. Raises AutomatonError with all
-    faults.
+    `free_reads` are tools that self-loop in every state with any arguments; such a tool written in the
+    plan is a mandatory read there, and free elsewhere. `file` and `task` begin every error. Raises
+    AutomatonError with all faults.
     """
     reader = _PlanReader()
     tree = reader.steps(plan, "plan")

@@ -1,7 +1,8 @@
 """Plans as finite languages, and the smallest automaton of one.
 
-A plan is taken apart step by step: what may follow after a first symbol (Antimirov's partial derivatives, 1996) gives
-the states, sets of plans that are still open; states from which the same ways lead on are then merged.
+A plan is taken apart step by step: what may follow after a first symbol (Antimirov's partial derivatives,
+1996) gives the states, sets of plans that are still open; states from which the same ways lead on are
+then merged.
 """
 
 from __future__ import annotations

@@ -1,24 +1,26 @@
 """PC+HLR, the harm-local refinement (CORE, section 4), aligned with all candidates at once.
 
-The candidates are the ways through an automaton of their own: along the condensed path, where a harmful token is
-left out or replaced by a self-loop of its state, then along the golden graph from the state at the end. For every
-number of edits, the reachable (length of the candidate, position in the path) are the bits of one integer per state
-of that automaton (Wu and Manber's bit-parallel alignment, with a second dimension).
+The candidates are the ways through an automaton of their own: along the condensed path, where a harmful
+token is left out or replaced by a self-loop of its state, then along the golden graph from the state at
+the end. For every number of edits, the reachable (length of the candidate, position in the path) are the
+bits of one integer per state of that automaton (Wu and Manber's bit-parallel alignment, with a second
+dimension).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core_eval.path.metrics import similarity
 from core_eval.path.bits import repeated
+from core_eval.path.metrics import similarity
 from core_eval.path.suffixes import Suffixes
 
 
 def refine(path: Sequence[int], repairs: Sequence[tuple[int, ...] | None], suffixes: Suffixes) -> float:
     """Give the greatest `1 - NLD` between a condensed path and its repaired candidates.
 
-    `repairs` holds None for a progress call, and for a harmful one the tokens of the self-loops that were legal.
+    `repairs` holds None for a progress call, and for a harmful one the tokens of the self-loops that were
+    legal.
     """
     calls = len(path)
     harmful = calls - repairs.count(None)
@@ -33,8 +35,8 @@ def _quick_bounds(
 ) -> tuple[float, float]:
     """Bound the result from below by one good candidate, and from above by what cannot be matched at all.
 
-    The candidate repairs every harmful call in place, and lets the shortest suffix take the places of the harmful
-    calls at the end.
+    The candidate repairs every harmful call in place, and lets the shortest suffix take the places of the
+    harmful calls at the end.
     """
     calls = len(path)
     legal: set[int] = set(suffixes.tokens)
@@ -65,8 +67,8 @@ def _align(
 ) -> float:
     """Raise `best` round by round; in each round one more edit is allowed.
 
-    A call with a token of its own costs exactly one edit in every alignment, so those are counted beforehand and
-    passing them is free.
+    A call with a token of its own costs exactly one edit in every alignment, so those are counted
+    beforehand and passing them is free.
     """
     calls = len(path)
     longest = calls - repairs.count(()) + suffixes.longest
@@ -112,10 +114,10 @@ def _align(
         for node, out in enumerate(tails):
             old = tails_before[node]
             bits = (tails_now[node] | old << 1) & valid
-            if not bits:
-                continue
             bits |= ((bits & own) + own) ^ own
             tails_now[node] = bits
+            if not bits:
+                continue
             if suffixes.accepting[node]:
                 reached |= bits
             other = old << (width + 1) | old << width

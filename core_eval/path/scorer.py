@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
+from core_eval.path.alignment import align, make_row
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call, Kind
 from core_eval.path.edit_row import GraphRow, TreeRow
 from core_eval.path.golden import GoldenGraph, golden_graph
-from core_eval.path.alignment import align, make_row
 from core_eval.path.metrics import harmful_call_rate, prefix_criticality
 
 
@@ -73,9 +73,9 @@ class Scores:
 class OnlineScorer:
     """Follows one path call by call.
 
-    `beta` (0 to 1) weighs early harm in prefix criticality, `lam` (0 to 1) weighs PC against order in PC-KTC;
-    `faults_are_harm` counts a rig's faults as harmful calls instead of leaving them out. Raises ValueError for a
-    parameter out of its range.
+    `beta` (0 to 1) weighs early harm in prefix criticality, `lam` (0 to 1) weighs PC against order in
+    PC-KTC; `faults_are_harm` counts a rig's faults as harmful calls instead of leaving them out. Raises
+    ValueError for a parameter out of its range.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class OnlineScorer:
 
     @property
     def path_correctness(self) -> float:
-        """PC of the calls so far (its lower bound where it is not exact), at the cost of one row for each new call."""
+        """PC of the calls so far, or its lower bound, at the cost of one row for each new call."""
         for token in self._path[self._rowed :]:
             self._row.advance(token)
         self._rowed = len(self._path)

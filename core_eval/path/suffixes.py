@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Suffixes:
-    """The golden ways on from a state, as an acyclic graph; node 0 is the state, nodes are in topological order.
+    """The golden ways on from a state, as an acyclic graph; node 0 is the state, nodes are in topological
+    order.
 
     Attributes:
         edges: of each node its `(token, target)`.
@@ -33,7 +34,8 @@ def ways_on(
     edges: Sequence[Sequence[tuple[int, int]]],
     accepting: Sequence[bool],
 ) -> Suffixes:
-    """Give the accepting ways on from a state of an acyclic graph whose states are numbered in topological order.
+    """Give the accepting ways on from a state of an acyclic graph whose states are numbered in
+    topological order.
 
     NOWHERE if there is none.
     """

@@ -41,7 +41,7 @@ class Symbol:
         return True
 
     def example(self) -> dict[str, Any]:
-        """Give arguments that match: exact values, centres, first of a set; what may be missing is left out."""
+        """Give arguments that match: exact values, centres, the first of a set; none that may be missing."""
         return {
             name: pattern.example() for name, pattern in self.arguments.items() if not pattern.may_be_missing
         }
@@ -68,7 +68,7 @@ class Symbol:
 
 
 class SymbolIndex:
-    """Finds the most specific symbol of a call: most exact arguments, then most constrained, then file order."""
+    """Finds the most specific symbol: most exact arguments, then most constrained ones, then file order."""
 
     def __init__(self, symbols: Sequence[Symbol]) -> None:
         self._by_tool: dict[str, list[Symbol]] = {}
