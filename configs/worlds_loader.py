@@ -90,7 +90,7 @@ def merged_state(world: World, overrides: Mapping[str, Any]) -> FarmWorld | Benc
         raise ConfigError(str(error)) from None
 
 
-def make_simulator(world: World, seed: int = 0) -> Simulator:
+def make_simulator(world: World, seed: int = 0) -> Simulator[Any]:
     """The simulator that matches a world; MuJoCo is loaded only for the arm."""
     if isinstance(world.state, FarmWorld):
         from sims.farm.simulator import FarmSimulator

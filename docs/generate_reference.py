@@ -68,8 +68,8 @@ def cli_page() -> str:
     return "\n".join(parts)
 
 
-EXIT_STATUSES = """Exit status: 0 done; 1 a threshold given with `--fail-under` was missed; 2 bad usage or input;
-3 the rig, the link or the model failed; 130 interrupted.
+EXIT_STATUSES = """Exit status: 0 done; 1 a threshold given with `--fail-under` was missed; 2 bad usage or
+input; 3 the rig, the link or the model failed; 130 interrupted.
 """
 
 
@@ -125,8 +125,8 @@ def config_page() -> str:
         "## Rig files\n",
         keys(RigConfig),
         "## World files\n",
-        "A world of one's own names a shipped one as `base`, and below it what differs. The keys of the initial "
-        "state, as `--init` and a task's `init` may override them, with the values that ship:\n",
+        "A world of one's own names a shipped one as `base`, and below it what differs. The keys of the "
+        "initial state, as `--init` and a task's `init` may override them, with the values that ship:\n",
     ]
     for name in world_names():
         state = load_world(name).state.model_dump(mode="json", exclude_none=True)
@@ -170,8 +170,9 @@ def log_page() -> str:
 
 
 LOG_TEXT = """One SQLite file: WAL, foreign keys, STRICT tables; `PRAGMA user_version` is the version of the
-schema, and older files are brought up to date when they are opened. Times are UTC epoch seconds where the schema says
-so, and device time in seconds elsewhere. A row of `step` with its `t_intent` is committed before the call is sent.
+schema, and older files are brought up to date when they are opened. Times are UTC epoch seconds where the
+schema says so, and device time in seconds elsewhere. A row of `step` with its `t_intent` is committed before
+the call is sent.
 """
 
 PAGES = {"cli.md": cli_page, "config.md": config_page, "tools.md": tools_page, "log.md": log_page}
