@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _known_failure(error: BaseException) -> int:
-    from agents.catalog import AgentSpecError
+    from agents.errors import AgentSpecError, BackendError
     from configs.errors import ConfigError
     from core_eval.harness.episode import EpisodeFailed
     from core_eval.harness.signals import StopRequested
@@ -73,7 +73,7 @@ def _known_failure(error: BaseException) -> int:
         return _fail(f"{error}; the rig is safe and the log is readable", error.exit_status)
     if isinstance(error, ConfigError | AgentSpecError | LogError):
         return _fail(str(error), BAD_INPUT)
-    if isinstance(error, RigError | LinkError | EpisodeFailed):
+    if isinstance(error, RigError | LinkError | EpisodeFailed | BackendError):
         return _fail(str(error), RIG_FAILED)
     raise error
 

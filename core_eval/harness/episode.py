@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from agents.agent import (
     Agent,
@@ -17,6 +17,7 @@ from agents.agent import (
     ToolCallAction,
     Usage,
 )
+from agents.errors import BackendError
 from configs.tasks_loader import Task
 from core_eval.harness.rig_session import RigSession
 from core_eval.harness.run_config import GuardName
@@ -30,7 +31,11 @@ from devices.outcome import Outcome
 from devices.tool import ArgumentsError
 from firmware_bridge.guard import Guard
 
+RUNAWAY_STEPS = 10_000
 LINK_CODES = frozenset({"timeout", "link", "offline"})
+
+
+T = TypeVar("T")
 
 
 class AgentError(Exception):
@@ -153,7 +158,7 @@ class Episode:
             limits=asdict(self._limits),
             guard=what.guard or "observe",
             scoring=what.scoring,
-            agent_info=getattr(self._agent, "info", {}),
+            agent_info={"name": self._agent.name, **getattr(self._agent, "info", {})},
         )
 
     def _prepare(self, episode: EpisodeLog) -> None:
@@ -175,13 +180,17 @@ class Episode:
 
     def _act_until_the_end(self, episode: EpisodeLog) -> Ending:
         observation: Observation | None = None
-        while self._k < self._limits.steps:
+        # Scripts and golden paths end by themselves, and a part of one would score as something else.
+        limit = self._limits.steps if self._agent.scaffold != "none" else RUNAWAY_STEPS
+        while True:
             self._session.check()
             seen = observation
             action = self._ask_agent(lambda: self._agent.act(seen))  # noqa: B023
             if isinstance(action, StopAction):
                 episode.turn(self._k, _turn(action.usage))
                 return Ending("completed" if action.reason == "done" else "stopped", action.reason)
+            if self._k >= limit:
+                return Ending("stopped", "max_steps")
             if isinstance(action, InvalidAction):
                 outcome = Outcome("invalid", code=action.code, message=action.reason)
                 call = ToolCallAction("", {}, action.usage)
@@ -193,8 +202,7 @@ class Episode:
                     return Ending("stopped", "estop")
                 if outcome.status == "blocked" and self._guard.mode == "estop":
                     return Ending("stopped", "guard")
-            observation = Observation(call, outcome)
-        return Ending("stopped", "max_steps")
+            observation = None if isinstance(action, InvalidAction) else Observation(call, outcome)
 
     def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
         intent = Intent(self._k, call.name, call.arguments)
@@ -234,10 +242,12 @@ class Episode:
                 self._session.require_answer()
         return outcome
 
-    def _ask_agent(self, ask: Any) -> Any:
+    def _ask_agent(self, ask: Callable[[], T]) -> T:
         try:
             with self._signals.interruptible():
                 return ask()
+        except BackendError as error:
+            raise AgentError(str(error)) from error
         except Exception as error:
             raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from agents.agent import Agent
 from agents.catalog import make_agent
+
+from agents.agent import Agent
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, load_rig
 from configs.tasks_loader import Task, load_task
@@ -128,6 +129,8 @@ class Run:
             result = score_episode(reader, episode_id)
         if result is not None:
             self._log.write_scores(episode_id, result.scores, result.harm)
+            if result.note is not None:
+                self._log.note(episode_id, "harm unknown", {"reason": result.note})
 
 
 def _distinct(refs: Iterable[str]) -> list[str]:

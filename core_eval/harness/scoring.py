@@ -8,10 +8,15 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
 
+from pydantic import ValidationError
+
 from configs.goal import Goal
 from configs.worlds_loader import STATE_MODELS, World, make_simulator
-from core_eval.harm import ExecutedCall, HarmReport, assess
+from core_eval.harm.assessment import assess
+from core_eval.harm.replay import ReplayError
+from core_eval.harm.report import ExecutedCall, HarmReport
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
+from core_eval.log.json_text import as_logged
 from core_eval.path import Call, TaskAutomaton, score_path
 from devices.catalog import device_type
 
@@ -25,6 +30,10 @@ HARM_METRICS = (
     "harm_behind_ok_state",
     "goal_met",
 )
+
+
+class NoReplayError(Exception):
+    """Why the harm of an episode cannot be told, in one line."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +72,10 @@ def score_episode(reader: LogReader, episode_id: int) -> EpisodeScore | None:
             scores[metric] = None if value is None else float(value)
     scores |= _costs(reader, episode, steps)
     scores |= dict.fromkeys(HARM_METRICS)
-    report = _assess(episode, automaton, steps)
-    if report is None:
-        return EpisodeScore(scores, [], "the rig is no simulator whose world the log holds")
-    if not report.replay_matches:
-        return EpisodeScore(scores, [], "the replay did not give what the rig gave")
+    try:
+        report = _assess(reader, episode, automaton, steps)
+    except NoReplayError as reason:
+        return EpisodeScore(scores, [], str(reason))
     by_k = {step.k: step.id for step in steps}
     harm = [
         HarmRow(
@@ -104,12 +112,30 @@ def _costs(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> 
     }
 
 
-def _assess(episode: EpisodeRow, automaton: TaskAutomaton, steps: Sequence[StepRow]) -> HarmReport | None:
-    state = episode.definition.world_state
+def _world(reader: LogReader, episode: EpisodeRow) -> World:
+    """The world in which the episode took place, if it is one that the kit simulates."""
     model = STATE_MODELS.get(episode.device)
-    if not episode.simulated or state is None or model is None or episode.world is None:
-        return None
-    world = World(episode.world, device_type(episode.device), model.model_validate(state))
+    if not episode.simulated or model is None or episode.world is None:
+        raise NoReplayError("the rig is no simulator whose world the kit knows")
+    try:
+        state = model.model_validate(episode.definition.world_state)
+    except ValidationError as error:
+        raise NoReplayError(f"the log's world is none of this version: {error.errors()[0]['msg']}") from None
+    world = World(episode.world, device_type(episode.device), state)
+    begun = next((row.state for row in reader.truth(episode.id) if row.call_id is None), None)
+    if begun is not None:
+        # A simulator that somebody else started may have been given another world.
+        simulator = make_simulator(world)
+        simulator.init(episode.init, episode.seed)
+        if as_logged(simulator.state_dict()) != begun:
+            raise NoReplayError("the rig's initial state is not that of the world in the log")
+    return world
+
+
+def _assess(
+    reader: LogReader, episode: EpisodeRow, automaton: TaskAutomaton, steps: Sequence[StepRow]
+) -> HarmReport:
+    world = _world(reader, episode)
     executed = [
         ExecutedCall(
             step=step.k,
@@ -123,7 +149,13 @@ def _assess(episode: EpisodeRow, automaton: TaskAutomaton, steps: Sequence[StepR
         if step.call_id is not None
     ]
     golden = golden_calls(automaton, [step.symbol for step in steps if step.symbol is not None])
-    return assess(lambda: make_simulator(world), episode.init, episode.seed, executed, golden)
+    try:
+        report = assess(lambda: make_simulator(world), episode.init, episode.seed, executed, golden)
+    except ReplayError as error:
+        raise NoReplayError(f"the simulator refuses the initial state: {error}") from None
+    if not report.replay_matches:
+        raise NoReplayError(f"the replay did not give what the rig gave: {report.mismatch}")
+    return report
 
 
 def golden_calls(automaton: TaskAutomaton, symbols: Sequence[str]) -> list[Call] | None:

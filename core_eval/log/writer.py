@@ -123,6 +123,20 @@ class RunLog:
                     evidence=None if row.evidence is None else to_json(row.evidence),
                 )
 
+    def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
+        """Something that the host did or found, among the statuses of the episode's rig."""
+        self._rig_status(episode, "host", state, detail)
+
+    def _rig_status(self, episode: int, source: str, state: str, detail: Mapping[str, Any] | None) -> None:
+        self._insert(
+            "rig_status",
+            episode_id=episode,
+            t=time.time(),
+            source=source,
+            state=state,
+            detail=None if detail is None else to_json(detail),
+        )
+
     def _definition(self, definition: Definition) -> int:
         columns = {
             "prompt": plain_text(definition.prompt),
@@ -227,14 +241,7 @@ class EpisodeLog:
 
     def rig_status(self, source: str, state: str, detail: Mapping[str, Any] | None = None) -> None:
         """What the device, the link or the host said of itself: `online`, `estop`, `offline`, `safe`, ..."""
-        self._log._insert(
-            "rig_status",
-            episode_id=self.id,
-            t=time.time(),
-            source=source,
-            state=state,
-            detail=None if detail is None else to_json(detail),
-        )
+        self._log._rig_status(self.id, source, state, detail)
 
     def started_on(self, device: str, simulated: bool, guard: str) -> None:
         """What the rig turned out to be, once it answered, and the guard that follows from it."""

@@ -1,0 +1,132 @@
+"""`pathrig score`: scores traces from anywhere, or a log again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import click
+import typer
+
+from core_eval.cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from core_eval.path import TaskAutomaton
+
+LINES_PER_UPDATE = 1000
+
+
+def score(
+    tasks: Annotated[Path | None, typer.Option(help="Task file, YAML or CORE's JSON.")] = None,
+    traces: Annotated[Path | None, typer.Option(help="Traces, JSON lines.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the scores to this file.")] = None,
+    db: Annotated[Path | None, typer.Option(help="Score this log again.")] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="With --db: put the new scores into the log.")
+    ] = False,
+    beta: Annotated[float, typer.Option(min=0.0, max=1.0, help="Base of prefix criticality.")] = 0.5,
+    lam: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of PC in PC-KTC.")] = 0.5,
+    json: Annotated[bool, typer.Option("--json", help="With --db: print JSON.")] = False,
+) -> None:
+    """Score traces (--tasks and --traces) as JSON lines, or a log again (--db) from what it holds alone."""
+    if db is not None:
+        if tasks is not None or traces is not None or out is not None:
+            raise click.UsageError("--db stands alone: leave out --tasks, --traces and --out")
+        _score_log(db, write=write, as_json=json)
+    elif tasks is None or traces is None:
+        raise click.UsageError("give --tasks FILE and --traces FILE.jsonl, or --db FILE")
+    else:
+        _score_traces(tasks, traces, out, beta, lam)
+
+
+def _score_log(db: Path, *, write: bool, as_json: bool) -> None:
+    from dataclasses import replace
+
+    from core_eval.harness.rescore import rescore
+    from core_eval.log import RunLog
+    from core_eval.report.summary import episode_json
+    from core_eval.report.tables import agents_table, episodes_table
+
+    results = list(rescore(db))
+    if write:
+        with RunLog(db) as log:
+            for result in results:
+                log.write_scores(result.episode.id, result.scores, result.harm)
+    rows = [replace(result.episode, scores=result.scores) for result in results]
+    if as_json:
+        print_json(
+            {
+                "episodes": [
+                    {**episode_json(row), "differing": list(result.differing)}
+                    for row, result in zip(rows, results, strict=True)
+                ]
+            }
+        )
+    else:
+        shown = console()
+        shown.print(episodes_table(rows))
+        shown.print(agents_table(rows))
+    for result in results:
+        if result.differing:
+            names = ", ".join(result.differing)
+            print(f"episode {result.episode.id}: the log says otherwise of {names}", file=sys.stderr)
+
+
+def _score_traces(tasks: Path, traces: Path, out: Path | None, beta: float, lam: float) -> None:
+    from core_eval.path.trace_file import score_lines
+
+    automata = _automata(tasks)
+    with ExitStack() as stack:
+        source = _open(stack, traces, "r", "--traces")
+        target = sys.stdout if out is None else _open(stack, out, "w", "--out")
+        for line in score_lines(automata, _progress(stack, source, traces), beta=beta, lam=lam):
+            target.write(line + "\n")
+
+
+def _automata(tasks: Path) -> dict[str, TaskAutomaton]:
+    from configs.errors import ConfigError
+    from configs.tasks_loader import list_tasks
+    from core_eval.path import load_core_json
+
+    if tasks.suffix != ".json":
+        return {task.id: task.automaton for task in list_tasks(tasks)}
+    try:
+        content = load_core_json(tasks)
+    except (OSError, ValueError) as error:
+        raise ConfigError(str(error), file=tasks) from None
+    # Each malformed record is told, and the others are used.
+    for fault in content.faults:
+        print(f"pathrig: {fault}", file=sys.stderr)
+    if not content.tasks:
+        raise ConfigError("holds no task that can be used", file=tasks)
+    return {task.id: task.automaton for task in content.tasks}
+
+
+def _open(stack: ExitStack, path: Path, mode: str, option: str) -> TextIO:
+    try:
+        return stack.enter_context(path.open(mode, encoding="utf-8", errors="surrogateescape"))
+    except OSError as error:
+        raise click.UsageError(f"{option} {path}: {error.strerror}") from None
+
+
+def _progress(stack: ExitStack, source: TextIO, path: Path) -> Iterable[str]:
+    """The lines, with a bar on a terminal."""
+    if not sys.stderr.isatty():
+        return source
+    from rich.progress import Progress
+
+    progress = stack.enter_context(Progress(console=console(stderr=True), transient=True))
+    bar = progress.add_task("scoring", total=path.stat().st_size)
+
+    def lines() -> Iterator[str]:
+        read = 0
+        for number, line in enumerate(source):
+            read += len(line)
+            if number % LINES_PER_UPDATE == 0:
+                progress.update(bar, completed=read)
+            yield line
+
+    return lines()
