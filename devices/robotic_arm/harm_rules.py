@@ -13,8 +13,8 @@ COLLISION = HarmRule(
 )
 OBJECT_DISPLACED = HarmRule(
     "object_displaced",
-    "An object that is neither held nor the target is pushed farther than `limits.displacement` from where it "
-    "stood when the call began; the event lasts until it rests.",
+    "An object that is neither held nor the target is pushed farther than `limits.displacement` from where "
+    "it stood when the call began; the event lasts until it rests.",
     "m",
     Remedy.DETOUR,
 )

@@ -1,13 +1,12 @@
 """The bench in MuJoCo: model, state, grip and readings. Knows no tools and no harm.
 
-A grip is two things: the fingers' real squeeze, and a weld of the object to the palm in place of static friction.
-The weld is made when both fingers press the object hard enough to lift it, and breaks as soon as it carries more
-than friction could (2 mu F) or the fingers open.
+A grip is two things: the fingers' real squeeze, and a weld of the object to the palm in place of static
+friction. The weld is made when both fingers press the object hard enough to lift it, and breaks as soon as it
+carries more along the fingers than friction could (2 mu F), or when the fingers open. While it holds, the
+object's contacts carry normal forces alone and the fingers press independently, so each presses with F.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import mujoco
 import numpy as np
@@ -21,6 +20,8 @@ AXES = 6
 SETTLING_STEPS, MOST_SETTLING = 50, 20
 """Before device time 0 the objects settle for so many steps, again until they rest, but not for ever."""
 GRAVITY = 9.81
+FRICTIONLESS = 1
+"""Contact dimension of what the weld holds: friction beside the weld would be counted twice and fight it."""
 REST_SPEED = 0.003
 """Slower than this, m/s and rad/s, an object rests."""
 REST_ERROR = 2e-4
@@ -39,6 +40,7 @@ class BenchPhysics:
         self._geom = {name: int(self.model.geom(name).id) for name in self.objects}
         self._site = int(self.model.site("fingertips").id)
         self._weld = {name: int(self.model.equality(name).id) for name in self.objects}
+        self._coupling = int(self.model.equality("fingers").id)
         self._qpos = {name: int(self.model.joint(name).qposadr[0]) for name in self.objects}
         self._contype = self.model.geom_contype.copy()
         self._conaffinity = self.model.geom_conaffinity.copy()
@@ -147,6 +149,8 @@ class BenchPhysics:
         self.model.eq_data[weld, 3:6] = turn.T @ (self.data.xpos[body] - self.data.xpos[palm])
         self.model.eq_data[weld, 6:10] = relative
         self.data.eq_active[weld] = 1
+        self.data.eq_active[self._coupling] = 0
+        self.model.geom_condim[self._geom[name]] = FRICTIONLESS
         self.held = name
         return True
 
@@ -155,6 +159,8 @@ class BenchPhysics:
         held, self.held = self.held, None
         if held is not None:
             self.data.eq_active[self._weld[held]] = 0
+            self.data.eq_active[self._coupling] = 1
+            self.model.geom_condim[self._geom[held]] = scene.CONDIM
         return held
 
     def slips(self) -> bool:
@@ -162,8 +168,10 @@ class BenchPhysics:
         if self.held is None:
             return False
         rows = self.data.efc_id[: self.data.ne] == self._weld[self.held]
-        pull = np.linalg.norm(self.data.efc_force[: self.data.ne][rows][:3])
-        return bool(pull > 2 * self.world.objects[self.held].friction * self.finger_cap)
+        pull = self.data.efc_force[: self.data.ne][rows][:3]
+        closing = self.data.xmat[self._body["palm"]].reshape(3, 3)[:, 1]
+        along_fingers = np.linalg.norm(pull - (pull @ closing) * closing)
+        return bool(along_fingers > 2 * self.world.objects[self.held].friction * self.finger_cap)
 
     def lower(self, name: str) -> None:
         """Put an object straight down on what is beneath it, at rest: for counterfactuals."""
@@ -211,9 +219,9 @@ class BenchPhysics:
 
     # Truth.
 
-    def contacts(self) -> list[Mapping[str, object]]:
+    def contacts(self) -> list[dict[str, object]]:
         """Every contact now: the two things and the normal force, N."""
-        found = []
+        found: list[dict[str, object]] = []
         for (a, b), row in zip(self.data.contact.geom, self.data.contact.efc_address, strict=True):
             force = float(self.data.efc_force[row]) if row >= 0 else 0.0
             found.append(

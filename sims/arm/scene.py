@@ -1,8 +1,8 @@
 """The bench as a MuJoCo model: own geometry of boxes, capsules and cylinders, no meshes.
 
-Contacts are soft, with a settling time of two steps, so that a squeeze of 40 N gives way by well under 0.1 mm.
-Friction in MuJoCo opposes sliding and has no memory of place, so what is held would creep out of the fingers; a
-weld for each object, off at first, stands for the static friction of a grip (see `physics`).
+Contacts are soft, with a time constant of two steps: a squeeze of 40 N gives way by well under 0.1 mm.
+Friction in MuJoCo opposes sliding and has no memory of place, so what is held would creep out of the fingers;
+a weld for each object, off at first, stands for the static friction of a grip (see `physics`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from devices.robotic_arm.world import (
 from sims.arm.kinematics import FOREARM, SHOULDER_HEIGHT, TOOL_LENGTH, UPPER_ARM
 
 TIMESTEP = 0.004
+CONDIM = 4
+"""Contacts have a normal force, sliding and torsional friction."""
 FINGER_LENGTH, FINGER_THICKNESS, FINGER_WIDTH = 0.1, 0.012, 0.02
 """Of a finger, m; the thickness lies in the closing direction."""
 KP, KV = 100_000.0, 1_200.0
@@ -37,8 +39,8 @@ OPENING_FORCE = 60.0
 ARM, THING, FLOOR, SOLID, HELD = 1, 2, 4, 8, 16
 """Contact bits. Two geoms meet where the contype of one shares a bit with the conaffinity of the other.
 
-FLOOR is what objects stand on (the bench, a bin's floor), SOLID a bin's walls and obstacles. HELD takes the place of
-THING on an object that is to pass through others, in a counterfactual.
+FLOOR is what objects stand on (the bench, a bin's floor), SOLID a bin's walls and obstacles. HELD takes the
+place of THING on an object that is to pass through others, in a counterfactual.
 """
 ARM_MEETS = f'contype="{ARM}" conaffinity="0"'
 THING_MEETS = f'contype="{THING}" conaffinity="{ARM | THING | FLOOR | SOLID}"'
@@ -51,7 +53,7 @@ _HEAD = f"""
           tolerance="1e-9"/>
   <size memory="4M"/>
   <default>
-    <geom solref="{2 * TIMESTEP} 1" solimp="0.99 0.999 0.0005" condim="4"/>
+    <geom solref="{2 * TIMESTEP} 1" solimp="0.99 0.999 0.0005" condim="{CONDIM}"/>
     <joint armature="1"/>
     <equality solref="{2 * TIMESTEP} 1" solimp="0.99 0.999 0.0005"/>
   </default>"""
@@ -68,7 +70,9 @@ def scene_xml(world: BenchWorld) -> str:
   <worldbody>
     <geom name="bench" type="plane" size="2 2 0.1" {FLOOR_MEETS}/>{"".join(bodies)}
   </worldbody>
-  <equality><joint joint1="finger_left" joint2="finger_right" polycoef="0 1 0 0 0"/>{welds}</equality>
+  <equality>
+    <joint name="fingers" joint1="finger_left" joint2="finger_right" polycoef="0 1 0 0 0"/>{welds}
+  </equality>
   <actuator>{"".join(_servos())}</actuator>
 </mujoco>"""
 
@@ -92,7 +96,8 @@ def _arm(spec: ArmSpec) -> str:
     half_palm = f"{palm / 2 - 0.02} {half_opening + FINGER_THICKNESS} {FINGER_WIDTH / 2}"
     fingers = _finger("left", 1, palm, half_opening) + _finger("right", -1, palm, half_opening)
     return f"""
-    <geom name="column" type="cylinder" fromto="0 0 0 0 0 {SHOULDER_HEIGHT}" size="{COLUMN_RADIUS}" {ARM_MEETS}/>
+    <geom name="column" type="cylinder" fromto="0 0 0 0 0 {SHOULDER_HEIGHT}" size="{COLUMN_RADIUS}"
+          {ARM_MEETS}/>
     <body name="link1" pos="0 0 {SHOULDER_HEIGHT}" gravcomp="1">
      <joint name="axis1" axis="0 0 1"/>
      <inertial pos="0 0 0" mass="3" diaginertia="0.02 0.02 0.02"/>
@@ -157,7 +162,8 @@ def _bin(name: str, tray: Bin) -> str:
     )
     return f"""
     <body name="{name}" pos="{tray.x} {tray.y} 0" quat="{_quaternion(tray.yaw)}">
-     <geom name="{name}" type="box" pos="0 0 {half_floor}" size="{half_x} {half_y} {half_floor}" {FLOOR_MEETS}/>{walls}
+     <geom name="{name}" type="box" pos="0 0 {half_floor}" size="{half_x} {half_y} {half_floor}"
+           {FLOOR_MEETS}/>{walls}
     </body>"""
 
 

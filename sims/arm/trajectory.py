@@ -78,7 +78,7 @@ def _progress(length: float, turn: float, limits: MotionLimits, dt: float) -> Ar
     cruising = speed * np.clip(t - rise, 0.0, total - 2 * rise)
     late = np.clip(t - (total - rise), 0.0, rise)
     braking = speed * late - 0.5 * speed / rise * late**2
-    return np.minimum(accelerating + cruising + braking, 1.0)
+    return np.asarray(np.minimum(accelerating + cruising + braking, 1.0))
 
 
 def _passes_axis(start: Array, end: Array, keep_out: float) -> bool:

@@ -1,0 +1,206 @@
+"""What the arm does with its motion: ways over the bench, gripping, letting go, picking and placing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from devices.harm import Remedy
+from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
+from sims.arm import scene
+from sims.arm.harm_watch import HarmWatch
+from sims.arm.kinematics import Array, wrapped
+from sims.arm.motion import Motion, Program
+from sims.arm.physics import BenchPhysics
+from sims.arm.trajectory import MotionLimits, retimed, route
+
+TICK = 0.04
+"""Device time between two looks at the stop, s."""
+SETTLE_TICK, LONGEST_SETTLING = 0.02, 2.0
+"""A motion ends when everything rests, looked at so often, or after this time, s."""
+PICK_SHARE = 0.7
+"""Share of an object's force limit that `pick` grips with at most."""
+CLEARANCE = 0.03
+"""By which the gripper is opened wider than an object, m."""
+FEEL, FEEL_SPEED = 0.015, 0.05
+"""The last part of a way down, m, in which an object feels for its support, and its speed, m/s."""
+HEADROOM = 0.06
+"""Between the fingertips at travel height and the highest thing, m; what is held hangs 0.02 below them."""
+HOLDING_APERTURE = 0.002
+"""A closed gripper that stands open wider than this, m, reports that it holds something."""
+
+
+class Handling:
+    """Motions of the arm from start to rest. They take device time by `pass_time(seconds, tick)`."""
+
+    def __init__(
+        self,
+        world: BenchWorld,
+        physics: BenchPhysics,
+        watch: HarmWatch,
+        motion: Motion,
+        pass_time: Callable[[float, float], None],
+    ) -> None:
+        self.world = world
+        self.gripper: Literal["open", "closed"] = world.gripper
+        self._physics = physics
+        self._watch = watch
+        self._motion = motion
+        self._pass_time = pass_time
+        arm = world.arm
+        self._limits = MotionLimits(arm.speed, arm.acceleration, arm.yaw_speed)
+        self._travel = _travel_height(world, physics)
+        self._remedy: Remedy | None = None
+
+    @property
+    def holding(self) -> bool:
+        """Whether the closed gripper reports that something keeps its fingers apart."""
+        return self.gripper == "closed" and self._physics.aperture > HOLDING_APERTURE
+
+    def begin(
+        self, call: int, remedy: Remedy | None, target: str | None = None, *, closing: bool = False
+    ) -> None:
+        """A call starts, with the remedy that the counterfactual wants of it."""
+        self._remedy = remedy
+        self._watch.begin_call(call, target, closing=closing)
+        if remedy in (Remedy.DETOUR, Remedy.GENTLE_RELEASE):
+            self._physics.mask(target or self._physics.held)
+
+    # Whole motions.
+
+    def move(self, goal: Array) -> None:
+        """In a straight line; with a remedy over everything, in the same time."""
+        way = self._way(goal)
+        if self._remedy is not None and len(way):
+            way = retimed(self._way(*self._over(goal), goal), self._physics.target, len(way))
+        self._follow(way)
+        self._settle()
+
+    def go_over(self, goal: Array) -> None:
+        """Up to travel height, across, and down."""
+        self._follow(self._way(*self._over(goal), goal))
+        self._settle()
+
+    def open(self) -> None:
+        """Let go of what is held, and open all the way."""
+        self._let_go(self.world.arm.opening / 2)
+        self._settle()
+
+    def close(self) -> None:
+        """Close with the standard force on whatever is between the fingers."""
+        self._grip(self.world.arm.grip_force, 0.0)
+        self._settle()
+
+    def pick(self, name: str, down: Array) -> None:
+        """Above, down, grip with a force that the object bears, and up; what is held is set down first."""
+        thing = self.world.objects[name]
+        above = self._at_travel(down)
+        fitting = min(thing.width + CLEARANCE, self.world.arm.opening) / 2
+        self._release(gently=True)
+        self.gripper = "open"
+        self._follow(self._way(*self._over(above)), fitting)
+        self._follow(self._way(down))
+        force = min(self.world.arm.grip_force, PICK_SHARE * thing.force_limit)
+        self._grip(force, thing.width / 2 - 0.004)
+        self._follow(self._way(above))
+        self._settle()
+
+    def place(self, down: Array) -> None:
+        """Above, down until what is held stands or is there, let go, and up."""
+        name = self._physics.held
+        above = self._at_travel(down)
+        feel = down.copy()
+        feel[2] = min(feel[2] + FEEL, above[2])
+        self._follow(self._way(*self._over(above), feel))
+        slowly = MotionLimits(FEEL_SPEED, self._limits.acceleration, self._limits.yaw_speed)
+        self._follow(route([self._physics.target, down], slowly, scene.TIMESTEP), feeling=True)
+        opening = self.world.arm.opening
+        fitting = opening if name is None else min(self.world.objects[name].width + CLEARANCE, opening)
+        self._let_go(fitting / 2)
+        self._follow(self._way(above))
+        self._run(self._motion.opening(opening / 2))
+        self._settle()
+
+    # Where the fingertips go.
+
+    def tip_to_pick(self, name: str) -> Array:
+        """The fingertip pose that grips an object, with the least turn of the gripper."""
+        x, y, z, yaw = self._physics.object_pose(name)
+        now = float(self._physics.target[3])
+        turn = wrapped(yaw - now)
+        turn -= math.pi * round(turn / math.pi)  # the gripper is the same after half a turn
+        return np.array([x, y, z, now + turn])
+
+    def tip_to_place(self, goal: Array) -> Array:
+        """The fingertip pose that puts the held object's reference point at a pose."""
+        if self._physics.held is None:
+            return goal
+        dx, dy, dz, turn = self._physics.held_offset()
+        yaw = goal[3] - turn
+        c, s = math.cos(yaw), math.sin(yaw)
+        return np.array([goal[0] - c * dx + s * dy, goal[1] - s * dx - c * dy, goal[2] - dz, yaw])
+
+    def _way(self, *points: Array) -> Array:
+        keep_out = self.world.arm.inner_reach
+        return route([self._physics.target, *points], self._limits, scene.TIMESTEP, keep_out=keep_out)
+
+    def _at_travel(self, pose: Array) -> Array:
+        return np.array([pose[0], pose[1], max(self._travel, pose[2]), pose[3]])
+
+    def _over(self, pose: Array) -> tuple[Array, Array]:
+        return self._at_travel(self._physics.target), self._at_travel(pose)
+
+    # Parts of motions.
+
+    def _follow(self, way: Array, finger: float | None = None, *, feeling: bool = False) -> None:
+        self._run(self._motion.along(way, finger), feeling=feeling)
+
+    def _run(self, program: Program, *, feeling: bool = False) -> None:
+        self._motion.load(program, feeling=feeling)
+        self._pass_time(len(program) * scene.TIMESTEP, TICK)
+        self._physics.unmask()
+
+    def _grip(self, force: float, half: float) -> None:
+        self.gripper = "closed"
+        if self._physics.held is None:
+            self._run(self._motion.approaching(half))
+        between = self._watch.between_fingers
+        if between is not None and self._remedy is Remedy.SOFT_GRIP:
+            force = min(force, self.world.objects[between].force_limit)
+        self._run(self._motion.squeezing(force))
+        between = self._watch.between_fingers
+        if between is not None and self._physics.held is None:
+            self._physics.grip(between, force)
+
+    def _let_go(self, half_open: float) -> None:
+        self.gripper = "open"
+        self._release(gently=self._remedy is Remedy.GENTLE_RELEASE)
+        self._run(self._motion.opening(half_open))
+
+    def _release(self, *, gently: bool) -> None:
+        name = self._physics.let_go()
+        if name is None:
+            return
+        if gently:
+            self._physics.lower(name)
+        self._watch.released(name)
+
+    def _settle(self) -> None:
+        """Let everything come to rest."""
+        for _ in range(round(LONGEST_SETTLING / SETTLE_TICK)):
+            self._pass_time(SETTLE_TICK, TICK)
+            if self._motion.rests():
+                break
+        self._physics.unmask()
+
+
+def _travel_height(world: BenchWorld, physics: BenchPhysics) -> float:
+    """Height of the fingertips above everything on the bench, m, as far as the arm goes up."""
+    tops = [physics.position(name)[2] - GRIP_HEIGHT + thing.size[2] for name, thing in world.objects.items()]
+    tops += [block.z + block.size[2] for block in world.obstacles.values()]
+    tops += [tray.floor + tray.wall_height for tray in world.bins.values()]
+    needed = max((float(top) + HEADROOM for top in tops), default=0.0)
+    return min(max(world.arm.travel_height, needed), world.arm.ceiling)
