@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = Non
         ConfigError: the file or one of its tasks is wrong.
     """
     files = [file] if file is not None else sorted(TASKS_FOLDER.glob("*.yaml"))
-    return [task for path in files for task in _read(path, init or {})]
+    return [build(init or {}) for path in files for _, build in _entries(path)]
 
 
 def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
@@ -99,25 +100,29 @@ def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
     if not path.is_file():
         if wanted or path.suffix in (".yaml", ".yml", ".json"):
             raise ConfigError("no such task file", file=path)
-        return _pick(list_tasks(init=init), ref, f"no task {ref!r}")
-    tasks = list(_read(path, init or {}, wanted or None))
-    if wanted or len(tasks) != 1:
-        return _pick(
-            tasks, wanted, f"{path}: {'no task ' + repr(wanted) if wanted else 'name one as FILE#ID'}"
-        )
-    return tasks[0]
+        files, wanted = sorted(TASKS_FOLDER.glob("*.yaml")), ref
+    else:
+        files = [path]
+    ids: list[str] = []
+    for file in files:
+        for task_id, build in _entries(file, wanted):
+            if task_id == wanted:
+                return build(init or {})
+            ids.append(task_id)
+    if not wanted and len(ids) == 1:
+        return next(_entries(path, ""))[1](init or {})
+    fault = f"no task {wanted!r}" if wanted else "it has several tasks, name one as FILE#ID"
+    raise ConfigError(f"{fault}; the tasks are {nearest(ids)}", file=path if path.is_file() else None)
 
 
-def _pick(tasks: Iterable[Task], wanted: str, message: str) -> Task:
-    by_id = {task.id: task for task in tasks}
-    if wanted not in by_id:
-        raise ConfigError(f"{message}; the tasks are {nearest(list(by_id))}")
-    return by_id[wanted]
+Build = Callable[[Mapping[str, Any]], Task]
+"""Makes a task, given the overrides of its world's initial state."""
 
 
-def _read(path: Path, init: Mapping[str, Any], wanted: str | None = None) -> Iterable[Task]:
+def _entries(path: Path, wanted: str = "") -> Iterator[tuple[str, Build]]:
+    """The ids of a file's tasks, each with what makes the task; faults of tasks not wanted are let pass."""
     if path.suffix == ".json":
-        yield from _read_core(path, init, wanted)
+        yield from _core_entries(path, wanted)
         return
     file = load_yaml(path)
     for key in file.data:
@@ -132,8 +137,7 @@ def _read(path: Path, init: Mapping[str, Any], wanted: str | None = None) -> Ite
         if entry.id in seen:
             raise file.error(f"the id {entry.id!r} stands twice", "tasks", index, "id")
         seen.add(entry.id)
-        if wanted is None or entry.id == wanted:
-            yield _from_entry(file, index, entry, init)
+        yield entry.id, partial(_from_entry, file, index, entry)
 
 
 def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str, Any]) -> Task:
@@ -164,17 +168,15 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
     return Task(entry.id, world, world.device, entry.prompt, own, automaton, goal, file.path, entry.limits)
 
 
-def _read_core(path: Path, init: Mapping[str, Any], wanted: str | None) -> Iterable[Task]:
+def _core_entries(path: Path, wanted: str) -> Iterator[tuple[str, Build]]:
     try:
         content = load_core_json(path)
     except (OSError, ValueError) as error:
-        raise ConfigError(str(error), file=path) from None
-    ids = {task.id for task in content.tasks}
-    if content.faults and (wanted is None or wanted not in ids):
-        raise ConfigError(content.faults[0], file=None)
+        raise ConfigError(str(error)) from None
+    if content.faults and wanted not in {task.id for task in content.tasks}:
+        raise ConfigError(content.faults[0])
     for task in content.tasks:
-        if wanted is None or task.id == wanted:
-            yield _from_core(path, task, init)
+        yield task.id, partial(_from_core, path, task)
 
 
 def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any]) -> Task:

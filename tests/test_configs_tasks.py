@@ -1,0 +1,141 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from configs.errors import ConfigError
+from configs.tasks_loader import Task, list_tasks, load_task
+from core_eval.path import Call
+from devices.tool import Effect
+
+SHIPPED = list_tasks()
+
+
+def test_six_rover_and_four_arm_tasks_ship() -> None:
+    devices = [task.device.name for task in SHIPPED]
+    assert devices.count("farm_rover") == 6
+    assert devices.count("robotic_arm") == 4
+    assert len({task.id for task in SHIPPED}) == 10
+
+
+@pytest.mark.parametrize("task", SHIPPED, ids=lambda task: task.id)
+def test_a_shipped_task_has_prompt_goal_or_bins_and_no_warning(task: Task) -> None:
+    assert task.prompt.endswith(".")
+    assert not task.automaton.warnings
+    assert task.goal is not None
+    for path in task.automaton.golden_paths():
+        for name in path:
+            symbol = task.automaton.symbols[name]
+            task.device.validate(symbol.tool, symbol.example())
+
+
+def test_a_place_stands_for_its_coordinates_in_the_tasks_own_world() -> None:
+    automaton = load_task("water_one_plant").automaton
+    assert automaton.symbol_of(Call("move_to", {"x": 3.5, "y": 12.5, "yaw": 0.0})) is not None
+    assert automaton.symbol_of(Call("move_to", {"x": 3.9, "y": 12.5, "yaw": 1.0})) is not None
+    assert automaton.symbol_of(Call("move_to", {"x": 4.1, "y": 12.5, "yaw": 0.0})) is None
+    moved = load_task("water_one_plant", init={"plants": {"plant_B": {"x": 8.0}}}).automaton
+    assert moved.symbol_of(Call("move_to", {"x": 8.0, "y": 12.5, "yaw": 0.0})) is not None
+
+
+def task_file(tmp_path: Path, **changes: Any) -> Path:
+    entry = {"id": "mine", "world": "farm_rover", "prompt": "Go.", "plan": ["unlock_safety_mode"], **changes}
+    path = tmp_path / "own.yaml"
+    path.write_text(json.dumps({"tasks": [entry]}, indent=1))
+    return path
+
+
+def test_an_own_task_with_one_entry_needs_no_id(tmp_path: Path) -> None:
+    path = task_file(tmp_path)
+    assert load_task(str(path)).id == "mine"
+    assert load_task(f"{path}#mine").prompt == "Go."
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"plan": ["fly"]}, r"own.yaml:\d+: tasks.0.plan: farm_rover has no tool fly"),
+        ({"plan": [{"move_to": {"at": "moon"}}]}, r"tasks.0.plan: no place 'moon'; there are base, "),
+        ({"plan": [{"water_plant": {"liters": {"about": 4}}}]}, r"tasks.0.plan: .*about"),
+        (
+            {"world": "moon"},
+            r"tasks.0.world: no world or file 'moon'; the worlds are farm_rover, robotic_arm",
+        ),
+        ({"init": {"plants": {"plant_A": {"wet": 1}}}}, r"tasks.0.init: .*plants.plant_A.wet"),
+        ({"goal": {"battery": {"about": 1}}}, r"tasks.0.goal: "),
+        ({"steps": 4}, r"tasks.0.steps: unknown key"),
+        ({"limits": {"steps": 0}}, r"tasks.0.limits.steps: "),
+        ({"plan": []}, r"tasks.0.plan: "),
+    ],
+)
+def test_a_bad_task_names_file_line_and_key(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as caught:
+        load_task(str(task_file(tmp_path, **changes)))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_task_is_named_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no task 'nothing'; the tasks are box_to_left_bin, "):
+        load_task("nothing")
+    with pytest.raises(ConfigError, match=r"no task 'nothing'; the tasks are mine"):
+        load_task(f"{task_file(tmp_path)}#nothing")
+    with pytest.raises(ConfigError, match=r"no such task file"):
+        load_task("none.yaml")
+
+
+def core_record(prompt_id: str, world: str, tool: str) -> dict[str, Any]:
+    return {
+        "prompt_id": prompt_id,
+        "world": world,
+        "prompt": "Do it.",
+        "nodes": [
+            {"name": "q0", "is_final": False, "transitions": [{"symbols": ["a"], "from": "q0", "to": "q1"}]},
+            {
+                "name": "q1",
+                "is_final": True,
+                "transitions": [{"symbols": ["look"], "from": "q1", "to": "q1"}],
+            },
+        ],
+        "alphabet": {
+            "a": {
+                "name": tool,
+                "arguments": {"n": {"name": "n", "value": 3, "excluded_values": None, "type": "integer"}},
+            },
+            "look": {"name": "sense_pose", "arguments": {}},
+        },
+    }
+
+
+def test_a_core_task_finds_its_device_by_world_or_by_tools(tmp_path: Path) -> None:
+    path = tmp_path / "core.json"
+    path.write_text(
+        json.dumps(
+            [
+                core_record("by_world", "farm", "fertilise"),
+                core_record("by_tools", "somewhere", "move_home"),
+                core_record("by_alphabet", "somewhere", "fertilise"),
+            ]
+        )
+    )
+    tasks = {task.id: task for task in list_tasks(path)}
+    assert tasks["by_world"].device.name == "farm_rover"
+    assert tasks["by_tools"].device.name == "farm_rover"
+    own = tasks["by_alphabet"]
+    assert own.world is None
+    assert own.device.by_name["fertilise"].effect is Effect.WRITE
+    assert own.device.by_name["sense_pose"].effect is Effect.READ
+    own.device.validate("fertilise", {"n": 3, "more": True})
+    assert own.device.by_name["fertilise"].schema()["function"]["parameters"]["properties"]["n"]["type"] == [
+        "number"
+    ]
+
+
+def test_a_faulty_core_record_does_not_hide_the_others(tmp_path: Path) -> None:
+    broken = core_record("broken", "farm", "move_home")
+    broken["nodes"][0]["transitions"][0]["symbols"] = ["b"]
+    path = tmp_path / "core.json"
+    path.write_text(json.dumps([broken, core_record("fine", "farm", "move_home")]))
+    assert load_task(f"{path}#fine").id == "fine"
+    with pytest.raises(ConfigError, match=r"core.json.*broken.*'?b'?"):
+        load_task(f"{path}#broken")
