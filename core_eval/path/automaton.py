@@ -251,6 +251,8 @@ class TaskAutomaton:
             raise AutomatonError([f"not an automaton in JSON: {error!r}"]) from error
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, TaskAutomaton) and self.to_json() == other.to_json()
 
     __hash__ = object.__hash__

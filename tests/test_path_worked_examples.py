@@ -1,0 +1,114 @@
+"""The public figures of the CORE paper (spec: core, section 6), one test each."""
+
+from __future__ import annotations
+
+import pytest
+
+from core_eval.path import Call, Symbol, TaskAutomaton, score_path
+
+
+def chain(golden: str, loops: dict[int, str] | None = None, extra: str = "") -> TaskAutomaton:
+    """One golden path of one-letter tools; `loops` are the legal reads by place."""
+    tokens = golden.split()
+    delta = {(f"q{place}", token): f"q{place + 1}" for place, token in enumerate(tokens)}
+    for place, reads in (loops or {}).items():
+        delta.update({(f"q{place}", read): f"q{place}" for read in reads})
+    names = dict.fromkeys([*tokens, *extra, *(symbol for _, symbol in delta)])
+    return TaskAutomaton(
+        states=[f"q{place}" for place in range(len(tokens) + 1)],
+        symbols=[Symbol(name, name, {}) for name in names],
+        start="q0",
+        accepting=[f"q{len(tokens)}"],
+        delta=delta,
+    )
+
+
+def calls(path: str) -> list[Call]:
+    return [Call(name, {}) for name in path.split()]
+
+
+def test_one_wrong_step():
+    scores = score_path(chain("A B C"), calls("A B D"))
+    assert scores.path_correctness == pytest.approx(1 - 2 / 7, abs=1e-12)
+
+
+def test_reads_are_condensed_away():
+    scores = score_path(chain("A B", {1: "R"}), calls("A R R B"))
+    assert scores.path_correctness == 1.0
+    assert (scores.calls, scores.condensed) == (4, 2)
+    assert scores.efficiency == 0.5
+
+
+def test_empty_path():
+    scores = score_path(chain("X Y Z"), [])
+    assert scores.path_correctness == 0.0
+    assert scores.efficiency is None
+    assert scores.prefix_criticality == 1.0
+    assert scores.harmful_call_rate == 0.0
+
+
+def test_harm_repaired_by_a_legal_read():
+    scores = score_path(chain("A B C", {2: "B"}), calls("A B X C"))
+    assert scores.path_correctness == pytest.approx(0.75, abs=1e-12)
+    assert scores.path_correctness_hlr == pytest.approx(7 / 9, abs=1e-12)
+
+
+def test_skipped_first_step():
+    scores = score_path(chain("A B"), calls("B"))
+    assert scores.harmful_calls == 1
+    assert scores.path_correctness == pytest.approx(0.5, abs=1e-12)
+    # The paper prints efficiency 0.0 and PC-KTC 0.25 here; by its own text they are undefined and 0.5.
+    assert scores.efficiency is None
+    assert scores.pc_ktc == pytest.approx(0.5, abs=1e-12)
+
+
+def test_one_message_sent_three_times():
+    scores = score_path(chain("A", {1: "R"}), calls("A A A"))
+    assert scores.harmful_calls == 2
+    assert scores.efficiency == pytest.approx(1 / 3, abs=1e-12)
+    assert scores.prefix_criticality == pytest.approx(0.571, abs=5e-4)
+    assert scores.path_correctness == pytest.approx(1 / 3, abs=1e-12)
+    assert scores.path_correctness_hlr == pytest.approx(0.5, abs=1e-12)
+
+
+def test_harmful_calls_of_the_alphabet_keep_their_symbols():
+    scores = score_path(chain("A C E G C' H"), calls("A C G C' H"), beta=0.25)
+    assert scores.path_correctness == pytest.approx(0.833, abs=5e-4)
+    assert scores.pc_ktc == pytest.approx(0.917, abs=5e-4)
+    assert scores.harmful_calls == 3
+    assert scores.prefix_criticality == pytest.approx(0.938, abs=5e-4)
+
+
+def test_two_empty_paths_are_equal():
+    automaton = TaskAutomaton(
+        states=["q"], symbols=[Symbol("R", "R", {})], start="q", accepting=["q"], delta={("q", "R"): "q"}
+    )
+    scores = score_path(automaton, [])
+    assert (scores.path_correctness, scores.path_correctness_hlr, scores.pc_ktc) == (1.0, 1.0, 0.75)
+    assert scores.accepted
+    assert scores.efficiency == 1.0
+
+
+def test_a_refused_call_keeps_a_token_of_its_own():
+    automaton = chain("A B")
+    refused = score_path(automaton, [Call("A", {}, "rejected"), Call("B", {})])
+    swapped = score_path(automaton, calls("B A"))
+    # The refused A matches nothing. The early B keeps its symbol, and A is progress: they are reversed.
+    assert refused.pc_ktc == pytest.approx(0.5 * 0.6 + 0.5 * 0.5, abs=1e-12)
+    assert swapped.pc_ktc == pytest.approx(0.5 * (1 - 4 / 6) + 0.5 * 0.0, abs=1e-12)
+
+
+def test_faults_are_left_out_unless_asked_for():
+    automaton = chain("A B")
+    path = [Call("A", {}, "fault"), Call("A", {}), Call("nothing", {}, "fault"), Call("B", {})]
+    scores = score_path(automaton, path)
+    assert (scores.path_correctness, scores.harmful_calls, scores.faults, scores.calls) == (1.0, 0, 2, 2)
+    assert scores.efficiency == 1.0
+    harm = score_path(automaton, path, faults_are_harm=True)
+    assert (harm.harmful_calls, harm.faults, harm.calls, harm.efficiency) == (2, 2, 4, 0.5)
+
+
+@pytest.mark.parametrize("option", [{"beta": -0.1}, {"beta": 1.1}, {"lam": 2.0}])
+def test_parameters_out_of_range(option):
+    with pytest.raises(ValueError, match="must be from 0 to 1"):
+        score_path(chain("A"), [], **option)
