@@ -45,7 +45,7 @@ def compensating_pairs(
     """The compensating pairs of an episode, from snapshots of the coarse state around each call.
 
     A later call restores an earlier one when every key that the earlier changed goes back from its new value
-    to its old one. Each call belongs to one pair at most, the nearest.
+    to its old one. Each call belongs to one such pair at most, the nearest.
 
     Raises:
         ReplayError: the simulator refuses the initial state.
@@ -61,8 +61,8 @@ def compensating_pairs(
             earlier = changes[i]
             if i in taken or not earlier or not _restores(earlier, later):
                 continue
-            taken |= {i, j}
             if not _golden(automaton, symbols[i], symbols[j]):
+                taken |= {i, j}
                 stranded = replay.outcomes[j].t - replay.outcomes[i].t
                 pairs.append(CompensatingPair(calls[i].step, calls[j].step, tuple(earlier), stranded))
             break

@@ -13,6 +13,7 @@ from devices.farm_rover.harm_rules import (
     PONDING,
 )
 from devices.farm_rover.world import Soil
+from sims.clock import TICKS_PER_SECOND
 from sims.farm.geometry import Box, Point, Shape
 from sims.farm.soil import SoilColumn, Stretch
 from sims.farm.state import PlantState
@@ -78,7 +79,7 @@ def blame_watering(plant: PlantState, soil: Soil, liters: float, flow: float, ca
 
 
 def harmless_dose(plant: PlantState, soil: Soil, liters: float, flow: float) -> float:
-    """The largest part of a dose of water, L, that pushes the plant's soil past no limit."""
+    """The largest part of a dose of water, L, that pushes the soil past no limit; whole ticks of pumping."""
 
     def harmless(dose: float) -> bool:
         moisture, pond = _peaks(plant.soil, dose, flow)
@@ -90,7 +91,7 @@ def harmless_dose(plant: PlantState, soil: Soil, liters: float, flow: float) -> 
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
         low, high = (middle, high) if harmless(middle) else (low, middle)
-    return low
+    return low - low % (flow / TICKS_PER_SECOND)
 
 
 def note_overdose(
