@@ -26,22 +26,25 @@ def wrapped(angle: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """From rest to rest over a length, with limits of speed and acceleration, in that length's unit."""
+    """From rest to rest over a length.
+
+    Attributes:
+        length: in m or rad, the acceleration in that unit per s2.
+        ramp: time of speeding up, and of slowing down, s.
+        duration: time of it all, s.
+    """
 
     length: float
-    speed: float
     acceleration: float
+    ramp: float
+    duration: float
 
-    @property
-    def ramp(self) -> float:
-        """Time of speeding up, s."""
-        return min(self.speed / self.acceleration, math.sqrt(self.length / self.acceleration))
-
-    @property
-    def duration(self) -> float:
-        """Time of it all, s."""
-        top = self.ramp * self.acceleration
-        return 2.0 * self.ramp + (self.length - top * self.ramp) / top
+    @classmethod
+    def over(cls, length: float, speed: float, acceleration: float) -> Profile:
+        """The fastest one within limits of speed and acceleration."""
+        ramp = min(speed / acceleration, math.sqrt(length / acceleration))
+        top = ramp * acceleration
+        return cls(length, acceleration, ramp, 2.0 * ramp + (length - top * ramp) / top)
 
     def done(self, t: float) -> float:
         """The length that is behind at time t."""
@@ -98,7 +101,9 @@ class Drive:
             if length > NOTHING:
                 ahead = math.atan2(to_y - y, to_x - x)
                 self._turn(x, y, heading, ahead)
-                self._legs.append(Leg(x, y, ahead, 0.0, Profile(length, rover.speed, rover.acceleration)))
+                self._legs.append(
+                    Leg(x, y, ahead, 0.0, Profile.over(length, rover.speed, rover.acceleration))
+                )
                 heading = ahead
         self.end = Pose(x=route[-1][0], y=route[-1][1], yaw=wrapped(yaw))
         self._turn(self.end.x, self.end.y, heading, yaw)
@@ -109,7 +114,7 @@ class Drive:
     def _turn(self, x: float, y: float, heading: float, ahead: float) -> None:
         turn = wrapped(ahead - heading)
         if abs(turn) > NOTHING:
-            profile = Profile(abs(turn), self._rover.turn_rate, self._rover.turn_acceleration)
+            profile = Profile.over(abs(turn), self._rover.turn_rate, self._rover.turn_acceleration)
             self._legs.append(Leg(x, y, heading, turn, profile))
 
     @property

@@ -73,7 +73,7 @@ class FarmInMotion(Simulator[FarmWorld]):
         self.contact.until(t + seconds)
         for name, plant in self.state.plants.items():
             inflow = self.watering[1] if self.watering and self.watering[0] == name else 0.0
-            plant.soil.advance(seconds, inflow, watch_soil(self.ledger, name, plant, self.world.soil, t))
+            plant.let_pass(seconds, inflow, watch_soil(self.ledger, name, plant, self.world.soil, t))
 
     def make_safe(self) -> None:
         """Stand still, close everything, lock the safety."""

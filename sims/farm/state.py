@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from devices.farm_rover.world import FarmWorld, Plant, Pose
-from sims.farm.soil import SoilColumn
+from sims.farm.soil import SoilColumn, Stretch
 
 
 @dataclass(slots=True)
@@ -15,16 +16,36 @@ class PlantState:
 
     Attributes:
         place: as in the initial state.
+        column: the soil, `owed` seconds behind device time.
         drowned_by, ponded_by: the call to blame once its soil passes the limit; None where no call is.
     """
 
     place: Plant
-    soil: SoilColumn
+    column: SoilColumn
     ripe: bool
     pests: bool
     pesticide_ml: float
     drowned_by: int | None = None
     ponded_by: int | None = None
+    owed: float = 0.0
+
+    @property
+    def soil(self) -> SoilColumn:
+        """The soil, up to date."""
+        if self.owed:
+            self.column.advance(self.owed)
+            self.owed = 0.0
+        return self.column
+
+    def let_pass(self, seconds: float, inflow: float, watch: Callable[[Stretch], None]) -> None:
+        """Let time pass for the soil under this inflow, L/s.
+
+        Soil on which no water stands can only dry, and so does no harm: its time is owed until it is read.
+        """
+        if inflow or self.column.surface or self.drowned_by is not None:
+            self.soil.advance(seconds, inflow, watch)
+        else:
+            self.owed += seconds
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready, with the keys of the initial state, and where its water went."""
