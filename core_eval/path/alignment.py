@@ -29,7 +29,7 @@ class Aligned:
 
 def make_row(golden: GoldenGraph) -> TreeRow | GraphRow:
     """Give the empty path's row of alignment with the golden paths."""
-    return GraphRow(golden) if golden.tree is None else TreeRow(golden.tree)
+    return GraphRow(golden.ways) if golden.tree is None else TreeRow(golden.tree)
 
 
 def align(
@@ -86,7 +86,7 @@ def _add_bounds(
     """
     highest = highest_refined = 1.0
     if golden.walks_are_few:
-        row = GraphRow(golden, longest=len(golden.edges) - 1)
+        row = GraphRow(golden.ways)
         for token in path:
             row.advance(token)
         highest = row.best()

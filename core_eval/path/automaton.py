@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -84,7 +84,7 @@ class TaskAutomaton:
         unreachable = [state for state in self.states if state not in self._reachable]
         if unreachable:
             yield f"states {unreachable} cannot be reached from the start"
-        cycle = self._states_on_cycles()
+        cycle = self._states_on_cycles(self.states)
         if cycle:
             yield f"progress edges form a cycle through {cycle}; golden paths are the simple ones"
         for first, second in self._index.ties():
@@ -136,9 +136,9 @@ class TaskAutomaton:
                     todo.append(source)
         return frozenset(seen & self._reachable)
 
-    def _states_on_cycles(self) -> list[str]:
+    def _states_on_cycles(self, within: Iterable[str]) -> list[str]:
         """Give the states left when those without incoming, then without outgoing edges are peeled off."""
-        left = set(self.states)
+        left = set(within)
         for forwards in (True, False):
             degree = dict.fromkeys(left, 0)
             into: dict[str, list[str]] = {state: [] for state in left}
@@ -161,7 +161,7 @@ class TaskAutomaton:
     @cached_property
     def acyclic(self) -> bool:
         """True where the useful progress edges form no cycle."""
-        return not any(state in self.useful for state in self._states_on_cycles())
+        return not self._states_on_cycles(self.useful)
 
     def symbol_of(self, call: Call) -> str | None:
         """Give the symbol of a call by its tool and arguments alone, or None where it matches none."""

@@ -5,11 +5,12 @@ Tokens are the numbers of symbols; a token below 0 is a harmful call's own, whic
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.layered_ways import LayeredWays
+from core_eval.path.path_tree import PathTree, grow_tree
 from core_eval.path.suffixes import NOWHERE, Suffixes, ways_on
 
 SMALL_TREE = 128
@@ -23,73 +24,6 @@ WALK_EDGES = 200_000
 
 KEPT_SUFFIX_STATES = 20_000
 """How many states of suffix graphs are kept for the next path."""
-
-
-@dataclass
-class PathTree:
-    """Golden paths as a prefix tree; node 0 is the root, and a parent comes before its children.
-
-    Attributes:
-        parent, token: of each node the node before it, and the symbol of the edge between them.
-        occurrence: how often that symbol came before on the way from the root.
-        depth: length of the way from the root.
-        state: the automaton's state, by number.
-        accepting: whether the way to this node is a golden path.
-        complete: False where the tree was cut off.
-    """
-
-    parent: list[int] = field(default_factory=lambda: [-1])
-    token: list[int] = field(default_factory=lambda: [-1])
-    occurrence: list[int] = field(default_factory=lambda: [0])
-    depth: list[int] = field(default_factory=lambda: [0])
-    state: list[int] = field(default_factory=lambda: [0])
-    accepting: list[bool] = field(default_factory=lambda: [False])
-    complete: bool = True
-
-    def add(self, parent: int, token: int, state: int, accepting: bool) -> None:
-        """Add a node."""
-        before, node = 0, parent
-        while node:
-            before += self.token[node] == token
-            node = self.parent[node]
-        self.parent.append(parent)
-        self.token.append(token)
-        self.occurrence.append(before)
-        self.depth.append(self.depth[parent] + 1)
-        self.state.append(state)
-        self.accepting.append(accepting)
-
-    @cached_property
-    def leaves(self) -> tuple[tuple[int, int], ...]:
-        """The golden paths as `(node, length)`."""
-        return tuple((n, self.depth[n]) for n, golden in enumerate(self.accepting) if golden)
-
-    @cached_property
-    def steps(self) -> tuple[tuple[int, int, int], ...]:
-        """`(parent, token, occurrence)` of every node but the root."""
-        return tuple(zip(self.parent[1:], self.token[1:], self.occurrence[1:], strict=True))
-
-    def ways_on(self, state: int) -> Suffixes:
-        """Give what follows a state on the golden paths through it; NOWHERE if there are none."""
-        children: list[list[int]] = [[] for _ in self.parent]
-        for node in range(1, len(self)):
-            children[self.parent[node]].append(node)
-        groups = [[node for node in range(len(self)) if self.state[node] == state]]
-        if not groups[0]:
-            return NOWHERE
-        edges: list[list[tuple[int, int]]] = []
-        for group in groups:
-            below: dict[int, list[int]] = {}
-            for node in group:
-                for child in children[node]:
-                    below.setdefault(self.token[child], []).append(child)
-            edges.append(list(zip(below, range(len(groups), len(groups) + len(below)), strict=True)))
-            groups.extend(below.values())
-        accepting = [any(self.accepting[node] for node in group) for group in groups]
-        return ways_on(0, edges, accepting)
-
-    def __len__(self) -> int:
-        return len(self.parent)
 
 
 class GoldenGraph:
@@ -168,6 +102,11 @@ class GoldenGraph:
             here = {target for state in here for _, target in self.edges[state]}
         return bits
 
+    @cached_property
+    def ways(self) -> LayeredWays:
+        """The useful states by path length; in a cyclic graph all walks as short as simple paths."""
+        return LayeredWays(self.edges, self.accepting, len(self.edges) - 1)
+
     @property
     def walks_are_few(self) -> bool:
         """True where the walks of a cyclic graph can be aligned with at a bounded cost."""
@@ -213,73 +152,13 @@ class GoldenGraph:
     def tree(self) -> PathTree | None:
         """The prefix tree of the golden paths; None where the graph is acyclic and the tree not small."""
         if not self.acyclic:
-            return _grow_simple(self, LARGE_TREE)
+            return grow_tree(self.edges, self.accepting, LARGE_TREE)
         ways = [0] * len(self.edges)
         ways[0] = 1
         for state, edges in enumerate(self.edges):
             for _, target in edges:
                 ways[target] += ways[state]
-        return _grow_simple(self, SMALL_TREE) if sum(ways) <= SMALL_TREE else None
-
-
-def _grow_simple(graph: GoldenGraph, limit: int) -> PathTree:
-    """Grow the tree of loop-free ways from the start, shortest first, then drop what accepts nothing."""
-    tree = PathTree(accepting=[graph.accepting[0]])
-    visited = [1]
-    node = 0
-    while node < len(tree):
-        for token, target in graph.edges[tree.state[node]]:
-            if visited[node] >> target & 1:
-                continue
-            if len(tree) >= limit:
-                tree.complete = False
-                break
-            tree.add(node, token, target, graph.accepting[target])
-            visited.append(visited[node] | 1 << target)
-        node += 1
-    if not any(tree.accepting):
-        _add_shortest(graph, tree)
-    return _pruned(tree)
-
-
-def _add_shortest(graph: GoldenGraph, tree: PathTree) -> None:
-    """Add a shortest golden path to a tree that was cut off before it reached any."""
-    came_from: dict[int, tuple[int, int]] = {}
-    todo = [0]
-    for state in todo:
-        for token, target in graph.edges[state]:
-            if target and target not in came_from:
-                came_from[target] = (token, state)
-                todo.append(target)
-    state = next(state for state in todo if graph.accepting[state])
-    way = []
-    while state:
-        token, source = came_from[state]
-        way.append((token, state))
-        state = source
-    node = 0
-    for token, state in reversed(way):
-        tree.add(node, token, state, graph.accepting[state])
-        node = len(tree) - 1
-
-
-def _pruned(tree: PathTree) -> PathTree:
-    """Drop the nodes below which there is no golden path."""
-    keep = list(tree.accepting)
-    for node in range(len(tree) - 1, 0, -1):
-        if keep[node]:
-            keep[tree.parent[node]] = True
-    keep[0] = True
-    place = {old: new for new, old in enumerate(node for node, kept in enumerate(keep) if kept)}
-    return PathTree(
-        parent=[-1] + [place[tree.parent[old]] for old in place if old],
-        token=[tree.token[old] for old in place],
-        occurrence=[tree.occurrence[old] for old in place],
-        depth=[tree.depth[old] for old in place],
-        state=[tree.state[old] for old in place],
-        accepting=[tree.accepting[old] for old in place],
-        complete=tree.complete,
-    )
+        return grow_tree(self.edges, self.accepting, SMALL_TREE) if sum(ways) <= SMALL_TREE else None
 
 
 _compiled: WeakKeyDictionary[TaskAutomaton, GoldenGraph] = WeakKeyDictionary()

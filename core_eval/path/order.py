@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core_eval.path.bits import repeated
-from core_eval.path.golden import GoldenGraph, PathTree
+from core_eval.path.golden import GoldenGraph
 from core_eval.path.metrics import concordance, similarity
+from core_eval.path.path_tree import PathTree
 
 UNFOLDED_STATES = 60_000
 """Beyond this many unfolded states PC-KTC is given as bounds."""

@@ -63,7 +63,7 @@ _STOPS = {
 
 @dataclass(frozen=True)
 class StepFacts:
-    """What the log says of a step: how it ended, what it was worth, and the error's code where there is one."""
+    """What the log says of a step: how it ended, what it was worth, and the error's code if any."""
 
     status: Status
     kind: Kind

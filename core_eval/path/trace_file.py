@@ -42,7 +42,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class BadTrace:
-    """A line that is no trace, and why, naming file and line; `id` and `task` as far as they could be read."""
+    """A line that is no trace, and why, naming file and line; `id` and `task` as far as they are known."""
 
     id: Any
     task: Any
