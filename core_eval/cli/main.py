@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from core_eval.cli import demo, rigs, run, score, show, sim, tasks
+from core_eval.cli.output import UsageError
 
 app = typer.Typer(
     name="pathrig",
@@ -26,6 +26,8 @@ app.command("sim")(sim.sim)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 
+# The parser's errors have no public base class; the first class of theirs that words itself is it.
+PARSER_ERROR = [kind for kind in typer.BadParameter.__mro__ if hasattr(kind, "format_message")][-1]
 DONE, MISSED, BAD_INPUT, RIG_FAILED = 0, 1, 2, 3
 
 
@@ -43,21 +45,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = app(args=None if arguments is None else list(arguments), standalone_mode=False)
         sys.stdout.flush()
-        return status if isinstance(status, int) else DONE
-    except click.exceptions.NoArgsIsHelpError as error:
-        return _fail(
-            f"name what to do; `{error.ctx.command_path} --help` lists it" if error.ctx else "", BAD_INPUT
-        )
-    except click.ClickException as error:
-        return _fail(error.format_message(), BAD_INPUT)
-    except (click.Abort, KeyboardInterrupt):
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; what is still buffered has nowhere to go.
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has seen enough (the parser turns that into an exit of its own); what is
+        # still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except PARSER_ERROR as error:
+        return _fail(_parser_message(error), BAD_INPUT)
     except BaseException as error:
         return _known_failure(error)
+    return status if isinstance(status, int) else DONE
+
+
+def _parser_message(error: Exception) -> str:
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    return f"{message.strip().rstrip('.')}; `pathrig --help` tells what there is"
 
 
 def _known_failure(error: BaseException) -> int:
@@ -69,9 +71,11 @@ def _known_failure(error: BaseException) -> int:
     from core_eval.log import LogError
     from firmware_bridge.links import LinkError
 
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return 130
     if isinstance(error, StopRequested):
         return _fail(f"{error}; the rig is safe and the log is readable", error.exit_status)
-    if isinstance(error, ConfigError | AgentSpecError | LogError):
+    if isinstance(error, UsageError | ConfigError | AgentSpecError | LogError):
         return _fail(str(error), BAD_INPUT)
     if isinstance(error, RigError | LinkError | EpisodeFailed | BackendError):
         return _fail(str(error), RIG_FAILED)

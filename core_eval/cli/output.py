@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import click
 from rich.console import Console
 
 PIPE_WIDTH = 160
+
+
+class UsageError(Exception):
+    """What was asked for makes no sense; one line that says what to do."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -29,16 +32,16 @@ def read_json_object(path: Path, option: str) -> dict[str, Any]:
     """The JSON object that a file of the user's holds.
 
     Raises:
-        click.UsageError: it cannot be read, or holds something else.
+        UsageError: it cannot be read, or holds something else.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise click.UsageError(f"{option} {path}: {error.strerror}") from None
+        raise UsageError(f"{option} {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise click.UsageError(f"{option} {path}: is not UTF-8 text") from None
+        raise UsageError(f"{option} {path}: is not UTF-8 text") from None
     except json.JSONDecodeError as error:
-        raise click.UsageError(f"{option} {path}:{error.lineno}: is no JSON ({error.msg})") from None
+        raise UsageError(f"{option} {path}:{error.lineno}: is no JSON ({error.msg})") from None
     if not isinstance(value, dict):
-        raise click.UsageError(f"{option} {path}: must hold one JSON object")
+        raise UsageError(f"{option} {path}: must hold one JSON object")
     return value

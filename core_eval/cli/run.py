@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import click
 import typer
 
-from core_eval.cli.output import console, print_json, read_json_object
+from core_eval.cli.output import UsageError, console, print_json, read_json_object
 
 if TYPE_CHECKING:
-    from core_eval.harness.run_config import RunConfig
+    from core_eval.harness.run_config import Cell, RunConfig
     from core_eval.log import EpisodeRow
     from core_eval.report.summary import Threshold
 
@@ -43,6 +42,12 @@ def run(
     ] = None,
     beta: Annotated[float, typer.Option(min=1e-9, max=1.0, help="Base of prefix criticality.")] = 0.5,
     lam: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of PC in PC-KTC.")] = 0.5,
+    call_timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds until a call without an answer is a fault.")
+    ] = 120.0,
+    faults_are_harm: Annotated[
+        bool, typer.Option("--faults-are-harm", help="Count faults of rig and link as harmful calls.")
+    ] = False,
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,6 +67,7 @@ def run(
     """Run episodes, log every call, and score them."""
     from core_eval.cli.live import LiveLines
     from core_eval.harness.run import Run, load_parts
+    from core_eval.harness.run_config import RunConfig
     from core_eval.log import LogReader, RunLog
     from core_eval.report.summary import latest_attempts, run_json
     from core_eval.report.tables import agents_table, episodes_table
@@ -72,7 +78,17 @@ def run(
     if resume:
         config, unfinished = _unfinished(db, rig)
     else:
-        config = _config(task, rig, agent, episodes, seed, init, guard, beta, lam)
+        config = RunConfig(
+            cells=_cells(task, rig, agent),
+            episodes=episodes,
+            seed=seed,
+            init=None if init is None else read_json_object(init, "--init"),
+            guard=guard,
+            beta=beta,
+            lam=lam,
+            faults_are_harm=faults_are_harm,
+            call_timeout=call_timeout,
+        )
     parts = load_parts(config)
     with RunLog(db, durable=durable) as log:
         the_run = Run(config, parts, log, LiveLines(out))
@@ -106,33 +122,15 @@ def _thresholds(texts: list[str]) -> list[Threshold]:
     try:
         return [Threshold.parse(text) for text in texts]
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise UsageError(str(error)) from None
 
 
-def _config(
-    task: list[str] | None,
-    rig: str | None,
-    agent: list[str] | None,
-    episodes: int,
-    seed: int,
-    init: Path | None,
-    guard: Literal["observe", "block", "estop"] | None,
-    beta: float,
-    lam: float,
-) -> RunConfig:
-    from core_eval.harness.run_config import Cell, RunConfig
+def _cells(task: list[str] | None, rig: str | None, agent: list[str] | None) -> tuple[Cell, ...]:
+    from core_eval.harness.run_config import Cell
 
     if not task or not rig or not agent:
-        raise click.UsageError("give --task, --rig and --agent, or --resume to go on with a run")
-    return RunConfig(
-        cells=tuple(Cell(task=one, rig=rig, agent=spec) for spec in agent for one in task),
-        episodes=episodes,
-        seed=seed,
-        init=None if init is None else read_json_object(init, "--init"),
-        guard=guard,
-        beta=beta,
-        lam=lam,
-    )
+        raise UsageError("give --task, --rig and --agent, or --resume to go on with a run")
+    return tuple(Cell(task=one, rig=rig, agent=spec) for spec in agent for one in task)
 
 
 def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
@@ -142,13 +140,13 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
     with LogReader(db) as reader:
         run = reader.last_unfinished_run()
         if run is None:
-            raise click.UsageError(f"--resume: every run in {db} has ended")
+            raise UsageError(f"--resume: every run in {db} has ended")
         if any(episode.status == "running" for episode in reader.episodes(run.id)):
-            raise click.UsageError(f"--resume: run {run.id} in {db} is still going on in another process")
+            raise UsageError(f"--resume: run {run.id} in {db} is still going on in another process")
     try:
         return RunConfig.model_validate(run.config).with_rig(rig), run.id
     except ValueError as error:
-        raise click.UsageError(f"--resume: run {run.id} in {db}: {error}") from None
+        raise UsageError(f"--resume: run {run.id} in {db}: {error}") from None
 
 
 def _write(path: Path, rows: list[EpisodeRow], thresholds: list[Threshold]) -> None:
@@ -157,4 +155,4 @@ def _write(path: Path, rows: list[EpisodeRow], thresholds: list[Threshold]) -> N
     try:
         path.write_text(junit_xml(rows, thresholds), encoding="utf-8")
     except OSError as error:
-        raise click.UsageError(f"--junit {path}: {error.strerror}") from None
+        raise UsageError(f"--junit {path}: {error.strerror}") from None

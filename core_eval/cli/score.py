@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO, cast
 
-import click
 import typer
 
-from core_eval.cli.output import console, print_json
+from core_eval.cli.output import UsageError, console, print_json
 
 if TYPE_CHECKING:
     from core_eval.path import TaskAutomaton
@@ -34,10 +33,10 @@ def score(
     """Score traces (--tasks and --traces) as JSON lines, or a log again (--db) from what it holds alone."""
     if db is not None:
         if tasks is not None or traces is not None or out is not None:
-            raise click.UsageError("--db stands alone: leave out --tasks, --traces and --out")
+            raise UsageError("--db stands alone: leave out --tasks, --traces and --out")
         _score_log(db, write=write, as_json=json)
     elif tasks is None or traces is None:
-        raise click.UsageError("give --tasks FILE and --traces FILE.jsonl, or --db FILE")
+        raise UsageError("give --tasks FILE and --traces FILE.jsonl, or --db FILE")
     else:
         _score_traces(tasks, traces, out, beta, lam)
 
@@ -82,7 +81,8 @@ def _score_traces(tasks: Path, traces: Path, out: Path | None, beta: float, lam:
     with ExitStack() as stack:
         source = _open(stack, traces, "r", "--traces")
         target = sys.stdout if out is None else _open(stack, out, "w", "--out")
-        for line in score_lines(automata, _progress(stack, source, traces), beta=beta, lam=lam):
+        lines = _progress(stack, source, traces)
+        for line in score_lines(automata, lines, beta=beta, lam=lam, file=str(traces)):
             target.write(line + "\n")
 
 
@@ -107,9 +107,10 @@ def _automata(tasks: Path) -> dict[str, TaskAutomaton]:
 
 def _open(stack: ExitStack, path: Path, mode: str, option: str) -> TextIO:
     try:
-        return stack.enter_context(path.open(mode, encoding="utf-8", errors="surrogateescape"))
+        file = path.open(mode, encoding="utf-8", errors="surrogateescape")
     except OSError as error:
-        raise click.UsageError(f"{option} {path}: {error.strerror}") from None
+        raise UsageError(f"{option} {path}: {error.strerror}") from None
+    return stack.enter_context(cast("TextIO", file))
 
 
 def _progress(stack: ExitStack, source: TextIO, path: Path) -> Iterable[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
-from core_eval.cli.output import print_json, read_json_object
+from core_eval.cli.output import UsageError, print_json, read_json_object
 
 
 def sim(
@@ -42,9 +41,9 @@ def sim(
         print_json(loaded.state.model_dump(mode="json"))
         return
     if (mqtt is None) == (serial is None):
-        raise click.UsageError("say where: either --mqtt URL --rig NAME, or --serial pty or a port's path")
+        raise UsageError("say where: either --mqtt URL --rig NAME, or --serial pty or a port's path")
     if mqtt is not None and rig is None:
-        raise click.UsageError("--mqtt needs --rig NAME, the rig's name at the broker")
+        raise UsageError("--mqtt needs --rig NAME, the rig's name at the broker")
     from firmware_bridge.serve import serve_mqtt, serve_serial
 
     device = make_simulator(loaded, seed)

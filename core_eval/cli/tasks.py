@@ -6,11 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import console, print_json
+from core_eval.cli.output import UsageError, console, print_json
 
 app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -99,7 +98,7 @@ def verify(
     try:
         results = [verify_task(task, seed) for task in tasks]
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise UsageError(str(error)) from None
     failed = [result.task for result in results if result.faults]
     if json:
         print_json([asdict(result) for result in results])
@@ -115,5 +114,5 @@ def verify(
             for remark in result.remarks:
                 out.print(Text(f"  remark: {remark}", style="dim"))
     if failed:
-        raise click.UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
+        raise UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
     return 0

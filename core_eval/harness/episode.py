@@ -232,7 +232,7 @@ class Episode:
         step = episode.intent(intent, _turn(call.usage))
         if outcome is None:
             with self._signals.interruptible():
-                outcome = self._session.client.call(call.name, call.arguments, call_id=intent.call_id)
+                outcome = self._session.call(call.name, call.arguments, intent.call_id)
         verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status))  # type: ignore[arg-type]
         episode.result(step, outcome, _logged_verdict(verdict))
         self._listener.step(self._k, intent.tool, call.arguments, outcome, verdict.kind)

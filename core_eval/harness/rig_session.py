@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,6 +17,7 @@ from core_eval.harness.simulator_process import RigError, simulator_process
 from core_eval.log import EpisodeLog
 from devices.catalog import DEVICE_TYPES
 from devices.device import Truth
+from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge.client import RigClient
 from firmware_bridge.links import Link, LinkError, open_link
@@ -22,17 +25,23 @@ from firmware_bridge.messages import Status
 
 PINGS_BEFORE_LOST = 3
 DRAIN_SECONDS = 5.0
+IDLE_SECONDS = 5.0
+CALL_SECONDS = 120.0
 
 
 class RigSession:
     """A rig that answers, and the episode whose log takes what it says."""
 
-    def __init__(self, config: RigConfig, world: World | None, link: Link) -> None:
+    def __init__(
+        self, config: RigConfig, world: World | None, link: Link, call_timeout: float = CALL_SECONDS
+    ) -> None:
+        self.call_timeout = call_timeout
         self.config = config
         self.world = world
         self.client = RigClient(
             link, on_sample=self._on_sample, on_truth=self._on_truth, on_status=self._on_status
         )
+        self._recording = Lock()
         self._episode: EpisodeLog | None = None
         self._failure: sqlite3.Error | None = None
 
@@ -55,20 +64,24 @@ class RigSession:
 
     def record_to(self, episode: EpisodeLog | None) -> None:
         """From now on samples, truth and statuses belong to this episode, or to none."""
-        self._episode = episode
+        with self._recording:
+            # Nobody writes to the last one any more when this returns, so its log may be closed.
+            self._episode, self._failure = episode, None
 
     def initialise(self, device: str, state: Mapping[str, Any], seed: int, *, required: bool) -> bool:
         """Out of the stop and, where the rig is a simulator, into the initial state; whether it is one.
 
         Raises:
-            RigError: another device stands there, or it does not answer, or refuses.
+            RigError: there is another device, or none that answers or agrees.
         """
         name, stated = self.config.name, self.device_name
         if stated in DEVICE_TYPES and stated != device:
             raise RigError(f"rig {name} is a {stated}, and the task is for a {device}: name another rig")
         with self._link_errors():
+            # A host that was killed may have left a call running: the stop ends it.
+            self.client.estop()
             self.client.reset()
-            outcome = self.client.init(state, seed)
+            outcome = self._init_when_idle(state, seed)
         if outcome.status == "ok":
             return True
         said = outcome.message or outcome.code or outcome.status
@@ -78,6 +91,18 @@ class RigSession:
             raise RigError(f"rig {name} is no simulator, so leave out --init: {said}")
         self.note("physical", {"answer": said})
         return False
+
+    def _init_when_idle(self, state: Mapping[str, Any], seed: int) -> Outcome:
+        deadline = time.monotonic() + IDLE_SECONDS
+        while True:
+            outcome = self.client.init(state, seed)
+            if outcome.code != "busy" or time.monotonic() > deadline:
+                return outcome
+            time.sleep(0.05)
+
+    def call(self, tool: str, arguments: Mapping[str, Any], call_id: str | None) -> Outcome:
+        """Make a call; trouble of the link is a fault, never an exception."""
+        return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout)
 
     def require_answer(self) -> None:
         """Make sure that somebody is still there after a link fault.
@@ -97,7 +122,7 @@ class RigSession:
         raise RigError(f"rig {self.config.name}: the link is lost: {error}")
 
     def drain(self) -> None:
-        """Wait until all that the device has sent is in the log; a rig that cannot say so is not waited for."""
+        """Wait until all that the device has sent is in the log, where it can tell."""
         with suppress(LinkError):
             self.client.drain(DRAIN_SECONDS)
 
@@ -135,13 +160,12 @@ class RigSession:
         self._record(lambda episode: episode.rig_status("device", status.state, detail))
 
     def _record(self, write: Callable[[EpisodeLog], None]) -> None:
-        episode = self._episode
-        if episode is None:
-            return
-        try:
-            write(episode)
-        except sqlite3.Error as error:
-            self._failure = error
+        with self._recording:
+            if self._episode is not None:
+                try:
+                    write(self._episode)
+                except sqlite3.Error as error:
+                    self._failure = error
 
     @contextmanager
     def _link_errors(self) -> Iterator[None]:
@@ -152,7 +176,7 @@ class RigSession:
 
 
 @contextmanager
-def open_rig(config: RigConfig) -> Iterator[RigSession]:
+def open_rig(config: RigConfig, *, call_timeout: float = CALL_SECONDS) -> Iterator[RigSession]:
     """A rig that answers; on every way out it is left safe, and what was started for it is ended.
 
     Raises:
@@ -161,7 +185,7 @@ def open_rig(config: RigConfig) -> Iterator[RigSession]:
     with ExitStack() as stack:
         try:
             world = None if config.world is None else load_world(config.world)
-            session = RigSession(config, world, _link(config, world, stack))
+            session = RigSession(config, world, _link(config, world, stack), call_timeout)
         except (LinkError, ConfigError) as error:
             raise RigError(f"rig {config.name}: {error}") from None
         stack.callback(session.close)

@@ -95,7 +95,9 @@ class Run:
                 signals.check()
                 if cell.rig not in sessions:
                     with signals.interruptible():
-                        sessions[cell.rig] = stack.enter_context(open_rig(self._parts.rigs[cell.rig]))
+                        sessions[cell.rig] = stack.enter_context(
+                            open_rig(self._parts.rigs[cell.rig], call_timeout=self.config.call_timeout)
+                        )
                 self._one(run_id, number, cell, seed, sessions[cell.rig])
         self._log.end_run(run_id)
 

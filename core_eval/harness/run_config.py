@@ -34,6 +34,7 @@ class RunConfig(BaseModel):
     beta: float = Field(default=0.5, gt=0, le=1)
     lam: float = Field(default=0.5, ge=0, le=1)
     faults_are_harm: bool = False
+    call_timeout: float = Field(default=120.0, gt=0, description="seconds until a call is a fault")
 
     @property
     def scoring(self) -> dict[str, Any]:

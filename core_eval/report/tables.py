@@ -12,7 +12,7 @@ from rich.text import Text
 
 from core_eval.log import EpisodeRow, RunRow
 from core_eval.report.metrics import BY_NAME, TABLE
-from core_eval.report.summary import mean
+from core_eval.report.summary import COUNTED, mean
 
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
@@ -32,7 +32,8 @@ def agents_table(episodes: Sequence[EpisodeRow]) -> Table:
         column.justify = "right"
     for agent in dict.fromkeys(episode.agent for episode in episodes):
         own = [episode for episode in episodes if episode.agent == agent]
-        table.add_row(agent, str(len(own)), *(cell(name, *mean(own, name)) for name in TABLE))
+        counted = sum(episode.status in COUNTED for episode in own)
+        table.add_row(Text(agent), str(len(own)), *(_mean_cell(own, name, counted) for name in TABLE))
     return table
 
 
@@ -100,10 +101,16 @@ def cell(name: str, value: float | None, count: int = 0) -> str:
         return "-"
     sort = BY_NAME[name].sort
     if sort == "flag":
-        return f"{value:.0%}" if count > 1 else ("yes" if value else "no")
+        return f"{value:.0%}" if count != 1 else ("yes" if value else "no")
     if sort == "count":
         return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
     return f"{value:.3f}"
+
+
+def _mean_cell(episodes: Sequence[EpisodeRow], name: str, counted: int) -> str:
+    value, defined = mean(episodes, name)
+    # A mean over fewer episodes than its neighbours says so.
+    return cell(name, value, counted) + (f" (of {defined})" if 0 < defined < counted else "")
 
 
 def _short(value: Any) -> str:
