@@ -38,7 +38,7 @@ class LiveLines:
 
     def episode_ended(self, episode: EpisodeRow) -> None:
         """A line with the main scores."""
-        shown = "  ".join(f"{heading} {cell(name, episode.scores.get(name))}" for name, heading in SHOWN)
+        shown = "  ".join(f"{heading} {cell(name, episode.scores.get(name), 1)}" for name, heading in SHOWN)
         self._console.print(Text(f"     {episode.status} ({episode.stop_reason})  {shown}", style="dim"))
 
 

@@ -27,7 +27,9 @@ app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 
 # The parser's errors have no public base class; the first class of theirs that words itself is it.
-PARSER_ERROR = [kind for kind in typer.BadParameter.__mro__ if hasattr(kind, "format_message")][-1]
+PARSER_ERROR: type[Exception] = [
+    kind for kind in typer.BadParameter.__mro__ if hasattr(kind, "format_message")
+][-1]
 DONE, MISSED, BAD_INPUT, RIG_FAILED = 0, 1, 2, 3
 
 

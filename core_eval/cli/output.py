@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-PIPE_WIDTH = 160
+PIPE_WIDTH = 200
 
 
 class UsageError(Exception):

@@ -65,7 +65,7 @@ def run(
     ] = False,
 ) -> int:
     """Run episodes, log every call, and score them."""
-    from core_eval.cli.live import LiveLines
+    from core_eval.cli.live import LiveLines, Silent
     from core_eval.harness.run import Run, load_parts
     from core_eval.harness.run_config import RunConfig
     from core_eval.log import LogReader, RunLog
@@ -90,8 +90,9 @@ def run(
             call_timeout=call_timeout,
         )
     parts = load_parts(config)
+    listener = Silent() if json and not sys.stderr.isatty() else LiveLines(out)
     with RunLog(db, durable=durable) as log:
-        the_run = Run(config, parts, log, LiveLines(out))
+        the_run = Run(config, parts, log, listener)
         try:
             if unfinished is None:
                 the_run.start()

@@ -83,7 +83,7 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
                 )
                 out.print(Text(text, style="red"))
     shown = [
-        f"{metric.heading} {cell(metric.name, episode.scores[metric.name])}"
+        f"{metric.heading} {cell(metric.name, episode.scores[metric.name], 1)}"
         for metric in METRICS
         if metric.name in episode.scores
     ]

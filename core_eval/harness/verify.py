@@ -113,8 +113,9 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
         if outcome.status != "ok":
             refused = f"call {k} ({call.name}) is {outcome.status}: {outcome.message}"
             break
-    state = simulator.state_dict()
+    # What lags, such as moisture behind watering, has its time before the goal is looked at.
     simulator.finish()
+    state = simulator.state_dict()
     harm = ", ".join(f"{event.kind} of {event.entity}" for event in simulator.events) or None
     missed = () if task.goal is None else tuple(task.goal.missed(state))
     return Outcome(refused, harm, missed)

@@ -14,6 +14,7 @@ from core_eval.log import EpisodeRow, RunRow
 from core_eval.report.metrics import BY_NAME, TABLE
 from core_eval.report.summary import COUNTED, mean
 
+NEVER_BROKEN = frozenset({"task", "rig", "status"})
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
 
@@ -21,7 +22,7 @@ def plain_table(*headings: str, title: str | None = None) -> Table:
     """A table that a pipe carries too."""
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for heading in headings:
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading in NEVER_BROKEN)
     return table
 
 
