@@ -1,0 +1,126 @@
+"""What an agent is: given a prompt and tools, it acts, one call at a time, on what it observes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from core_eval.path import TaskAutomaton
+from devices.outcome import Outcome
+from devices.tool import Tool
+
+StopReason = Literal["done", "max_steps", "max_tokens", "max_time", "context"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one answer of a model cost; all zero for an agent that is no model, and for the second and later
+    calls of one answer.
+
+    Attributes:
+        text: the model's own words, marks and all.
+        input_tokens: prompt tokens that were evaluated for this answer.
+        cached_tokens: prompt tokens that were there already.
+        output_tokens: tokens that the model wrote.
+        seconds: wall clock, s.
+    """
+
+    text: str = ""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an episode may cost: actions, tokens that the model writes, and wall-clock seconds since the start."""
+
+    steps: int = 40
+    output_tokens: int = 4096
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeContext:
+    """What an agent is told at the start of an episode. The automaton is for `oracle` alone."""
+
+    prompt: str
+    tools: Sequence[Tool]
+    seed: int = 0
+    automaton: TaskAutomaton | None = None
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallAction:
+    """A call to make. Whether the tool exists and the arguments fit is for the device to say."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidAction:
+    """Words in which no call could be found although the agent meant one: a step with status `invalid`.
+
+    Attributes:
+        text: the words.
+        reason: a sentence that says what is wrong with them; a model gets it as the tool's answer.
+        code: what is wrong, in one stable word.
+        usage: what they cost.
+    """
+
+    text: str
+    reason: str
+    code: str
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True)
+class StopAction:
+    """The agent ends the episode: it is `done`, or a limit was reached."""
+
+    reason: StopReason
+    usage: Usage = NO_USAGE
+
+
+Action = ToolCallAction | InvalidAction | StopAction
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What came of the last call."""
+
+    call: ToolCallAction
+    outcome: Outcome
+
+
+class Agent(Protocol):
+    """Who acts. `start` begins an episode; `act` is then called until it returns a `StopAction`."""
+
+    @property
+    def name(self) -> str:
+        """What the log calls it: the kind of agent and its model or file."""
+
+    @property
+    def scaffold(self) -> str:
+        """The scaffold that a model runs in; `none` for agents that are no models."""
+
+    def start(self, context: EpisodeContext) -> None:
+        """Begin an episode; whatever is left of the last one is dropped."""
+
+    def act(self, observation: Observation | None) -> Action:
+        """The next action. The observation is None at the first one and after an `InvalidAction`.
+
+        Raises:
+            agents.errors.BackendError: the model cannot be reached or run; one clear line.
+        """
+
+    def close(self) -> None:
+        """Let go of models, files and connections."""

@@ -1,0 +1,59 @@
+"""Agents by their specification, as the command line takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agents.agent import Agent
+from agents.errors import AgentSpecError, BackendError
+from agents.native_scaffold import NativeScaffold
+from agents.openai_backend import OpenAIBackend
+from agents.oracle import OracleAgent
+from agents.random_agent import RandomAgent
+from agents.replay import ReplayAgent
+from agents.scripted import ScriptedAgent
+
+__all__ = ["FORMS", "AgentSpecError", "make_agent"]
+
+FORMS = "llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, random, scripted:FILE.jsonl, replay:DB#EPISODE"
+
+
+def make_agent(spec: str) -> Agent:
+    """The agent that a specification names, ready for `start`.
+
+    Raises:
+        AgentSpecError: the specification has none of the `FORMS`, or its file or model is not right.
+    """
+    kind, colon, rest = spec.partition(":")
+    if kind == "llama" and (rest or not colon):
+        return _llama(Path(rest) if rest else None)
+    if kind == "openai" and rest:
+        base_url, _, model = rest.rpartition("#")
+        if not base_url or not model:
+            raise AgentSpecError(f"agent {spec!r} names no model: write openai:BASE_URL#MODEL")
+        return NativeScaffold(OpenAIBackend(base_url, model))
+    if spec == "oracle":
+        return OracleAgent()
+    if spec == "random":
+        return RandomAgent()
+    if kind == "scripted" and rest:
+        return ScriptedAgent(Path(rest))
+    if kind == "replay" and rest:
+        path, _, number = rest.rpartition("#")
+        if not path or not number.isdecimal():
+            raise AgentSpecError(f"agent {spec!r} names no episode: write replay:DB#EPISODE, as in replay:runs.db#3")
+        return ReplayAgent(Path(path), int(number))
+    raise AgentSpecError(f"unknown agent {spec!r}; the agents are {FORMS}")
+
+
+def _llama(path: Path | None) -> Agent:
+    try:
+        from agents.llama_backend import SHIPPED_MODEL, LlamaBackend
+    except ImportError as error:
+        raise AgentSpecError(
+            f"the llama agent needs llama-cpp-python ({error}): pip install 'pathrig[llama]'"
+        ) from None
+    try:
+        return NativeScaffold(LlamaBackend(path or SHIPPED_MODEL))
+    except BackendError as error:
+        raise AgentSpecError(f"{path or SHIPPED_MODEL}: {error}") from None

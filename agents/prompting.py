@@ -1,0 +1,31 @@
+"""The words that every scaffold says to a model: the system prompt and how a call's outcome reads."""
+
+from __future__ import annotations
+
+import json
+
+from devices.outcome import Outcome
+
+SYSTEM_PROMPT = (
+    "You operate a machine with tools. Do exactly what the user asks, in that order, one tool call at a time. "
+    "Read a pose before you move there. When all is done, answer in one short sentence."
+)
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """What a model reads of a call: compact JSON, the value or `{"error": code, "message": sentence}`."""
+    if outcome.status == "ok":
+        value = dict(outcome.value or {})
+    else:
+        value = error_value(outcome.code or outcome.status, outcome.message or "the call failed")
+    return compact_json(value)
+
+
+def error_value(code: str, message: str) -> dict[str, str]:
+    """A refusal as a model reads it."""
+    return {"error": code, "message": message}
+
+
+def compact_json(value: object) -> str:
+    """JSON without spaces, in the characters as they are."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)

@@ -1,0 +1,78 @@
+"""The agent that makes the calls of a logged episode again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from agents.agent import Action, EpisodeContext, InvalidAction, Observation, StopAction, ToolCallAction
+from agents.errors import AgentSpecError
+
+
+class ReplayAgent:
+    """Makes the calls of an episode of a log, in order, whatever comes of them; then it is done.
+
+    A step in which no call could be read (its tool is null) is an invalid step again.
+    """
+
+    scaffold = "none"
+
+    def __init__(self, path: Path, episode: int) -> None:
+        """Read the episode's steps.
+
+        Raises:
+            AgentSpecError: the file is no log, or holds no such episode.
+        """
+        self.name = f"replay:{path.name}#{episode}"
+        self._actions = read_steps(path, episode)
+        self._next = 0
+
+    def start(self, context: EpisodeContext) -> None:
+        """Back to the first step."""
+        self._next = 0
+
+    def act(self, observation: Observation | None) -> Action:
+        """The next step's call, or `done`."""
+        if self._next == len(self._actions):
+            return StopAction("done")
+        self._next += 1
+        return self._actions[self._next - 1]
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def read_steps(path: Path, episode: int) -> list[ToolCallAction | InvalidAction]:
+    """The actions of an episode, by `k`. The log is opened for reading alone.
+
+    Raises:
+        AgentSpecError: the file is no log, or holds no such episode.
+    """
+    if not path.is_file():
+        raise AgentSpecError(f"{path}: there is no such log; give replay:DB#EPISODE")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            known = connection.execute("SELECT 1 FROM episode WHERE id = ?", (episode,)).fetchone()
+            rows = connection.execute(
+                "SELECT k, tool, arguments FROM step WHERE episode_id = ? ORDER BY k", (episode,)
+            ).fetchall()
+    except sqlite3.Error as error:
+        raise AgentSpecError(f"{path}: not a log that can be replayed: {error}") from None
+    if known is None:
+        raise AgentSpecError(f"{path}: holds no episode {episode}; `pathrig show {path}` lists them")
+    return [_action(path, episode, *row) for row in rows]
+
+
+def _action(path: Path, episode: int, k: int, tool: str | None, text: str | None) -> ToolCallAction | InvalidAction:
+    if tool is None:
+        return InvalidAction(text or "", "no call could be read in the logged step", "unreadable")
+    try:
+        arguments: Any = json.loads(text or "{}")
+    except json.JSONDecodeError:
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise AgentSpecError(f"{path}: episode {episode}, step {k}: its arguments are no JSON object")
+    return ToolCallAction(tool, arguments)

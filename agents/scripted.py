@@ -1,0 +1,75 @@
+"""The agent that reads its calls from a file: one JSON object a line, `{"name": TOOL, "arguments": {...}}`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agents.agent import Action, EpisodeContext, Observation, StopAction, ToolCallAction
+from agents.errors import AgentSpecError
+
+
+class ScriptedAgent:
+    """Makes the calls of the file, in order, whatever comes of them; then it is done."""
+
+    scaffold = "none"
+
+    def __init__(self, path: Path) -> None:
+        """Read the whole file.
+
+        Raises:
+            AgentSpecError: naming the file, the line and what is wrong with it.
+        """
+        self.name = f"scripted:{path.name}"
+        self._calls = read_script(path)
+        self._next = 0
+
+    def start(self, context: EpisodeContext) -> None:
+        """Back to the first line."""
+        self._next = 0
+
+    def act(self, observation: Observation | None) -> Action:
+        """The call of the next line, or `done`."""
+        if self._next == len(self._calls):
+            return StopAction("done")
+        name, arguments = self._calls[self._next]
+        self._next += 1
+        return ToolCallAction(name, arguments)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def read_script(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The calls of a script; empty lines count as lines and nothing else.
+
+    Raises:
+        AgentSpecError: naming the file, the line and what is wrong with it.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise AgentSpecError(f"{path}: cannot read the script: {reason}") from None
+    return [_call(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _call(path: Path, number: int, line: str) -> tuple[str, dict[str, Any]]:
+    where = f"{path}, line {number}"
+    form = 'write {"name": TOOL, "arguments": {...}}'
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise AgentSpecError(f"{where}: not JSON ({error.msg} at column {error.colno}); {form}") from None
+    if not isinstance(record, dict):
+        raise AgentSpecError(f"{where}: not an object; {form}")
+    unknown = sorted(set(record) - {"name", "arguments"})
+    if unknown:
+        raise AgentSpecError(f"{where}: unknown key {unknown[0]!r}; {form}")
+    name, arguments = record.get("name"), record.get("arguments", {})
+    if not isinstance(name, str) or not name:
+        raise AgentSpecError(f"{where}: `name` must be the name of a tool; {form}")
+    if not isinstance(arguments, dict):
+        raise AgentSpecError(f"{where}: `arguments` must be an object; {form}")
+    return name, arguments
