@@ -1,0 +1,213 @@
+"""Pictures of a task's automaton, with the way that a given trace took through it: Graphviz DOT and SVG.
+
+Progress edges are lines, self-loops are listed under their state, and the agent's way is drawn in its own
+colour, each call by its number in the trace; harmful attempts hang on the state they were made in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.layout import Edge, Layout, arrange
+from core_eval.path.scorer import OnlineScorer
+
+WAY = "#1769aa"
+HARM = "#c62828"
+INK = "#37474f"
+FAINT = "#90a4ae"
+_RADIUS = 20.0
+_LETTER = 6.3
+_LONGEST_LABEL = 44
+_MARKER = (
+    '<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" '
+    'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="{colour}"/></marker>'
+)
+
+
+@dataclass
+class Way:
+    """What a trace did, by state: call numbers from 1 of its progress, its reads and its harmful attempts."""
+
+    progress: dict[Edge, list[int]] = field(default_factory=dict)
+    loops: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    harmful: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    visited: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, automaton: TaskAutomaton, calls: Iterable[Call]) -> Way:
+        """Follow a trace."""
+        way = cls(visited={automaton.start})
+        scorer = OnlineScorer(automaton)
+        for number, call in enumerate(calls, 1):
+            verdict = scorer.step(call)
+            state = verdict.state_before
+            if verdict.kind == "progress":
+                way.progress.setdefault((state, verdict.state_after), []).append(number)
+                way.visited.add(verdict.state_after)
+            elif verdict.kind == "loop":
+                way.loops.setdefault(state, []).append((number, verdict.symbol or call.name))
+            elif verdict.kind == "harmful":
+                why = "" if call.status == "ok" else f" [{call.status}]"
+                way.harmful.setdefault(state, []).append((number, (verdict.symbol or call.name) + why))
+        return way
+
+
+def _edges(automaton: TaskAutomaton) -> dict[Edge, list[str]]:
+    """Give the progress edges with all symbols between the same two states together."""
+    edges: dict[Edge, list[str]] = {}
+    for source, out in automaton.progress.items():
+        for symbol, target in out:
+            edges.setdefault((source, target), []).append(symbol)
+    return edges
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def to_dot(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
+    """Give the automaton as Graphviz DOT, with the way of a trace if one is given."""
+    way = Way.of(automaton, calls)
+    lines = [
+        "digraph task {",
+        "  rankdir=LR;",
+        f'  node [shape=circle, fontname="sans-serif", color="{INK}"];',
+        f'  edge [fontname="sans-serif", fontsize=10, color="{INK}"];',
+        "  start_ [shape=point];",
+        f"  start_ -> {_quoted(automaton.start)};",
+    ]
+    for state in automaton.states:
+        shape = "doublecircle" if state in automaton.accepting else "circle"
+        colour = f', color="{WAY}", penwidth=2' if state in way.visited else ""
+        lines.append(f"  {_quoted(state)} [shape={shape}{colour}];")
+    for edge, symbols in _edges(automaton).items():
+        taken = way.progress.get(edge)
+        label = "\n".join(symbols) + (f"\ncall {_numbers(taken)}" if taken else "")
+        style = f', color="{WAY}", fontcolor="{WAY}", penwidth=2' if taken else ""
+        lines.append(f"  {_quoted(edge[0])} -> {_quoted(edge[1])} [label={_quoted(label)}{style}];")
+    for state, loops in automaton.loops.items():
+        if loops:
+            made = [number for number, _ in way.loops.get(state, [])]
+            label = "\n".join(loops) + (f"\ncall {_numbers(made)}" if made else "")
+            colour = f', color="{WAY}", fontcolor="{WAY}"' if made else f', color="{FAINT}"'
+            both = f"{_quoted(state)} -> {_quoted(state)}"
+            lines.append(f"  {both} [label={_quoted(label)}, style=dotted{colour}];")
+    for state, attempts in way.harmful.items():
+        for number, name in attempts:
+            lines.append(f'  "harm {number}" [shape=plaintext, label="x", fontcolor="{HARM}"];')
+            label = _quoted(f"{number}: {name}")
+            style = f'color="{HARM}", fontcolor="{HARM}", style=dashed'
+            lines.append(f'  {_quoted(state)} -> "harm {number}" [label={label}, {style}];')
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def to_svg(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
+    """Give the automaton as an SVG picture, with the way of a trace if one is given."""
+    way = Way.of(automaton, calls)
+    edges = _edges(automaton)
+    labels = {edge: _edge_lines(symbols, way.progress.get(edge)) for edge, symbols in edges.items()}
+    notes = {state: _notes(automaton, way, state) for state in automaton.states}
+    nodes = [automaton.start, *(state for state in automaton.states if state != automaton.start)]
+    margin = 40.0 + _RADIUS
+    widest = max((len(line) for texts in notes.values() for line, _ in texts), default=0) * _LETTER
+    layout = arrange(
+        nodes,
+        list(edges),
+        gaps={edge: 3 * _RADIUS + 24 + _LETTER * max(map(len, labels[edge])) for edge in edges},
+        heights={state: 2 * _RADIUS + 26 + 13 * max(len(notes[state]), 2) for state in nodes},
+        margin=max(margin, widest / 2 + 10),
+        least_gap=max(90.0, widest + 16),
+    )
+    size = f"{layout.width:.0f}", f"{layout.height:.0f}"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" '
+        f'width="{size[0]}" height="{size[1]}" font-family="sans-serif" font-size="11">',
+        "<defs>",
+        *(_MARKER.format(name=name, colour=colour) for name, colour in (("ink", INK), ("way", WAY))),
+        "</defs>",
+        f'<rect width="{size[0]}" height="{size[1]}" fill="white"/>',
+    ]
+    for edge in sorted(edges, key=way.progress.__contains__):
+        parts += _svg_edge(edge, labels[edge], layout, taken=edge in way.progress)
+    for state in nodes:
+        parts += _svg_state(automaton, state, notes[state], layout, visited=state in way.visited)
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+
+
+def _edge_lines(symbols: list[str], taken: list[int] | None) -> list[str]:
+    return [*map(_cut, symbols), *([f"call {_numbers(taken)}"] if taken else [])]
+
+
+def _notes(automaton: TaskAutomaton, way: Way, state: str) -> list[tuple[str, str]]:
+    """Give the lines under a state: its self-loops with the calls that took them, its harmful attempts."""
+    made: dict[str, list[int]] = {}
+    for number, symbol in way.loops.get(state, []):
+        made.setdefault(symbol, []).append(number)
+    lines = []
+    for symbol in automaton.loops[state]:
+        calls = f": call {_numbers(made[symbol])}" if symbol in made else ""
+        lines.append((f"\u21bb {_cut(symbol)}{calls}", WAY if symbol in made else FAINT))
+    return lines + [(f"\u2717 {number}: {_cut(name)}", HARM) for number, name in way.harmful.get(state, [])]
+
+
+def _svg_edge(edge: Edge, lines: list[str], layout: Layout, *, taken: bool) -> list[str]:
+    (x0, y0), (x1, y1) = layout.places[edge[0]], layout.places[edge[1]]
+    colour, marker, width = (WAY, "way", 2.5) if taken else (INK, "ink", 1.2)
+    if edge in layout.backward:
+        low = layout.height - 24
+        start, end = y0 + _RADIUS, y1 + _RADIUS
+        path = f"M{x0:.1f} {start:.1f}C{x0:.1f} {low:.1f} {x1:.1f} {low:.1f} {x1:.1f} {end:.1f}"
+        middle = ((x0 + x1) / 2, (y0 + y1) / 8 + low * 3 / 4)
+    else:
+        stops = [(x0 + _RADIUS, y0), *layout.routes[edge], (x1 - _RADIUS, y1)]
+        path = f"M{stops[0][0]:.1f} {stops[0][1]:.1f}"
+        for (ax, ay), (bx, by) in pairwise(stops):
+            bend = (bx - ax) / 2
+            path += f"C{ax + bend:.1f} {ay:.1f} {bx - bend:.1f} {by:.1f} {bx:.1f} {by:.1f}"
+        (ax, ay), (bx, by) = stops[0], stops[1]
+        # At a third of the curve, so that the labels of two edges that cross stand apart.
+        middle = (ax + 0.384 * (bx - ax), ay + 0.282 * (by - ay))
+    stroke = f'fill="none" stroke="{colour}" stroke-width="{width}" marker-end="url(#{marker})"'
+    top = middle[1] - 5 - 12 * (len(lines) - 1)
+    texts = [_text(middle[0], top + 12 * row, line, colour, halo=True) for row, line in enumerate(lines)]
+    return [f'<path d="{path}" {stroke}/>', *texts]
+
+
+def _svg_state(
+    automaton: TaskAutomaton, state: str, notes: list[tuple[str, str]], layout: Layout, *, visited: bool
+) -> list[str]:
+    x, y = layout.places[state]
+    colour, width = (WAY, 2.5) if visited else (INK, 1.2)
+    parts = [f"<g><title>{escape(state)}</title>"]
+    if state == automaton.start:
+        into = f"M{x - _RADIUS - 22:.1f} {y:.1f}H{x - _RADIUS:.1f}"
+        parts.append(f'<path d="{into}" stroke="{INK}" marker-end="url(#ink)"/>')
+    rings = [(_RADIUS, "white", width)]
+    if state in automaton.accepting:
+        rings.append((_RADIUS - 4, "none", 1.0))
+    for radius, fill, stroke in rings:
+        circle = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}"'
+        parts.append(f'<circle {circle} stroke="{colour}" stroke-width="{stroke}"/>')
+    parts.append(_text(x, y + 4, state if len(state) <= 6 else state[:5] + "…", colour))
+    for row, (line, line_colour) in enumerate(notes, 1):
+        parts.append(_text(x, y + _RADIUS + 13 * row, line, line_colour, halo=True))
+    return [*parts, "</g>"]
+
+
+def _text(x: float, y: float, text: str, colour: str, *, halo: bool = False) -> str:
+    around = ' stroke="white" stroke-width="3" paint-order="stroke"' if halo else ""
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="middle"'
+    return f'<text {place} fill="{colour}"{around}>{escape(text)}</text>'

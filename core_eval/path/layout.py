@@ -1,0 +1,148 @@
+"""A layered layout of a small directed graph, in pure Python (Sugiyama's method: layers, then order, then
+places).
+
+Long edges pass through bends in the layers between; edges that close a cycle run backwards below the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+Edge = tuple[str, str]
+_SWEEPS = 6
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything stands, in pixels.
+
+    Attributes:
+        places: the centre of each node.
+        routes: of each edge the points it passes, without its ends; none for a straight or a backward one.
+        backward: the edges that close a cycle.
+        width, height: of the whole picture.
+    """
+
+    places: Mapping[str, tuple[float, float]]
+    routes: Mapping[Edge, tuple[tuple[float, float], ...]]
+    backward: frozenset[Edge]
+    width: float
+    height: float
+
+
+def arrange(
+    nodes: Sequence[str],
+    edges: Sequence[Edge],
+    *,
+    gaps: Mapping[Edge, float],
+    heights: Mapping[str, float],
+    margin: float,
+    least_gap: float = 90.0,
+) -> Layout:
+    """Lay out a graph from left to right; the first node stands in the first layer.
+
+    `gaps` is the width that each edge's label needs between two layers, `heights` the height of each node
+    with what hangs on it; all in pixels. Edges from a node to itself are not given.
+    """
+    backward = _backward(nodes, edges)
+    forward = [edge for edge in edges if edge not in backward]
+    layer = _layers(nodes, forward)
+    rows: list[list[object]] = [[] for _ in range(max(layer.values()) + 1)]
+    for node in nodes:
+        rows[layer[node]].append(node)
+    links: list[tuple[object, object]] = []
+    bends: dict[Edge, list[tuple[Edge, int]]] = {}
+    for edge in forward:
+        source, target = edge
+        bends[edge] = [(edge, between) for between in range(layer[source] + 1, layer[target])]
+        for bend in bends[edge]:
+            rows[bend[1]].append(bend)
+        stops: list[object] = [source, *bends[edge], target]
+        links += pairwise(stops)
+    _order(rows, links)
+    columns, x = [], margin
+    for number in range(len(rows)):
+        columns.append(x)
+        wanted = [gaps[edge] for edge in edges if edge in bends and layer[edge[0]] == number]
+        x += max([least_gap, *wanted])
+    tall = {item: heights[item] if isinstance(item, str) else 26.0 for row in rows for item in row}
+    total = max(sum(tall[item] for item in row) for row in rows)
+    where: dict[object, tuple[float, float]] = {}
+    for number, row in enumerate(rows):
+        y = margin + (total - sum(tall[item] for item in row)) / 2
+        for item in row:
+            where[item] = (columns[number], y + tall[item] / 2)
+            y += tall[item]
+    below = 50.0 if backward else 0.0
+    return Layout(
+        places={node: where[node] for node in nodes},
+        routes={edge: tuple(where[bend] for bend in passed) for edge, passed in bends.items()},
+        backward=frozenset(backward),
+        width=columns[-1] + margin,
+        height=total + 2 * margin + below,
+    )
+
+
+def _backward(nodes: Sequence[str], edges: Sequence[Edge]) -> set[Edge]:
+    """Give the edges that a depth-first walk finds to lead back to a node it is still below."""
+    after: dict[str, list[str]] = {node: [] for node in nodes}
+    for source, target in edges:
+        after[source].append(target)
+    done: set[str] = set()
+    found: set[Edge] = set()
+    for root in nodes:
+        if root in done:
+            continue
+        open_nodes = {root}
+        stack = [(root, iter(after[root]))]
+        while stack:
+            node, targets = stack[-1]
+            below = next(targets, None)
+            if below is None:
+                stack.pop()
+                open_nodes.discard(node)
+                done.add(node)
+            elif below in open_nodes:
+                found.add((node, below))
+            elif below not in done:
+                open_nodes.add(below)
+                stack.append((below, iter(after[below])))
+    return found
+
+
+def _layers(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
+    """Give each node the length of the longest way to it; a node that nothing leads to has 0."""
+    layer = dict.fromkeys(nodes, 0)
+    waiting = dict.fromkeys(nodes, 0)
+    after: dict[str, list[str]] = {node: [] for node in nodes}
+    for source, target in edges:
+        waiting[target] += 1
+        after[source].append(target)
+    todo = [node for node in nodes if waiting[node] == 0]
+    for node in todo:
+        for target in after[node]:
+            layer[target] = max(layer[target], layer[node] + 1)
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                todo.append(target)
+    return layer
+
+
+def _order(rows: list[list[object]], links: Sequence[tuple[object, object]]) -> None:
+    """Sort each layer by the middle of what it is linked to, to and fro, so that few edges cross."""
+    before: dict[object, list[object]] = {}
+    after: dict[object, list[object]] = {}
+    for source, target in links:
+        after.setdefault(source, []).append(target)
+        before.setdefault(target, []).append(source)
+    for sweep in range(_SWEEPS):
+        neighbours = after if sweep % 2 else before
+        for row in reversed(rows) if sweep % 2 else rows:
+            share = {item: (place + 0.5) / len(other) for other in rows for place, item in enumerate(other)}
+            middle = {}
+            for item in row:
+                linked = neighbours.get(item) or [item]
+                middle[item] = sum(share[other] for other in linked) / len(linked)
+            row.sort(key=middle.__getitem__)
