@@ -79,6 +79,7 @@ def test_a_missed_threshold_is_1_and_stands_in_the_junit_file(capsys: pytest.Cap
         ([*RANDOM, "--db", "no/folder.db"], "folder that exists"),
         ([*RANDOM[:-1], "wizard"], "wizard"),
         (["run", "--resume", "--db", "none.db"], "there is no such log"),
+        ([*RANDOM, "--resume"], "leave out --task"),
         (["show", "none.db"], "there is no such log"),
         (["score"], "give --tasks"),
         (["sim", "farm_rover"], "say where"),

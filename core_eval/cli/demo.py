@@ -18,6 +18,10 @@ AGENTS = ("llama", "oracle", "random")
 
 def demo(
     db: Annotated[Path, typer.Option(help="The log; runs that it holds already stay.")] = DEMO_DB,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(help="Agents in place of llama, oracle and random, as `run` takes them."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print episodes and summary as JSON.")] = False,
 ) -> None:
     """Drive a rover over MQTT and an arm over a serial line, and score what was done on the way."""
@@ -32,7 +36,7 @@ def demo(
         ("sim-arm-serial", task) for task in ARM_TASKS
     ]
     config = RunConfig(
-        cells=tuple(Cell(task=task, rig=rig, agent=agent) for agent in AGENTS for rig, task in places)
+        cells=tuple(Cell(task=task, rig=rig, agent=spec) for spec in agent or AGENTS for rig, task in places)
     )
     out = console(stderr=json)
     parts = load_parts(config)

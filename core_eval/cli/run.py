@@ -76,6 +76,8 @@ def run(
     out = console(stderr=json)
     unfinished = None
     if resume:
+        if task or agent or init is not None:
+            raise UsageError("--resume goes on with what the log says: leave out --task, --agent and --init")
         config, unfinished = _unfinished(db, rig)
     else:
         config = RunConfig(

@@ -19,6 +19,7 @@ from agents.agent import (
 )
 from agents.errors import BackendError
 from configs.tasks_loader import Task
+from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
 from core_eval.harness.run_config import GuardName
 from core_eval.harness.signals import StopSignals
@@ -158,7 +159,7 @@ class Episode:
             limits=asdict(self._limits),
             guard=what.guard or "observe",
             scoring=what.scoring,
-            agent_info={"name": self._agent.name, **getattr(self._agent, "info", {})},
+            agent_info={"name": self._agent.name, **agent_info(what.agent_spec)},
         )
 
     def _prepare(self, episode: EpisodeLog) -> None:
