@@ -19,6 +19,7 @@ DEFAULT_MAX_FRAME = 1_024
 STOP_BYTE = b"\x18"
 """Ctrl-X: the emergency stop on a serial line. JSON text never holds it."""
 
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _CRC = re.compile(rb"[0-9A-F]{8}")
 
 
@@ -36,8 +37,7 @@ def encode(message: Message) -> bytes:
     Raises:
         ValueError, TypeError: a value in it has no JSON (NaN, an infinity, a lone surrogate, an object).
     """
-    data = message.model_dump(exclude_none=True)
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return _JSON.encode(message.model_dump(exclude_none=True)).encode()
 
 
 def _decode_object(payload: bytes) -> dict[str, Any]:

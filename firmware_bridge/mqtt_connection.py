@@ -1,11 +1,19 @@
-"""One paho-mqtt connection, as both ends of a rig use it."""
+"""One MQTT connection, as both ends of a rig use it: paho-mqtt's protocol on a network loop of our own.
+
+paho's own loop thread costs every publish a wake-up of that thread. Here the thread that publishes writes to
+the socket itself, and the network thread only reads, keeps alive, and reconnects.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
+import select
 import socket
 import ssl
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,10 +28,12 @@ log = logging.getLogger(__name__)
 
 KEEP_ALIVE = 10
 """Seconds; a broker publishes the last will of a silent client after one and a half of these."""
+BACK_OFF = (0.1, 2.0)
+"""Seconds before the first try to reconnect, doubled up to the longest."""
 
 
 class MqttConnection:
-    """A client that stays connected to its broker, and re-subscribes whenever it comes back.
+    """A client that stays connected to its broker, and subscribes again whenever it comes back.
 
     Args:
         address: the broker.
@@ -50,11 +60,20 @@ class MqttConnection:
         self._on_message = on_message
         self._on_link = on_link
         self._will = will
+        self._where = f"the broker at {address.host}:{address.port}"
+        # paho is entered under this lock alone; callbacks run outside it, from the inbox.
+        self._lock = threading.RLock()
+        self._inbox: deque[Callable[[], None]] = deque()
+        self._backlog: list[tuple[str, bytes, int, bool]] = []
         self._changed = threading.Condition()
         self._up = False
-        self._closed = False
         self._refusal: str | None = None
+        self._closing = threading.Event()
+        self._renewing = False
+        self._wake_r, self._wake_w = os.pipe()
+        os.set_blocking(self._wake_w, False)
         self._client = self._new_client()
+        self._thread = threading.Thread(target=self._run, name=f"mqtt {address.name}", daemon=True)
 
     @property
     def connected(self) -> bool:
@@ -67,70 +86,140 @@ class MqttConnection:
         Raises:
             LinkError: no broker there, or it refuses us.
         """
-        where = f"the broker at {self.address.host}:{self.address.port}"
         self._client.connect_timeout = timeout
         try:
             self._client.connect(self.address.host, self.address.port, KEEP_ALIVE)
         except (OSError, ValueError) as error:
+            self.close()
             reason = getattr(error, "strerror", None) or error
-            raise LinkError(
-                f"cannot reach {where}: {reason}; is it running, and the address right?"
-            ) from None
-        self._client.loop_start()
+            text = f"cannot reach {self._where}: {reason}; is it running, and the address right?"
+            raise LinkError(text) from None
+        self._thread.start()
         with self._changed:
             self._changed.wait_for(lambda: self._up or self._refusal is not None, timeout)
-            refusal = self._refusal
-            up = self._up
+            up, refusal = self._up, self._refusal
         if not up:
             self.close()
-            raise LinkError(
-                f"{where} {refusal or f'does not answer within {timeout:g} s; does it speak MQTT?'}"
-            )
+            silent = f"does not answer within {timeout:g} s; does it speak MQTT there?"
+            raise LinkError(f"{self._where} {refusal or silent}")
 
     def ensure(self, timeout: float) -> None:
         """Wait until the connection is up. Raises LinkError."""
         with self._changed:
-            self._changed.wait_for(lambda: self._up or self._closed, timeout)
+            self._changed.wait_for(lambda: self._up or self._closing.is_set(), timeout)
             if not self._up:
-                where = f"the broker at {self.address.host}:{self.address.port}"
-                raise LinkError(f"no connection to {where}: {self._refusal or 'it is gone'}")
+                raise LinkError(f"no connection to {self._where}: it {self._refusal or 'is gone'}")
 
     def publish(
         self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False
-    ) -> mqtt.MQTTMessageInfo:
-        """Hand a message to the network thread; with QoS 1 it is sent again after a lost connection."""
-        return self._client.publish(topic, payload, qos, retain)
+    ) -> mqtt.MQTTMessageInfo | None:
+        """Write a message; while the broker is gone (None), QoS 1 waits for it and QoS 0 is dropped."""
+        with self._lock:
+            if not self._up:
+                if qos:
+                    self._backlog.append((topic, payload, qos, retain))
+                return None
+            info = self._client.publish(topic, payload, qos, retain)
+            unsent = self._client.want_write()
+        if unsent:
+            self._wake()
+        return info
 
     def socket(self) -> socket.socket | None:
         """The live socket."""
         sock: Any = self._client.socket()
         return sock if isinstance(sock, socket.socket) else None
 
-    def renew(self) -> None:
-        """Go on with a fresh client, so that nothing that the old one still held is sent later."""
-        if self._closed:
-            return
-        self._stop()
-        self._client = self._new_client()
-        self._client.connect_async(self.address.host, self.address.port, KEEP_ALIVE)
-        self._client.loop_start()
+    def discard(self) -> None:
+        """Send nothing later of what was published before now and has not been acknowledged."""
+        with self._lock:
+            self._backlog.clear()
+            self._renewing = not self._up
 
-    def close(self) -> None:
+    def close(self, timeout: float = 2.0) -> None:
         """Disconnect in good order: the broker keeps the last will to itself."""
         with self._changed:
-            self._closed = True
+            if self._closing.is_set():
+                return
+            self._closing.set()
             self._changed.notify_all()
-        self._stop()
-
-    def _stop(self) -> None:
-        self._client.on_disconnect = None
-        self._client.disconnect()
-        self._client.loop_stop()
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            self._client.disconnect()
+        self._wake()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
         self._up = False
+        if not self._thread.is_alive():
+            os.close(self._wake_r)
+            os.close(self._wake_w)
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake_w, b"w")
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._serve()
+            if self._closing.is_set():
+                return
+            self._down()
+            delay = BACK_OFF[0]
+            while not self._closing.wait(delay) and not self._reconnect():
+                delay = min(2 * delay, BACK_OFF[1])
+
+    def _serve(self) -> None:
+        """Read until the connection is lost or closed."""
+        while True:
+            sock: Any = self._client.socket()
+            if sock is None or self._closing.is_set():
+                return
+            writers = [sock] if self._client.want_write() else []
+            try:
+                readable, _, _ = select.select([sock, self._wake_r], writers, [], 1.0)
+            except (OSError, ValueError):
+                return  # another thread's write found the connection broken and closed the socket
+            if self._wake_r in readable:
+                os.read(self._wake_r, 4096)
+            with self._lock:
+                if sock in readable:
+                    self._client.loop_read()
+                    while self._pending(sock):
+                        self._client.loop_read()
+                if self._client.want_write():
+                    self._client.loop_write()
+                self._client.loop_misc()
+            while self._inbox:
+                _guarded(self._inbox.popleft())
+
+    @staticmethod
+    def _pending(sock: Any) -> bool:
+        return isinstance(sock, ssl.SSLSocket) and sock.fileno() >= 0 and sock.pending() > 0
+
+    def _reconnect(self) -> bool:
+        with self._lock:
+            renew, self._renewing = self._renewing, False
+            client = self._new_client() if renew else self._client
+            self._client = client
+        try:
+            if renew:
+                client.connect(self.address.host, self.address.port, KEEP_ALIVE)
+            else:
+                client.reconnect()
+        except (OSError, ValueError):
+            self._renewing |= renew
+            return False
+        return True
+
+    def _down(self) -> None:
+        with self._lock, self._changed:
+            was_up, self._up = self._up, False
+            self._changed.notify_all()
+        self._inbox.clear()
+        if was_up:
+            _guarded(lambda: self._on_link(False))
 
     def _new_client(self) -> mqtt.Client:
         client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=True)
-        client.reconnect_delay_set(0.1, 2)  # type: ignore[arg-type]
         if self.address.user is not None:
             client.username_pw_set(self.address.user, self.address.password)
         if self.address.tls:
@@ -140,6 +229,8 @@ class MqttConnection:
                 raise LinkError(f"cannot use the certificates of {self.address.ca}: {error}") from None
         if self._will is not None:
             client.will_set(self._will[0], self._will[1], qos=1, retain=True)
+        # Acknowledged after delivery: first the machine, then the paperwork.
+        client.manual_ack_set(True)
         client.on_socket_open = _no_delay
         client.on_connect = self._connected
         client.on_subscribe = self._subscribed
@@ -162,36 +253,48 @@ class MqttConnection:
             if reason.is_failure and needed:
                 self._note(f"refuses to subscribe us to {topic}; check its access list")
                 return
+        backlog, self._backlog = self._backlog, []
+        for topic, payload, qos, retain in backlog:
+            client.publish(topic, payload, qos, retain)
         with self._changed:
             self._refusal = None
             self._up = True
             self._changed.notify_all()
-        self._guarded(self._on_link, True)
+        self._inbox.append(lambda: self._on_link(True))
 
     def _disconnected(
         self, client: mqtt.Client, _data: Any, _flags: Any, _reason: ReasonCode, _properties: Any
     ) -> None:
-        with self._changed:
-            was_up, self._up = self._up, False
-            self._changed.notify_all()
-        if was_up:
-            self._guarded(self._on_link, False)
+        # On whichever thread found out; the network thread does the rest.
+        self._wake()
 
-    def _message(self, _client: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
-        self._guarded(self._on_message, message.topic, message.payload, message.retain)
+    def _message(self, client: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
+        topic, payload, retain = message.topic, bytes(message.payload), message.retain
+
+        def deliver() -> None:
+            self._on_message(topic, payload, retain)
+
+        def acknowledge() -> None:
+            with self._lock:
+                if client is self._client:
+                    client.ack(message.mid, message.qos)
+
+        self._inbox.append(deliver)
+        if message.qos:
+            self._inbox.append(acknowledge)
 
     def _note(self, refusal: str) -> None:
         with self._changed:
             self._refusal = refusal
             self._changed.notify_all()
 
-    @staticmethod
-    def _guarded(callback: Callable[..., None], *args: Any) -> None:
-        try:
-            callback(*args)
-        except Exception:
-            # An exception here would end paho's network thread and leave the rig without a link.
-            log.exception("a callback of the MQTT connection failed")
+
+def _guarded(callback: Callable[[], None]) -> None:
+    try:
+        callback()
+    except Exception:
+        # An exception here would end the network thread and leave the rig without a link.
+        log.exception("a callback of the MQTT connection failed")
 
 
 def _no_delay(_client: mqtt.Client, _data: Any, sock: Any) -> None:

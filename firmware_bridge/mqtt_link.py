@@ -83,13 +83,13 @@ class MqttLink:
     def estop(self) -> None:
         """Publish on the stop's own topic; where the broker is gone, as soon as it is back."""
         self._last_estop = self._connection.publish(self._topics.of("estop"), _ESTOP)
-        if not self._connection.connected:
+        if self._last_estop is None:
             self._stop_waits = True
             raise LinkError(f"no connection to the broker of {self.name}")
 
     def discard(self) -> None:
         """Forget calls that have not gone out."""
-        self._connection.renew()
+        self._connection.discard()
         if self._stop_waits:
             self._connection.publish(self._topics.of("estop"), _ESTOP)
 
@@ -168,7 +168,7 @@ class MqttPort:
         if self._connection is None:
             return
         info = self._connection.publish(self._topics.of("status"), last, retain=True)
-        if self._connection.connected:
+        if info is not None:
             with contextlib.suppress(RuntimeError, ValueError):
                 info.wait_for_publish(1.0)
         self._connection.close()

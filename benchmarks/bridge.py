@@ -1,0 +1,265 @@
+"""Round trips of validated calls through the bridge, against raw paho-mqtt and raw pyserial.
+
+    python benchmarks/bridge.py [--trips 10000] [--only mqtt|serial]
+
+MQTT: one mosquitto on loopback; host and device are processes, QoS 1 and TCP_NODELAY on both sides. Raw is a
+request and a response of the same lengths on two topics. Serial: pseudo terminals; raw is a pyserial host that
+reads as many bytes as it knows will come (`raw`) or a line (`readline`), and an echo process that answers each
+line with one of the result's length. Trips of all kinds take turns in blocks, so that a busy machine slows all
+alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tty
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as mqtt
+import serial
+from paho.mqtt.enums import CallbackAPIVersion
+
+from devices.catalog import device_type
+from devices.outcome import Outcome
+from firmware_bridge import messages as wire
+from firmware_bridge.client import RigClient
+from firmware_bridge.codec import encode, to_line
+from firmware_bridge.links import open_link
+from firmware_bridge.serve import end_signals, serve_mqtt, serve_serial
+
+TOOL, ARGUMENTS = "move_to", {"x": 12.5, "y": 7.25, "yaw": 0.5}
+VALUE = {"x": 12.5, "y": 7.25, "yaw": 0.5}
+CALL = encode(wire.Call(id="0123456789ab", tool=TOOL, args=ARGUMENTS, not_after=1234567))
+RESULT = encode(wire.Result(id="0123456789ab", status="ok", value=VALUE, t=1234.5, dur=12.5))
+BLOCK = 250
+
+
+class BenchDevice:
+    """Validates a call's arguments and its result like a real device, and does nothing."""
+
+    name = "farm_rover"
+    firmware = "benchmark"
+
+    def __init__(self) -> None:
+        self._type = device_type(self.name)
+
+    def execute(self, tool: str, arguments: Mapping[str, Any], stop: threading.Event) -> Outcome:
+        """Validate both ways."""
+        self._type.validate(tool, arguments)
+        return Outcome("ok", VALUE, t=1234.5, duration=12.5)
+
+    def safe(self) -> None:
+        """Nothing moves."""
+
+    def reset(self) -> None:
+        """Nothing moved."""
+
+    def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
+        """No simulator."""
+        return Outcome("invalid", code="init", message="no simulator")
+
+    def subscribe(self, emit: Callable[..., None]) -> None:
+        """No sensors."""
+
+    def truth(self) -> None:
+        """No truth."""
+
+
+def _no_delay(client: mqtt.Client, data: Any, sock: Any) -> None:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def raw_client(port: int, topic: str, on_message: Callable[..., None]) -> mqtt.Client:
+    client = mqtt.Client(CallbackAPIVersion.VERSION2)
+    ready = threading.Event()
+    client.on_socket_open = _no_delay
+    client.on_message = on_message
+    client.on_subscribe = lambda *_: ready.set()
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    client.subscribe(topic, 1)
+    ready.wait(5)
+    return client
+
+
+def raw_mqtt_device(port: int) -> None:
+    with end_signals() as wait:
+        client = raw_client(port, "raw/call", lambda c, d, m: c.publish("raw/result", RESULT, 1))
+        print("ready", flush=True)
+        wait()
+        client.disconnect()
+        client.loop_stop()
+
+
+def raw_serial_device() -> None:
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    print(os.ttyname(slave), flush=True)
+    line = to_line(RESULT)
+    with end_signals() as wait:
+        threading.Thread(target=wait_then_exit, args=(wait,), daemon=True).start()
+        while data := os.read(master, 65536):
+            for _ in range(data.count(b"\n")):
+                os.write(master, line)
+
+
+def wait_then_exit(wait: Callable[[], None]) -> None:
+    wait()
+    os._exit(0)
+
+
+@contextlib.contextmanager
+def child(*arguments: str) -> Iterator[str]:
+    """This script as another process; yields the line that it prints when it is ready."""
+    process = subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@contextlib.contextmanager
+def mosquitto() -> Iterator[int]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    binary = shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin")
+    if binary is None:
+        sys.exit("mosquitto is not installed; install it, or use --only serial")
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "mosquitto.conf"
+        config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n")
+        process = subprocess.Popen([binary, "-c", str(config)], stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(100):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                time.sleep(0.05)
+            yield port
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def take_turns(trips: int, raw: Callable[[], None], ours: Callable[[], None]) -> dict[str, list[float]]:
+    """Seconds of each trip of both kinds; a first block of each is not counted."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for trip in (raw, ours):
+        for _ in range(BLOCK):
+            trip()
+    while len(times[0]) < trips:
+        for trip, sink in zip((raw, ours), times, strict=True):
+            for _ in range(min(BLOCK, trips - len(sink))):
+                start = time.perf_counter()
+                trip()
+                sink.append(time.perf_counter() - start)
+    return times
+
+
+def call_trip(client: RigClient) -> Callable[[], None]:
+    def trip() -> None:
+        outcome = client.call(TOOL, ARGUMENTS)
+        if outcome.status != "ok":
+            raise SystemExit(f"a call was lost: {outcome}")
+
+    return trip
+
+
+def bench_mqtt(trips: int) -> dict[str, list[float]]:
+    with mosquitto() as port, child("--raw-mqtt", str(port)), child("--mqtt", str(port)):
+        answered = threading.Event()
+        raw = raw_client(port, "raw/result", lambda *_: answered.set())
+
+        def raw_trip() -> None:
+            answered.clear()
+            raw.publish("raw/call", CALL, 1)
+            if not answered.wait(10):
+                raise SystemExit("a raw message was lost")
+
+        with RigClient(open_link(f"mqtt://127.0.0.1:{port}/bench")) as client:
+            client.open()
+            times = take_turns(trips, {"raw": raw_trip, "bridge": call_trip(client)})
+        raw.disconnect()
+        raw.loop_stop()
+        return times
+
+
+def bench_serial(trips: int) -> dict[str, list[float]]:
+    with child("--raw-serial") as raw_path, child("--serial") as path:
+        line, answer = to_line(CALL), len(to_line(RESULT))
+        raw = serial.Serial(raw_path, 115200, timeout=10, exclusive=True)
+
+        def raw_trip() -> None:
+            raw.write(line)
+            if len(raw.read(answer)) != answer:
+                raise SystemExit("a raw line was lost")
+
+        def readline_trip() -> None:
+            raw.write(line)
+            if len(raw.readline()) != answer:
+                raise SystemExit("a raw line was lost")
+
+        with RigClient(open_link(f"serial://{path}")) as client:
+            client.open()
+            kinds = {"raw": raw_trip, "readline": readline_trip, "bridge": call_trip(client)}
+            times = take_turns(trips, kinds)
+        raw.close()
+        return times
+
+
+def report(link: str, times: Mapping[str, list[float]]) -> None:
+    def row(kind: str) -> tuple[float, float]:
+        return statistics.median(times[kind]) * 1e3, statistics.quantiles(times[kind], n=100)[98] * 1e3
+
+    p50, p99 = row("bridge")
+    print(f"{link:6} bridge    p50 {p50:.3f} ms   p99 {p99:.3f} ms   {len(times['bridge'])} trips, none lost")
+    for kind in times.keys() - {"bridge"}:
+        raw_p50, raw_p99 = row(kind)
+        ratio = f"bridge is {p50 / raw_p50:.2f}x and {p99 / raw_p99:.2f}x of it"
+        print(f"{link:6} {kind:8}  p50 {raw_p50:.3f} ms   p99 {raw_p99:.3f} ms   {ratio}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--trips", type=int, default=10_000)
+    parser.add_argument("--only", choices=("mqtt", "serial"))
+    parser.add_argument("--raw-mqtt", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--mqtt", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--raw-serial", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--serial", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.raw_mqtt:
+        raw_mqtt_device(options.raw_mqtt)
+    elif options.raw_serial:
+        raw_serial_device()
+    elif options.mqtt:
+        url = f"mqtt://127.0.0.1:{options.mqtt}"
+        serve_mqtt(
+            BenchDevice(), url, "bench", ready=lambda: print("ready", flush=True), exit_with_parent=True
+        )
+    elif options.serial:
+        serve_serial(BenchDevice(), "pty", ready=lambda path: print(path, flush=True), exit_with_parent=True)
+    else:
+        for name, bench in (("mqtt", bench_mqtt), ("serial", bench_serial)):
+            if options.only in (None, name):
+                report(name, bench(options.trips))
+
+
+if __name__ == "__main__":
+    main()
