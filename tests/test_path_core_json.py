@@ -170,7 +170,7 @@ def test_warnings_for_a_cycle_a_tie_and_a_lost_state(load):
 def test_a_file_that_holds_no_array(tmp_path, text):
     file = tmp_path / "tasks.json"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(AutomatonError, match="tasks.json") as caught:
+    with pytest.raises(AutomatonError, match=r"tasks\.json") as caught:
         load_core_json(file)
     assert len(caught.value.faults) == 1
 

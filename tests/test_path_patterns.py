@@ -73,11 +73,22 @@ def test_patterns_as_a_plan_writes_them(written, pattern):
 
 @pytest.mark.parametrize(
     "written",
-    [{}, {"x": 1}, {"near": 1}, {"near": 1, "abs": -1}, {"near": "a", "abs": 1}, {"min": 3, "max": 1}, {"in": []},
-     {"not": "a"}, {"any": False}, {"min": True}, {"near": 1, "abs": 1, "rel": 1}],
-)  # fmt: skip
+    [
+        {},
+        {"x": 1},
+        {"near": 1},
+        {"near": 1, "abs": -1},
+        {"near": "a", "abs": 1},
+        {"near": 1, "abs": 1, "rel": 1},
+        {"min": 3, "max": 1},
+        {"min": True},
+        {"in": []},
+        {"not": "a"},
+        {"any": False},
+    ],
+)
 def test_what_is_no_pattern(written):
-    with pytest.raises(ValueError, match="write|must be|needs"):
+    with pytest.raises(ValueError, match=r"write|must be|needs"):
         parse_pattern(written)
 
 

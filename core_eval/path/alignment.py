@@ -63,8 +63,9 @@ def align(
     suffixes = golden.suffixes(end)
     refined = refine(path, repairs, suffixes or NOWHERE)
     aligned = Aligned(correctness, order, refined, spent)
-    if not complete:
-        aligned.bounds["pc_ktc"] = (order, lam * correctness + (1.0 - lam))
+    highest = lam * correctness + (1.0 - lam)
+    if not complete and order < highest:
+        aligned.bounds["pc_ktc"] = (order, highest)
     if golden.tree is not None and not golden.tree.complete:
         _add_bounds(aligned, golden, path, repairs, end, calls, lam)
     return aligned

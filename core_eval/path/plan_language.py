@@ -28,14 +28,14 @@ class Sequence:
 
 @dataclass(frozen=True)
 class AnyOrder:
-    """Blocks in any order, each of which stays together; sorted, so that equal sets are equal."""
+    """Blocks in any order, each of which stays together."""
 
     blocks: tuple[Plan, ...]
 
     @classmethod
     def of(cls, blocks: Iterable[Plan]) -> Plan:
         """Make a plan of blocks in any order."""
-        kept = tuple(sorted((block for block in blocks if block != EMPTY), key=repr))
+        kept = tuple(block for block in blocks if block != EMPTY)
         return cls(kept) if len(kept) > 1 else sequence(*kept)
 
 
@@ -96,28 +96,28 @@ def openings(plan: Plan) -> list[tuple[str, Plan]]:
             return [
                 (symbol, sequence(after, AnyOrder.of((*blocks[:place], *blocks[place + 1 :]))))
                 for place, block in enumerate(blocks)
+                if block not in blocks[:place]
                 for symbol, after in openings(block)
             ]
 
 
 def minimal_automaton(plan: Plan) -> tuple[list[dict[str, int]], list[int]]:
     """Give the edges of every state, and the accepting states; state 0 is the start."""
-    start = frozenset({plan})
-    numbers = {start: 0}
+    numbers = {frozenset({plan}): 0}
+    states = [[plan]]
     edges: list[dict[str, int]] = []
     ends: list[bool] = []
-    states = [start]
     for state in states:
-        after: dict[str, set[Plan]] = {}
-        for open_plan in sorted(state, key=repr):
+        after: dict[str, dict[Plan, None]] = {}
+        for open_plan in state:
             for symbol, rest in openings(open_plan):
-                after.setdefault(symbol, set()).add(rest)
+                after.setdefault(symbol, {})[rest] = None
         out = {}
         for symbol, plans in after.items():
             target = frozenset(plans)
             if target not in numbers:
                 numbers[target] = len(states)
-                states.append(target)
+                states.append(list(plans))
             out[symbol] = numbers[target]
         edges.append(out)
         ends.append(any(map(may_end, state)))

@@ -1,0 +1,92 @@
+"""The pictures hold every state, every edge, and the agent's way."""
+
+from __future__ import annotations
+
+from random import Random
+from xml.etree import ElementTree
+
+from strategies_core import automaton_of, calls_of, graph, trace, with_loops
+
+from core_eval.path import Call, Symbol, TaskAutomaton, compile_plan
+from core_eval.path.drawing import HARM, WAY, Way, to_dot, to_svg
+from core_eval.path.layout import arrange
+
+AUTOMATON = compile_plan(
+    ["unlock", {"any_order": ["water", "spray"]}, "lock"], free_reads=["look"], file="f", task="t"
+)
+TRACE = [Call("unlock", {}), Call("look", {"x": 1}), Call("unlock", {}), Call("spray", {}, "rejected"),
+         Call("spray", {}), Call("fly", {})]  # fmt: skip
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg):
+    return [(t.text, t.get("fill")) for t in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_the_way_of_a_trace():
+    way = Way.of(AUTOMATON, TRACE)
+    assert way.progress == {("s0", "s1"): [1], ("s1", "s3"): [5]}
+    assert way.loops == {"s1": [(2, "look(*)")]}
+    assert way.harmful == {"s1": [(3, "unlock"), (4, "spray [rejected]")], "s3": [(6, "fly")]}
+    assert way.visited == {"s0", "s1", "s3"}
+
+
+def test_svg():
+    written = texts(to_svg(AUTOMATON, TRACE))
+    shown = [text for text, _ in written]
+    for state in AUTOMATON.states:
+        assert state in shown
+    assert shown.count("water") == shown.count("spray") == 2
+    assert ("call 5", WAY) in written
+    assert ("✗ 4: spray [rejected]", HARM) in written
+    assert ("✗ 6: fly", HARM) in written
+    assert any(text.startswith("↻ look(*): call 2") for text in shown)
+    assert "call" not in " ".join(text for text, _ in texts(to_svg(AUTOMATON)))
+
+
+def test_dot():
+    dot = to_dot(AUTOMATON, TRACE)
+    assert '"s0" -> "s1" [label="unlock\\ncall 1"' in dot
+    assert '"s4" [shape=circle' in dot
+    assert dot.count("doublecircle") == 1
+    assert '"s1" -> "harm 4" [label="4: spray [rejected]"' in dot
+
+
+def test_names_are_escaped():
+    odd = 'a "<&>" \\ b'
+    automaton = TaskAutomaton(
+        states=["p", odd],
+        symbols=[Symbol(odd, "t", {})],
+        start="p",
+        accepting=[odd],
+        delta={("p", odd): odd},
+    )
+    titles = [t.text for t in ElementTree.fromstring(to_svg(automaton)).iter(f"{SVG}title")]
+    assert titles == ["p", odd]
+    assert '"a \\"<&>\\" \\\\ b"' in to_dot(automaton)
+
+
+def test_every_graph_can_be_drawn_and_no_two_states_overlap():
+    for seed in range(150):
+        rng = Random(seed)
+        task = with_loops(rng, graph(rng, cyclic=seed % 2 == 0))
+        automaton = automaton_of(task)
+        calls = calls_of(trace(rng, task))
+        root = ElementTree.fromstring(to_svg(automaton, calls))
+        circles = {(c.get("cx"), c.get("cy")) for c in root.iter(f"{SVG}circle")}
+        assert len(circles) == len(automaton.states)
+        width, height = float(root.get("width")), float(root.get("height"))
+        assert all(0 < float(x) < width and 0 < float(y) < height for x, y in circles)
+        assert to_dot(automaton, calls).endswith("}\n")
+
+
+def test_layers_follow_the_edges():
+    edges = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "a")]
+    layout = arrange(
+        "abc", edges, gaps=dict.fromkeys(edges, 50.0), heights=dict.fromkeys("abc", 40.0), margin=20.0
+    )
+    x = {node: place[0] for node, place in layout.places.items()}
+    assert x["a"] < x["b"] < x["c"]
+    assert layout.backward == {("c", "a")}
+    assert len(layout.routes["a", "c"]) == 1
+    assert layout.routes["a", "b"] == ()

@@ -1,0 +1,95 @@
+"""Traces stream in, scores stream out, in order."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from itertools import islice, repeat
+
+import pytest
+
+from core_eval.path import Call, compile_plan, score_path
+from core_eval.path.trace_file import SCORE_NAMES, BadTrace, Trace, read_traces, score_lines
+
+TASKS = {
+    "7": compile_plan(["a", "b"], free_reads=["look"], file="f", task="7"),
+    "x": compile_plan([{"any_order": ["a", "b", "c"]}], free_reads=[], file="f", task="x"),
+}
+
+
+def line(**record):
+    return json.dumps({"trace": "t", "task": 7, "calls": [], **record})
+
+
+def test_a_line_in_a_line_out():
+    calls = [
+        {"name": "a", "arguments": {}},
+        {"name": "look", "arguments": {"x": 1}, "status": "ok"},
+        {"name": "b", "status": "rejected"},
+    ]
+    lines = [line(trace="one", calls=calls), "\n", line(trace=2, task="x")]
+    first, second = map(json.loads, score_lines(TASKS, lines))
+    assert list(first) == ["trace", "task", *SCORE_NAMES]
+    assert (first["trace"], first["task"]) == ("one", 7)
+    path = [Call("a", {}), Call("look", {"x": 1}), Call("b", {}, "rejected")]
+    scores = score_path(TASKS["7"], path).as_dict()
+    assert {name: first[name] for name in SCORE_NAMES} == {name: scores[name] for name in SCORE_NAMES}
+    assert (second["trace"], second["task"], second["efficiency"]) == (2, "x", None)
+
+
+def test_floats_keep_their_last_bit():
+    calls = [{"name": name} for name in ("b", "a", "b", "c", "nothing")]
+    (record,) = map(json.loads, score_lines(TASKS, [line(task="x", calls=calls)], beta=0.3, lam=0.7))
+    scores = score_path(TASKS["x"], [Call(call["name"], {}) for call in calls], beta=0.3, lam=0.7)
+    for name in ("path_correctness", "pc_ktc", "prefix_criticality", "harmful_call_rate"):
+        assert record[name] == getattr(scores, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nonsense", "is not JSON"),
+        ("[]", "must be an object"),
+        (line(extra=1), "unknown key 'extra'"),
+        (line(calls={}), "'calls' must be a list"),
+        (line(calls=[3]), "call 0: must be an object"),
+        (line(calls=[{"name": "a"}, {"arguments": {}}]), "call 1: must be an object with the tool's 'name'"),
+        (line(calls=[{"name": "a", "args": {}}]), "call 0: unknown key 'args'"),
+        (line(calls=[{"name": "a", "arguments": []}]), "call 0: 'arguments' must be an object"),
+        (line(calls=[{"name": "a", "status": "fine"}]), "call 0: 'status' must be one of ok, rejected"),
+        (line(trace=None), "'trace' must be"),
+    ],
+)
+def test_a_bad_line_is_an_error_record_that_names_it(text, said):
+    records = [json.loads(out) for out in score_lines(TASKS, ["", text, line()], file="traces.jsonl")]
+    assert set(records[0]) == {"trace", "task", "error"}
+    assert "traces.jsonl, line 2" in records[0]["error"]
+    assert said in records[0]["error"]
+    assert "error" not in records[1]
+
+
+def test_a_task_that_is_not_there():
+    (record,) = map(json.loads, score_lines(TASKS, [line(task="8")]))
+    assert record == {
+        "trace": "t",
+        "task": "8",
+        "error": "task '8' is not in the task file, or is malformed there",
+    }
+
+
+def test_read_traces_gives_calls():
+    good, bad = read_traces([line(calls=[{"name": "a"}]), "{"], file="f")
+    assert good == Trace("t", 7, (Call("a", {}, "ok"),))
+    assert isinstance(bad, BadTrace)
+
+
+def test_memory_does_not_grow_with_the_file():
+    text = line(calls=[{"name": "a"}, {"name": "look"}, {"name": "nothing"}, {"name": "b"}])
+    scores = score_lines(TASKS, repeat(text))
+    list(islice(scores, 200))
+    tracemalloc.start()
+    for _ in islice(scores, 3000):
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200_000
