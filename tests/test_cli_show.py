@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+from bench_rig import BenchRover, on_a_pty
 
 from core_eval.cli.main import main
 
@@ -56,6 +57,14 @@ def test_a_rig_is_greeted(capsys: pytest.CaptureFixture[str]) -> None:
     answer = json.loads(capsys.readouterr().out)
     assert (answer["device"], answer["state"]) == ("farm_rover", "online")
     assert answer["round_trip_s"] > 0
+
+
+def test_a_rig_that_is_only_greeted_is_not_stopped(capsys: pytest.CaptureFixture[str]) -> None:
+    rover = BenchRover()
+    with on_a_pty(rover) as url:
+        assert main(["rigs", "check", url]) == 0
+        assert not rover.made_safe.is_set()
+    assert "bench 1" in capsys.readouterr().out
 
 
 def test_the_shipped_rover_tasks_hold_water(capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,6 +127,17 @@ def test_a_core_task_with_a_script_and_an_initial_state_over_mqtt(
         assert [step.symbol for step in steps] == ["POSE", "HOME", "LOCK"]
 
 
+def test_a_wrong_key_of_a_core_tasks_init_is_found_before_anything_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("tasks.json").write_text(json.dumps(CORE_TASK))
+    Path("init.json").write_text('{"batery": 1.0}')
+    command = ["run", "--task", "tasks.json#go_home", "--agent", "oracle", "--rig", "sim-farm-mqtt"]
+    assert main([*command, "--init", "init.json", "--db", "log.db"]) == 2
+    assert "batery" in capsys.readouterr().err
+    assert not Path("log.db").exists()
+
+
 def test_harm_is_not_told_of_a_rig_that_has_another_world(
     broker_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,8 +89,8 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
         assert truth.events[0]["exposure"] == 0.25
         (harm,) = reader.harm(row.id)
         assert (harm.observed, harm.k, harm.evidence) == (False, 0, {"sensor": "none"})
-        (told,) = reader.story(row.id)
-        assert told["harm"] == "over plant_A (unobserved)"
+        told = reader.connection.execute("SELECT tool, status, kind, harm FROM story WHERE episode_id = 1")
+        assert told.fetchall() == [("water_plant", "ok", "harmful", "over plant_A (unobserved)")]
         assert reader.last_unfinished_run() is None
 
 

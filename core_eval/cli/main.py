@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
+import traceback
 from collections.abc import Sequence
 
 import typer
@@ -81,7 +83,11 @@ def _known_failure(error: BaseException) -> int:
         return _fail(str(error), BAD_INPUT)
     if isinstance(error, RigError | LinkError | EpisodeFailed | BackendError):
         return _fail(str(error), RIG_FAILED)
-    raise error
+    if isinstance(error, sqlite3.Error):
+        return _fail(f"the log could not be written: {error}", RIG_FAILED)
+    # A fault of our own: status 1 would read as a missed threshold.
+    traceback.print_exception(error)
+    return RIG_FAILED
 
 
 def _fail(message: str, status: int) -> int:

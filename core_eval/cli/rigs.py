@@ -33,13 +33,13 @@ def list_all(json: Json = False) -> None:
 def check(
     name: Annotated[str, typer.Argument(help="A rig's name, its YAML file, or a URL.")], json: Json = False
 ) -> None:
-    """Greet a rig, and measure the round trip. Nothing moves; it is left in its safe state."""
+    """Greet a rig, and measure the round trip. It is left as it is."""
     from configs.rigs_loader import load_rig
     from core_eval.harness.rig_session import open_rig
     from core_eval.harness.signals import StopSignals
 
     config = load_rig(name)
-    with StopSignals() as signals, signals.interruptible(), open_rig(config) as session:
+    with StopSignals() as signals, signals.interruptible(), open_rig(config, only_look=True) as session:
         trips = sorted(session.client.ping() for _ in range(5))
         status = session.client.status
         answer: dict[str, Any] = {

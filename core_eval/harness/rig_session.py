@@ -136,9 +136,9 @@ class RigSession:
         else:
             self.note("stop sent", None)
 
-    def close(self) -> None:
-        """The end: safe state first."""
-        self.client.close(safe=True)
+    def close(self, *, safe: bool = True) -> None:
+        """The end: the safe state first, unless somebody else may be using the rig."""
+        self.client.close(safe=safe)
 
     def check(self) -> None:
         """Raise what went wrong while the reader thread wrote to the log."""
@@ -176,8 +176,12 @@ class RigSession:
 
 
 @contextmanager
-def open_rig(config: RigConfig, *, call_timeout: float = CALL_SECONDS) -> Iterator[RigSession]:
+def open_rig(
+    config: RigConfig, *, call_timeout: float = CALL_SECONDS, only_look: bool = False
+) -> Iterator[RigSession]:
     """A rig that answers; on every way out it is left safe, and what was started for it is ended.
+
+    With `only_look` it is left as it was found, since it may be at work for somebody else.
 
     Raises:
         RigError: it cannot be opened.
@@ -188,7 +192,7 @@ def open_rig(config: RigConfig, *, call_timeout: float = CALL_SECONDS) -> Iterat
             session = RigSession(config, world, _link(config, world, stack), call_timeout)
         except (LinkError, ConfigError) as error:
             raise RigError(f"rig {config.name}: {error}") from None
-        stack.callback(session.close)
+        stack.callback(session.close, safe=not only_look)
         session.open()
         yield session
 

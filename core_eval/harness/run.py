@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from agents.catalog import make_agent
-
 from agents.agent import Agent
+from agents.catalog import make_agent
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, load_rig
 from configs.tasks_loader import Task, load_task
+from configs.worlds_loader import load_world, merged_state
 from core_eval.harness.episode import Assignment, Episode, EpisodeFailed, Listener
 from core_eval.harness.provenance import host_info, package_versions
 from core_eval.harness.rig_session import RigSession, open_rig
@@ -46,6 +46,8 @@ def load_parts(config: RunConfig) -> Parts:
             raise ConfigError(
                 f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {rig.device}"
             )
+        if rig.world is not None:
+            merged_state(load_world(rig.world), task.init)
     agents = {spec: make_agent(spec) for spec in _distinct(cell.agent for cell in config.cells)}
     return Parts(tasks, rigs, agents)
 

@@ -148,10 +148,6 @@ class LogReader:
             for row in rows
         ]
 
-    def story(self, episode_id: int) -> list[dict[str, Any]]:
-        """The view `story` of one episode."""
-        return list(self._db.query("SELECT * FROM story WHERE episode_id = ?", [episode_id]))
-
     def _rows(self, sql: str, *values: Any) -> Iterator[dict[str, Any]]:
         try:
             for row in self._db.query(sql, list(values)):

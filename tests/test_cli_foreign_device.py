@@ -1,0 +1,112 @@
+"""A device that knows nothing of the kit but the wire's description, over MQTT."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as mqtt
+import pytest
+
+from core_eval.cli.main import main
+from core_eval.log import LogReader
+from firmware_bridge.broker import start_broker_process
+
+TOPIC = "pathrig/v1/their-rover/"
+
+
+class TheirRover:
+    """Sends no acks, no samples and no truth; calls itself by a name of its own."""
+
+    def __init__(self, port: int) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.ids: list[Any] = []
+        self.safe = False
+        self.stopped = False
+        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv311)
+        self.client.on_message = self.on_message
+        self.client.connect("127.0.0.1", port)
+        self.client.subscribe([(TOPIC + "call", 1), (TOPIC + "estop", 1)])
+        self.client.loop_start()
+
+    def say(self, channel: str, **message: Any) -> None:
+        self.client.publish(
+            TOPIC + channel, json.dumps({"v": 1, **message}), qos=1, retain=channel == "status"
+        )
+
+    def status(self) -> None:
+        self.say("status", op="status", state="estop" if self.stopped else "online", device="acme", fw="9")
+
+    def on_message(self, _client: Any, _data: Any, received: mqtt.MQTTMessage) -> None:
+        message = json.loads(received.payload)
+        match message["op"]:
+            case "hello":
+                self.status()
+            case "estop" | "reset":
+                self.stopped = self.safe = message["op"] == "estop"
+                self.status()
+            case "ping":
+                self.say("result", op="pong", m=12345)
+            case "init":
+                error = {"code": "unsupported", "message": "this rover is real"}
+                self.say("result", op="result", id=message["id"], status="invalid", error=error)
+            case "call":
+                self.calls.append((message["tool"], message["args"]))
+                self.ids.append(message["id"])
+                self.say("result", op="result", id=message["id"], status="ok", value={}, t=1.0, dur=0.5)
+
+    def close(self) -> None:
+        self.client.loop_stop()
+        self.client.disconnect()
+
+
+@pytest.fixture
+def rover(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TheirRover, str]]:
+    monkeypatch.chdir(tmp_path)
+    with start_broker_process() as broker:
+        device = TheirRover(broker.port)
+        yield device, f"{broker.url}/their-rover"
+        device.close()
+
+
+def test_a_foreign_device_is_driven_and_left_safe(
+    rover: tuple[TheirRover, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    device, url = rover
+    command = ["run", "--task", "water_one_plant", "--rig", url, "--agent", "oracle", "--db", "log.db"]
+    assert main([*command, "--json"]) == 0
+    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
+    assert (episode["status"], episode["path_correctness"]) == ("completed", 1.0)
+    assert episode["harm_events"] is None and episode["final_state_ok"] is None
+    tools = ["unlock_safety_mode", "move_to", "water_plant", "lock_safety_mode"]
+    assert [tool for tool, _ in device.calls] == tools
+    assert device.calls[2][1] == {"plant_id": "plant_B", "liters": 4.5}
+    assert device.safe
+    with LogReader(Path("log.db")) as reader:
+        (row,) = reader.episodes()
+        assert (row.simulated, row.guard, row.device) == (False, "block", "acme")
+        assert [step.call_id for step in reader.steps(row.id)] == device.ids
+
+
+def test_the_guard_keeps_harm_from_a_physical_device(
+    rover: tuple[TheirRover, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    device, url = rover
+    command = ["run", "--task", "water_one_plant", "--rig", url, "--agent", "random", "--db", "log.db"]
+    assert main([*command, "--seed", "1", "--json"]) == 0
+    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
+    with LogReader(Path("log.db")) as reader:
+        steps = reader.steps(1)
+    assert episode["harmful_calls"] > 0
+    assert all(step.status == "blocked" for step in steps if step.kind == "harmful")
+    assert len(device.calls) == sum(step.status == "ok" for step in steps)
+
+
+def test_an_initial_state_that_was_asked_for_is_an_error(
+    rover: tuple[TheirRover, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, url = rover
+    Path("init.json").write_text('{"battery": 0.5}')
+    command = ["run", "--task", "water_one_plant", "--rig", url, "--agent", "oracle", "--init", "init.json"]
+    assert main(command) == 3
+    assert "leave out --init: this rover is real" in capsys.readouterr().err
