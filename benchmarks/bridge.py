@@ -3,10 +3,10 @@
     python benchmarks/bridge.py [--trips 10000] [--only mqtt|serial]
 
 MQTT: one mosquitto on loopback; host and device are processes, QoS 1 and TCP_NODELAY on both sides. Raw is a
-request and a response of the same lengths on two topics. Serial: pseudo terminals; raw is a pyserial host that
-reads as many bytes as it knows will come (`raw`) or a line (`readline`), and an echo process that answers each
-line with one of the result's length. Trips of all kinds take turns in blocks, so that a busy machine slows all
-alike.
+request and a response of the same lengths on two topics. Serial: pseudo terminals; raw is a pyserial host
+that reads as many bytes as it knows will come (`raw`) or a line (`readline`), and an echo process that sends
+back a line of the result's length. Trips of all kinds take turns in blocks, so that a busy machine
+slows all alike.
 """
 
 from __future__ import annotations
@@ -155,14 +155,15 @@ def mosquitto() -> Iterator[int]:
             process.wait(10)
 
 
-def take_turns(trips: int, raw: Callable[[], None], ours: Callable[[], None]) -> dict[str, list[float]]:
-    """Seconds of each trip of both kinds; a first block of each is not counted."""
-    times: tuple[list[float], list[float]] = ([], [])
-    for trip in (raw, ours):
+def take_turns(trips: int, kinds: Mapping[str, Callable[[], None]]) -> dict[str, list[float]]:
+    """Seconds of each trip of each kind; a first block of each is not counted."""
+    times: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for trip in kinds.values():
         for _ in range(BLOCK):
             trip()
-    while len(times[0]) < trips:
-        for trip, sink in zip((raw, ours), times, strict=True):
+    while any(len(sink) < trips for sink in times.values()):
+        for kind, trip in kinds.items():
+            sink = times[kind]
             for _ in range(min(BLOCK, trips - len(sink))):
                 start = time.perf_counter()
                 trip()

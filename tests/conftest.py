@@ -1,0 +1,24 @@
+"""Real brokers, shared by all tests; each test uses rig names of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from firmware_bridge.broker import start_broker_process
+from bridge_rig import Mosquitto
+
+
+@pytest.fixture(scope="session")
+def mosquitto_url() -> Iterator[str]:
+    """`mqtt://127.0.0.1:PORT` of a mosquitto with TCP_NODELAY."""
+    with Mosquitto() as broker:
+        yield broker.url
+
+
+@pytest.fixture(scope="session")
+def embedded_broker_url() -> Iterator[str]:
+    """`mqtt://127.0.0.1:PORT` of the embedded broker, as a process of its own."""
+    with start_broker_process() as broker:
+        yield broker.url

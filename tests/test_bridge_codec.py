@@ -1,0 +1,152 @@
+"""The codec: whatever a line does to bytes, nothing wrong comes through, and the next newline is in step."""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmware_bridge import messages as wire
+from firmware_bridge.codec import (
+    CodecError,
+    LineDecoder,
+    decode_device_message,
+    decode_host_message,
+    encode,
+    from_line,
+    to_line,
+)
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | FLOATS | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+CALLS = st.builds(
+    wire.Call,
+    id=TEXT | st.integers(0, 2**31),
+    tool=st.sampled_from(["move_to", "water_plant"]),
+    args=st.dictionaries(TEXT, JSON, max_size=3),
+    not_after=st.none() | st.integers(0, 2**40),
+)
+GOOD = to_line(encode(wire.Ping()))
+
+
+@given(CALLS)
+def test_a_call_survives_the_wire(call: wire.Call) -> None:
+    payload = encode(call)
+    assert b"\x18" not in payload and b"\n" not in payload
+    assert LineDecoder().feed(to_line(payload)) == [payload]
+    assert decode_host_message(payload) == call
+
+
+def test_the_line_is_the_one_of_the_contract() -> None:
+    payload = b'{"v":1,"op":"ping"}'
+    assert encode(wire.Ping()) == payload
+    assert payload + b"*" + f"{zlib.crc32(payload):08X}".encode() + b"\n" == GOOD
+
+
+@given(CALLS, st.data())
+def test_a_line_with_one_byte_changed_lost_or_added_never_passes_for_another(
+    call: wire.Call, data: st.DataObject
+) -> None:
+    payload = encode(call)
+    line = bytearray(to_line(payload))
+    at = data.draw(st.integers(0, len(line) - 2), label="at")
+    match data.draw(st.sampled_from(["flip", "lose", "insert"]), label="how"):
+        case "flip":
+            line[at] ^= 1 << data.draw(st.integers(0, 7), label="bit")
+        case "lose":
+            del line[at]
+        case _:
+            line.insert(at, data.draw(st.integers(0, 255), label="byte"))
+    decoder = LineDecoder()
+    got = decoder.feed(bytes(line) + GOOD)
+    # A carriage return before the newline belongs to no payload, so adding one changes nothing.
+    assert set(got[:-1]) <= {payload}
+    assert got[-1:] == [GOOD[:-10]]
+    assert decoder.dropped + len(got) >= 2
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(1, 7), max_size=50))
+def test_any_bytes_in_any_pieces_then_in_step_again(noise: bytes, pieces: list[int]) -> None:
+    decoder = LineDecoder(max_frame=200)
+    stream = noise + b"\n" + GOOD
+    got: list[bytes] = []
+    for size in pieces:
+        got += decoder.feed(stream[:size])
+        stream = stream[size:]
+    got += decoder.feed(stream)
+    assert got[-1] == GOOD[:-10]
+
+
+def test_too_long_a_line_is_dropped_once_and_the_next_is_read() -> None:
+    decoder = LineDecoder(max_frame=100)
+    for _ in range(50):
+        assert decoder.feed(b"x" * 40) == []
+    assert decoder.feed(b"\n" + GOOD) == [GOOD[:-10]]
+    assert decoder.dropped == 1
+
+
+@pytest.mark.parametrize("crc", ["00000000", "d3a0c8b5", "+1234567", " 1234567", "12_45678"])
+def test_only_eight_upper_case_digits_are_a_crc(crc: str) -> None:
+    assert from_line(b'{"op":"ping"}*' + crc.encode()) is None
+
+
+def test_lines_with_carriage_return_and_blank_lines_are_fine() -> None:
+    decoder = LineDecoder()
+    assert decoder.feed(b"\r\n\n" + GOOD[:-1] + b"\r\n") == [GOOD[:-10]]
+    assert decoder.dropped == 0
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"nonsense",
+        b"[1]",
+        b"\xff\xfe",
+        b"[" * 5000,
+        b'{"op":5}',
+        b'{"v":2,"op":"ping"}',
+        b'{"op":"call","id":"a"}',
+        b'{"op":"call","id":true,"tool":"t","args":{}}',
+        b'{"op":"call","id":"a","tool":"t","args":{"x":NaN}}',
+        b'{"op":"call","id":"a","tool":"t","args":[]}',
+    ],
+)
+def test_what_is_no_message_is_said_to_be_none(payload: bytes) -> None:
+    with pytest.raises(CodecError):
+        decode_host_message(payload)
+
+
+def test_unknown_ops_and_keys_are_ignored() -> None:
+    assert decode_host_message(b'{"v":1,"op":"dance","x":1}') is None
+    assert decode_host_message(b'{"op":"ping","colour":"red"}') == wire.Ping()
+    result = decode_device_message(b'{"op":"result","id":"a","status":"ok","new":[1]}')
+    assert result == wire.Result(id="a", status="ok")
+
+
+def test_sloppy_devices_are_understood() -> None:
+    result = decode_device_message(b'{"op":"result","id":7,"status":"fault","error":"motor","t":null}')
+    assert isinstance(result, wire.Result) and result.id == 7
+    assert result.error is not None and result.error.message == "motor"
+    status = decode_device_message(b'{"op":"status","state":"online"}')
+    assert isinstance(status, wire.Status) and status.max_frame is None and status.watchdog_ms is None
+
+
+def test_what_is_sent_keeps_nulls_of_values_and_leaves_out_missing_keys() -> None:
+    sent = json.loads(encode(wire.Result(id="a", status="ok", value={"held": None})))
+    assert sent == {"v": 1, "op": "result", "id": "a", "status": "ok", "value": {"held": None}}
+
+
+def test_values_without_json_are_refused_not_changed() -> None:
+    with pytest.raises(ValueError):
+        encode(wire.Call(id="a", tool="t", args={"x": float("inf")}))
+    with pytest.raises(ValueError):
+        encode(wire.Call(id="a", tool="t", args={"x": "\ud800"}))

@@ -1,0 +1,51 @@
+"""The device's clock as pings show it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmware_bridge.link_clock import LinkClock
+
+
+@given(
+    st.floats(-1e6, 1e6),
+    st.lists(
+        st.tuples(st.floats(0.001, 0.5), st.floats(0.0, 1.0), st.floats(0.01, 5.0)), min_size=1, max_size=20
+    ),
+)
+def test_never_later_than_the_device_and_within_the_best_round_trip(
+    offset: float, pings: list[tuple[float, float, float]]
+) -> None:
+    clock, now = LinkClock(), 1000.0
+    for round_trip, where, pause in pings:
+        clock.update(now, now + round_trip, int((now + where * round_trip + offset) * 1000 // 1))
+        now += round_trip + pause
+    guess = clock.device_ms(now)
+    assert guess is not None and clock.restarts == 0
+    true = (now + offset) * 1000
+    best = min(ping[0] for ping in pings) * 1000
+    assert true - best - 2 * 5 * len(pings) - 3 <= guess <= true + 1.5
+
+
+def test_a_clock_that_starts_anew_is_a_restart_and_is_measured_anew() -> None:
+    clock = LinkClock()
+    clock.update(10.0, 10.01, 50_000)
+    clock.update(20.0, 20.01, 60_000)
+    assert clock.restarts == 0
+    clock.update(30.0, 30.01, 500)
+    assert clock.restarts == 1
+    assert abs((clock.device_ms(31.0) or 0) - 1495) < 20
+
+
+def test_a_link_that_was_down_must_be_measured_again_and_still_shows_a_restart() -> None:
+    clock = LinkClock()
+    clock.update(10.0, 10.01, 50_000)
+    clock.forget()
+    assert clock.device_ms(11.0) is None
+    clock.update(12.0, 12.01, 700)
+    assert clock.known and clock.restarts == 1
+
+
+def test_unknown_until_measured() -> None:
+    assert LinkClock().device_ms(1.0) is None
