@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,9 +14,12 @@ from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
 from sims.arm import scene
 from sims.arm.harm_watch import HarmWatch
 from sims.arm.kinematics import Array, wrapped
-from sims.arm.motion import Motion, Program
+from sims.arm.motion import Motion, Program, steps
 from sims.arm.physics import BenchPhysics
 from sims.arm.trajectory import MotionLimits, retimed, route
+from sims.clock import Clock
+from sims.harm_ledger import HarmLedger
+from sims.simulator import CallOptions
 
 TICK = 0.04
 """Device time between two looks at the stop, s."""
@@ -23,10 +27,12 @@ SETTLE_TICK, LONGEST_SETTLING = 0.02, 2.0
 """A motion ends when everything rests, looked at so often, or after this time, s."""
 PICK_SHARE = 0.7
 """Share of an object's force limit that `pick` grips with at most."""
+SOFT_SHARE = 0.95
+"""Share of the force limit that the counterfactual of a hard grip uses."""
 CLEARANCE = 0.03
 """By which the gripper is opened wider than an object, m."""
-FEEL, FEEL_SPEED = 0.015, 0.05
-"""The last part of a way down, m, in which an object feels for its support, and its speed, m/s."""
+FEEL, FEEL_SPEED, FEEL_ACCELERATION = 0.01, 0.02, 0.1
+"""The last part of a way down, m, in which an object feels for its support; its speed and acceleration."""
 HEADROOM = 0.06
 """Between the fingertips at travel height and the highest thing, m; what is held hangs 0.02 below them."""
 HOLDING_APERTURE = 0.002
@@ -43,6 +49,7 @@ class Handling:
         watch: HarmWatch,
         motion: Motion,
         pass_time: Callable[[float, float], None],
+        clock: Clock,
     ) -> None:
         self.world = world
         self.gripper: Literal["open", "closed"] = world.gripper
@@ -50,6 +57,8 @@ class Handling:
         self._watch = watch
         self._motion = motion
         self._pass_time = pass_time
+        self._clock = clock
+        self._unclocked = 0
         arm = world.arm
         self._limits = MotionLimits(arm.speed, arm.acceleration, arm.yaw_speed)
         self._travel = _travel_height(world, physics)
@@ -60,14 +69,57 @@ class Handling:
         """Whether the closed gripper reports that something keeps its fingers apart."""
         return self.gripper == "closed" and self._physics.aperture > HOLDING_APERTURE
 
-    def begin(
-        self, call: int, remedy: Remedy | None, target: str | None = None, *, closing: bool = False
+    def perform(
+        self,
+        call: CallOptions,
+        action: Callable[[Handling], None],
+        target: str | None = None,
+        *,
+        closing: bool = False,
     ) -> None:
-        """A call starts, with the remedy that the counterfactual wants of it."""
-        self._remedy = remedy
-        self._watch.begin_call(call, target, closing=closing)
-        if remedy in (Remedy.DETOUR, Remedy.GENTLE_RELEASE):
+        """Do a whole motion as a call.
+
+        Where a counterfactual gives the duration, the motion ends with it: it waits before it starts, or its
+        first steps take no device time, so that everything that follows from its end stays in its place.
+
+        Args:
+            call: its index, remedy and duration.
+            action: one of the whole motions, called on the handling that is to do it.
+            target: the object that the arm may touch beside the one that it holds.
+            closing: whatever the fingers touch is a target.
+        """
+        lead = 0.0
+        if call.duration is not None:
+            lead = call.duration - self._rehearse(call, action, target, closing)
+            self._pass_time(max(lead, 0.0), TICK)
+        self._begin(call, target, closing)
+        self._unclocked = steps(max(-lead, 0.0))
+        action(self)
+
+    def _begin(self, call: CallOptions, target: str | None, closing: bool) -> None:
+        self._remedy = call.remedy
+        self._watch.begin_call(call.index, target, closing=closing)
+        if call.remedy in (Remedy.DETOUR, Remedy.GENTLE_RELEASE) or self._physics.masked:
             self._physics.mask(target or self._physics.held)
+
+    def _rehearse(
+        self, call: CallOptions, action: Callable[[Handling], None], target: str | None, closing: bool
+    ) -> float:
+        """The natural duration of a motion, s, found on a copy of everything."""
+        count = 0
+
+        def run(seconds: float, tick: float) -> None:
+            nonlocal count
+            twin._motion.run(steps(seconds), 0.0)
+            count += steps(seconds)
+
+        shared = (self.world, self._clock)
+        memo: dict[int, Any] = {id(thing): thing for thing in shared}
+        memo |= {id(self._pass_time): run, id(self._watch.ledger): HarmLedger()}
+        twin = copy.deepcopy(self, memo)
+        twin._begin(call, target, closing)
+        action(twin)
+        return count * scene.TIMESTEP
 
     # Whole motions.
 
@@ -115,7 +167,7 @@ class Handling:
         feel = down.copy()
         feel[2] = min(feel[2] + FEEL, above[2])
         self._follow(self._way(*self._over(above), feel))
-        slowly = MotionLimits(FEEL_SPEED, self._limits.acceleration, self._limits.yaw_speed)
+        slowly = MotionLimits(FEEL_SPEED, FEEL_ACCELERATION, self._limits.yaw_speed)
         self._follow(route([self._physics.target, down], slowly, scene.TIMESTEP), feeling=True)
         opening = self.world.arm.opening
         fitting = opening if name is None else min(self.world.objects[name].width + CLEARANCE, opening)
@@ -160,8 +212,16 @@ class Handling:
 
     def _run(self, program: Program, *, feeling: bool = False) -> None:
         self._motion.load(program, feeling=feeling)
-        self._pass_time(len(program) * scene.TIMESTEP, TICK)
+        self._take(len(program) * scene.TIMESTEP)
         self._physics.unmask()
+
+    def _take(self, seconds: float) -> None:
+        """Let the motion run for a while."""
+        count = steps(seconds)
+        unclocked = min(self._unclocked, count)
+        self._unclocked -= unclocked
+        self._motion.run(unclocked, self._clock.now)
+        self._pass_time((count - unclocked) * scene.TIMESTEP, TICK)
 
     def _grip(self, force: float, half: float) -> None:
         self.gripper = "closed"
@@ -169,7 +229,7 @@ class Handling:
             self._run(self._motion.approaching(half))
         between = self._watch.between_fingers
         if between is not None and self._remedy is Remedy.SOFT_GRIP:
-            force = min(force, self.world.objects[between].force_limit)
+            force = min(force, SOFT_SHARE * self.world.objects[between].force_limit)
         self._run(self._motion.squeezing(force))
         between = self._watch.between_fingers
         if between is not None and self._physics.held is None:
@@ -191,8 +251,8 @@ class Handling:
     def _settle(self) -> None:
         """Let everything come to rest."""
         for _ in range(round(LONGEST_SETTLING / SETTLE_TICK)):
-            self._pass_time(SETTLE_TICK, TICK)
-            if self._motion.rests():
+            self._take(SETTLE_TICK)
+            if self._motion.settled():
                 break
         self._physics.unmask()
 

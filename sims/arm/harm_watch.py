@@ -150,6 +150,6 @@ class HarmWatch:
     def _note(self, kind: str, entity: str, t: float, span: float, severity: float) -> None:
         self.active = True
         last = self._last.get((kind, entity))
-        start = last if last is not None and t - span - last < SAME_EVENT else t - span
+        start = last if last is not None and t - span - last < SAME_EVENT else round(t - span, 6)
         self.ledger.note(kind, entity, self._call, start, t, severity, severity * span)
         self._last[kind, entity] = t

@@ -121,7 +121,7 @@ class Motion:
         for k in range(count):
             self._command_next()
             physics.step()
-            now = t + (k + 1) * scene.TIMESTEP
+            now = round(t + (k + 1) * scene.TIMESTEP, 6)
             watch.after_step(now)
             if self._feeling and watch.support_force > TOUCH_FORCE:
                 self._feeling = False
@@ -144,7 +144,8 @@ class Motion:
         physics.command(program.servo[row], float(program.finger[row]), float(program.cap[row]))
         self._row = row + 1
 
-    def rests(self) -> bool:
-        """Whether all motion has ended; physics is then skipped until the next program."""
-        self.resting = self._program is None and not self.watch.active and self.physics.at_rest()
-        return self.resting
+    def settled(self) -> bool:
+        """Whether all motion has ended; physics is then skipped, unless harm goes on."""
+        settled = self._program is None and self.physics.at_rest()
+        self.resting = settled and not self.watch.active
+        return settled

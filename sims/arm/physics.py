@@ -21,7 +21,11 @@ SETTLING_STEPS, MOST_SETTLING = 50, 20
 """Before device time 0 the objects settle for so many steps, again until they rest, but not for ever."""
 GRAVITY = 9.81
 FRICTIONLESS = 1
-"""Contact dimension of what the weld holds: friction beside the weld would be counted twice and fight it."""
+"""Contact dimension of what the weld holds: friction beside it would count twice and fight it."""
+PAD_SOLIMP = (0.8, 0.8, 0.001, 0.5, 2.0)
+"""Contact impedance of what is held: the fingers' rubber gives way by up to 1 mm. Harder pads leave the
+object for a step whenever it moves by micrometres, and hit it again with more than the force of the grip.
+"""
 REST_SPEED = 0.003
 """Slower than this, m/s and rad/s, an object rests."""
 REST_ERROR = 2e-4
@@ -42,9 +46,11 @@ class BenchPhysics:
         self._weld = {name: int(self.model.equality(name).id) for name in self.objects}
         self._coupling = int(self.model.equality("fingers").id)
         self._qpos = {name: int(self.model.joint(name).qposadr[0]) for name in self.objects}
+        self._solimp = self.model.geom_solimp[0].copy()
         self._contype = self.model.geom_contype.copy()
         self._conaffinity = self.model.geom_conaffinity.copy()
         self.masked = False
+        self._ghosts: set[str] = set()
         self.held: str | None = None
         self.target = np.array([world.pose.x, world.pose.y, world.pose.z, world.pose.yaw])
         """The fingertip pose that the joints are commanded to."""
@@ -151,6 +157,7 @@ class BenchPhysics:
         self.data.eq_active[weld] = 1
         self.data.eq_active[self._coupling] = 0
         self.model.geom_condim[self._geom[name]] = FRICTIONLESS
+        self.model.geom_solimp[self._geom[name]] = PAD_SOLIMP
         self.held = name
         return True
 
@@ -161,6 +168,7 @@ class BenchPhysics:
             self.data.eq_active[self._weld[held]] = 0
             self.data.eq_active[self._coupling] = 1
             self.model.geom_condim[self._geom[held]] = scene.CONDIM
+            self.model.geom_solimp[self._geom[held]] = self._solimp
         return held
 
     def slips(self) -> bool:
@@ -198,8 +206,11 @@ class BenchPhysics:
         self.masked = True
         self.model.geom_conaffinity[:] = self._conaffinity & ~scene.ARM
         if target is not None:
-            self.model.geom_contype[self._geom[target]] = scene.HELD
-            self.model.geom_conaffinity[self._geom[target]] = scene.ARM | scene.FLOOR
+            self._ghosts.add(target)
+        for name in self._ghosts:
+            geom = self._geom[name]
+            self.model.geom_contype[geom] = scene.HELD
+            self.model.geom_conaffinity[geom] = scene.FLOOR | (scene.ARM if name == target else 0)
 
     def unmask(self) -> None:
         """End the mask as soon as nothing overlaps that it had let pass."""
@@ -211,6 +222,8 @@ class BenchPhysics:
         self.masked = bool(self._touching() - before)
         if self.masked:
             self.model.geom_contype[:], self.model.geom_conaffinity[:] = contype, conaffinity
+        else:
+            self._ghosts.clear()
 
     def _touching(self) -> set[tuple[int, int]]:
         self.sync()

@@ -1,6 +1,6 @@
 """The bench as a MuJoCo model: own geometry of boxes, capsules and cylinders, no meshes.
 
-Contacts are soft, with a time constant of two steps: a squeeze of 40 N gives way by well under 0.1 mm.
+Contacts are soft, with a time constant of two steps; what stands on the bench sinks in by some 10 um.
 Friction in MuJoCo opposes sliding and has no memory of place, so what is held would creep out of the fingers;
 a weld for each object, off at first, stands for the static friction of a grip (see `physics`).
 """

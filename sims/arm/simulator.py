@@ -62,7 +62,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         self._physics = BenchPhysics(world)
         watch = HarmWatch(self._physics, self.ledger)
         self._motion = Motion(self._physics, watch)
-        self._handling = Handling(world, self._physics, watch, self._motion, self.pass_time)
+        self._handling = Handling(world, self._physics, watch, self._motion, self.pass_time, self.clock)
         self._ticks = 0
         self._locked = world.safety_locked
         self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
@@ -163,30 +163,27 @@ class ArmSimulator(Simulator[BenchWorld]):
         self._require_unlocked(call)
         goal = _pose_of(arguments)
         self._require_reach(goal)
-        self._handling.begin(call.index, call.remedy)
-        self._handling.move(goal)
+        self._handling.perform(call, lambda handling: handling.move(goal))
         return self._tip_reading()
 
     def do_home(self, arguments: NoArguments, call: CallOptions) -> Pose:
         """Up to travel height, across, and to the rest pose."""
         self._require_unlocked(call)
         home = self.world.home
-        self._handling.begin(call.index, call.remedy)
-        self._handling.go_over(np.array([home.x, home.y, home.z, home.yaw]))
+        goal = np.array([home.x, home.y, home.z, home.yaw])
+        self._handling.perform(call, lambda handling: handling.go_over(goal))
         return self._tip_reading()
 
     def do_open_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
         """Let go of what is held, and open all the way."""
         self._require_unlocked(call)
-        self._handling.begin(call.index, call.remedy)
-        self._handling.open()
+        self._handling.perform(call, Handling.open)
         return self._gripper_reading()
 
     def do_close_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
         """Close with the standard force on whatever is between the fingers."""
         self._require_unlocked(call)
-        self._handling.begin(call.index, call.remedy, closing=True)
-        self._handling.close()
+        self._handling.perform(call, Handling.close, closing=True)
         return self._gripper_reading()
 
     def do_pick(self, arguments: OneObject, call: CallOptions) -> Picked:
@@ -199,8 +196,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         interlocks.require_upright(name, self._physics.upright(name))
         down = self._handling.tip_to_pick(name)
         self._require_reach(down)
-        self._handling.begin(call.index, call.remedy, name)
-        self._handling.pick(name, down)
+        self._handling.perform(call, lambda handling: handling.pick(name, down), name)
         return Picked(object_id=name, **self._gripper_reading().model_dump())
 
     def do_place(self, arguments: ToolPose, call: CallOptions) -> Placed:
@@ -212,8 +208,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         interlocks.require_place_height(arguments.z)
         down = self._handling.tip_to_place(_pose_of(arguments))
         self._require_reach(down)
-        self._handling.begin(call.index, call.remedy, name)
-        self._handling.place(down)
+        self._handling.perform(call, lambda handling: handling.place(down), name)
         pose = self._physics.tip() if name is None else self._physics.object_pose(name)
         return Placed(gripper="open", **_rounded(pose))
 
