@@ -99,7 +99,7 @@ class Task:
 
     def refined(self) -> float:
         """Align it with all its repaired candidates at once."""
-        return refine(self.path, self.repairs, self.golden.suffixes(self.end) or NOWHERE)
+        return refine(self.path, self.repairs, self.golden.suffixes(self.end) or NOWHERE)[0]
 
 
 def listed_pc(path: list[int], k: int) -> float:

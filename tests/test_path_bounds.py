@@ -8,7 +8,7 @@ import pytest
 from oracle_core import oracle_scores
 from strategies_core import automaton_of, calls_of, graph, lattice, trace, with_loops
 
-from core_eval.path import Call, Symbol, TaskAutomaton, golden, order, score_path
+from core_eval.path import Call, Symbol, TaskAutomaton, golden, order, refinement, score_path
 
 BOUNDED = ("path_correctness", "pc_ktc", "path_correctness_hlr", "efficiency")
 
@@ -66,6 +66,36 @@ def test_order_with_too_many_unfolded_states(monkeypatch):
         assert set(scores.bounds) <= {"pc_ktc"}
         inexact += not scores.exact
     assert inexact >= 20
+
+
+@pytest.mark.parametrize("shape", [graph, lattice])
+def test_refinement_that_would_take_too_much_work(monkeypatch, shape):
+    monkeypatch.setattr(refinement, "WORK", 0)
+    inexact = 0
+    for seed in range(400):
+        task, calls, lam = draw(seed, shape)
+        scores = score_path(automaton_of(task), calls_of(calls), lam=lam)
+        check_bounds(scores, oracle_scores(task, calls, lam=lam))
+        assert set(scores.bounds) <= {"path_correctness_hlr"}
+        inexact += not scores.exact
+    assert 10 <= inexact < 100
+
+
+def test_an_agent_that_babbles_for_long_is_bounded_in_no_time():
+    tokens = [f"s{n}" for n in range(6)]
+    automaton = TaskAutomaton(
+        states=[f"q{n}" for n in range(7)],
+        symbols=[Symbol(token, token, {}) for token in tokens],
+        start="q0",
+        accepting=["q6"],
+        delta={(f"q{n}", token): f"q{n + 1}" for n, token in enumerate(tokens)},
+    )
+    rng = Random(1)
+    babble = [Call(rng.choice(["s0", "s1", "s3", "s5"]), {}) for _ in range(600)]
+    scores = score_path(automaton, babble)
+    assert set(scores.bounds) == {"path_correctness_hlr"}
+    low, high = scores.bounds["path_correctness_hlr"]
+    assert 0.0 <= low < high < 0.1
 
 
 def test_a_large_cyclic_task_is_bounded_and_says_so():

@@ -86,6 +86,19 @@ def test_a_transition_may_leave_out_its_source(load):
     assert content.faults == ()
 
 
+def test_states_may_be_numbers(load):
+    def change(record):
+        for node, name in zip(record["nodes"], (0, 1), strict=True):
+            node["name"] = name
+            for edge in node["transitions"]:
+                edge["from"] = 0
+                edge["to"] = {"start": 0, "there": 1}[edge["to"]]
+
+    content = load(changed(change))
+    assert content.faults == ()
+    assert content.tasks[0].automaton.states == ("0", "1")
+
+
 def drop(*keys):
     def change(record):
         for key in keys[:-1]:

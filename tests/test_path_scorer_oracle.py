@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle_core import OracleTask, oracle_scores
-from strategies_core import automaton_of, calls_of, graph, lattice, trace, with_loops
+from strategies_core import LETTERS, automaton_of, calls_of, graph, lattice, trace, with_loops
 
 from core_eval.path import OnlineScorer, golden, score_path
 
@@ -63,3 +63,16 @@ def test_any_task_and_trace(way, shape, rng):
 def test_thousands_of_seeded_tasks_and_traces(way, shape):
     for seed in range(1000):
         draw_and_check(Random(seed), shape)
+
+
+@pytest.mark.parametrize(("steps", "seed"), [(6, 1), (6, 2), (6, 3), (7, 4), (7, 5)])
+def test_unordered_steps(steps, seed):
+    rng = Random(seed)
+    names = LETTERS[:steps]
+    sets = ["".join(name for bit, name in enumerate(names) if done >> bit & 1) for done in range(1 << steps)]
+    delta = {
+        (done, name): "".join(sorted(done + name)) for done in sets for name in names if name not in done
+    }
+    delta.update({(done, "R"): done for done in sets})
+    task = OracleTask("", {names}, delta, [*names, "R"])
+    check(task, trace(rng, task, longest=steps + 3, harms=3), lam=rng.choice(WEIGHTS))

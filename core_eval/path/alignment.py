@@ -17,7 +17,7 @@ from core_eval.path.suffixes import NOWHERE
 class Aligned:
     """What aligning a path with the golden paths gives; `bounds` holds the scores that are not exact.
 
-    A score that is not exact is given by its lower bound.
+    A score that is not exact is given by its lower bound (efficiency None where that is 0).
     """
 
     path_correctness: float
@@ -61,8 +61,10 @@ def align(
     else:
         order, complete = on_graph(golden, path, lam)
     suffixes = golden.suffixes(end)
-    refined = refine(path, repairs, suffixes or NOWHERE)
+    refined, most_refined = refine(path, repairs, suffixes or NOWHERE)
     aligned = Aligned(correctness, order, refined, spent)
+    if refined < most_refined:
+        aligned.bounds["path_correctness_hlr"] = (refined, most_refined)
     highest = lam * correctness + (1.0 - lam)
     if not complete and order < highest:
         aligned.bounds["pc_ktc"] = (order, highest)
@@ -92,12 +94,12 @@ def _add_bounds(
             row.advance(token)
         highest = row.best()
         walks = golden.walks(end)
-        highest_refined = max(refine(path, repairs, walks), refine(path, repairs, NOWHERE))
+        highest_refined = max(refine(path, repairs, walks)[1], refine(path, repairs, NOWHERE)[1])
     suffixes = golden.suffixes(end)
     if suffixes is None and end in golden.number:
         aligned.path_correctness_hlr = 0.0
     elif suffixes is None:
-        highest_refined = aligned.path_correctness_hlr
+        highest_refined = refine(path, repairs, NOWHERE)[1]
     most = efficiency(calls, golden.walk_lengths)
     intervals = {
         "path_correctness": (aligned.path_correctness, highest),

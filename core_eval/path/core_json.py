@@ -70,7 +70,7 @@ def _task(record: Any, file: str, place: int) -> CoreTask:
     if not isinstance(record, Mapping):
         raise AutomatonError([f"{file}: record {place}: must be an object, not {_sort(record)}"])
     ident = record.get("prompt_id")
-    named = isinstance(ident, str | int) and not isinstance(ident, bool)
+    named = _is_name(ident)
     where = f"{file}: task {ident}" if named else f"{file}: record {place}"
     reader = _Reader()
     if not named:
@@ -158,13 +158,13 @@ class _Reader:
             self.fault("'nodes' must be a list of at least one state")
             return
         declared = {
-            node["name"] for node in given if isinstance(node, Mapping) and _is_name(node.get("name"))
+            str(node["name"]) for node in given if isinstance(node, Mapping) and _is_name(node.get("name"))
         }
         for place, node in enumerate(given):
             if not isinstance(node, Mapping) or not _is_name(node.get("name")):
                 self.fault(f"node {place}: must be an object with a 'name'")
                 continue
-            name = node["name"]
+            name = str(node["name"])
             where = f"state {name!r}: "
             self.unknown_keys(node, _NODE_KEYS, where)
             if name in self.states:
@@ -187,12 +187,12 @@ class _Reader:
             self.fault(f"{where}a transition must be an object with 'symbols' (a list), 'from' and 'to'")
             return
         self.unknown_keys(edge, _EDGE_KEYS, where)
-        target = edge.get("to")
+        target = str(edge.get("to"))
         listed = ", ".join(map(repr, edge["symbols"]))
-        if edge.get("from", source) != source:
+        if str(edge.get("from", source)) != source:
             self.fault(f"{where}the transition on {listed} says it is from {edge['from']!r}")
-        if not _is_name(target) or target not in declared:
-            self.fault(f"{where}the transition on {listed} goes to {target!r}, which is not declared")
+        if target not in declared:
+            self.fault(f"{where}the transition on {listed} goes to {edge.get('to')!r}, which is not declared")
             return
         for symbol in edge["symbols"]:
             if not isinstance(symbol, str) or symbol not in symbols:
@@ -203,7 +203,7 @@ class _Reader:
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _sort(value: Any) -> str:

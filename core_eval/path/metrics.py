@@ -1,4 +1,8 @@
-"""The closed formulas of the CORE metrics (arXiv 2509.20998, equations 3 to 8)."""
+"""The closed formulas of the CORE metrics (arXiv 2509.20998, equations 3 to 8).
+
+Where the paper's printed example of a skipped step differs from its own text (efficiency 0.0 and PC-KTC
+0.25), these follow the text: efficiency is undefined there, and PC-KTC 0.5.
+"""
 
 from __future__ import annotations
 

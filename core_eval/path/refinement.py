@@ -9,25 +9,38 @@ dimension).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from core_eval.path.bits import repeated
 from core_eval.path.metrics import similarity
 from core_eval.path.suffixes import Suffixes
 
+WORK = 200_000_000
+"""Beyond about this many machine words of bits (a second or two) PC+HLR is given as bounds."""
 
-def refine(path: Sequence[int], repairs: Sequence[tuple[int, ...] | None], suffixes: Suffixes) -> float:
-    """Give the greatest `1 - NLD` between a condensed path and its repaired candidates.
+
+def refine(
+    path: Sequence[int], repairs: Sequence[tuple[int, ...] | None], suffixes: Suffixes
+) -> tuple[float, float]:
+    """Give a lower and an upper bound, equal where it is exact, of the greatest `1 - NLD` of any candidate.
 
     `repairs` holds None for a progress call, and for a harmful one the tokens of the self-loops that were
-    legal.
+    legal. It is exact unless the work would pass WORK.
     """
     calls = len(path)
     harmful = calls - repairs.count(None)
     if not harmful:
-        return similarity(calls, calls + suffixes.shortest, suffixes.shortest)
+        exact = similarity(calls, calls + suffixes.shortest, suffixes.shortest)
+        return exact, exact
     low, high = _quick_bounds(path, repairs, suffixes, harmful)
-    return low if low >= high else _align(path, repairs, suffixes, low)
+    if low >= high:
+        return low, low
+    bits = (calls + suffixes.longest) * calls
+    if harmful * (calls + len(suffixes.edges)) * (bits // 64 + 16) > WORK:
+        return low, high
+    exact = _align(path, repairs, suffixes, low)
+    return exact, exact
 
 
 def _quick_bounds(
@@ -39,10 +52,12 @@ def _quick_bounds(
     harmful calls at the end.
     """
     calls = len(path)
-    legal: set[int] = set(suffixes.tokens)
+    legal: set[int] = set()
+    kept: Counter[int] = Counter()
     lost = run = 0
-    for repair in repairs:
+    for token, repair in zip(path, repairs, strict=True):
         if repair is None:
+            kept[token] += 1
             run = 0
             continue
         run += 1
@@ -51,11 +66,17 @@ def _quick_bounds(
         else:
             lost += 1
     tail = max(run, suffixes.shortest)
-    lost_before, kept = (lost - run, suffixes.shortest) if not repairs[-1] and run else (lost, tail)
-    low = similarity(calls, calls - run - lost_before + kept, harmful - run + tail)
-    foreign = sum(
-        1 for token, repair in zip(path, repairs, strict=True) if repair is not None and token not in legal
-    )
+    ends_without_loop = run and not repairs[-1]
+    body = calls - run - (lost - run if ends_without_loop else lost)
+    length = body + (suffixes.shortest if ends_without_loop else tail)
+    low = similarity(calls, length, harmful - run + tail)
+    matched = ahead = 0
+    for token, count in Counter(path).items():
+        if token >= 0:
+            here = count if token in legal else min(count, kept[token])
+            matched += here
+            ahead += count - here if token in suffixes.tokens else 0
+    foreign = calls - matched - min(ahead, suffixes.longest)
     shortest = calls - harmful + suffixes.shortest
     longest = calls - lost + suffixes.longest
     near = max(shortest, min(longest, calls))
