@@ -55,7 +55,8 @@ class Motion:
         self._program: Program | None = None
         self._row = 0
         self._feeling = False
-        self._ran = 0
+        self.ran = 0
+        """Steps of physics computed so far."""
 
     # Programs.
 
@@ -126,8 +127,8 @@ class Motion:
             if self._feeling and watch.support_force > TOUCH_FORCE:
                 self._feeling = False
                 self.halt()
-            self._ran += 1
-            if self._ran % SLOW_STEPS == 0 and physics.slips():
+            self.ran += 1
+            if self.ran % SLOW_STEPS == 0 and physics.slips():
                 watch.released(str(physics.let_go()))
         physics.sync()
 

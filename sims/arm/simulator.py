@@ -119,6 +119,11 @@ class ArmSimulator(Simulator[BenchWorld]):
             "_pose": self._tip_reading().model_dump(),
         }
 
+    @property
+    def steps_computed(self) -> int:
+        """Steps of physics since `init`, without those that were skipped at rest."""
+        return self._motion.ran
+
     # Reads.
 
     def do_sense_pose(self, arguments: NoArguments, call: CallOptions) -> Pose:
