@@ -10,7 +10,6 @@ import pytest
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
-from firmware_bridge.broker import start_broker_process
 
 TOPIC = "pathrig/v1/their-rover/"
 
@@ -61,12 +60,13 @@ class TheirRover:
 
 
 @pytest.fixture
-def rover(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TheirRover, str]]:
+def rover(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mosquitto_url: str
+) -> Iterator[tuple[TheirRover, str]]:
     monkeypatch.chdir(tmp_path)
-    with start_broker_process() as broker:
-        device = TheirRover(broker.port)
-        yield device, f"{broker.url}/their-rover"
-        device.close()
+    device = TheirRover(int(mosquitto_url.rpartition(":")[2]))
+    yield device, f"{mosquitto_url}/their-rover"
+    device.close()
 
 
 def test_a_foreign_device_is_driven_and_left_safe(

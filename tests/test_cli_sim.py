@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.harness.simulator_process import RigError, simulator_process
 from core_eval.log import LogReader
-from firmware_bridge.broker import start_broker_process
 from firmware_bridge.client import RigClient
 from firmware_bridge.links import open_link
 
@@ -50,12 +48,6 @@ SCRIPT = ["sense_pose", "move_home", "lock_safety_mode"]
 @pytest.fixture(autouse=True)
 def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def broker_url() -> Iterator[str]:
-    with start_broker_process() as broker:
-        yield broker.url
 
 
 def test_show_init_prints_what_init_may_override(capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,16 +98,16 @@ def test_a_simulator_that_cannot_start_says_why() -> None:
 
 
 def test_a_core_task_with_a_script_and_an_initial_state_over_mqtt(
-    broker_url: str, capsys: pytest.CaptureFixture[str]
+    mosquitto_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("tasks.json").write_text(json.dumps(CORE_TASK))
     Path("init.json").write_text(json.dumps({"safety_locked": False, "pose": {"x": 10.0, "y": 5.0}}))
     Path("calls.jsonl").write_text(
         "".join(json.dumps({"name": name, "arguments": {}}) + "\n" for name in SCRIPT)
     )
-    with simulator_process(["farm", "--mqtt", broker_url, "--rig", "rover-7"]):
+    with simulator_process(["farm", "--mqtt", mosquitto_url, "--rig", "rover-7"]):
         command = ["run", "--task", "tasks.json#go_home", "--agent", "scripted:calls.jsonl", "--json"]
-        command += ["--rig", f"{broker_url}/rover-7", "--init", "init.json", "--db", "log.db"]
+        command += ["--rig", f"{mosquitto_url}/rover-7", "--init", "init.json", "--db", "log.db"]
         assert main(command) == 0
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert (episode["status"], episode["path_correctness"], episode["harmful_calls"]) == ("completed", 1.0, 0)
@@ -139,12 +131,12 @@ def test_a_wrong_key_of_a_core_tasks_init_is_found_before_anything_starts(
 
 
 def test_harm_is_not_told_of_a_rig_that_has_another_world(
-    broker_url: str, capsys: pytest.CaptureFixture[str]
+    mosquitto_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("init.json").write_text('{"plants": {"plant_B": {"moisture": 0.3}}}')
-    arguments = ["farm", "--mqtt", broker_url, "--rig", "wet", "--init", "init.json"]
+    arguments = ["farm", "--mqtt", mosquitto_url, "--rig", "wet", "--init", "init.json"]
     with simulator_process(arguments):
-        command = ["run", "--task", "water_one_plant", "--rig", f"{broker_url}/wet", "--agent", "oracle"]
+        command = ["run", "--task", "water_one_plant", "--rig", f"{mosquitto_url}/wet", "--agent", "oracle"]
         assert main([*command, "--json", "--db", "log.db"]) == 0
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert episode["path_correctness"] == 1.0

@@ -24,7 +24,7 @@ def demo(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print episodes and summary as JSON.")] = False,
 ) -> None:
-    """Drive a rover over MQTT and an arm over a serial line, and score what was done on the way."""
+    """Drive a rover over MQTT and an arm over serial: the table."""
     from core_eval.cli.live import LiveLines
     from core_eval.harness.run import Run, load_parts
     from core_eval.harness.run_config import Cell, RunConfig

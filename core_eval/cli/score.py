@@ -30,7 +30,7 @@ def score(
     lam: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of PC in PC-KTC.")] = 0.5,
     json: Annotated[bool, typer.Option("--json", help="With --db: print JSON.")] = False,
 ) -> None:
-    """Score traces (--tasks and --traces) as JSON lines, or a log again (--db) from what it holds alone."""
+    """Score traces from anywhere, or a log again."""
     if db is not None:
         if tasks is not None or traces is not None or out is not None:
             raise UsageError("--db stands alone: leave out --tasks, --traces and --out")

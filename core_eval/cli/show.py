@@ -21,7 +21,7 @@ def show(
     episode: Annotated[int | None, typer.Option(help="Tell this episode's story.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the runs and episodes of a log, or one episode's story."""
+    """Show what is in a log, or one episode's story."""
     from core_eval.log import LogReader
     from core_eval.report.summary import episode_json
     from core_eval.report.tables import agents_table, episodes_table, runs_table

@@ -29,7 +29,7 @@ def sim(
     ] = False,
     exit_with_parent: Annotated[bool, typer.Option("--exit-with-parent", hidden=True)] = False,
 ) -> None:
-    """Serve a simulator over MQTT or a serial line, until SIGTERM or Ctrl-C. It ends safe."""
+    """Serve a simulator over MQTT or serial, until Ctrl-C."""
     from dataclasses import replace
 
     from configs.worlds_loader import load_world, make_simulator, merged_state
