@@ -85,7 +85,9 @@ class RigSession:
         if outcome.status == "ok":
             return True
         said = outcome.message or outcome.code or outcome.status
-        if outcome.status != "invalid" or self.world is not None or outcome.code == "bad_state":
+        # Firmware that does not know `init` at all may keep silent about it.
+        physical = outcome.status == "invalid" or outcome.code == "no_answer"
+        if not physical or self.world is not None or outcome.code == "bad_state":
             raise RigError(f"rig {name} did not take the initial state: {said}")
         if required:
             raise RigError(f"rig {name} is no simulator, so leave out --init: {said}")
