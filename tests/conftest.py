@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from bridge_rig import Mosquitto
 
 from firmware_bridge.broker import start_broker_process
-from bridge_rig import Mosquitto
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,275 @@
+"""The device's end: each id once, one call at a time, nothing late, and a stop that always works."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from bridge_rig import RecordingPort, ScriptedDevice, wait_until
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmware_bridge.endpoint import DeviceEndpoint
+
+
+class Rig:
+    def __init__(self, **options: Any) -> None:
+        self.device = ScriptedDevice(options.pop("simulator", True))
+        self.port = RecordingPort()
+        self.endpoint = DeviceEndpoint(self.device, self.port, **options)
+        self.endpoint.start()
+
+    def call(self, message_id: object, tool: str = "echo", **more: Any) -> None:
+        self.port.give({"v": 1, "op": "call", "id": message_id, "tool": tool, "args": {"a": 1}, **more})
+
+    def give(self, op: str) -> None:
+        self.port.give({"v": 1, "op": op})
+
+    def status(self) -> str:
+        return str(self.port.of("status")[-1]["state"])
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    rig = Rig()
+    yield rig
+    rig.device.go.set()
+    rig.endpoint.close()
+
+
+def test_a_result_has_what_the_wire_says(rig: Rig) -> None:
+    rig.call("a")
+    expected = {"v": 1, "op": "result", "id": "a", "status": "ok", "value": {"a": 1}, "t": 1.0, "dur": 1.0}
+    assert rig.port.result("a") == expected
+    rig.call("b", "refuse")
+    refused = rig.port.result("b")
+    assert refused["status"] == "rejected" and "value" not in refused
+    assert refused["error"] == {"code": "locked", "message": "unlock it first"}
+
+
+def test_hello_ping_and_the_last_will(rig: Rig) -> None:
+    rig.give("hello")
+    online = {"v": 1, "op": "status", "state": "online", "device": "scripted", "fw": "scripted 1"}
+    online |= {"watchdog_ms": 5000, "max_frame": 65536}
+    assert rig.port.of("status") == [online, online]
+    assert rig.port.will is not None and rig.port.will["state"] == "offline"
+    rig.give("ping")
+    rig.give("ping")
+    first, second = (pong["m"] for pong in rig.port.of("pong"))
+    assert isinstance(first, int) and 0 <= first <= second < 60_000
+
+
+def test_an_id_runs_once_and_is_answered_again_the_same(rig: Rig) -> None:
+    for number in range(100):
+        rig.call(f"n{number}")
+        rig.port.result(f"n{number}")
+    for number in range(68, 100):
+        rig.call(f"n{number}", "slow")
+    assert len(rig.device.executed) == 100
+    assert [r for r in rig.port.of("result") if r["id"] == "n68"][0:1] * 2 == [
+        r for r in rig.port.of("result") if r["id"] == "n68"
+    ]
+
+
+def test_number_ids_are_answered_as_numbers(rig: Rig) -> None:
+    rig.call(7)
+    assert rig.port.result(7)["id"] == 7
+    rig.call("7")
+    assert rig.port.result("7")["status"] == "ok"
+    assert len(rig.device.executed) == 2
+
+
+def test_a_repeated_id_that_runs_is_answered_when_done_and_others_are_busy(rig: Rig) -> None:
+    rig.call("slow", "slow")
+    assert rig.device.started.wait(5)
+    rig.call("slow", "slow")
+    rig.call("other")
+    rig.port.give({"op": "init", "id": "init", "state": {}, "seed": 1})
+    for message_id in ("other", "init"):
+        assert rig.port.result(message_id)["status"] == "rejected"
+        assert rig.port.result(message_id)["error"]["code"] == "busy"
+    assert not [r for r in rig.port.of("result") if r["id"] == "slow"]
+    assert {ack["id"] for ack in rig.port.of("ack")} == {"slow"}
+    rig.device.go.set()
+    assert rig.port.result("slow")["status"] == "ok"
+    rig.call("other")
+    assert [r["error"]["code"] for r in rig.port.of("result") if r["id"] == "other"] == ["busy", "busy"]
+    assert len(rig.device.executed) == 1 and not rig.device.inits
+
+
+def test_a_long_call_is_acknowledged_in_time_to_be_patient(rig: Rig) -> None:
+    rig.call("long", "slow")
+    assert wait_until(lambda: bool(rig.port.of("ack")))
+    ack = rig.port.of("ack")[0]
+    assert ack["id"] == "long" and ack["eta"] > 1.0
+
+
+def test_stop_ping_and_hello_are_answered_while_a_call_runs(rig: Rig) -> None:
+    rig.call("slow", "slow")
+    assert rig.device.started.wait(5)
+    rig.give("ping")
+    rig.give("hello")
+    assert rig.port.of("pong") and rig.status() == "online"
+    rig.give("estop")
+    assert rig.device.made_safe.is_set() and rig.status() == "estop"
+    assert rig.port.result("slow")["error"]["code"] == "stopped"
+
+
+def test_after_a_stop_calls_are_refused_until_reset(rig: Rig) -> None:
+    rig.port.handler.on_stop()
+    rig.call("a")
+    assert rig.port.result("a")["error"]["code"] == "estop"
+    rig.give("reset")
+    assert rig.device.resets == 1 and rig.status() == "online"
+    # a second copy of the refused call must not move the machine now
+    rig.call("a")
+    rig.call("b")
+    assert rig.port.result("b")["status"] == "ok"
+    assert [r["status"] for r in rig.port.of("result") if r["id"] == "a"] == ["rejected", "rejected"]
+    assert len(rig.device.executed) == 1
+
+
+def test_a_reset_waits_for_the_stopped_call_to_end() -> None:
+    rig = Rig()
+    blocked = rig.device
+    original = blocked.execute
+
+    def deaf(tool: str, arguments: Any, stop: Any) -> Any:
+        outcome = original("echo", arguments, stop)
+        blocked.started.set()
+        blocked.go.wait(10)
+        return outcome
+
+    blocked.execute = deaf  # type: ignore[method-assign]
+    rig.call("deaf")
+    assert blocked.started.wait(5)
+    rig.give("estop")
+    rig.give("reset")
+    assert blocked.resets == 0 and rig.status() == "estop" and rig.endpoint.state == "estop"
+    blocked.go.set()
+    assert wait_until(lambda: rig.status() == "online")
+    assert blocked.resets == 1
+    rig.endpoint.close()
+
+
+def test_a_reset_that_began_before_the_stop_does_not_undo_it(rig: Rig) -> None:
+    rig.port.handler.on_stop()
+    rig.port.give({"op": "reset"}, before_stop=True)
+    assert rig.status() == "estop" and rig.device.resets == 0
+
+
+def test_a_late_call_is_a_fault_and_is_not_run(rig: Rig) -> None:
+    rig.give("ping")
+    now = rig.port.of("pong")[-1]["m"]
+    rig.call("late", not_after=now - 1)
+    assert rig.port.result("late")["status"] == "fault"
+    assert rig.port.result("late")["error"]["code"] == "late"
+    rig.call("in time", not_after=now + 60_000)
+    assert rig.port.result("in time")["status"] == "ok"
+    assert len(rig.device.executed) == 1
+
+
+def test_the_watchdog_is_armed_by_the_first_message_and_stops_the_device() -> None:
+    rig = Rig(watchdog_ms=80)
+    assert not wait_until(rig.device.made_safe.is_set, 0.3)
+    rig.give("ping")
+    assert wait_until(rig.device.made_safe.is_set, 2.0)
+    assert wait_until(lambda: rig.status() == "estop")
+    rig.call("a")
+    assert rig.port.result("a")["error"]["code"] == "estop"
+    rig.give("reset")
+    assert rig.status() == "online"
+    rig.endpoint.close()
+
+
+def test_the_watchdog_stops_a_running_call() -> None:
+    rig = Rig(watchdog_ms=80)
+    rig.call("slow", "slow")
+    assert rig.port.result("slow")["error"]["code"] == "stopped"
+    assert rig.status() == "estop"
+    rig.endpoint.close()
+
+
+def test_init_goes_to_simulators_only_and_leaves_a_stop_in_force(rig: Rig) -> None:
+    rig.port.handler.on_stop()
+    rig.port.give({"v": 1, "op": "init", "id": "i", "state": {"pose": 1}, "seed": 4})
+    assert rig.port.result("i")["status"] == "ok"
+    assert rig.device.inits == [({"pose": 1}, 4)] and rig.endpoint.state == "estop"
+    physical = Rig(simulator=False)
+    physical.port.give({"op": "init", "id": "i", "state": {}, "seed": 1})
+    assert physical.port.result("i")["status"] == "invalid"
+    assert not physical.port.of("truth")
+    physical.endpoint.close()
+
+
+def test_samples_and_truth_come_before_the_result(rig: Rig) -> None:
+    rig.call("a")
+    rig.port.result("a")
+    ops = [message["op"] for message in rig.port.sent if message["op"] != "status"]
+    assert ops == ["sample", "truth", "result"]
+    assert rig.port.of("sample") == [
+        {"v": 1, "op": "sample", "sensor": "moisture.plant_A", "value": "wet", "t": 1.0}
+    ]
+    truth = rig.port.of("truth")[0]
+    assert truth["id"] == "a" and truth["state"] == {"calls": 1} and truth["events"][0]["kind"] == "spill"
+    rig.port.give({"op": "init", "id": "i"})
+    rig.port.result("i")
+    assert "id" not in rig.port.of("truth")[-1]
+
+
+@pytest.mark.parametrize("tool", ["broken", "nan", "long"])
+def test_a_device_that_fails_gives_a_fault_and_goes_on(rig: Rig, tool: str) -> None:
+    rig.call("a", tool)
+    assert rig.port.result("a")["status"] == "fault"
+    assert rig.port.result("a")["error"]["code"] == "internal"
+    rig.call("b")
+    assert rig.port.result("b")["status"] == "ok"
+
+
+def test_malformed_frames_are_counted_and_a_known_id_is_told(rig: Rig) -> None:
+    for payload in (
+        b"",
+        b"{",
+        b"[]",
+        b'{"op":"call"}',
+        b"\xff",
+        b'{"op":"call","id":"a","tool":"t","args":3}',
+    ):
+        rig.port.give(payload)
+    assert rig.endpoint.dropped == 6 and not rig.device.executed
+    assert rig.port.result("a")["status"] == "invalid"
+    rig.port.give({"op": "call", "id": "long", "tool": "echo", "args": {"x": "y" * 70_000}})
+    assert rig.endpoint.dropped == 7 and not rig.device.executed
+    rig.port.give({"op": "dance"})
+    assert rig.endpoint.dropped == 7
+
+
+def test_a_stop_of_another_version_still_stops(rig: Rig) -> None:
+    rig.port.give({"v": 9, "op": "estop"})
+    assert rig.endpoint.state == "estop"
+
+
+@settings(max_examples=30)
+@given(st.binary(max_size=60) | st.dictionaries(st.sampled_from(["op", "id", "v", "args"]), st.text()))
+def test_no_payload_brings_it_down(payload: Any) -> None:
+    rig = Rig()
+    rig.port.give(payload if isinstance(payload, bytes) else json.dumps(payload).encode())
+    rig.call("after")
+    assert rig.port.result("after")["op"] == "result"
+    rig.endpoint.close()
+
+
+def test_the_end_is_safe_and_offline(rig: Rig) -> None:
+    rig.call("slow", "slow")
+    assert rig.device.started.wait(5)
+    rig.endpoint.close()
+    assert rig.port.result("slow")["error"]["code"] == "stopped"
+    assert rig.device.made_safe.is_set()
+    assert rig.port.sent[-1]["state"] == "offline" and rig.endpoint.state == "offline"
+
+
+def test_too_small_a_cache_is_refused() -> None:
+    with pytest.raises(ValueError, match="32"):
+        DeviceEndpoint(ScriptedDevice(), RecordingPort(), results_kept=31)
