@@ -9,7 +9,6 @@ dimension).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from core_eval.path.bits import repeated
@@ -49,38 +48,53 @@ def _quick_bounds(
     """Bound the result from below by one good candidate, and from above by what cannot be matched at all.
 
     The candidate repairs every harmful call in place, and lets the shortest suffix take the places of the
-    harmful calls at the end.
+    harmful calls at the end. The upper bound splits the path in two, one part for the body of a candidate and
+    one for its suffix; a part costs at least the tokens that find no partner there.
     """
-    calls = len(path)
+    calls, shortest, longest = len(path), suffixes.shortest, suffixes.longest
     legal: set[int] = set()
-    kept: Counter[int] = Counter()
+    left: dict[int, int] = {}
     lost = run = 0
     for token, repair in zip(path, repairs, strict=True):
         if repair is None:
-            kept[token] += 1
+            left[token] = left.get(token, 0) + 1
             run = 0
-            continue
-        run += 1
-        if repair:
-            legal.update(repair)
         else:
-            lost += 1
-    tail = max(run, suffixes.shortest)
+            run += 1
+            if repair:
+                legal.update(repair)
+            else:
+                lost += 1
+    tail = max(run, shortest)
     ends_without_loop = run and not repairs[-1]
     body = calls - run - (lost - run if ends_without_loop else lost)
-    length = body + (suffixes.shortest if ends_without_loop else tail)
+    length = body + (shortest if ends_without_loop else tail)
     low = similarity(calls, length, harmful - run + tail)
-    matched = ahead = 0
-    for token, count in Counter(path).items():
-        if token >= 0:
-            here = count if token in legal else min(count, kept[token])
-            matched += here
-            ahead += count - here if token in suffixes.tokens else 0
-    foreign = calls - matched - min(ahead, suffixes.longest)
-    shortest = calls - harmful + suffixes.shortest
-    longest = calls - lost + suffixes.longest
-    near = max(shortest, min(longest, calls))
-    return low, similarity(calls, near, max(foreign, near - calls + foreign))
+
+    ahead = suffixes.tokens
+    to_come = sum(token in ahead for token in path)
+    alone_in_body = alone = 0
+    least = max(calls, shortest) - min(to_come, longest)
+    for place, token in enumerate(path, 1):
+        expected = token in ahead
+        to_come -= expected
+        if token not in legal:
+            partners = left.get(token, 0)
+            if partners:
+                left[token] = partners - 1
+            else:
+                alone_in_body += 1
+                alone += not expected
+        cost = max(calls - place, shortest) - (to_come if to_come < longest else longest)
+        if cost < 0:
+            cost = 0
+        if alone_in_body + cost < least:
+            least = alone_in_body + cost
+    alone = max(alone, alone_in_body - longest)
+    least = max(least, alone)
+    lowest, highest = calls - harmful + shortest, calls - lost + longest
+    near = max(lowest, min(highest, calls + least - alone))
+    return low, similarity(calls, near, max(least, near - calls + alone))
 
 
 def _align(
