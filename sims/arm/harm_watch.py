@@ -28,7 +28,8 @@ class HarmWatch:
         self.ledger = ledger
         model = physics.model
         self._names = [model.geom(g).name.split("/")[0] for g in range(model.ngeom)]
-        self._kinds = np.array([self._kind(g) for g in range(model.ngeom)])
+        self._kinds = [self._kind(g) for g in range(model.ngeom)]
+        self._machine = np.array([kind in (ARM, FINGER) for kind in self._kinds])
         self._call = 0
         self._targets: set[str] = set()
         self._closing = False
@@ -81,22 +82,20 @@ class HarmWatch:
     def _contacts(self, t: float) -> None:
         data, held = self.physics.data, self.physics.held
         pairs = data.contact.geom
-        kinds = self._kinds[pairs]
-        concern = ((kinds == ARM) | (kinds == FINGER)).any(axis=1)
-        if held is not None:
-            concern |= (pairs == self.physics.geom_of(held)).any(axis=1)
+        if held is None:
+            concern = self._machine[pairs].any(axis=1)
+        else:
+            concern = (self._machine[pairs] | (pairs == self.physics.geom_of(held))).any(axis=1)
         if not concern.any():
             return
-        rows = data.contact.efc_address
+        rows = data.contact.efc_address[concern]
+        forces = np.where(rows >= 0, data.efc_force[rows], 0.0)
         hits: dict[str, float] = {}
         squeeze: dict[str, dict[str, float]] = {}
-        for k in np.flatnonzero(concern):
-            force = float(data.efc_force[rows[k]]) if rows[k] >= 0 else 0.0
+        for (a, b), force in zip(pairs[concern].tolist(), forces.tolist(), strict=True):
             if force <= 0.0:
                 continue
-            (thing, kind), (other, other_kind) = (
-                (self._names[geom], int(what)) for geom, what in zip(pairs[k], kinds[k], strict=True)
-            )
+            thing, kind, other, other_kind = self._names[a], self._kinds[a], self._names[b], self._kinds[b]
             if kind in (ARM, FINGER) or (other == held and other_kind not in (ARM, FINGER)):
                 thing, kind, other, other_kind = other, other_kind, thing, kind
             if other_kind == FINGER and kind == THING:
