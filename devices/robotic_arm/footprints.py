@@ -66,9 +66,9 @@ def overlap(a: Footprint, b: Footprint) -> bool:
 
 
 def first_overlap(things: Sequence[Footprint]) -> tuple[str, str] | None:
-    """The first loose thing that stands in something else, and what that is."""
+    """The first thing that stands in another one, and that one; things of one name are parts of one."""
     for k, one in enumerate(things):
         for other in things[k + 1 :]:
-            if not (one.fixed and other.fixed) and overlap(one, other):
+            if one.name != other.name and overlap(one, other):
                 return (other.name, one.name) if one.fixed else (one.name, other.name)
     return None

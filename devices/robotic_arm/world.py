@@ -150,7 +150,7 @@ class Limits(BenchPart):
     displacement: float = Field(default=0.002, ge=0.0, description="an object may be pushed so far, m")
     drop_height: float = Field(default=0.01, ge=0.0, description="a released object may fall so far, m")
     set_down_force: float = Field(
-        default=20.0, ge=0.0, description="with which a held object may meet its support, N"
+        default=40.0, ge=0.0, description="with which a held object may meet its support, N"
     )
 
 
@@ -189,7 +189,7 @@ class BenchWorld(BenchPart):
                 raise ValueError(f"{key}: out of the arm's reach")
         clash = first_overlap(list(self._footprints()))
         if clash is not None:
-            raise ValueError(f"objects.{clash[0]}: stands in {clash[1]}; move it")
+            raise ValueError(f"{clash[0]} stands in {clash[1]}; move it")
         return self
 
     def support(self, x: float, y: float) -> float:
