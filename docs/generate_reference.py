@@ -22,7 +22,7 @@ from configs.worlds_loader import load_world, world_names
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
 from devices.catalog import DEVICE_TYPES
-from devices.farm_rover.harm_rules import HARM_RULES as FARM_HARM
+from devices.farm_rover.harm_rules import FARM_HARM_RULES as FARM_HARM
 from devices.robotic_arm.harm_rules import HARM_RULES as ARM_HARM
 from devices.sensors import SensorSpec
 

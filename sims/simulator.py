@@ -168,8 +168,12 @@ class Simulator(ABC, Generic[World]):
         self._subscribers.append(emit)
 
     def truth(self) -> Truth:
-        """The whole state and the harm events so far."""
-        return Truth(self.clock.now, None, self.state_dict(), self.events)
+        """The whole state and the harm events so far; before the first call also the initial state."""
+        state = self.state_dict()
+        if self._calls == 0:
+            # A scorer that did not start this simulator cannot know what it was given.
+            state["_initial"] = self.world.model_dump(mode="json")
+        return Truth(self.clock.now, None, state, self.events)
 
     # The scorer's side.
 

@@ -130,7 +130,7 @@ def test_a_wrong_key_of_a_core_tasks_init_is_found_before_anything_starts(
     assert not Path("log.db").exists()
 
 
-def test_harm_is_not_told_of_a_rig_that_has_another_world(
+def test_harm_is_told_of_a_rig_that_somebody_else_gave_another_world(
     mosquitto_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("init.json").write_text('{"plants": {"plant_B": {"moisture": 0.3}}}')
@@ -140,7 +140,8 @@ def test_harm_is_not_told_of_a_rig_that_has_another_world(
         assert main([*command, "--json", "--db", "log.db"]) == 0
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert episode["path_correctness"] == 1.0
-    assert episode["harm_events"] is None and episode["final_state_ok"] is None
+    assert episode["harm_events"] == 1, "4.5 litres drown a plant that is wet already"
+    assert episode["final_state_ok"] is not None
     with LogReader(Path("log.db")) as reader:
         notes = reader.connection.execute(
             "SELECT detail FROM rig_status WHERE state = 'harm unknown'"

@@ -117,17 +117,18 @@ def _world(reader: LogReader, episode: EpisodeRow) -> World:
     model = STATE_MODELS.get(episode.device)
     if not episode.simulated or model is None or episode.world is None:
         raise NoReplayError("the rig is no simulator whose world the kit knows")
+    begun = next((row.state for row in reader.truth(episode.id) if row.call_id is None), {})
     try:
-        state = model.model_validate(episode.definition.world_state)
+        # The rig's own word goes first: whoever started it may have given it another initial state.
+        state = model.model_validate(begun.get("_initial", episode.definition.world_state))
     except ValidationError as error:
         raise NoReplayError(f"the log's world is none of this version: {error.errors()[0]['msg']}") from None
     world = World(episode.world, device_type(episode.device), state)
-    begun = next((row.state for row in reader.truth(episode.id) if row.call_id is None), None)
-    if begun is not None:
-        # A simulator that somebody else started may have been given another world.
+    stated = {key: value for key, value in begun.items() if key != "_initial"}
+    if stated:
         simulator = make_simulator(world)
         simulator.init(episode.init, episode.seed)
-        if as_logged(simulator.state_dict()) != begun:
+        if as_logged(simulator.state_dict()) != stated:
             raise NoReplayError("the rig's initial state is not that of the world in the log")
     return world
 
