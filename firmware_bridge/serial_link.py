@@ -36,6 +36,7 @@ class SerialLink:
         self._write_lock = threading.Lock()
         self._on_frame: OnFrame | None = None
         self._on_state: Callable[[bool], None] | None = None
+        self._reader: threading.Thread | None = None
         self._dropped = 0
         self._decoder = LineDecoder(HOST_MAX_FRAME)
         self._port: serial.Serial | None = self._open_port()
@@ -106,10 +107,17 @@ class SerialLink:
             port, self._port = self._port, None
             self._on_state = None
         if port is not None:
-            with contextlib.suppress(serial.SerialException, OSError, TypeError):
-                port.cancel_read()
-            with contextlib.suppress(serial.SerialException, OSError, TypeError):
-                port.close()
+            self._shut(port)
+
+    def _shut(self, port: serial.Serial) -> None:
+        # A port on which a thread still waits stays locked after it was closed.
+        with contextlib.suppress(serial.SerialException, OSError, TypeError):
+            port.cancel_read()
+        reader = self._reader
+        if reader is not None and reader is not threading.current_thread():
+            reader.join(1.0)
+        with contextlib.suppress(serial.SerialException, OSError, TypeError):
+            port.close()
 
     def _open_port(self) -> serial.Serial:
         try:
@@ -121,9 +129,10 @@ class SerialLink:
     def _start_reader(self, port: serial.Serial) -> None:
         self._dropped += self._decoder.dropped
         self._decoder = LineDecoder(HOST_MAX_FRAME)
-        threading.Thread(
+        self._reader = threading.Thread(
             target=self._read, args=(port, self._decoder), name=f"read {self._path}", daemon=True
-        ).start()
+        )
+        self._reader.start()
 
     def _read(self, port: serial.Serial, decoder: LineDecoder) -> None:
         while self._port is port:
@@ -145,8 +154,7 @@ class SerialLink:
                 return
             self._port = None
             on_state = self._on_state
-        with contextlib.suppress(serial.SerialException, OSError, TypeError):
-            port.close()
+        self._shut(port)
         if on_state is not None:
             on_state(False)
 
