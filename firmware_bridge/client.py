@@ -164,7 +164,8 @@ class RigClient:
             return
         if safe and self._session.attached and self._link.connected:
             with contextlib.suppress(LinkError):
-                self.estop()
+                # Nobody there, nobody to wait for; the stop goes out all the same.
+                self.estop(timeout=0.0 if self._present() is None else 1.0)
         self._session.close()
 
     def _exchange(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import queue
 import secrets
+import shutil
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -259,3 +261,35 @@ def test_wrong_password_and_forbidden_topics_are_one_clear_line() -> None:
 def test_a_server_that_is_no_broker_is_found_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(LinkError, match="does not answer"):
         MqttLink(f"mqtt://127.0.0.1:{server.getsockname()[1]}/rig", timeout=0.3)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+def test_tls_with_an_own_certificate_authority(name: str) -> None:
+    broker = Mosquitto()
+    key, certificate = broker.folder / "key.pem", broker.folder / "cert.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=broker",
+    ]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    key.chmod(0o644)
+    with (broker.folder / "mosquitto.conf").open("a") as config:
+        config.write(f"allow_anonymous true\ncertfile {certificate}\nkeyfile {key}\n")
+    url = f"mqtts://127.0.0.1:{broker.port}"
+    with broker, DeviceEndpoint(ScriptedDevice(), MqttPort(f"{url}?ca={certificate}", name)):
+        link = MqttLink(f"{url}/{name}?ca={certificate}")
+        with RigClient(link) as client:
+            client.open()
+            assert client.call("echo", {"text": "x" * 30_000}).status == "ok"
+            assert no_delay(link.socket())
+        with pytest.raises(LinkError, match="certificate verify failed"):
+            open_link(f"{url}/{name}")
