@@ -1,0 +1,1 @@
+"""Firmware of our own that speaks the wire, and what builds it."""

@@ -1,0 +1,50 @@
+"""Builds the rover's firmware and the emulator of its board with make."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+from firmware_bridge.firmware.make_tables import FIRMWARE_FOLDER
+
+NEEDED = {"make": "make", "cc": "gcc", "avr-gcc": "gcc-avr", "avr-size": "binutils-avr", "simavr": "simavr"}
+"""Each command that must be there, and its Debian package."""
+PACKAGES = "gcc-avr avr-libc simavr libsimavr-dev libelf-dev"
+RAM_BYTES = 8192
+
+
+class BuildError(Exception):
+    """The firmware cannot be built; the text is one line that says what to do."""
+
+
+def missing_packages() -> list[str]:
+    """Debian packages whose command is not there."""
+    return [package for command, package in NEEDED.items() if shutil.which(command) is None]
+
+
+def build(world_speed: int = 1) -> tuple[str, str]:
+    """The paths of the emulator and of a firmware whose field is `world_speed` times faster; built if needed.
+
+    Raises:
+        BuildError: a tool is missing, or the compiler complains.
+    """
+    if missing := missing_packages():
+        raise BuildError(f"install {' '.join(missing)} (all that is needed: apt-get install {PACKAGES})")
+    done = subprocess.run(
+        ["make", "-s", "-C", str(FIRMWARE_FOLDER), f"WORLD_SPEED={world_speed}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        said = (done.stderr.strip() or "it said nothing").splitlines()
+        raise BuildError(f"the firmware does not build: {said[0]}")
+    folder = FIRMWARE_FOLDER / "build"
+    return str(folder / "emulator"), str(folder / f"rover-x{world_speed}.elf")
+
+
+def ram_used(elf: str) -> int:
+    """Bytes of RAM that a firmware's variables take, without its stack."""
+    output = subprocess.run(["avr-size", elf], capture_output=True, text=True, check=True).stdout
+    _text, data, bss = map(int, output.splitlines()[1].split()[:3])
+    return data + bss

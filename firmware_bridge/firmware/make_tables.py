@@ -1,0 +1,261 @@
+"""Writes `rover/tables.h`: the rover's tools, its field and its constants, from `devices` and the world's YAML.
+
+`python -m firmware_bridge.firmware.make_tables` writes the header anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from devices.catalog import device_type
+from devices.farm_rover.world import STATIONS, FarmWorld, Pose
+from devices.sensors import SensorSpec
+from devices.tool import Tool
+
+FIRMWARE_FOLDER = Path(__file__).parent
+HEADER = FIRMWARE_FOLDER / "rover" / "tables.h"
+WORLD_FILE = FIRMWARE_FOLDER.parents[1] / "configs" / "worlds" / "farm_rover.yaml"
+MAX_PLANTS = 4
+"""A plant needs a moisture probe, a bit for ripe and a bit for pests; the board has four of each."""
+MAX_NAME = 23
+"""Characters of a tool, argument, plant or station name, as the board stores them."""
+DISC_SIDES = 8
+"""Corners of the polygon round a disc, as `sims.farm.geometry` has them."""
+ROUNDING = 1e-9
+MAX_CORNERS = 60
+"""Corners that the board's route planner has room for."""
+
+PREAMBLE = """\
+/* Made by make_tables.py from devices/farm_rover and configs/worlds/farm_rover.yaml: do not edit. */
+#ifndef TABLES_H
+#define TABLES_H
+
+#include <avr/pgmspace.h>
+#include <stdint.h>
+
+enum { ARGUMENT_NUMBER, ARGUMENT_TEXT };
+enum { ARGUMENT_REQUIRED = 1, ARGUMENT_ABOVE_MIN = 2 };
+
+struct argument {
+    char name[24];
+    uint8_t type;
+    uint8_t flags;
+    float min, max, preset;
+};
+
+struct tool {
+    char name[24];
+    uint8_t argument_count;
+    struct argument arguments[3];
+};
+
+struct place {
+    char name[24];
+    float x, y, yaw;
+};
+
+struct box {
+    float x_min, x_max, y_min, y_max;
+};
+
+struct disc {
+    float x, y, radius;
+};
+
+struct point {
+    float x, y;
+};
+"""
+
+
+class TableError(ValueError):
+    """A device or a world that the board's tables cannot hold; the text says which part."""
+
+
+def load_world_file(path: Path = WORLD_FILE) -> FarmWorld:
+    """The farm's world as its YAML describes it."""
+    return FarmWorld.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def make_tables(world: FarmWorld) -> str:
+    """The header's text.
+
+    Raises:
+        TableError: the board has no room for something.
+    """
+    device = device_type("farm_rover")
+    if len(world.plants) > MAX_PLANTS:
+        raise TableError(f"the board has {MAX_PLANTS} moisture probes, the world {len(world.plants)} plants")
+    stations = {name: world.stations[name] for name in STATIONS}
+    parts = [
+        PREAMBLE,
+        f'#define DEVICE_NAME "{device.name}"\n',
+        _enumeration("TOOL", [tool.name for tool in device.tools]),
+        _enumeration("STATION", stations),
+        _table("tool", "tools", "TOOL_COUNT", map(_tool, device.tools)),
+        f"#define PLANT_COUNT {len(world.plants)}",
+        _table("place", "plants", "PLANT_COUNT", _places(world.plants)),
+        _table("place", "stations", "STATION_COUNT", _places(stations)),
+        *_shapes(world),
+        *_constants(world),
+        "#endif\n",
+    ]
+    return "\n".join(parts)
+
+
+def _name(name: str) -> str:
+    if (
+        len(name.encode()) > MAX_NAME
+        or not name.isascii()
+        or not name.isprintable()
+        or set(name) & {'"', "\\"}
+    ):
+        raise TableError(f"{name!r}: the board's names are up to {MAX_NAME} plain ASCII characters")
+    return f'"{name}"'
+
+
+def _float(value: float) -> str:
+    if not math.isfinite(value):
+        raise TableError(f"{value} is no number for a table")
+    return f"{value:.9g}f" if any(sign in f"{value:.9g}" for sign in ".e") else f"{value:.9g}.0f"
+
+
+def _enumeration(prefix: str, names: Iterable[str]) -> str:
+    members = [f"{prefix}_{name.upper()}" for name in names]
+    return "enum {\n" + "".join(f"    {member},\n" for member in [*members, f"{prefix}_COUNT"]) + "};\n"
+
+
+def _table(struct: str, name: str, count: str, rows: Iterable[str]) -> str:
+    body = "".join(f"    {row},\n" for row in rows)
+    return (
+        f"extern const struct {struct} {name}[{count}];\n#ifdef DEFINE_TABLES\n"
+        f"const struct {struct} {name}[{count}] PROGMEM = {{\n{body}}};\n#endif\n"
+    )
+
+
+def _tool(tool: Tool) -> str:
+    parameters = tool.schema()["function"]["parameters"]
+    arguments = [
+        _argument(tool.name, name, schema, name in parameters["required"])
+        for name, schema in parameters["properties"].items()
+    ]
+    if len(arguments) > 3:
+        raise TableError(f"{tool.name} has {len(arguments)} arguments; the table has room for 3")
+    inner = ", ".join(arguments) or "{{0}, 0, 0, 0.0f, 0.0f, 0.0f}"
+    return f"{{{_name(tool.name)}, {len(arguments)}, {{{inner}}}}}"
+
+
+def _argument(tool: str, name: str, schema: Mapping[str, Any], required: bool) -> str:
+    flags = ["ARGUMENT_REQUIRED"] if required else []
+    if schema["type"] == "string":
+        return f"{{{_name(name)}, ARGUMENT_TEXT, {' | '.join(flags) or '0'}, 0.0f, 0.0f, 0.0f}}"
+    if schema["type"] != "number":
+        raise TableError(f"{tool}.{name}: the board knows numbers and text, not {schema['type']}")
+    if "exclusiveMinimum" in schema:
+        flags.append("ARGUMENT_ABOVE_MIN")
+    low, high = schema.get("minimum", schema.get("exclusiveMinimum")), schema.get("maximum")
+    if low is None or high is None:
+        raise TableError(f"{tool}.{name}: a number on the board needs both limits")
+    limits = ", ".join(_float(float(value)) for value in (low, high, schema.get("default", 0.0)))
+    return f"{{{_name(name)}, ARGUMENT_NUMBER, {' | '.join(flags) or '0'}, {limits}}}"
+
+
+def _places(places: Mapping[str, Pose]) -> Iterable[str]:
+    for name, place in places.items():
+        yield f"{{{_name(name)}, {', '.join(map(_float, (place.x, place.y, place.yaw)))}}}"
+
+
+def _shapes(world: FarmWorld) -> Iterable[str]:
+    """Beds, obstacles, and the corners that a way round them may turn at."""
+    clearance = world.rover.radius + world.rover.clearance
+    corners: list[tuple[float, float]] = []
+    for bed in world.beds.values():
+        corners += [
+            (x, y)
+            for x in (bed.x_min - clearance, bed.x_max + clearance)
+            for y in (bed.y_min - clearance, bed.y_max + clearance)
+        ]
+    for disc in world.obstacles.values():
+        out = (disc.radius + clearance) / math.cos(math.pi / DISC_SIDES)
+        turns = [2.0 * math.pi * (side + 0.5) / DISC_SIDES for side in range(DISC_SIDES)]
+        corners += [(disc.x + out * math.cos(turn), disc.y + out * math.sin(turn)) for turn in turns]
+    corners = [corner for corner in corners if world.contains(*corner) and _is_clear(world, *corner)]
+    if not world.beds or not world.obstacles or len(corners) > MAX_CORNERS:
+        raise TableError(f"the board's map needs a bed, an obstacle and at most {MAX_CORNERS} corners")
+    boxes = [
+        "{" + ", ".join(map(_float, (bed.x_min, bed.x_max, bed.y_min, bed.y_max))) + "}"
+        for bed in world.beds.values()
+    ]
+    discs = [
+        "{" + ", ".join(map(_float, (disc.x, disc.y, disc.radius))) + "}" for disc in world.obstacles.values()
+    ]
+    points = ["{" + ", ".join(map(_float, corner)) + "}" for corner in corners]
+    for struct, name, count, rows in (
+        ("box", "beds", "BED_COUNT", boxes),
+        ("disc", "obstacles", "OBSTACLE_COUNT", discs),
+        ("point", "corners", "CORNER_COUNT", points),
+    ):
+        yield f"#define {count} {len(rows)}"
+        yield _table(struct, name, count, rows)
+
+
+def _is_clear(world: FarmWorld, x: float, y: float) -> bool:
+    """Whether the rover keeps its clearance from every bed and obstacle there."""
+    gaps = [math.hypot(x - disc.x, y - disc.y) - disc.radius for disc in world.obstacles.values()]
+    for bed in world.beds.values():
+        out = max(bed.x_min - x, x - bed.x_max), max(bed.y_min - y, y - bed.y_max)
+        gaps.append(max(out) if max(out) <= 0.0 else math.hypot(max(out[0], 0.0), max(out[1], 0.0)))
+    return min(gaps) >= world.rover.radius + world.rover.clearance - ROUNDING
+
+
+def _constants(world: FarmWorld) -> Iterable[str]:
+    rover, sensors = world.rover, world.sensors
+    values = {
+        "FIELD_WIDTH": world.field.width,
+        "FIELD_HEIGHT": world.field.height,
+        "START_X": world.pose.x,
+        "START_Y": world.pose.y,
+        "START_YAW": world.pose.yaw,
+        "CLEARANCE": rover.radius + rover.clearance,
+        "REACH": rover.reach,
+        "SPEED": rover.speed,
+        "ACCELERATION": rover.acceleration,
+        "TURN_RATE": rover.turn_rate,
+        "TURN_ACCELERATION": rover.turn_acceleration,
+        "DRIVE_CHARGE_PER_M": rover.drive_charge_per_m,
+        "PUMP_CHARGE_PER_S": rover.pump_charge_per_s,
+        "CHARGING_PER_S": rover.charging_per_s,
+        "WATER_FLOW": rover.water_flow,
+        "PESTICIDE_FLOW": rover.pesticide_flow,
+        "HARVEST_S": rover.harvest_s,
+        "DUMP_S": rover.dump_s,
+        "SWITCH_S": rover.switch_s,
+        "READ_S": rover.read_s,
+        "WATER_CAPACITY": world.water_tank.capacity_liters,
+        "WATER_REFILL_PER_S": world.water_tank.refill_liters_per_s,
+        "WATER_LOW": _threshold(sensors.water_tank_low),
+        "PESTICIDE_CAPACITY": world.pesticide_tank.capacity_ml,
+        "PESTICIDE_REFILL_PER_S": world.pesticide_tank.refill_ml_per_s,
+        "PESTICIDE_LOW": _threshold(sensors.pesticide_tank_low),
+        "MOISTURE_WET": _threshold(sensors.moisture),
+        "MOISTURE_HYSTERESIS": sensors.moisture.hysteresis,
+        "MOISTURE_PERIOD_S": sensors.moisture.period or 60.0,
+    }
+    for name, value in values.items():
+        yield f"#define {name} {_float(float(value))}"
+    yield f"#define HOPPER_CAPACITY {world.hopper.capacity}\n"
+
+
+def _threshold(spec: SensorSpec) -> float:
+    if spec.threshold is None:
+        raise TableError("the board's sensors need a threshold")
+    return spec.threshold
+
+
+if __name__ == "__main__":
+    HEADER.write_text(make_tables(load_world_file()), encoding="utf-8")

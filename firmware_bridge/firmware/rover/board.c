@@ -1,0 +1,160 @@
+#include "board.h"
+
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+#include <util/atomic.h>
+
+#include "uart.h"
+
+#define PWM_CONNECTED (_BV(COM1A1) | _BV(COM1B1) | _BV(WGM11) | _BV(WGM10))
+#define PWM_DISCONNECTED (_BV(WGM11) | _BV(WGM10))
+#define ADC_STEPS 1023.0f
+#define MOISTURE_FULL_SCALE 0.5f
+
+static volatile uint8_t stopped;
+static volatile uint32_t milliseconds;
+static volatile uint8_t step_due;
+static volatile int16_t ticks_left, ticks_right;
+static volatile uint16_t flow_pulses;
+
+ISR(TIMER0_COMPA_vect) {
+    static uint8_t until_step;
+
+    milliseconds++;
+    if (++until_step >= STEP_MS) {
+        until_step = 0;
+        step_due = 1;
+    }
+}
+
+/* One channel a wheel: the direction is the one that the wheel is driven in. */
+ISR(INT0_vect) { ticks_left += (PORTC & _BV(PC0)) ? -1 : 1; }
+ISR(INT1_vect) { ticks_right += (PORTC & _BV(PC1)) ? -1 : 1; }
+ISR(INT2_vect) { flow_pulses++; }
+
+void board_init(void) {
+    PORTA = 0;
+    DDRA = 0xFF;
+    DDRB = _BV(DDB5) | _BV(DDB6);
+    DDRC = _BV(DDC0) | _BV(DDC1);
+
+    TCCR0A = _BV(WGM01);
+    TCCR0B = _BV(CS01) | _BV(CS00);
+    OCR0A = F_CPU / 64 / 1000 - 1;
+    TIMSK0 = _BV(OCIE0A);
+
+    TCCR1A = PWM_DISCONNECTED;
+    TCCR1B = _BV(WGM12) | _BV(CS10);
+
+    EICRA = _BV(ISC01) | _BV(ISC00) | _BV(ISC11) | _BV(ISC10) | _BV(ISC21) | _BV(ISC20);
+    EIMSK = _BV(INT0) | _BV(INT1) | _BV(INT2);
+
+    ADMUX = _BV(REFS0);
+    ADCSRA = _BV(ADEN) | _BV(ADPS2) | _BV(ADPS1) | _BV(ADPS0);
+    set_sleep_mode(SLEEP_MODE_IDLE);
+}
+
+void board_safe(void) {
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+        stopped = 1;
+        PORTA = 0;
+        TCCR1A = PWM_DISCONNECTED;
+        OCR1A = 0;
+        OCR1B = 0;
+    }
+}
+
+uint8_t board_stopped(void) { return stopped; }
+
+void board_leave_stop(void) { stopped = 0; }
+
+void board_switch(uint8_t pin, uint8_t on) {
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+        if (!on) {
+            PORTA &= (uint8_t)~pin;
+        } else if (!stopped) {
+            PORTA |= pin;
+        }
+    }
+}
+
+void board_enable(uint8_t on) { board_switch(PIN_ENABLE, on); }
+
+uint8_t board_enabled(void) { return (PORTA & PIN_ENABLE) != 0; }
+
+static int16_t magnitude(int16_t duty) { return duty < 0 ? -duty : duty; }
+
+void board_wheels(int16_t left, int16_t right) {
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+        if (stopped || (left == 0 && right == 0)) {
+            TCCR1A = PWM_DISCONNECTED;
+            OCR1A = 0;
+            OCR1B = 0;
+        } else {
+            PORTC = (uint8_t)((PORTC & (uint8_t) ~(_BV(PC0) | _BV(PC1))) | (left < 0 ? _BV(PC0) : 0) |
+                              (right < 0 ? _BV(PC1) : 0));
+            OCR1A = (uint16_t)magnitude(left);
+            OCR1B = (uint16_t)magnitude(right);
+            TCCR1A = PWM_CONNECTED;
+        }
+    }
+}
+
+void board_ticks(int16_t *left, int16_t *right) {
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+        *left = ticks_left;
+        *right = ticks_right;
+        ticks_left = ticks_right = 0;
+    }
+}
+
+uint16_t board_flow_pulses(void) {
+    uint16_t pulses;
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+        pulses = flow_pulses;
+        flow_pulses = 0;
+    }
+    return pulses;
+}
+
+uint8_t board_water_low(void) { return (PINC & _BV(PC4)) != 0; }
+uint8_t board_pesticide_low(void) { return (PINC & _BV(PC5)) != 0; }
+uint8_t board_hopper_full(void) { return (PINC & _BV(PC6)) != 0; }
+uint8_t board_ripe(uint8_t plant) { return (PINL >> plant) & 1; }
+uint8_t board_pests(uint8_t plant) { return (PINL >> (4 + plant)) & 1; }
+
+static float converted(uint8_t channel) {
+    ADMUX = _BV(REFS0) | channel;
+    ADCSRA |= _BV(ADSC);
+    while (ADCSRA & _BV(ADSC)) {
+    }
+    return (float)ADC / ADC_STEPS;
+}
+
+float board_moisture(uint8_t plant) { return converted(plant) * MOISTURE_FULL_SCALE; }
+
+float board_battery(void) { return converted(4); }
+
+uint32_t board_ms(void) {
+    uint32_t now;
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE) { now = milliseconds; }
+    return now;
+}
+
+uint8_t board_step_due(void) {
+    uint8_t due = step_due;
+    step_due = 0;
+    return due;
+}
+
+void board_idle(void) {
+    cli();
+    if (!step_due && !uart_waiting()) {
+        sleep_enable();
+        sei();
+        sleep_cpu();
+        sleep_disable();
+    }
+    sei();
+}

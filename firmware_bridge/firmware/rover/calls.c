@@ -1,0 +1,612 @@
+#include "calls.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "board.h"
+#include "drive.h"
+#include "outcome.h"
+#include "route.h"
+#include "sensors.h"
+#include "tables.h"
+#include "wire.h"
+
+#define ID_SIZE 48
+#define NO_PLACE 0xFF
+#define ACK_EVERY_MS 1000
+/* A tank, a battery or a distance may miss its limit by this much: single precision. */
+#define ROUNDING 1e-4f
+#define FULL_CHARGE 0.995f
+#define NO_FLOW_MS 3000
+
+enum phase { WAITING, PLANNING, DRIVING, PUMPING, SWITCHED_ON, CHARGING };
+
+struct id {
+    char text[ID_SIZE]; /* its JSON */
+    uint8_t length;
+};
+
+static struct {
+    struct id id;
+    struct outcome outcome;
+} kept[RESULTS_KEPT];
+static uint8_t kept_next;
+
+static struct {
+    uint8_t active, tool, place, phase, pin;
+    struct id id;
+    float numbers[3];
+    uint32_t started_ms, until_ms, flowed_ms; /* device time */
+    uint32_t next_ack_ms;                     /* link clock */
+    float pumped;
+} call;
+
+static struct point route[ROUTE_MAX];
+static float water = WATER_CAPACITY, pesticide = PESTICIDE_CAPACITY;
+static uint8_t fruit;
+
+static uint8_t same(const struct id *a, const struct id *b) {
+    return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
+}
+
+static void keep(const struct id *id, const struct outcome *outcome) {
+    kept[kept_next].id = *id;
+    kept[kept_next].outcome = *outcome;
+    kept_next = (kept_next + 1) % RESULTS_KEPT;
+    outcome_send(outcome, id->text, id->length);
+}
+
+/* An answer to a call that was not started. */
+static void refuse(const struct id *id, uint8_t status, uint8_t code) {
+    struct outcome outcome = {.status = status, .code = code, .ended_ms = device_ms()};
+    keep(id, &outcome);
+}
+
+static void finish(struct outcome outcome) {
+    outcome.tool = call.tool;
+    outcome.place = call.place;
+    outcome.ended_ms = device_ms();
+    outcome.took_ms = outcome.ended_ms - call.started_ms;
+    call.active = 0;
+    keep(&call.id, &outcome);
+}
+
+static void finish_ok(float a, float b, float c) {
+    finish((struct outcome){.status = STATUS_OK, .a = a, .b = b, .c = c});
+}
+
+static void reject(uint8_t code, float a, float b) {
+    finish((struct outcome){.status = STATUS_REJECTED, .code = code, .a = a, .b = b});
+}
+
+static void fail(uint8_t code) { finish((struct outcome){.status = STATUS_FAULT, .code = code}); }
+
+static void ack(float device_seconds) {
+    wire_begin(PSTR("ack"));
+    wire_flash(PSTR(",\"id\":"));
+    wire_text(call.id.text, call.id.length);
+    wire_flash(PSTR(",\"eta\":"));
+    wire_number(device_seconds / WORLD_SPEED + 1, 1);
+    wire_end();
+    call.next_ack_ms = board_ms() + ACK_EVERY_MS;
+}
+
+/* From now on, in this phase, for so many device seconds. */
+static void run(uint8_t phase, float seconds) {
+    call.phase = phase;
+    call.until_ms = device_ms() + (uint32_t)(1000 * seconds);
+    if (seconds > WORLD_SPEED * 0.1f) {
+        ack(seconds);
+    }
+}
+
+static float seconds_left(void) {
+    int32_t left = (int32_t)(call.until_ms - device_ms());
+    return left > 0 ? (float)left / 1000 : 0;
+}
+
+/* Interlocks. Each answers the call itself, and says whether it may go on. */
+
+static uint8_t unlocked(void) {
+    if (!board_enabled()) {
+        reject(CODE_SAFETY_LOCKED, 0, 0);
+        return 0;
+    }
+    return 1;
+}
+
+static uint8_t within_reach(uint8_t place) {
+    const struct place *there = place < PLANT_COUNT ? &plants[place] : &stations[place - PLANT_COUNT];
+    float apart = hypot(drive_pose.x - pgm_read_float(&there->x), drive_pose.y - pgm_read_float(&there->y));
+
+    call.place = place;
+    if (!unlocked()) {
+        return 0;
+    }
+    if (apart > REACH + ROUNDING) {
+        reject(CODE_TOO_FAR, apart, 0);
+        return 0;
+    }
+    return 1;
+}
+
+static uint8_t at_station(uint8_t station) { return within_reach(PLANT_COUNT + station); }
+
+static uint8_t charged(float needed) {
+    float battery = board_battery();
+    if (needed > battery + ROUNDING) {
+        reject(CODE_BATTERY_LOW, battery, needed);
+        return 0;
+    }
+    return 1;
+}
+
+static uint8_t in_tank(float content, float wanted, uint8_t code) {
+    if (wanted > content + ROUNDING) {
+        reject(code, content, wanted);
+        return 0;
+    }
+    return 1;
+}
+
+/* Starting a tool. */
+
+static void switch_on(uint8_t pin, uint8_t phase, float seconds) {
+    call.pin = pin;
+    board_switch(pin, 1);
+    run(phase, seconds);
+}
+
+static void start_drive(float x, float y, float yaw) {
+    call.numbers[0] = x;
+    call.numbers[1] = y;
+    call.numbers[2] = yaw;
+    if (!unlocked()) {
+        return;
+    }
+    if (x < 0 || x > FIELD_WIDTH || y < 0 || y > FIELD_HEIGHT) {
+        reject(CODE_OUTSIDE_FIELD, 0, 0);
+        return;
+    }
+    run(PLANNING, 2 * WORLD_SPEED);
+}
+
+static void start_water(void) {
+    float liters = call.numbers[1];
+
+    if (board_water_low() && water > WATER_LOW) {
+        water = WATER_LOW;
+    }
+    if (within_reach(call.place) && in_tank(water, liters, CODE_WATER_SHORT) &&
+        charged(liters / WATER_FLOW * PUMP_CHARGE_PER_S)) {
+        call.pumped = 0;
+        board_flow_pulses();
+        call.flowed_ms = device_ms();
+        switch_on(PIN_PUMP, PUMPING, liters / WATER_FLOW);
+    }
+}
+
+static void start_spray(void) {
+    float ml = call.numbers[1];
+
+    if (board_pesticide_low() && pesticide > PESTICIDE_LOW) {
+        pesticide = PESTICIDE_LOW;
+    }
+    if (within_reach(call.place) && in_tank(pesticide, ml, CODE_PESTICIDE_SHORT) &&
+        charged(ml / PESTICIDE_FLOW * PUMP_CHARGE_PER_S)) {
+        switch_on(PIN_SPRAYER, SWITCHED_ON, ml / PESTICIDE_FLOW);
+    }
+}
+
+static void start_harvest(void) {
+    if (!within_reach(call.place)) {
+        return;
+    }
+    if (!board_ripe(call.place)) {
+        reject(CODE_NOT_RIPE, 0, 0);
+    } else if (fruit >= HOPPER_CAPACITY || board_hopper_full()) {
+        reject(CODE_HOPPER_FULL, 0, 0);
+    } else {
+        switch_on(PIN_PICKER, SWITCHED_ON, HARVEST_S);
+    }
+}
+
+static void start(void) {
+    switch (call.tool) {
+    case TOOL_UNLOCK_SAFETY_MODE:
+    case TOOL_LOCK_SAFETY_MODE:
+        run(WAITING, SWITCH_S);
+        break;
+    case TOOL_MOVE_TO:
+        start_drive(call.numbers[0], call.numbers[1], call.numbers[2]);
+        break;
+    case TOOL_MOVE_HOME: {
+        const struct place *base = &stations[STATION_BASE];
+        start_drive(pgm_read_float(&base->x), pgm_read_float(&base->y), pgm_read_float(&base->yaw));
+        break;
+    }
+    case TOOL_WATER_PLANT:
+        start_water();
+        break;
+    case TOOL_SPRAY_PESTICIDE:
+        start_spray();
+        break;
+    case TOOL_HARVEST_FRUIT:
+        start_harvest();
+        break;
+    case TOOL_DUMP_HOPPER:
+        if (at_station(STATION_COLLECTION_BIN)) {
+            switch_on(PIN_GATE, SWITCHED_ON, DUMP_S);
+        }
+        break;
+    case TOOL_REFILL_WATER_TANK:
+        if (at_station(STATION_WATER_STATION)) {
+            float missing = WATER_CAPACITY - (board_water_low() ? 0 : water);
+            switch_on(PIN_WATER_VALVE, SWITCHED_ON, missing / WATER_REFILL_PER_S);
+        }
+        break;
+    case TOOL_REFILL_PESTICIDE:
+        if (at_station(STATION_PESTICIDE_REFILL)) {
+            float missing = PESTICIDE_CAPACITY - (board_pesticide_low() ? 0 : pesticide);
+            switch_on(PIN_PESTICIDE_VALVE, SWITCHED_ON, missing / PESTICIDE_REFILL_PER_S);
+        }
+        break;
+    case TOOL_RECHARGE:
+        if (at_station(STATION_CHARGING_PAD)) {
+            switch_on(PIN_CHARGER, CHARGING, 1.2f * (1 - board_battery()) / CHARGING_PER_S + 10);
+        }
+        break;
+    default:
+        run(WAITING, READ_S);
+    }
+}
+
+/* Going on with a tool. */
+
+static void finish_waiting(void) {
+    const struct place *place = call.place < PLANT_COUNT ? &plants[call.place] : &stations[call.place - PLANT_COUNT];
+
+    switch (call.tool) {
+    case TOOL_UNLOCK_SAFETY_MODE:
+        board_enable(1);
+        finish_ok(0, 0, 0);
+        break;
+    case TOOL_LOCK_SAFETY_MODE:
+        board_enable(0);
+        finish_ok(0, 0, 0);
+        break;
+    case TOOL_SENSE_POSE:
+        finish_ok(drive_pose.x, drive_pose.y, drive_pose.yaw);
+        break;
+    case TOOL_SENSE_BATTERY:
+        finish_ok(board_battery(), 0, 0);
+        break;
+    case TOOL_SENSE_HOPPER:
+        finish_ok(fruit, 0, 0);
+        break;
+    case TOOL_SCAN_PLANT:
+        finish_ok(board_moisture(call.place) >= MOISTURE_WET, board_ripe(call.place), board_pests(call.place));
+        break;
+    case TOOL_GET_PLANT_POSE:
+    case TOOL_GET_STATION_POSE:
+        finish_ok(pgm_read_float(&place->x), pgm_read_float(&place->y), pgm_read_float(&place->yaw));
+        break;
+    default:
+        finish_ok(0, 0, 0);
+    }
+}
+
+/* After a time-metered actuator has had its time. */
+static void finish_switched(void) {
+    board_switch(call.pin, 0);
+    switch (call.tool) {
+    case TOOL_SPRAY_PESTICIDE:
+        pesticide = fmax(0, pesticide - call.numbers[1]);
+        finish_ok(call.numbers[1], pesticide, 0);
+        break;
+    case TOOL_HARVEST_FRUIT:
+        finish_ok(++fruit, 0, 0);
+        break;
+    case TOOL_DUMP_HOPPER:
+        fruit = 0;
+        finish_ok(0, 0, 0);
+        break;
+    case TOOL_REFILL_WATER_TANK:
+        if (board_water_low()) {
+            fail(CODE_NOT_FILLED);
+        } else {
+            finish_ok(water = WATER_CAPACITY, 0, 0);
+        }
+        break;
+    case TOOL_REFILL_PESTICIDE:
+        if (board_pesticide_low()) {
+            fail(CODE_NOT_FILLED);
+        } else {
+            finish_ok(pesticide = PESTICIDE_CAPACITY, 0, 0);
+        }
+        break;
+    }
+}
+
+static void step_pump(void) {
+    uint16_t pulses = board_flow_pulses();
+    float liters = pulses / PULSES_PER_L;
+
+    call.pumped += liters;
+    water = fmax(0, water - liters);
+    if (pulses) {
+        call.flowed_ms = device_ms();
+    }
+    if (call.pumped >= call.numbers[1]) {
+        board_switch(PIN_PUMP, 0);
+        finish_ok(call.pumped, water, 0);
+    } else if (device_ms() - call.flowed_ms > NO_FLOW_MS) {
+        board_switch(PIN_PUMP, 0);
+        water = 0;
+        fail(CODE_NO_FLOW);
+    }
+}
+
+static void step_charge(void) {
+    if (board_battery() >= FULL_CHARGE) {
+        board_switch(PIN_CHARGER, 0);
+        finish_ok(1, 0, 0);
+    } else if (seconds_left() == 0) {
+        board_switch(PIN_CHARGER, 0);
+        fail(CODE_NOT_CHARGING);
+    }
+}
+
+static uint8_t still_planning(void) {
+    wire_poll();
+    return call.active && !board_stopped();
+}
+
+static void plan(void) {
+    struct point here = {drive_pose.x, drive_pose.y}, goal = {call.numbers[0], call.numbers[1]};
+    uint8_t count = route_plan(here, goal, route, still_planning);
+    float length;
+
+    if (!call.active || board_stopped()) {
+        return;
+    }
+    if (count == 0) {
+        reject(CODE_NO_ROUTE, 0, 0);
+        return;
+    }
+    float seconds = drive_seconds(route, count, &length);
+    if (charged(length * DRIVE_CHARGE_PER_M)) {
+        drive_begin(route, count, call.numbers[2]);
+        run(DRIVING, seconds);
+    }
+}
+
+void calls_step(uint8_t step) {
+    enum drive_state driven = step ? drive_step() : DRIVE_IDLE;
+
+    if (!call.active || board_stopped()) {
+        return;
+    }
+    switch (call.phase) {
+    case PLANNING:
+        plan();
+        break;
+    case DRIVING:
+        if (driven == DRIVE_DONE) {
+            finish_ok(drive_pose.x, drive_pose.y, drive_pose.yaw);
+        } else if (driven == DRIVE_STALLED) {
+            fail(CODE_STALLED);
+        }
+        break;
+    case PUMPING:
+        if (step) {
+            step_pump();
+        }
+        break;
+    case CHARGING:
+        if (step) {
+            step_charge();
+        }
+        break;
+    case WAITING:
+        if (seconds_left() == 0) {
+            finish_waiting();
+        }
+        break;
+    case SWITCHED_ON:
+        if (seconds_left() == 0) {
+            finish_switched();
+        }
+        break;
+    }
+    if (call.active && call.phase != WAITING && (int32_t)(board_ms() - call.next_ack_ms) >= 0) {
+        ack(seconds_left());
+    }
+}
+
+/* What a stopped actuator has moved by then is no longer in its tank. */
+static void book_stopped(void) {
+    if (call.phase == PUMPING) {
+        water = fmax(0, water - board_flow_pulses() / PULSES_PER_L);
+    } else if (call.phase == SWITCHED_ON && call.tool == TOOL_SPRAY_PESTICIDE) {
+        float ran = call.numbers[1] / PESTICIDE_FLOW - seconds_left();
+        pesticide = fmax(0, pesticide - ran * PESTICIDE_FLOW);
+    }
+}
+
+void calls_abort(void) {
+    drive_halt();
+    if (call.active) {
+        book_stopped();
+        fail(CODE_STOPPED);
+    }
+}
+
+/* Taking a call. */
+
+static uint8_t take_id(const struct json *message, struct id *id) {
+    struct json value = json_member(message, PSTR("id"));
+
+    if ((value.type != JSON_STRING && value.type != JSON_NUMBER) || value.length > ID_SIZE) {
+        return 0;
+    }
+    memcpy(id->text, value.at, value.length);
+    id->length = (uint8_t)value.length;
+    return 1;
+}
+
+static uint8_t tool_named(const struct json *name) {
+    for (uint8_t i = 0; i < TOOL_COUNT; i++) {
+        if (json_is(name, tools[i].name)) {
+            return i;
+        }
+    }
+    return TOOL_COUNT;
+}
+
+static uint8_t place_named(const struct json *name) {
+    const struct place *places = call.tool == TOOL_GET_STATION_POSE ? stations : plants;
+    uint8_t count = call.tool == TOOL_GET_STATION_POSE ? STATION_COUNT : PLANT_COUNT;
+
+    for (uint8_t i = 0; i < count; i++) {
+        if (json_is(name, places[i].name)) {
+            return call.tool == TOOL_GET_STATION_POSE ? PLANT_COUNT + i : i;
+        }
+    }
+    return NO_PLACE;
+}
+
+static void bad_argument(uint8_t index, uint8_t fault) {
+    finish((struct outcome){.status = STATUS_INVALID, .code = CODE_BAD_ARGUMENTS, .a = index, .b = fault});
+}
+
+/* One argument into the call; 0 once the call is answered because it does not fit. */
+static uint8_t take_argument(uint8_t index, const struct json *args) {
+    struct argument argument;
+    struct json value = {JSON_NONE, NULL, 0};
+
+    memcpy_P(&argument, &tools[call.tool].arguments[index], sizeof argument);
+    if (args->type == JSON_OBJECT) {
+        value = json_member(args, tools[call.tool].arguments[index].name);
+    }
+    call.numbers[index] = argument.preset;
+    if (value.type == JSON_NONE) {
+        if (argument.flags & ARGUMENT_REQUIRED) {
+            bad_argument(index, ARGUMENT_MISSING);
+            return 0;
+        }
+        return 1;
+    }
+    if (value.type != (argument.type == ARGUMENT_NUMBER ? JSON_NUMBER : JSON_STRING)) {
+        bad_argument(index, ARGUMENT_OF_WRONG_TYPE);
+        return 0;
+    }
+    if (argument.type == ARGUMENT_TEXT) {
+        call.place = place_named(&value);
+        return 1;
+    }
+    float number = json_float(&value);
+    call.numbers[index] = number;
+    if (!(argument.flags & ARGUMENT_ABOVE_MIN ? number > argument.min : number >= argument.min) ||
+        !(number <= argument.max)) {
+        bad_argument(index, ARGUMENT_OUT_OF_RANGE);
+        return 0;
+    }
+    return 1;
+}
+
+static uint8_t known_arguments_only(const struct json *args, uint8_t count) {
+    const char *at = NULL;
+    struct json key;
+
+    while (args->type == JSON_OBJECT && json_next_member(args, &at, &key).type != JSON_NONE) {
+        uint8_t known = 0;
+        for (uint8_t i = 0; i < count; i++) {
+            known |= json_is(&key, tools[call.tool].arguments[i].name);
+        }
+        if (!known) {
+            bad_argument(0, ARGUMENT_UNKNOWN);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void begin(const struct id *id, uint8_t tool, const struct json *args) {
+    uint8_t count = pgm_read_byte(&tools[tool].argument_count);
+
+    call.active = 1;
+    call.tool = tool;
+    call.id = *id;
+    call.place = 0;
+    call.phase = WAITING;
+    call.pin = 0;
+    call.started_ms = device_ms();
+    if (!known_arguments_only(args, count)) {
+        return;
+    }
+    for (uint8_t i = 0; i < count; i++) {
+        if (!take_argument(i, args)) {
+            return;
+        }
+    }
+    if (call.place == NO_PLACE) {
+        call.place = 0;
+        reject(tool == TOOL_GET_STATION_POSE ? CODE_UNKNOWN_STATION : CODE_UNKNOWN_PLANT, 0, 0);
+        return;
+    }
+    start();
+}
+
+void calls_take(const struct json *message) {
+    struct json name = json_member(message, PSTR("tool")), args = json_member(message, PSTR("args"));
+    struct json not_after = json_member(message, PSTR("not_after"));
+    struct id id;
+
+    if (!take_id(message, &id)) {
+        return;
+    }
+    for (uint8_t i = 0; i < RESULTS_KEPT; i++) {
+        if (kept[i].id.length && same(&kept[i].id, &id)) {
+            outcome_send(&kept[i].outcome, id.text, id.length);
+            return;
+        }
+    }
+    if (call.active) {
+        if (same(&call.id, &id)) {
+            ack(seconds_left());
+        } else {
+            refuse(&id, STATUS_REJECTED, CODE_BUSY);
+        }
+        return;
+    }
+    if (name.type != JSON_STRING || (args.type > JSON_NULL && args.type != JSON_OBJECT) ||
+        (not_after.type > JSON_NULL && not_after.type != JSON_NUMBER)) {
+        refuse(&id, STATUS_INVALID, CODE_MALFORMED);
+        return;
+    }
+    if (board_stopped()) {
+        refuse(&id, STATUS_REJECTED, CODE_ESTOP);
+        return;
+    }
+    if (not_after.type == JSON_NUMBER && board_ms() > json_uint32(&not_after)) {
+        refuse(&id, STATUS_FAULT, CODE_LATE);
+        return;
+    }
+    uint8_t tool = tool_named(&name);
+    if (tool == TOOL_COUNT) {
+        refuse(&id, STATUS_INVALID, CODE_UNKNOWN_TOOL);
+        return;
+    }
+    begin(&id, tool, &args);
+}
+
+void calls_refuse_init(const struct json *message) {
+    struct id id;
+
+    if (take_id(message, &id)) {
+        struct outcome outcome = {.status = STATUS_INVALID, .code = CODE_NO_SIMULATOR, .ended_ms = device_ms()};
+        outcome_send(&outcome, id.text, id.length);
+    }
+}

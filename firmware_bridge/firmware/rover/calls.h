@@ -1,0 +1,23 @@
+/* Calls: each id once, one at a time, and a result for every one. */
+#ifndef CALLS_H
+#define CALLS_H
+
+#include <stdint.h>
+
+#include "json.h"
+
+#define RESULTS_KEPT 32
+
+/* A message with the op `call`. */
+void calls_take(const struct json *message);
+
+/* A message with the op `init`: this is no simulator. */
+void calls_refuse_init(const struct json *message);
+
+/* End a running call, because of a stop. */
+void calls_abort(void);
+
+/* Move a running call on; `step` says that a STEP_MS has passed. */
+void calls_step(uint8_t step);
+
+#endif

@@ -1,0 +1,3 @@
+/* The one place where the tables of tables.h are defined. */
+#define DEFINE_TABLES
+#include "tables.h"

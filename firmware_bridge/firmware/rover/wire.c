@@ -1,0 +1,234 @@
+#include "wire.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+#include <util/atomic.h>
+
+#include "board.h"
+#include "calls.h"
+#include "json.h"
+#include "sensors.h"
+#include "tables.h"
+#include "uart.h"
+
+#define CRC_TAIL 9 /* `*` and eight digits */
+
+/* One byte more than a frame: the JSON reader stops at the `*`. */
+static char line[MAX_FRAME + 1];
+static uint16_t line_length;
+static uint8_t line_too_long, line_before_stop, attached, stop_told;
+static uint32_t heard_ms, crc;
+static uint16_t dropped;
+
+/* CRC-32 (IEEE 802.3), a nibble at a time. */
+static uint32_t crc_of(uint32_t sum, uint8_t byte) {
+    static const uint32_t nibbles[16] PROGMEM = {
+        0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
+        0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C, 0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C};
+    sum ^= byte;
+    sum = pgm_read_dword(&nibbles[sum & 0x0F]) ^ (sum >> 4);
+    return pgm_read_dword(&nibbles[sum & 0x0F]) ^ (sum >> 4);
+}
+
+static char hex(uint8_t nibble) { return (char)(nibble < 10 ? '0' + nibble : 'A' + nibble - 10); }
+
+static void put(char byte) {
+    crc = crc_of(crc, (uint8_t)byte);
+    uart_put(byte);
+}
+
+void wire_flash(PGM_P text) {
+    for (char c; (c = (char)pgm_read_byte(text)); text++) {
+        put(c);
+    }
+}
+
+void wire_text(const char *text, uint8_t length) {
+    while (length--) {
+        put(*text++);
+    }
+}
+
+void wire_begin(PGM_P op) {
+    crc = 0xFFFFFFFF;
+    wire_flash(PSTR("{\"v\":1,\"op\":\""));
+    wire_flash(op);
+    put('"');
+}
+
+void wire_end(void) {
+    put('}');
+    uint32_t sum = ~crc;
+    uart_put('*');
+    for (int8_t shift = 28; shift >= 0; shift -= 4) {
+        uart_put(hex((uint8_t)(sum >> shift) & 0x0F));
+    }
+    uart_put('\n');
+}
+
+static void put_digits(uint32_t value, uint8_t least) {
+    char digits[10];
+    uint8_t count = 0;
+    while (value || count < least) {
+        digits[count++] = (char)('0' + value % 10);
+        value /= 10;
+    }
+    while (count) {
+        put(digits[--count]);
+    }
+}
+
+void wire_uint32(uint32_t value) { put_digits(value, 1); }
+
+/* A whole number of 10^-decimals, without trailing zeros. */
+static void put_scaled(uint32_t scaled, uint8_t decimals) {
+    uint32_t one = 1;
+    for (uint8_t i = 0; i < decimals; i++) {
+        one *= 10;
+    }
+    put_digits(scaled / one, 1);
+    scaled %= one;
+    if (scaled) {
+        while (scaled % 10 == 0) {
+            scaled /= 10;
+            decimals--;
+        }
+        put('.');
+        put_digits(scaled, decimals);
+    }
+}
+
+void wire_number(float value, uint8_t decimals) {
+    float one = 1;
+    for (uint8_t i = 0; i < decimals; i++) {
+        one *= 10;
+    }
+    uint32_t scaled = (uint32_t)lround(fabs(value) * one);
+    if (value < 0 && scaled) {
+        put('-');
+    }
+    put_scaled(scaled, decimals);
+}
+
+void wire_seconds(uint32_t milliseconds) { put_scaled(milliseconds, 3); }
+
+void wire_status(void) {
+    wire_begin(PSTR("status"));
+    wire_flash(board_stopped() ? PSTR(",\"state\":\"estop\"") : PSTR(",\"state\":\"online\""));
+    wire_flash(PSTR(",\"device\":\"" DEVICE_NAME "\",\"fw\":\"pathrig rover 1\",\"watchdog_ms\":"));
+    wire_uint32(WATCHDOG_MS);
+    wire_flash(PSTR(",\"max_frame\":"));
+    wire_uint32(MAX_FRAME);
+    wire_flash(PSTR(",\"dropped\":"));
+    wire_uint32(dropped);
+    wire_end();
+}
+
+uint8_t wire_attached(void) { return attached; }
+
+static void reset(void) {
+    if (!line_before_stop && !uart_stop_ahead()) {
+        if (board_stopped()) {
+            calls_abort();
+            /* A stop that comes in just now must not be lost. */
+            ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+                if (!uart_stop_ahead()) {
+                    board_leave_stop();
+                }
+            }
+        }
+        stop_told = board_stopped();
+        sensors_tell_all();
+    }
+    wire_status();
+}
+
+static void handle(const struct json *message) {
+    struct json op = json_member(message, PSTR("op"));
+
+    heard_ms = board_ms();
+    attached = 1;
+    if (json_is(&op, PSTR("ping"))) {
+        wire_begin(PSTR("pong"));
+        wire_flash(PSTR(",\"m\":"));
+        wire_uint32(board_ms());
+        wire_end();
+    } else if (json_is(&op, PSTR("call"))) {
+        calls_take(message);
+    } else if (json_is(&op, PSTR("hello"))) {
+        wire_status();
+    } else if (json_is(&op, PSTR("estop"))) {
+        board_safe();
+        stop_told = 0;
+    } else if (json_is(&op, PSTR("reset"))) {
+        reset();
+    } else if (json_is(&op, PSTR("init"))) {
+        calls_refuse_init(message);
+    }
+}
+
+static uint8_t checks(uint16_t payload) {
+    uint32_t sum = 0xFFFFFFFF;
+    for (uint16_t i = 0; i < payload; i++) {
+        sum = crc_of(sum, (uint8_t)line[i]);
+    }
+    sum = ~sum;
+    for (uint8_t i = 0; i < 8; i++) {
+        if (line[payload + 1 + i] != hex((uint8_t)(sum >> (28 - 4 * i)) & 0x0F)) {
+            return 0;
+        }
+    }
+    return line[payload] == '*';
+}
+
+static void take_line(void) {
+    struct json message = {JSON_NONE, NULL, 0};
+
+    if (line_length && line[line_length - 1] == '\r') {
+        line_length--;
+    }
+    if (line_length == 0 && !line_too_long) {
+        return;
+    }
+    if (!line_too_long && line_length > CRC_TAIL && checks(line_length - CRC_TAIL)) {
+        message = json_parse(line, line_length - CRC_TAIL);
+    }
+    if (message.type == JSON_OBJECT) {
+        handle(&message);
+    } else {
+        dropped++;
+    }
+}
+
+void wire_poll(void) {
+    int16_t byte;
+
+    while ((byte = uart_take()) >= 0) {
+        if (byte == STOP_BYTE) {
+            /* It has acted in the interrupt; what stands before it on its line was sent before it. */
+            line_before_stop = line_length || line_too_long;
+            heard_ms = board_ms();
+            attached = 1;
+        } else if (byte == '\n') {
+            take_line();
+            line_length = 0;
+            line_too_long = line_before_stop = 0;
+        } else if (line_length >= MAX_FRAME - 1) {
+            line_too_long = 1;
+        } else {
+            line[line_length++] = (char)byte;
+        }
+    }
+}
+
+void wire_watch(void) {
+    if (attached && !board_stopped() && board_ms() - heard_ms >= WATCHDOG_MS) {
+        board_safe();
+    }
+    if (board_stopped() && !stop_told) {
+        stop_told = 1;
+        calls_abort();
+        wire_status();
+    }
+}

@@ -1,0 +1,169 @@
+"""The rover's firmware on an emulated board, with the farm's physics at its pins: a serial rig without hardware.
+
+`python -m sims.farm.emulated_board [--link PATH]` runs it until it is told to end, and prints the path that a
+host opens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from devices.farm_rover.world import FarmWorld
+from firmware_bridge.firmware.build import BuildError, build
+from firmware_bridge.firmware.make_tables import load_world_file
+from firmware_bridge.serve import end_signals
+from sims.farm.board_pins import STEP_S, Outputs
+from sims.farm.field_at_pins import FieldAtPins
+from sims.overrides import WorldError, merge_world
+
+END_SECONDS = 5.0
+
+
+class EmulatedBoard:
+    """Emulator process, physics thread, and the pty between the board and a host. A context manager.
+
+    Args:
+        world: the field at the pins; the firmware's map is that of the shipped world.
+        world_speed: device seconds in a second of the wire's clock. Wheels, pumps and field are that much
+            faster, while baud rate, watchdog and deadlines are those of the real board.
+        on_outputs: takes every line of pins, in the physics thread.
+    """
+
+    def __init__(
+        self,
+        world: FarmWorld | None = None,
+        *,
+        world_speed: int = 1,
+        on_outputs: Callable[[Outputs], None] | None = None,
+    ) -> None:
+        self.field = FieldAtPins(load_world_file() if world is None else world)
+        self.world_speed = world_speed
+        self.path = ""
+        self._on_outputs = on_outputs
+        self._process: subprocess.Popen[str] | None = None
+        self._thread: threading.Thread | None = None
+        self._changed = threading.Condition()
+
+    def start(self) -> None:
+        """Build what is missing, power the board up; `path` is then the port that a host opens.
+
+        Raises:
+            BuildError: firmware or emulator cannot be built or started.
+        """
+        command = list(build(self.world_speed))
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("pty "):
+                self.path = line.split(maxsplit=1)[1].strip()
+                break
+        else:
+            self.stop()
+            raise BuildError(f"the emulator {command[0]} did not start")
+        self._thread = threading.Thread(target=self._exchange, name=f"field at {self.path}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Cut the board's power."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        if self._thread is not None:
+            self._thread.join(END_SECONDS)
+        process.wait(END_SECONDS)
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+
+    def __enter__(self) -> EmulatedBoard:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def outputs(self) -> Outputs:
+        """The pins as the board last drove them."""
+        return self.field.outputs
+
+    def wait_until(self, condition: Callable[[Outputs], bool], timeout: float = 10.0) -> bool:
+        """Wait until the pins are like that; whether they were within `timeout` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: condition(self.field.outputs), timeout)
+
+    def _exchange(self) -> None:
+        process = self._process
+        assert process is not None and process.stdin is not None and process.stdout is not None
+        try:
+            for line in process.stdout:
+                outputs = Outputs.parse(line)
+                with self._changed:
+                    inputs = self.field.step(outputs, STEP_S * self.world_speed)
+                    self._changed.notify_all()
+                if self._on_outputs is not None:
+                    self._on_outputs(outputs)
+                process.stdin.write(inputs.line())
+                process.stdin.flush()
+        except (OSError, ValueError):
+            # The emulator has ended, perhaps in mid-line.
+            return
+
+
+def initial_world(overrides: dict[str, Any]) -> FarmWorld:
+    """The shipped world with these overrides, as `--init` of a simulator takes them.
+
+    Raises:
+        WorldError: a key is unknown, or a value does not fit.
+    """
+    return merge_world(load_world_file(), overrides)
+
+
+def main() -> int:
+    """Run a board until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(prog="python -m sims.farm.emulated_board", description=__doc__)
+    parser.add_argument("--link", type=Path, help="make this symbolic link to the port")
+    parser.add_argument("--world-speed", type=int, default=1, help="how much faster the field is, 1 to 10")
+    parser.add_argument("--init", type=Path, help="JSON file that overrides the field's initial state")
+    arguments = parser.parse_args()
+    if not 1 <= arguments.world_speed <= 10:
+        parser.error("--world-speed must be from 1 to 10")
+    try:
+        overrides = {} if arguments.init is None else json.loads(arguments.init.read_text(encoding="utf-8"))
+        world = initial_world(overrides)
+    except (OSError, ValueError, WorldError) as error:
+        print(f"--init: {error}", file=sys.stderr)
+        return 2
+    try:
+        with end_signals() as wait_for_end, EmulatedBoard(world, world_speed=arguments.world_speed) as board:
+            if arguments.link is not None:
+                arguments.link.unlink(missing_ok=True)
+                arguments.link.symlink_to(board.path)
+            print(arguments.link or board.path, flush=True)
+            wait_for_end()
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 3
+    finally:
+        if arguments.link is not None:
+            arguments.link.unlink(missing_ok=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
