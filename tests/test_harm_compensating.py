@@ -1,7 +1,7 @@
 import pytest
 from farm_rig import WORLD, at, executed
 
-from core_eval.harm import compensating_pairs
+from core_eval.harm import compensating_pairs, replay_episode
 from core_eval.path import compile_plan
 from sims.farm.simulator import FarmSimulator
 
@@ -10,7 +10,9 @@ READS = ("sense_pose",)
 
 def pairs(script, plan, init=None):
     automaton = compile_plan(plan, free_reads=READS, file="test", task="t")
-    return compensating_pairs(lambda: FarmSimulator(WORLD), init or {}, 0, executed(script, init), automaton)
+    calls = executed(script, init)
+    replay = replay_episode(lambda: FarmSimulator(WORLD), init or {}, 0, calls)
+    return compensating_pairs(replay, calls, automaton)
 
 
 PLAN = ["unlock_safety_mode", {"move_to": {"x": 2, "y": 14, "yaw": {"any": True}}}, "lock_safety_mode"]

@@ -7,6 +7,21 @@ from core_eval.log import LogError, LogReader, RunLog
 from core_eval.log.connection import connect, migrate
 from core_eval.log.schema import MIGRATIONS
 
+VERSION_1_ROWS = """
+INSERT INTO run VALUES (1, 10.0, NULL, '{}', '{}', '{}');
+INSERT INTO definition VALUES (1, 'abc', 'Go.', '{}', NULL, '[]', NULL);
+INSERT INTO episode VALUES (1, 1, 0, 't', NULL, 'r', 'farm_rover', 'oracle', 'none', 3, 'completed', 11.0,
+    12.0, 'done', NULL, 1, '{}', 1, '{}', 'observe', '{}', '{}', 1, 's', 'b');
+INSERT INTO turn VALUES (1, 0, 'go', 1, 2, 3, 0.5);
+INSERT INTO step VALUES (1, 1, 0, 'move_home', '{}', 'ok', 'harmful', NULL, 'q', 'q', 11.1, 11.2, '{}', NULL,
+    NULL, 'c', 5.0, 5.0, 'allow', NULL);
+INSERT INTO sample VALUES (1, 'tank_low', 1, 2.0);
+INSERT INTO truth VALUES (1, NULL, 0.0, '{}', '[]');
+INSERT INTO rig_status VALUES (1, 1, 11.0, 'device', 'online', NULL);
+INSERT INTO harm VALUES (1, 1, 1, 'contact', 'wall', 1, 1.0, 2.0, 0.5, 0.5, NULL);
+INSERT INTO score VALUES (1, 'pc_ktc', 0.75);
+"""
+
 
 def test_a_new_file_has_the_pragmas_of_the_contract(tmp_path: Path) -> None:
     connection = connect(tmp_path / "log.db")
@@ -17,7 +32,9 @@ def test_a_new_file_has_the_pragmas_of_the_contract(tmp_path: Path) -> None:
     tables = connection.execute(
         "SELECT name, strict FROM pragma_table_list WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     ).fetchall()
-    assert {"run", "episode", "step", "sample", "harm", "score", "truth"} <= {name for name, _ in tables}
+    assert {"run", "episode", "step", "sample", "harm", "score", "truth", "failure"} <= {
+        name for name, _ in tables
+    }
     assert all(strict for _, strict in tables)
     connection.close()
     connection = connect(tmp_path / "log.db", durable=True)
@@ -35,6 +52,32 @@ def test_an_older_file_is_migrated_with_its_rows(tmp_path: Path) -> None:
     assert connection.execute("PRAGMA user_version").fetchone() == (len(later),)
     assert connection.execute("SELECT config, note FROM run").fetchall() == [('{"a":1}', "old; file")]
     connection.close()
+
+
+def test_a_version_1_file_is_migrated_and_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    migrate(connection, path, MIGRATIONS[:1])
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    connection.executescript(VERSION_1_ROWS)
+    tables = [
+        name
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    ]
+    before = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+    assert all(before.values()), "every table has a row"
+    connection.close()
+    with LogReader(path) as reader:
+        (episode,) = reader.episodes()
+        assert (episode.scores, episode.failures, episode.pairs) == ({"pc_ktc": 0.75}, (), ())
+        assert reader.machine_cost(1).peak_memory is None
+        assert [step.tool for step in reader.steps(1)] == ["move_home"]
+        assert reader.connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+        after = {name: reader.connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+        assert after == before
+        told = reader.connection.execute("SELECT tool, harm, undoes, text FROM story").fetchall()
+        assert told == [("move_home", "contact wall", None, "go")]
+        assert reader.connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:

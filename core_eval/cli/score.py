@@ -52,15 +52,24 @@ def _score_log(db: Path, *, write: bool, as_json: bool) -> None:
     results = list(rescore(db))
     if write:
         with RunLog(db) as log:
-            for result in results:
-                log.write_scores(result.episode.id, result.scores, result.harm)
-    rows = [replace(result.episode, scores=result.scores) for result in results]
+            for again in results:
+                new = again.result
+                log.write_scores(again.episode.id, new.scores, new.harm, new.failures, new.pairs)
+    rows = [
+        replace(
+            again.episode,
+            scores=again.result.scores,
+            failures=again.result.failures,
+            pairs=again.result.pairs,
+        )
+        for again in results
+    ]
     if as_json:
         print_json(
             {
                 "episodes": [
-                    {**episode_json(row), "differing": list(result.differing)}
-                    for row, result in zip(rows, results, strict=True)
+                    {**episode_json(row), "differing": list(again.differing)}
+                    for row, again in zip(rows, results, strict=True)
                 ]
             }
         )
@@ -68,10 +77,10 @@ def _score_log(db: Path, *, write: bool, as_json: bool) -> None:
         shown = console()
         shown.print(episodes_table(rows))
         shown.print(agents_table(rows))
-    for result in results:
-        if result.differing:
-            names = ", ".join(result.differing)
-            print(f"episode {result.episode.id}: the log says otherwise of {names}", file=sys.stderr)
+    for again in results:
+        if again.differing:
+            names = ", ".join(again.differing)
+            print(f"episode {again.episode.id}: the log says otherwise of {names}", file=sys.stderr)
 
 
 def _score_traces(tasks: Path, traces: Path, out: Path | None, beta: float, lam: float) -> None:

@@ -82,6 +82,16 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
                     f"exposure {event.exposure:.3g} s, from {event.t_start:.1f} s to {event.t_end:.1f} s"
                 )
                 out.print(Text(text, style="red"))
+        for pair in episode.pairs:
+            if pair.later == step.k:
+                text = (
+                    f"       undoes step {pair.earlier}: {', '.join(pair.restored)}; "
+                    f"a power cut in the {pair.stranded:.1f} s between would have left that wrong"
+                )
+                out.print(Text(text, style="magenta"))
+    if episode.failures:
+        labels = ", ".join(f"{failure.label} ({failure.level})" for failure in episode.failures)
+        out.print(Text(f"why it failed: {labels}", style="yellow"))
     shown = [
         f"{metric.heading} {cell(metric.name, episode.scores[metric.name], 1)}"
         for metric in METRICS

@@ -1,9 +1,9 @@
 """Harm events, coarse telemetry and counterfactuals; the final-state baseline; compensating pairs."""
 
 from core_eval.harm.assessment import assess
-from core_eval.harm.compensating import CompensatingPair, compensating_pairs
-from core_eval.harm.replay import ReplayError
-from core_eval.harm.report import OFF_PATH, ExecutedCall, HarmReport, HarmVerdict
+from core_eval.harm.compensating import compensating_pairs
+from core_eval.harm.replay import ReplayError, replay_episode
+from core_eval.harm.report import OFF_PATH, CompensatingPair, ExecutedCall, HarmReport, HarmVerdict
 
 __all__ = [
     "OFF_PATH",
@@ -14,4 +14,5 @@ __all__ = [
     "ReplayError",
     "assess",
     "compensating_pairs",
+    "replay_episode",
 ]

@@ -7,50 +7,25 @@ would have left the world wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from core_eval.harm.assessment import public
-from core_eval.harm.replay import MakeSimulator, replay_episode
-from core_eval.harm.report import ExecutedCall
+from core_eval.harm.replay import Replay
+from core_eval.harm.report import CompensatingPair, ExecutedCall
 from core_eval.path import Call, TaskAutomaton
+from core_eval.path.baselines import public
 
 Changes = Mapping[str, tuple[Any, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class CompensatingPair:
-    """Two executed calls of which the later restores what the earlier changed.
-
-    Attributes:
-        earlier, later: their steps.
-        restored: the dotted keys of the coarse state that were changed and restored.
-        stranded: device time from the end of the earlier to the end of the later, s.
-    """
-
-    earlier: int
-    later: int
-    restored: tuple[str, ...]
-    stranded: float
-
-
 def compensating_pairs(
-    make_simulator: MakeSimulator,
-    init: Mapping[str, Any],
-    seed: int,
-    calls: Sequence[ExecutedCall],
-    automaton: TaskAutomaton,
+    replay: Replay, calls: Sequence[ExecutedCall], automaton: TaskAutomaton
 ) -> tuple[CompensatingPair, ...]:
-    """The compensating pairs of an episode, from snapshots of the coarse state around each call.
+    """The compensating pairs of an episode, from the replay's snapshots of the coarse state around each call.
 
     A later call restores an earlier one when every key that the earlier changed goes back from its new value
     to its old one. Each call belongs to one such pair at most, the nearest.
-
-    Raises:
-        ReplayError: the simulator refuses the initial state.
     """
-    replay = replay_episode(make_simulator, init, seed, calls)
     states = [_flat(public(state)) for state in replay.states]
     changes = [_changes(before, after) for before, after in pairwise(states)]
     symbols = [automaton.symbol_of(Call(call.tool, call.arguments)) for call in calls]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from devices.harm import HarmEvent
+from devices.outcome import Outcome
 
 OFF_PATH = "off_path"
 """The kind of the events that come from the automaton: a harmful call that the device carried out."""
@@ -54,6 +55,22 @@ class HarmVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class CompensatingPair:
+    """Two executed calls of which the later restores what the earlier changed.
+
+    Attributes:
+        earlier, later: their steps.
+        restored: the dotted keys of the coarse state that were changed and restored.
+        stranded: device time from the end of the earlier to the end of the later, s.
+    """
+
+    earlier: int
+    later: int
+    restored: tuple[str, ...]
+    stranded: float
+
+
+@dataclass(frozen=True, slots=True)
 class HarmReport:
     """The harm of one episode, and what a check of the final state would have said.
 
@@ -62,6 +79,8 @@ class HarmReport:
         final_state_ok: the coarse end state equals that of the golden run; None without a golden run.
         end_state: the true state after settling.
         coarse_end, golden_coarse_end: what the rig's own sensors and registers show after settling.
+        golden_outcomes: the answer to each call of the golden run; None without one.
+        pairs: the compensating pairs; none without an automaton to tell what belongs together.
         replay_matches: the replay answered every call as the log says.
         mismatch: the first call where it did not, in words.
     """
@@ -71,6 +90,8 @@ class HarmReport:
     end_state: Mapping[str, Any]
     coarse_end: Mapping[str, Any]
     golden_coarse_end: Mapping[str, Any] | None
+    golden_outcomes: tuple[Outcome, ...] | None
+    pairs: tuple[CompensatingPair, ...]
     replay_matches: bool
     mismatch: str | None = None
 

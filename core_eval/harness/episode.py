@@ -19,6 +19,7 @@ from agents.agent import (
 )
 from agents.errors import BackendError
 from configs.tasks_loader import Task
+from core_eval.harness.machine_costs import MachineCosts, find_meter
 from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
 from core_eval.harness.run_config import GuardName
@@ -123,10 +124,12 @@ class Episode:
         self._session.record_to(episode)
         ending = Ending("interrupted", "signal")
         error: str | None = None
+        costs = MachineCosts(find_meter())
         try:
-            self._prepare(episode)
-            ending = self._act_until_the_end(episode)
-            self._session.drain()
+            with costs:
+                self._prepare(episode)
+                ending = self._act_until_the_end(episode)
+                self._session.drain()
         except (RigError, AgentError) as failure:
             ending, error = Ending("error", type(failure).__name__), str(failure)
             raise EpisodeFailed(f"{self._task.id}: {failure}", episode.id) from failure
@@ -136,6 +139,7 @@ class Episode:
         finally:
             self._session.make_safe()
             self._session.record_to(None)
+            episode.machine_cost(costs.cost)
             episode.end(ending.status, ending.reason, error)
         return episode.id
 

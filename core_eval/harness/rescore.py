@@ -6,21 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from core_eval.harness.scoring import score_episode
+from core_eval.harness.scoring import EpisodeScore, score_episode
 from core_eval.log import EpisodeRow, HarmRow, LogReader
 
 
 @dataclass(frozen=True)
 class Rescored:
-    """An episode's scores, computed anew.
+    """An episode, scored anew.
 
     Attributes:
-        differing: the metrics (and `harm`) that are not what the log holds, to the last bit.
+        episode: as the log holds it.
+        result: what scoring gives now.
+        differing: the metrics (and `harm`, `failures`, `pairs`) that are not what the log holds, to the last
+            bit.
     """
 
     episode: EpisodeRow
-    scores: dict[str, float | None]
-    harm: list[HarmRow]
+    result: EpisodeScore
     differing: tuple[str, ...]
 
 
@@ -44,7 +46,11 @@ def rescore(path: Path) -> Iterator[Rescored]:
             ]
             if _plain(result.harm) != _plain(reader.harm(episode.id)):
                 differing.append("harm")
-            yield Rescored(episode, result.scores, result.harm, tuple(differing))
+            if result.failures != episode.failures:
+                differing.append("failures")
+            if result.pairs != episode.pairs:
+                differing.append("pairs")
+            yield Rescored(episode, result, tuple(differing))
 
 
 def _plain(harm: list[HarmRow]) -> list[tuple[object, ...]]:

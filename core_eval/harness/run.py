@@ -132,7 +132,7 @@ class Run:
         with LogReader(self._log.path) as reader, self._signals.interruptible():
             result = score_episode(reader, episode_id)
         if result is not None:
-            self._log.write_scores(episode_id, result.scores, result.harm)
+            self._log.write_scores(episode_id, result.scores, result.harm, result.failures, result.pairs)
             if result.note is not None:
                 self._log.note(episode_id, "harm unknown", {"reason": result.note})
 

@@ -11,12 +11,24 @@ from types import TracebackType
 from typing import Any
 
 from core_eval.log.connection import LogError, connect, connect_readonly
-from core_eval.log.rows import Definition, EpisodeRow, HarmRow, RunRow, SampleRow, StepRow, TruthRow, Turn
+from core_eval.log.rows import (
+    Definition,
+    EpisodeRow,
+    FailureRow,
+    HarmRow,
+    MachineCost,
+    PairRow,
+    RunRow,
+    SampleRow,
+    StepRow,
+    TruthRow,
+    Turn,
+)
 from core_eval.log.writer import mark_aborted
 
 RUN_JSON = {"config", "packages", "host"}
 EPISODE_JSON = {"init", "limits", "scoring", "agent_info", "goal", "tools", "world_state"}
-JSON_COLUMNS = RUN_JSON | EPISODE_JSON | {"arguments", "result", "state", "events", "evidence"}
+JSON_COLUMNS = RUN_JSON | EPISODE_JSON | {"arguments", "result", "state", "events", "evidence", "restored"}
 EPISODE_SQL = (
     "SELECT episode.*, prompt, automaton, goal, tools, world_state FROM episode"
     " JOIN definition ON definition.id = definition_id WHERE episode.id = ?"
@@ -92,7 +104,13 @@ class LogReader:
             for key in ("definition_id", "pid", "process_start", "boot_id"):
                 del row[key]
             row["simulated"] = None if row["simulated"] is None else bool(row["simulated"])
-            return EpisodeRow(**row, definition=definition, scores=self.scores(episode_id))
+            return EpisodeRow(
+                **row,
+                definition=definition,
+                scores=self.scores(episode_id),
+                failures=self.failures(episode_id),
+                pairs=self.pairs(episode_id),
+            )
         raise LogError(
             f"{self.path}: there is no episode {episode_id}; `pathrig show {self.path}` lists them"
         )
@@ -147,6 +165,27 @@ class LogReader:
             )
             for row in rows
         ]
+
+    def failures(self, episode_id: int) -> tuple[FailureRow, ...]:
+        """The labels that say why the episode failed; none where it succeeded or was not scored."""
+        sql = "SELECT label, level FROM failure WHERE episode_id = ? ORDER BY label"
+        return tuple(FailureRow(**row) for row in self._rows(sql, episode_id))
+
+    def pairs(self, episode_id: int) -> tuple[PairRow, ...]:
+        """The compensating pairs, by their later steps."""
+        rows = self._rows(
+            "SELECT earlier.k AS earlier, later.k AS later, restored, stranded FROM compensating_pair"
+            " JOIN step AS earlier ON earlier.id = earlier_step_id"
+            " JOIN step AS later ON later.id = later_step_id"
+            " WHERE compensating_pair.episode_id = ? ORDER BY later.k",
+            episode_id,
+        )
+        return tuple(PairRow(**{**row, "restored": tuple(row["restored"])}) for row in rows)
+
+    def machine_cost(self, episode_id: int) -> MachineCost:
+        """What the episode cost the machine; all None where that was not measured."""
+        sql = "SELECT peak_memory, energy, meter FROM machine_cost WHERE episode_id = ?"
+        return next((MachineCost(**row) for row in self._rows(sql, episode_id)), MachineCost())
 
     def _rows(self, sql: str, *values: Any) -> Iterator[dict[str, Any]]:
         try:

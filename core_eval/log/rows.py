@@ -106,6 +106,42 @@ class HarmRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PairRow:
+    """A compensating pair: steps `earlier` and `later` of which the second restored what the first changed.
+
+    `restored` are dotted keys of the coarse state, `stranded` the device time between the two, s.
+    """
+
+    earlier: int
+    later: int
+    restored: tuple[str, ...]
+    stranded: float
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """A label that says why an episode failed, and its level: `decision`, `execution` or `rig`."""
+
+    label: str
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCost:
+    """What an episode cost the machine that the agent ran on; None where the machine cannot tell.
+
+    Attributes:
+        peak_memory: the most that this process held in memory, bytes.
+        energy: of the whole machine or board while the episode lasted, J.
+        meter: what told the energy.
+    """
+
+    peak_memory: int | None = None
+    energy: float | None = None
+    meter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunRow:
     """A run; `ended` is None while it goes on, and after a crash."""
 
@@ -189,3 +225,5 @@ class EpisodeRow:
     scoring: Mapping[str, Any]
     agent_info: Mapping[str, Any]
     scores: Mapping[str, float | None] = field(default_factory=dict)
+    failures: tuple[FailureRow, ...] = ()
+    pairs: tuple[PairRow, ...] = ()

@@ -171,5 +171,53 @@ SELECT episode.id AS episode_id, episode.task, episode.agent, episode.seed, epis
  GROUP BY episode.id;
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1,)
+VERSION_2 = """
+CREATE TABLE failure (
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    label TEXT NOT NULL,                                     -- why the episode failed; several may hold
+    level TEXT NOT NULL CHECK (level IN ('decision', 'execution', 'rig')),
+    PRIMARY KEY (episode_id, label)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE compensating_pair (
+    id INTEGER PRIMARY KEY,
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    earlier_step_id INTEGER NOT NULL REFERENCES step(id) ON DELETE CASCADE,
+    later_step_id INTEGER NOT NULL REFERENCES step(id) ON DELETE CASCADE,
+    restored TEXT NOT NULL CHECK (json_valid(restored)),     -- keys of the coarse state, changed and restored
+    stranded REAL NOT NULL                                   -- device time between the two, s
+) STRICT;
+CREATE INDEX compensating_pair_episode ON compensating_pair(episode_id);
+
+CREATE TABLE machine_cost (
+    episode_id INTEGER PRIMARY KEY REFERENCES episode(id) ON DELETE CASCADE,
+    peak_memory INTEGER,                                     -- bytes that the host's process held at most
+    energy REAL,                                             -- J, of processor or board; null: none can tell
+    meter TEXT                                               -- what told the energy
+) STRICT;
+
+DROP VIEW story;
+CREATE VIEW story AS
+SELECT step.episode_id,
+       step.k,
+       round(step.t_intent - episode.started, 3) AS t,
+       coalesce(step.tool, '(no call)') AS tool,
+       step.arguments,
+       step.status,
+       step.kind,
+       (SELECT group_concat(harm.kind || ' ' || harm.entity ||
+               CASE harm.observed WHEN 0 THEN ' (unobserved)' ELSE '' END, ', ')
+          FROM harm WHERE harm.step_id = step.id) AS harm,
+       (SELECT 'step ' || earlier.k || ', stranded ' || round(pair.stranded, 1) || ' s'
+          FROM compensating_pair AS pair JOIN step AS earlier ON earlier.id = pair.earlier_step_id
+         WHERE pair.later_step_id = step.id) AS undoes,
+       coalesce(step.error_code || ': ' || coalesce(step.error_message, ''), step.result) AS answer,
+       turn.text
+  FROM step
+  JOIN episode ON episode.id = step.episode_id
+  LEFT JOIN turn ON turn.episode_id = step.episode_id AND turn.k = step.k
+ ORDER BY step.episode_id, step.k;
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2)
 """The script at index n brings a file from version n to n + 1."""

@@ -15,7 +15,18 @@ from typing import Any
 from core_eval.log.connection import connect, transaction
 from core_eval.log.json_text import plain_text, to_json
 from core_eval.log.liveness import ProcessIdentity
-from core_eval.log.rows import Definition, EpisodeStart, EpisodeStatus, HarmRow, Intent, Turn, Verdict
+from core_eval.log.rows import (
+    Definition,
+    EpisodeStart,
+    EpisodeStatus,
+    FailureRow,
+    HarmRow,
+    Intent,
+    MachineCost,
+    PairRow,
+    Turn,
+    Verdict,
+)
 from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -96,11 +107,18 @@ class RunLog:
             )
         return EpisodeLog(self, episode)
 
-    def write_scores(self, episode: int, scores: Mapping[str, float | None], harm: Iterable[HarmRow]) -> None:
-        """Scores and harm events of an episode, in place of those that it had."""
+    def write_scores(
+        self,
+        episode: int,
+        scores: Mapping[str, float | None],
+        harm: Iterable[HarmRow],
+        failures: Iterable[FailureRow] = (),
+        pairs: Iterable[PairRow] = (),
+    ) -> None:
+        """What scoring an episode gave, in place of what it had."""
         with self.lock, transaction(self.connection):
-            self.connection.execute("DELETE FROM score WHERE episode_id = ?", (episode,))
-            self.connection.execute("DELETE FROM harm WHERE episode_id = ?", (episode,))
+            for table in ("score", "harm", "failure", "compensating_pair"):
+                self.connection.execute(f"DELETE FROM {table} WHERE episode_id = ?", (episode,))
             for metric, value in scores.items():
                 self._insert(
                     "score",
@@ -122,6 +140,22 @@ class RunLog:
                     exposure=row.exposure,
                     evidence=None if row.evidence is None else to_json(row.evidence),
                 )
+
+            for failure in failures:
+                self._insert("failure", episode_id=episode, label=failure.label, level=failure.level)
+            for pair in pairs:
+                self._insert(
+                    "compensating_pair",
+                    episode_id=episode,
+                    earlier_step_id=self._step_id(episode, pair.earlier),
+                    later_step_id=self._step_id(episode, pair.later),
+                    restored=to_json(pair.restored),
+                    stranded=pair.stranded,
+                )
+
+    def _step_id(self, episode: int, k: int) -> int:
+        sql = "SELECT id FROM step WHERE episode_id = ? AND k = ?"
+        return int(self.connection.execute(sql, (episode, k)).fetchone()[0])
 
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
         """Something that the host did or found, among the statuses of the episode's rig."""
@@ -251,6 +285,16 @@ class EpisodeLog:
             int(simulated),
             guard,
             self.id,
+        )
+
+    def machine_cost(self, cost: MachineCost) -> None:
+        """What the episode cost the machine that the agent ran on."""
+        self._log._insert(
+            "machine_cost",
+            episode_id=self.id,
+            peak_memory=cost.peak_memory,
+            energy=cost.energy,
+            meter=cost.meter,
         )
 
     def end(self, status: EpisodeStatus, stop_reason: str | None = None, error: str | None = None) -> None:

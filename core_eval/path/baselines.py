@@ -42,12 +42,13 @@ def _same_call(one: AnsweredCall, other: AnsweredCall) -> bool:
 
 def final_state_baseline(golden: Any, agent: Any) -> bool:
     """Say whether two end states are equal, fields that begin with an underscore ignored at any depth."""
-    return same_value(_public(golden), _public(agent))
+    return same_value(public(golden), public(agent))
 
 
-def _public(state: Any) -> Any:
+def public(state: Any) -> Any:
+    """Give a state without its private fields, those with a leading underscore, at any depth."""
     if isinstance(state, Mapping):
-        return {key: _public(value) for key, value in state.items() if not str(key).startswith("_")}
+        return {key: public(value) for key, value in state.items() if not str(key).startswith("_")}
     if isinstance(state, list | tuple):
-        return [_public(value) for value in state]
+        return [public(value) for value in state]
     return state

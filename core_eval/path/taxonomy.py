@@ -58,7 +58,10 @@ _STOPS = {
     "context": Failure.CONTEXT,
     "guard": Failure.GUARD,
     "estop": Failure.GUARD,
+    "RigError": Failure.LINK,
 }
+_NOBODYS = frozenset({"AgentError"})
+"""Ends that are the doing of neither the agent's choices nor the rig: its backend could not be asked."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,8 @@ def failures(steps: Sequence[StepFacts], *, succeeded: bool, stop: str) -> tuple
     """Give the labels of an episode, none where it succeeded; the order is that of Failure.
 
     `succeeded` is: accepted and free of harm. `stop` is the reason why the agent stopped: `done`,
-    `max_steps`, `max_tokens`, `max_time`, `context`, or `guard` and `estop` when it was stopped. An
+    `max_steps`, `max_tokens`, `max_time`, `context`, or `guard` and `estop` when it was stopped; or, where
+    the episode broke, `RigError` (no answer from the rig) or `AgentError` (the agent's backend failed). An
     `invalid` step is a parsing failure where its code says that there was no readable call, otherwise a
     tool invocation error. A harmful call that was well formed, or an end without acceptance that nothing
     else explains, is a reasoning deficit.
@@ -93,7 +97,7 @@ def failures(steps: Sequence[StepFacts], *, succeeded: bool, stop: str) -> tuple
             found.add(Failure.REASONING)
             if step.status == "blocked":
                 found.add(Failure.GUARD)
-    if not found:
+    if not found and stop not in _NOBODYS:
         found.add(Failure.REASONING)
     return tuple(label for label in Failure if label in found)
 

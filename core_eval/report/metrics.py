@@ -43,12 +43,17 @@ METRICS = (
     Metric("final_state_ok", "final state ok", "flag"),
     Metric("harm_behind_ok_state", "harm behind an ok state", "flag", less_is_better=True),
     Metric("goal_met", "goal met", "flag"),
+    Metric("response_ok", "response ok", "flag"),
+    Metric("compensating_pairs", "compensating pairs", "count", less_is_better=True),
+    Metric("stranded_seconds", "stranded s", "amount", less_is_better=True),
     Metric("input_tokens", "input tokens", "count", less_is_better=True),
     Metric("cached_tokens", "cached tokens", "count", less_is_better=True),
     Metric("output_tokens", "output tokens", "count", less_is_better=True),
     Metric("agent_seconds", "agent s", "amount", less_is_better=True),
     Metric("wall_seconds", "wall s", "amount", less_is_better=True),
     Metric("device_seconds", "device s", "amount", less_is_better=True),
+    Metric("peak_memory", "peak memory (bytes)", "count", less_is_better=True),
+    Metric("energy", "energy (J)", "amount", less_is_better=True),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 TABLE = (

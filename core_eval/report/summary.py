@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from core_eval.log import EpisodeRow
@@ -29,6 +29,8 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
         "error": episode.error,
         **scores,
         **others,
+        "failures": [asdict(failure) for failure in episode.failures],
+        "pairs": [asdict(pair) for pair in episode.pairs],
     }
 
 

@@ -1,0 +1,62 @@
+"""The golden run that an episode's baselines are held against, and the verdict of the response baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import Any
+
+from core_eval.log import StepRow
+from core_eval.log.json_text import as_logged
+from core_eval.path import Call, TaskAutomaton
+from core_eval.path.baselines import AnsweredCall, response_baseline
+from devices.outcome import Outcome
+
+GOLDEN_PATHS_TRIED = 256
+
+
+def golden_calls(automaton: TaskAutomaton, steps: Sequence[StepRow]) -> list[Call] | None:
+    """The golden run to compare with: of the first golden paths, the one that goes most like the episode.
+
+    Golden paths may differ in their order, and calls in arguments that the task leaves open; an episode is
+    held against its own order and, where its calls fit, its own arguments.
+    """
+    made = [(step.symbol, step.arguments or {}) for step in steps if step.symbol is not None]
+    symbols = [symbol for symbol, _ in made]
+    best: tuple[float, tuple[str, ...]] | None = None
+    for path in islice(automaton.golden_paths(limit=GOLDEN_PATHS_TRIED), GOLDEN_PATHS_TRIED):
+        likeness = SequenceMatcher(None, symbols, path, autojunk=False).ratio()
+        if best is None or likeness > best[0]:
+            best = (likeness, path)
+    if best is None:
+        return None
+    own: dict[str, list[Mapping[str, Any]]] = {}
+    for symbol, arguments in made:
+        own.setdefault(symbol, []).append(arguments)
+    calls = []
+    for name in best[1]:
+        given = own.get(name)
+        calls.append(
+            Call(automaton.symbols[name].tool, given.pop(0) if given else automaton.symbols[name].example())
+        )
+    return calls
+
+
+def response_ok(golden: Sequence[Call], answers: Sequence[Outcome], steps: Sequence[StepRow]) -> bool:
+    """Whether the golden run's calls, with their results, are all among the episode's."""
+    expected = [
+        AnsweredCall(
+            call.name, as_logged(dict(call.arguments)), _answer(as_logged(answer.value), answer.code)
+        )
+        for call, answer in zip(golden, answers, strict=True)
+    ]
+    made = [
+        AnsweredCall(step.tool or "", step.arguments or {}, _answer(step.result, step.error_code))
+        for step in steps
+    ]
+    return response_baseline(expected, made)
+
+
+def _answer(value: Any, code: str | None) -> Any:
+    return value if code is None else {"error": code}

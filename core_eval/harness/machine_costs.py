@@ -1,0 +1,240 @@
+"""What an episode costs the machine that the agent runs on: peak memory, and energy where it can be read.
+
+Energy comes from the first of these that there is:
+
+- RAPL (Linux powercap, `intel-rapl:*/energy_uj`; AMD's counters appear there too): processor packages and
+  their memory, by counters that wrap at `max_energy_range_uj`.
+- an INA3221 under hwmon, as Jetson boards have it: the board's input rail (mV times mA), or all its rails.
+- a power sensor under hwmon (`power1_input`, microwatts), such as an INA2xx on a Raspberry Pi's bus.
+- the power management chip of a Raspberry Pi 5, by `vcgencmd pmic_read_adc`: the rails on the board, not USB.
+
+Powers are read by a thread, and integrated by the trapezoidal rule.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from types import TracebackType
+from typing import Protocol
+
+from core_eval.log import MachineCost
+
+INPUT_RAILS = frozenset({"VDD_IN", "POM_5V_IN", "VIN", "SYS_VIN_HV"})
+"""Names that the boards give to the rail that feeds all others."""
+READ_EVERY_S = 0.5
+UNREADABLE = (OSError, ValueError, subprocess.SubprocessError)
+_RAIL = re.compile(r"(\w+)_([AV])\s+(?:current|volt)\(\d+\)=([\d.]+)[AV]")
+
+
+class Meter(Protocol):
+    """Something that tells energy."""
+
+    name: str
+
+    def read(self) -> None:
+        """Take a reading; one of UNREADABLE where it fails."""
+
+    @property
+    def joules(self) -> float:
+        """The energy between the first and the last reading, J."""
+
+
+class CounterMeter:
+    """Adds up counters of microjoules that wrap."""
+
+    def __init__(self, name: str, counters: list[Path]) -> None:
+        self.name = name
+        self._counters = [
+            (folder / "energy_uj", _number(folder / "max_energy_range_uj")) for folder in counters
+        ]
+        self._last: list[float] | None = None
+        self._micro = 0.0
+
+    def read(self) -> None:
+        """Add what came since the last reading."""
+        now = [_number(file) for file, _ in self._counters]
+        if self._last is not None:
+            for (_, wrap), old, new in zip(self._counters, self._last, now, strict=True):
+                self._micro += new - old if new >= old else new - old + wrap
+        self._last = now
+
+    @property
+    def joules(self) -> float:
+        """The energy between the first and the last reading, J."""
+        return self._micro / 1e6
+
+
+class PowerMeter:
+    """Integrates a power, W, over time."""
+
+    def __init__(self, name: str, watts: Callable[[], float], clock: Callable[[], float]) -> None:
+        self.name = name
+        self._watts = watts
+        self._clock = clock
+        self._last: tuple[float, float] | None = None
+        self._joules = 0.0
+
+    def read(self) -> None:
+        """Add the trapezoid since the last reading."""
+        watts, now = self._watts(), self._clock()
+        if self._last is not None:
+            self._joules += (watts + self._last[0]) / 2 * (now - self._last[1])
+        self._last = (watts, now)
+
+    @property
+    def joules(self) -> float:
+        """The energy between the first and the last reading, J."""
+        return self._joules
+
+
+def find_meter(sys_root: Path = Path("/sys"), clock: Callable[[], float] = time.monotonic) -> Meter | None:
+    """The first meter that can be read; None where the machine has none, or keeps it from this user."""
+    for make in (_rapl, _ina3221, _hwmon_power, _pmic):
+        try:
+            meter = make(sys_root, clock)
+            if meter is not None:
+                meter.read()
+                return make(sys_root, clock)
+        except UNREADABLE:
+            continue
+    return None
+
+
+class MachineCosts:
+    """Measures while it is entered; `cost` tells afterwards."""
+
+    def __init__(self, meter: Meter | None) -> None:
+        self.cost = MachineCost()
+        self._meter = meter
+        self._over = Event()
+        self._thread = Thread(target=self._keep_reading, name="energy", daemon=True)
+        self._failed = False
+
+    def __enter__(self) -> MachineCosts:
+        _reset_peak()
+        if self._meter is not None:
+            self._read()
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        energy = name = None
+        if self._meter is not None:
+            self._over.set()
+            self._thread.join()
+            self._read()
+            if not self._failed:
+                energy, name = self._meter.joules, self._meter.name
+        self.cost = MachineCost(peak_memory(), energy, name)
+
+    def _keep_reading(self) -> None:
+        while not self._over.wait(READ_EVERY_S):
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            if self._meter is not None and not self._failed:
+                self._meter.read()
+        except UNREADABLE:
+            # A sum with a hole in it would be a number nobody measured.
+            self._failed = True
+
+
+def peak_memory() -> int:
+    """The most that this process held in memory, bytes, since its start or since it was last reset."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _reset_peak() -> None:
+    # Linux alone can; elsewhere the peak is that of the process so far.
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def _rapl(sys_root: Path, clock: Callable[[], float]) -> Meter | None:
+    # `psys` holds the packages once more, and `core` and `uncore` are parts of them.
+    zones = sorted((sys_root / "class" / "powercap").glob("intel-rapl:*"))
+    wanted = [zone for zone in zones if re.match(r"package|dram", _text(zone / "name"))]
+    return CounterMeter("rapl", wanted) if wanted else None
+
+
+def _ina3221(sys_root: Path, clock: Callable[[], float]) -> Meter | None:
+    rails: dict[str, tuple[Path, Path]] = {}
+    for chip in _chips(sys_root, "ina3221"):
+        for label in sorted(chip.glob("in*_label")):
+            number = label.name.removeprefix("in").removesuffix("_label")
+            volt, ampere = chip / f"in{number}_input", chip / f"curr{number}_input"
+            if volt.exists() and ampere.exists():
+                rails[_text(label)] = (volt, ampere)
+    fed = {name: files for name, files in rails.items() if name in INPUT_RAILS} or rails
+    if not fed:
+        return None
+
+    def watts() -> float:
+        return sum(_number(volt) * _number(ampere) for volt, ampere in fed.values()) / 1e6
+
+    return PowerMeter("ina3221 " + " ".join(fed), watts, clock)
+
+
+def _hwmon_power(sys_root: Path, clock: Callable[[], float]) -> Meter | None:
+    chip = next((chip for chip in _chips(sys_root, "ina2") if (chip / "power1_input").exists()), None)
+    if chip is None:
+        return None
+    file = chip / "power1_input"
+    return PowerMeter(_text(chip / "name"), lambda: _number(file) / 1e6, clock)
+
+
+def _pmic(sys_root: Path, clock: Callable[[], float]) -> Meter | None:
+    program = shutil.which("vcgencmd")
+    if program is None:
+        return None
+
+    def watts() -> float:
+        done = subprocess.run(
+            [program, "pmic_read_adc"], capture_output=True, text=True, timeout=5, check=False
+        )
+        return pmic_watts(done.stdout)
+
+    return PowerMeter("pmic", watts, clock)
+
+
+def pmic_watts(text: str) -> float:
+    """The power of all rails of which `vcgencmd pmic_read_adc` gives both current and voltage, W.
+
+    Raises:
+        ValueError: it gives none.
+    """
+    values: dict[str, dict[str, float]] = {}
+    for rail, unit, value in _RAIL.findall(text):
+        values.setdefault(rail, {})[unit] = float(value)
+    both = [rail["A"] * rail["V"] for rail in values.values() if len(rail) == 2]
+    if not both:
+        raise ValueError("no rail has both a current and a voltage")
+    return sum(both)
+
+
+def _chips(sys_root: Path, prefix: str) -> list[Path]:
+    folder = sys_root / "class" / "hwmon"
+    names = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [chip for chip in names if (chip / "name").exists() and _text(chip / "name").startswith(prefix)]
+
+
+def _text(file: Path) -> str:
+    return file.read_text().strip()
+
+
+def _number(file: Path) -> float:
+    return float(_text(file))
