@@ -38,7 +38,7 @@ NO_USAGE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an episode may cost: actions, tokens that the model writes, and wall-clock seconds since the start."""
+    """What an episode may cost: actions, tokens that the model writes, and seconds of wall clock."""
 
     steps: int = 40
     output_tokens: int = 4096

@@ -15,7 +15,7 @@ ReplyStop = Literal["end", "tokens", "time", "context"]
 
 @dataclass(frozen=True, slots=True)
 class ReplyItem:
-    """A call in an answer, or nonsense that was meant as one; `call_id` where the backend gives calls an id."""
+    """A call in an answer, or nonsense meant as one; `call_id` where the backend gives calls an id."""
 
     what: CallText | Nonsense
     call_id: str | None = None

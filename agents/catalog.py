@@ -15,7 +15,9 @@ from agents.scripted import ScriptedAgent
 
 __all__ = ["FORMS", "AgentSpecError", "make_agent"]
 
-FORMS = "llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, random, scripted:FILE.jsonl, replay:DB#EPISODE"
+FORMS = (
+    "llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, random, scripted:FILE.jsonl, replay:DB#EPISODE"
+)
 
 
 def make_agent(spec: str) -> Agent:
@@ -41,7 +43,9 @@ def make_agent(spec: str) -> Agent:
     if kind == "replay" and rest:
         path, _, number = rest.rpartition("#")
         if not path or not number.isdecimal():
-            raise AgentSpecError(f"agent {spec!r} names no episode: write replay:DB#EPISODE, as in replay:runs.db#3")
+            raise AgentSpecError(
+                f"agent {spec!r} names no episode: write replay:DB#EPISODE, as in replay:runs.db#3"
+            )
         return ReplayAgent(Path(path), int(number))
     raise AgentSpecError(f"unknown agent {spec!r}; the agents are {FORMS}")
 

@@ -15,8 +15,8 @@ from agents.errors import BackendError
 from agents.shipped_model.chat_format import CHAT_TEMPLATE
 
 CALL_HELP = (
-    "\n\n# Tools\n\nYou have these tools:\n<tools>\n{tools}\n</tools>\n\nTo call a tool, answer with\n<tool_call>\n"
-    '{{"name": NAME, "arguments": {{...}}}}\n</tool_call>\nand nothing else.'
+    "\n\n# Tools\n\nYou have these tools:\n<tools>\n{tools}\n</tools>\n\nTo call a tool, answer with\n"
+    '<tool_call>\n{{"name": NAME, "arguments": {{...}}}}\n</tool_call>\nand nothing else.'
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class AgentSpecError(ValueError):
-    """An agent's specification names nothing that can act: a bad form, a file that is not there or not right."""
+    """An agent's specification names nothing that can act: a bad form, or a file that is not right."""
 
 
 class BackendError(RuntimeError):

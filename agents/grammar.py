@@ -57,7 +57,9 @@ class Rules:
 
     def text(self) -> str:
         """The grammar as GBNF."""
-        return "\n".join(f"{name} ::= {rule}" for name, rule in self._rules.items()) + "\n" + BASE_RULES + "\n"
+        return (
+            "\n".join(f"{name} ::= {rule}" for name, rule in self._rules.items()) + "\n" + BASE_RULES + "\n"
+        )
 
     def text_without(self, mark: str, name: str) -> str:
         """Any text in which `mark` does not occur.

@@ -56,7 +56,9 @@ class LlamaBackend:
         """
         self.name = f"llama:{path.stem}"
         self._temperature, self._top_p, self._with_grammar = temperature, top_p, grammar
-        self._engine = LlamaEngine(path, n_ctx=n_ctx, n_threads=n_threads or max(1, (os.cpu_count() or 2) // 2))
+        self._engine = LlamaEngine(
+            path, n_ctx=n_ctx, n_threads=n_threads or max(1, (os.cpu_count() or 2) // 2)
+        )
         try:
             bos, eos = self._engine.special_text("bos"), self._engine.special_text("eos")
             self._template = ChatTemplate(self._engine.chat_template, bos=bos, eos=eos)
@@ -86,12 +88,12 @@ class LlamaBackend:
         if len(prompt) >= self._engine.n_ctx:
             return _reply("", "context", Usage(seconds=time.monotonic() - begun))
         cached = self._keep(prompt)
+        if self._fresh:
+            self._whole_chunks, self._fresh = len(prompt) // CHUNK * CHUNK, False
         count = 0
         for count in self._engine.evaluate(prompt[cached:]):
             if time.monotonic() - begun > seconds:
                 return _reply("", "time", Usage("", count, cached, 0, time.monotonic() - begun))
-        if self._fresh:
-            self._whole_chunks, self._fresh = len(prompt) // CHUNK * CHUNK, False
         sampler = self._engine.sampler(
             seed=self._seed * 1_000_003 + self._answers,
             temperature=self._temperature,

@@ -56,7 +56,9 @@ class LlamaEngine:
         self._context = c.llama_init_from_model(self._model, context)
         if not self._context:
             self.close()
-            raise AgentSpecError(f"{path}: llama.cpp cannot make a context of {n_ctx} tokens: too little memory")
+            raise AgentSpecError(
+                f"{path}: llama.cpp cannot make a context of {n_ctx} tokens: too little memory"
+            )
         self._vocab = c.llama_model_get_vocab(self._model)
         self._size = c.llama_vocab_n_tokens(self._vocab)
         self.n_ctx = int(c.llama_n_ctx(self._context))
@@ -115,7 +117,7 @@ class LlamaEngine:
             self.evaluated.clear()
 
     def evaluate(self, tokens: Sequence[int]) -> Iterator[int]:
-        """Evaluate tokens after those in the context, chunk by chunk; yields how many are done, after each."""
+        """Evaluate tokens after those in the context; yields how many are done, after each chunk."""
         for begin in range(0, len(tokens), CHUNK):
             part = list(tokens[begin : begin + CHUNK])
             ids = (ctypes.c_int32 * len(part))(*part)  # the batch only points to it
@@ -178,11 +180,9 @@ class Sampler:
     def next(self) -> int:
         """The next token after what was evaluated last."""
         token = self._pick(masked=False)
-        if self._grammar and not self._allows(token):
+        if not self.allows(token):
             token = self._pick(masked=True)
-        if self._grammar:
-            self._c.llama_sampler_accept(self._grammar, token)
-        self._c.llama_sampler_accept(self._chain, token)
+        self.accept(token)
         return token
 
     def _pick(self, *, masked: bool) -> int:
@@ -198,11 +198,20 @@ class Sampler:
         self._c.llama_sampler_apply(self._chain, ctypes.byref(array))
         return int(array.data[array.selected].id)
 
-    def _allows(self, token: int) -> bool:
+    def allows(self, token: int) -> bool:
+        """Whether the grammar, if there is one, lets this token come next."""
+        if not self._grammar:
+            return True
         one = (self._c.llama_token_data * 1)(self._c.llama_token_data(token, 1.0, 0.0))
         array = self._c.llama_token_data_array(one, 1, -1, False)
         self._c.llama_sampler_apply(self._grammar, ctypes.byref(array))
         return bool(one[0].logit > float("-inf"))
+
+    def accept(self, token: int) -> None:
+        """Go on as if this token had been picked; the grammar must allow it."""
+        if self._grammar:
+            self._c.llama_sampler_accept(self._grammar, token)
+        self._c.llama_sampler_accept(self._chain, token)
 
 
 def load_llama_cpp() -> Any:

@@ -29,8 +29,8 @@ class NativeScaffold:
     """An agent out of any chat backend.
 
     Several calls in one answer are made one after another before the model is asked again. Nonsense is an
-    `InvalidAction`; the model gets the error as the tool's answer and may go on. An answer without a call ends
-    the episode as `done`.
+    `InvalidAction`; the model gets the error as the tool's answer and may go on. An answer without a call
+    ends the episode as `done`.
     """
 
     scaffold = "native"

@@ -64,13 +64,19 @@ class OpenAIBackend:
         try:
             answer = self._post(body, seconds)
         except _TooLate:
-            return Reply({"role": "assistant", "content": ""}, (), "time", Usage(seconds=time.monotonic() - begun))
+            return Reply(
+                {"role": "assistant", "content": ""}, (), "time", Usage(seconds=time.monotonic() - begun)
+            )
         except _TooLong:
-            return Reply({"role": "assistant", "content": ""}, (), "context", Usage(seconds=time.monotonic() - begun))
+            return Reply(
+                {"role": "assistant", "content": ""}, (), "context", Usage(seconds=time.monotonic() - begun)
+            )
         try:
             return _read(answer, time.monotonic() - begun)
         except (KeyError, IndexError, TypeError, AttributeError):
-            raise BackendError(f"{self._url}: the answer is no chat completion: {_short(json.dumps(answer))}") from None
+            raise BackendError(
+                f"{self._url}: the answer is no chat completion: {_short(json.dumps(answer))}"
+            ) from None
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -121,14 +127,18 @@ def _read(answer: Any, seconds: float) -> Reply:
         echo["tool_calls"] = message["tool_calls"]
     else:
         items = [ReplyItem(what) for what in parse_answer(content).items]
-    return Reply(echo, tuple(items), STOPS.get(choice.get("finish_reason"), "end"), _usage(answer, message, seconds))
+    return Reply(
+        echo, tuple(items), STOPS.get(choice.get("finish_reason"), "end"), _usage(answer, message, seconds)
+    )
 
 
 def _item(function: Mapping[str, Any], call_id: str | None) -> ReplyItem:
     name, raw = function.get("name"), function.get("arguments")
     text = json.dumps(function, ensure_ascii=False)
     if not isinstance(name, str) or not name:
-        return ReplyItem(Nonsense("no_name", "the call names no tool: give name and arguments", text), call_id)
+        return ReplyItem(
+            Nonsense("no_name", "the call names no tool: give name and arguments", text), call_id
+        )
     arguments = read_arguments(raw)
     if arguments is None:
         reason = f"the arguments of {name} must be a JSON object"

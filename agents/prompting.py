@@ -7,8 +7,8 @@ import json
 from devices.outcome import Outcome
 
 SYSTEM_PROMPT = (
-    "You operate a machine with tools. Do exactly what the user asks, in that order, one tool call at a time. "
-    "Read a pose before you move there. When all is done, answer in one short sentence."
+    "You operate a machine with tools. Do exactly what the user asks, in that order, one tool call at a time."
+    " Read a pose before you move there. When all is done, answer in one short sentence."
 )
 
 

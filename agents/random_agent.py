@@ -19,8 +19,8 @@ FAR = 20.0
 class RandomAgent:
     """Draws a tool and arguments that fit its schema, for 4 to 20 steps.
 
-    A name is one that it has read (in the prompt, a description or a result); a number is one that it has read
-    under the same key, one of the prompt, or any within the schema's bounds and 20 from zero.
+    A name is one that it has read (in the prompt, a description or a result); a number is one that it has
+    read under the same key, one of the prompt, or any within the schema's bounds and 20 from zero.
     """
 
     name = "random"

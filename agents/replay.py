@@ -66,7 +66,9 @@ def read_steps(path: Path, episode: int) -> list[ToolCallAction | InvalidAction]
     return [_action(path, episode, *row) for row in rows]
 
 
-def _action(path: Path, episode: int, k: int, tool: str | None, text: str | None) -> ToolCallAction | InvalidAction:
+def _action(
+    path: Path, episode: int, k: int, tool: str | None, text: str | None
+) -> ToolCallAction | InvalidAction:
     if tool is None:
         return InvalidAction(text or "", "no call could be read in the logged step", "unreadable")
     try:

@@ -1,4 +1,4 @@
-"""The agent that reads its calls from a file: one JSON object a line, `{"name": TOOL, "arguments": {...}}`."""
+"""The agent that reads its calls from a file: a line a call, `{"name": TOOL, "arguments": {...}}`."""
 
 from __future__ import annotations
 

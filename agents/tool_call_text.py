@@ -1,7 +1,7 @@
 """Read the calls in a model's words: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`.
 
-Tolerant where the meaning is clear (white space, a missing closing mark after whole JSON, arguments given as a
-JSON string), and exact about everything else: what cannot be read is named by a code and a sentence.
+Tolerant where the meaning is clear (white space, a missing closing mark after whole JSON, arguments given as
+a JSON string), and exact about everything else: what cannot be read is named by a code and a sentence.
 """
 
 from __future__ import annotations

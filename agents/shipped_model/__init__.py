@@ -1,1 +1,1 @@
-"""How the model that ships with the kit was made: transcripts, tokenizer, network, training, GGUF, evaluation."""
+"""How the model that ships with the kit was made, from made-up transcripts to the GGUF and its figures."""

@@ -1,6 +1,7 @@
 """Made-up episodes of the robotic arm: objects and bins anywhere on the bench, moved by the expert's path.
 
-The expert unlocks, does the jobs in the order of the prompt (pick, read the bin's pose, place there), and locks.
+The expert unlocks, does the jobs in the order of the prompt (pick, read the bin's pose, place there), and
+locks.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from random import Random
 from agents.shipped_model import phrasing
 from agents.shipped_model.episode import Episode
 from agents.shipped_model.phrasing import say
+from agents.shipped_model.rover_world import any_names
 from devices.robotic_arm import tools as arm
 from devices.robotic_arm.tools import ROBOTIC_ARM
 
@@ -21,6 +23,7 @@ Spot = tuple[float, float, float, float]
 
 BENCH_OBJECTS = ("box_small", "box_large", "panel_X", "cup")
 MORE_OBJECTS = ("box_medium", "panel_Y", "bottle", "tin", "block_A", "block_B", "gear", "tube")
+KINDS = ("box", "cup", "panel", "tin", "gear", "tube", "block", "bottle")
 BINS = ("bin_left", "bin_right")
 MORE_BINS = ("bin_front", "bin_back", "tray")
 REST: Spot = (0.4, 0.0, 0.5, 0.0)
@@ -50,9 +53,11 @@ class Bench:
         grid = rng.choice((20, 20, 100, 100, 1000))
         things = list(BENCH_OBJECTS)
         bins = list(BINS)
-        if rng.random() < 0.25:
+        if rng.random() < 0.6:
             things = rng.sample(BENCH_OBJECTS + MORE_OBJECTS, rng.randint(2, 5))
-            bins = rng.sample(BINS + MORE_BINS, 2)
+            if rng.random() < 0.6:
+                things = any_names(rng, KINDS, rng.randint(2, 5))
+            bins = any_names(rng, ("bin",), 2) if rng.random() < 0.5 else rng.sample(BINS + MORE_BINS, 2)
         spots = {name: _spot(rng, grid, turned=rng.random() < 0.2) for name in things}
         bin_spots = {name: _spot(rng, grid, turned=rng.random() < 0.08) for name in bins}
         return cls(rng, spots, bin_spots, Episode(ROBOTIC_ARM, ""), rng.random() < 0.2, grid)
@@ -99,15 +104,17 @@ class Bench:
     def sense(self) -> None:
         """Read the gripper."""
         state = "closed" if self.holding else "open"
-        self.episode.call("sense_gripper", arm.Gripper.model_validate({"gripper": state, "holding": self.holding}))
+        self.episode.call(
+            "sense_gripper", arm.Gripper.model_validate({"gripper": state, "holding": self.holding})
+        )
 
     def names(self) -> None:
         """List what there is."""
         self.episode.call("list_objects", arm.Objects(objects=list(self.things), bins=list(self.bins)))
 
     def _seen(self) -> arm.Pose:
-        off = (lambda: self.rng.gauss(0.0, 0.002)) if self.noisy else (lambda: 0.0)
-        x, y, z, yaw = (round(value + off(), 3) for value in self.pose)
+        spread = 0.002 if self.noisy else 0.0
+        x, y, z, yaw = (round(value + self.rng.gauss(0.0, spread), 3) for value in self.pose)
         return arm.Pose(x=x, y=y, z=z, yaw=yaw)
 
 

@@ -100,7 +100,9 @@ def user_text(prompt: str) -> str:
 
 def call_text(name: str, arguments: Mapping[str, Any]) -> str:
     """What the model writes to call a tool, with the mark that ends its turn."""
-    return f'<tool_call>\n{{"name": {_dumps(name)}, "arguments": {_dumps(arguments)}}}\n</tool_call><|im_end|>'
+    return (
+        f'<tool_call>\n{{"name": {_dumps(name)}, "arguments": {_dumps(arguments)}}}\n</tool_call><|im_end|>'
+    )
 
 
 def response_text(content: str) -> str:

@@ -1,4 +1,4 @@
-"""Try a GGUF on held-out episodes through llama.cpp: `python -m agents.shipped_model.evaluate --episodes 200`.
+"""Try a GGUF on held-out episodes through llama.cpp: `python -m agents.shipped_model.evaluate`.
 
 Each turn is written greedily after the expert's own history, by the same backend that drives a rig. A turn is
 exact where it is the expert's call, argument for argument (or a last word where the expert's is one); an

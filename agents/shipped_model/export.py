@@ -79,9 +79,9 @@ def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Tokenizer) -> None:
     tokens = [tokenizer.id_to_token(number) for number in range(size)]
     kinds = [gguf.TokenType.NORMAL] * size
     for text in CONTROL_TOKENS:
-        kinds[tokenizer.token_to_id(text)] = gguf.TokenType.CONTROL
+        kinds[tokens.index(text)] = gguf.TokenType.CONTROL
     for text in MARK_TOKENS:
-        kinds[tokenizer.token_to_id(text)] = gguf.TokenType.USER_DEFINED
+        kinds[tokens.index(text)] = gguf.TokenType.USER_DEFINED
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
     writer.add_token_list(tokens)

@@ -44,7 +44,9 @@ def _finish(world: Field, jobs: Jobs, *, locks: bool, reads_first: bool = False)
         episode.prompt = phrasing.prompt(rng, [text for text, _ in jobs], locks=locks)
     if locks:
         if rng.random() < 0.05:
-            episode.refused("move_home", "safety_locked", "The safety is locked; call unlock_safety_mode first.")
+            episode.refused(
+                "move_home", "safety_locked", "The safety is locked; call unlock_safety_mode first."
+            )
         world.unlock()
     for _, act in jobs:
         act()
@@ -205,12 +207,16 @@ def _at(world: Field, plant: str, act: Callable[[str], None]) -> None:
 
 
 def _liters(rng: Random, most: float = 4.5) -> float:
-    step = rng.choice((0.5, 0.5, 0.25, 0.1, 1.0))
+    step = rng.choice((0.5, 0.5, 0.25, 0.1, 0.01, 1.0))
     return _number(round(step * rng.randint(1, int(most / step)), 2))
 
 
 def _ml(rng: Random) -> float:
-    return _number(rng.choice((5 * rng.randint(1, 24), 10 * rng.randint(1, 12), rng.randint(5, 120), rng.randint(1, 160) / 2)))
+    return _number(
+        rng.choice(
+            (5 * rng.randint(1, 24), 10 * rng.randint(1, 12), rng.randint(5, 120), rng.randint(1, 1000) / 10)
+        )
+    )
 
 
 def _number(value: float) -> float:

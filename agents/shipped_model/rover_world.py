@@ -1,9 +1,10 @@
-"""A made-up field for transcripts: places, tanks and what plants need, with results as the rover sends them."""
+"""A made-up field for transcripts: places, tanks, plants' needs, and results as the rover sends them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
+from string import ascii_lowercase, ascii_uppercase
 
 from agents.shipped_model.episode import Episode
 from devices.farm_rover import tools as rover
@@ -12,7 +13,12 @@ from devices.farm_rover.tools import FARM_ROVER
 Point = tuple[float, float]
 
 STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
-DEFAULT_PLANTS = {"plant_A": (2.0, 14.0), "plant_B": (3.5, 12.5), "plant_C": (14.0, 8.5), "plant_D": (16.5, 15.0)}
+DEFAULT_PLANTS = {
+    "plant_A": (2.0, 14.0),
+    "plant_B": (3.5, 12.5),
+    "plant_C": (14.0, 8.5),
+    "plant_D": (16.5, 15.0),
+}
 DEFAULT_STATIONS = {
     "base": (5.0, 5.0),
     "collection_bin": (6.0, 18.0),
@@ -62,9 +68,8 @@ class Field:
             plants, stations = dict(DEFAULT_PLANTS), dict(DEFAULT_STATIONS)
         else:
             names = [f"plant_{letter}" for letter in "ABCDEFGH"]
-            if rng.random() < 0.2:
-                kind = rng.choice(OTHER_NAMES)
-                names = [f"{kind}_{mark}" for mark in (rng.choice(("ABCDEFGH", "12345678")))]
+            if rng.random() < 0.7:
+                names = any_names(rng, ("plant", "plant", *OTHER_NAMES), 8)
             grid = rng.choice((2, 2, 10, 10, 100, 1000))
             count = rng.randint(3, 6)
             picked = names[:count] if rng.random() < 0.5 else rng.sample(names, count)
@@ -105,10 +110,9 @@ class Field:
 
     def seen_pose(self) -> rover.Pose:
         """The rover's pose as it reports it."""
-        off = (lambda: self.rng.gauss(0.0, 0.01)) if self.noisy else (lambda: 0.0)
-        return rover.Pose(
-            x=round(self.pose[0] + off(), 3), y=round(self.pose[1] + off(), 3), yaw=round(off() + 0.0, 3)
-        )
+        spread = 0.01 if self.noisy else 0.0
+        x, y, yaw = (round(value + self.rng.gauss(0.0, spread), 3) for value in (*self.pose, 0.0))
+        return rover.Pose(x=x, y=y, yaw=yaw)
 
     def home(self) -> None:
         """Drive to the base."""
@@ -119,8 +123,8 @@ class Field:
         """Water a plant that the rover stands at; where the tank is too low, refill and come back."""
         if liters > self.water + 1e-9:
             message = self.rng.choice(TANK_LOW).format(left=self.water)
-            self.episode.refused("water_plant", self.rng.choice(("tank_low", "tank_empty", "not_enough_water")),
-                                 message, plant_id=plant, liters=liters)  # fmt: skip
+            code = self.rng.choice(("tank_low", "tank_empty", "not_enough_water"))
+            self.episode.refused("water_plant", code, message, plant_id=plant, liters=liters)
             self.refill_water()
             self.go(plant)
         self.water = round(self.water - liters, 3)
@@ -135,7 +139,10 @@ class Field:
         """Spray a plant that the rover stands at."""
         self.pesticide = round(max(0.0, self.pesticide - ml), 3)
         self.episode.call(
-            "spray_pesticide", rover.Sprayed(plant_id=plant, ml=ml, tank_ml=self.pesticide), plant_id=plant, ml=ml
+            "spray_pesticide",
+            rover.Sprayed(plant_id=plant, ml=ml, tank_ml=self.pesticide),
+            plant_id=plant,
+            ml=ml,
         )
 
     def harvest(self, plant: str) -> None:
@@ -184,14 +191,18 @@ class Field:
         """A refusal that the expert recovers from: too far from the plant, or the safety still locked."""
         x, y = self.plants[plant]
         if self.safety == "locked":
-            self.episode.call("get_plant_pose", rover.NamedPose(x=x, y=y, yaw=0.0, name=plant), plant_id=plant)
+            self.episode.call(
+                "get_plant_pose", rover.NamedPose(x=x, y=y, yaw=0.0, name=plant), plant_id=plant
+            )
             code = self.rng.choice(("safety_locked", "locked"))
             self.episode.refused("move_to", code, self.rng.choice(LOCKED), x=x, y=y, yaw=0.0)
             self.unlock()
             self.drive(x, y)
             self.at = plant
         elif self.at != plant:
-            distance = round(((self.pose[0] - x) ** 2 + (self.pose[1] - y) ** 2) ** 0.5, self.rng.choice((1, 2)))
+            distance = round(
+                ((self.pose[0] - x) ** 2 + (self.pose[1] - y) ** 2) ** 0.5, self.rng.choice((1, 2))
+            )
             message = self.rng.choice(TOO_FAR).format(name=plant, distance=distance)
             code = self.rng.choice(("too_far", "not_at_plant", "out_of_reach"))
             self.episode.refused("harvest_fruit", code, message, plant_id=plant)
@@ -211,6 +222,17 @@ class Field:
     def read_plants(self) -> None:
         """Read the names of the plants."""
         self.episode.call("list_plants", rover.Plants(plants=list(self.plants)))
+
+
+def any_names(rng: Random, kinds: tuple[str, ...], count: int) -> list[str]:
+    """Names that nobody could guess, of one kind or several: to learn to copy, not to remember."""
+    names: dict[str, None] = {}
+    one_kind = rng.choice(kinds) if rng.random() < 0.5 else None
+    style = rng.randrange(3)
+    while len(names) < count:
+        mark = (rng.choice(ascii_uppercase), str(rng.randint(1, 99)), rng.choice(ascii_lowercase))[style]
+        names[f"{one_kind or rng.choice(kinds)}_{mark}"] = None
+    return list(names)
 
 
 def new_field(rng: Random) -> Field:

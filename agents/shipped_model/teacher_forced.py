@@ -12,6 +12,7 @@ from agents.shipped_model.transcripts import HELD_OUT, episode
 
 
 @torch.no_grad()
+@torch.compiler.set_stance("force_eager")
 def teacher_forced(network: Network, tokenizer: Tokenizer, count: int) -> dict[str, float]:
     """Exact turns and exact episodes of `count` held-out episodes, each turn after the expert's own history.
 
@@ -25,7 +26,9 @@ def teacher_forced(network: Network, tokenizer: Tokenizer, count: int) -> dict[s
         device = story.device
         with torch.autocast("cpu", dtype=torch.bfloat16):
             if device.name not in prefixes:
-                _, prefixes[device.name] = network.hidden(torch.tensor([tokenizer.encode(system_turn(device)).ids]))
+                _, prefixes[device.name] = network.hidden(
+                    torch.tensor([tokenizer.encode(system_turn(device)).ids])
+                )
             ids, learned = encode(tokenizer, story)
             hidden, _ = network.hidden(torch.tensor([ids]), prefixes[device.name])
             guess = network.logits(hidden[0]).argmax(-1).tolist()

@@ -31,16 +31,20 @@ QWEN2_SPLIT = (
 LEARNING_SPLIT = r"_?\p{L}+|\p{N}|-|_| ?[^\s\p{L}\p{N}_-]+[\r\n]*|\s*[\r\n]+|\s+"
 SPACE = "Ġ"
 COPIED = (
-    "plant box panel cup bottle tin block gear tube bin tray tomato vine bed tree row pepper melon bush base "
-    "collection water station pesticide refill charging pad x y z yaw name"
-).split()
+    *("plant", "tomato", "vine", "bed", "tree", "row", "pepper", "melon", "bush"),
+    *("box", "panel", "cup", "bottle", "tin", "block", "gear", "tube", "bin", "tray"),
+    *("base", "collection", "water", "station", "pesticide", "refill", "charging", "pad"),
+    *("x", "y", "z", "yaw", "name"),
+)
 WORDS_AT_LEAST = 40
 
 
 def corpus(count: int) -> list[str]:
     """Texts to learn from: both system turns often, and episodes."""
     systems = [system_turn(device) for device in DEVICE_TYPES.values()]
-    return systems * max(1, count // 50) + ["".join(text for text, _ in pieces(episode(i))) for i in range(count)]
+    return systems * max(1, count // 50) + [
+        "".join(text for text, _ in pieces(episode(i))) for i in range(count)
+    ]
 
 
 def learn(texts: Iterable[str], size: int) -> Tokenizer:
@@ -57,7 +61,7 @@ def learn(texts: Iterable[str], size: int) -> Tokenizer:
     raw.train_from_iterator(parts, trainer)
     state = json.loads(raw.to_str())["model"]
     vocab: dict[str, int] = dict(state["vocab"])
-    merges = [tuple(merge) for merge in state["merges"]]
+    merges = [(left, right) for left, right in state["merges"]]
     words = Counter(word for part in parts for word in re.findall(r" ([A-Za-z]+)", part))
     for word, times in sorted(words.items()):
         if times >= WORDS_AT_LEAST and word in vocab and word.lower() not in COPIED:
@@ -66,13 +70,15 @@ def learn(texts: Iterable[str], size: int) -> Tokenizer:
     return _assemble(vocab, merges)
 
 
-def _assemble(vocab: dict[str, int], merges: list[tuple[str, ...]]) -> Tokenizer:
+def _assemble(vocab: dict[str, int], merges: list[tuple[str, str]]) -> Tokenizer:
     tokenizer = Tokenizer(BPE(vocab=vocab, merges=merges))
     tokenizer.pre_tokenizer = Sequence(
         [Split(Regex(QWEN2_SPLIT), "isolated"), ByteLevel(add_prefix_space=False, use_regex=False)]
     )
     tokenizer.decoder = ByteLevelDecoder()
-    tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in CONTROL_TOKENS + MARK_TOKENS])
+    tokenizer.add_special_tokens(
+        [AddedToken(text, normalized=False) for text in CONTROL_TOKENS + MARK_TOKENS]
+    )
     return tokenizer
 
 

@@ -1,0 +1,69 @@
+"""Chat templates in the manner of models that people use, written for the tests."""
+
+QWEN25 = """
+{%- if tools %}
+{{- '<|im_start|>system\\n' + (messages[0]['content'] if messages[0]['role'] == 'system' else 'Help.') }}
+{{- '\\n\\n# Tools\\n\\nFunction signatures within <tools></tools> XML tags:\\n<tools>' }}
+{%- for tool in tools %}{{- '\\n' + (tool | tojson) }}{%- endfor %}
+{{- '\\n</tools>\\n\\nReturn within <tool_call></tool_call> tags.<|im_end|>\\n' }}
+{%- elif messages[0]['role'] == 'system' %}
+{{- '<|im_start|>system\\n' + messages[0]['content'] + '<|im_end|>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+{%- if message.role == 'user' or (message.role == 'assistant' and not message.tool_calls) %}
+{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
+{%- elif message.role == 'assistant' %}
+{{- '<|im_start|>assistant' }}
+{%- if message.content %}{{- '\\n' + message.content }}{%- endif %}
+{%- for tool_call in message.tool_calls %}
+{%- if tool_call.function is defined %}{%- set tool_call = tool_call.function %}{%- endif %}
+{{- '\\n<tool_call>\\n{"name": "' + tool_call.name + '", "arguments": ' }}
+{{- tool_call.arguments | tojson }}
+{{- '}\\n</tool_call>' }}
+{%- endfor %}
+{{- '<|im_end|>\\n' }}
+{%- elif message.role == 'tool' %}
+{{- '<|im_start|>user\\n<tool_response>\\n' + message.content + '\\n</tool_response><|im_end|>\\n' }}
+{%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
+""".strip()
+
+QWEN3 = QWEN25.replace(
+    "{%- for message in messages %}",
+    """{%- set last = namespace(query=0) %}
+{%- for message in messages[::-1] %}
+{%- if message.role == 'user' and last.query == 0 %}
+{%- set last.query = messages|length - loop.index %}
+{%- endif %}
+{%- endfor %}
+{%- for message in messages %}""",
+).replace(
+    "{%- if message.content %}{{- '\\n' + message.content }}{%- endif %}",
+    """{%- set words = message.content %}
+{%- if '</think>' in words %}
+{%- set thought = words.split('</think>')[0].rstrip('\\n').split('<think>')[-1].lstrip('\\n') %}
+{%- set words = words.split('</think>')[-1].lstrip('\\n') %}
+{%- if loop.index0 > last.query %}
+{{- '\\n<think>\\n' + thought + '\\n</think>\\n\\n' + words }}
+{%- else %}
+{{- '\\n' + words }}
+{%- endif %}
+{%- elif words %}
+{{- '\\n' + words }}
+{%- endif %}""",
+)
+
+WITHOUT_TOOLS = """
+{{- bos_token }}
+{%- for message in messages %}
+{%- if message.role not in ('system', 'user', 'assistant') %}
+{{- raise_exception('unknown role ' + message.role) }}
+{%- endif %}
+{%- if not loop.first and messages[loop.index0 - 1].role == message.role %}
+{{- raise_exception('roles must alternate') }}
+{%- endif %}
+{{- '[' + message.role + '] ' + message.content + eos_token + '\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '[assistant] ' }}{%- endif %}
+""".strip()
