@@ -1,4 +1,4 @@
-"""Writes `rover/tables.h`: the rover's tools, its field and its constants, from `devices` and the world's YAML.
+"""Writes `rover/tables.h`: the rover's tools, its field and its constants, from `devices` and the YAML.
 
 `python -m firmware_bridge.firmware.make_tables` writes the header anew.
 """

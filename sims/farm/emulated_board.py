@@ -1,4 +1,4 @@
-"""The rover's firmware on an emulated board, with the farm's physics at its pins: a serial rig without hardware.
+"""The rover's firmware on an emulated board, with the farm's physics at its pins: a rig on a serial line.
 
 `python -m sims.farm.emulated_board [--link PATH]` runs it until it is told to end, and prints the path that a
 host opens.
@@ -138,11 +138,11 @@ def main() -> int:
     """Run a board until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(prog="python -m sims.farm.emulated_board", description=__doc__)
     parser.add_argument("--link", type=Path, help="make this symbolic link to the port")
-    parser.add_argument("--world-speed", type=int, default=1, help="how much faster the field is, 1 to 10")
+    parser.add_argument("--world-speed", type=int, default=1, help="how much faster the field is, 1 to 20")
     parser.add_argument("--init", type=Path, help="JSON file that overrides the field's initial state")
     arguments = parser.parse_args()
-    if not 1 <= arguments.world_speed <= 10:
-        parser.error("--world-speed must be from 1 to 10")
+    if not 1 <= arguments.world_speed <= 20:
+        parser.error("--world-speed must be from 1 to 20")
     try:
         overrides = {} if arguments.init is None else json.loads(arguments.init.read_text(encoding="utf-8"))
         world = initial_world(overrides)

@@ -1,4 +1,4 @@
-"""The farm's physics at the pins of a board: wheels, pump and tools as they are switched, sensors as they are read.
+"""The farm's physics at the pins of a board: wheels, pump and tools as switched, sensors as they are read.
 
 No tool call reaches it: the firmware decides, and the field only follows the pins.
 """
@@ -29,6 +29,7 @@ class FieldAtPins(FarmInMotion):
     Attributes:
         outputs: the pins as the board last drove them.
         spilled_liters: water that was pumped with no plant within reach.
+        jammed: the wheels are held fast.
     """
 
     firmware = "pins"
@@ -36,6 +37,7 @@ class FieldAtPins(FarmInMotion):
     def __init__(self, world: FarmWorld, seed: int = 0) -> None:
         self.outputs = Outputs()
         self.spilled_liters = 0.0
+        self.jammed = False
         super().__init__(world, seed)
 
     def begin(self) -> None:
@@ -58,7 +60,7 @@ class FieldAtPins(FarmInMotion):
 
     def _act(self, _t: float, seconds: float) -> None:
         out, state = self.outputs, self.state
-        if out.moving:
+        if out.moving and not self.jammed:
             self._move(seconds)
         self.watering = None
         actions: list[tuple[int, Callable[[float], None]]] = [
