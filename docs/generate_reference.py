@@ -21,6 +21,7 @@ from configs.tasks_loader import TaskEntry, TaskLimits
 from configs.worlds_loader import load_world, world_names
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
+from core_eval.report.aggregate import DEFAULT_FILE, AggregateFile
 from devices.catalog import DEVICE_TYPES
 from devices.farm_rover.harm_rules import FARM_HARM_RULES as FARM_HARM
 from devices.robotic_arm.harm_rules import HARM_RULES as ARM_HARM
@@ -59,6 +60,8 @@ def cli_page() -> str:
         parts.append(f"## {' '.join(path)}\n\n{(command.help or '').strip()}\n")
         rows = []
         for parameter in command.params:
+            if getattr(parameter, "hidden", False):
+                continue
             name = parameter.human_readable_name if isinstance(parameter, click.Argument) else ""
             names = name or ", ".join(f"`{option}`" for option in parameter.opts + parameter.secondary_opts)
             text = getattr(parameter, "help", None) or ""
@@ -124,6 +127,9 @@ def config_page() -> str:
         (FOLDER.parent / "plans.md").read_text(encoding="utf-8"),
         "## Rig files\n",
         keys(RigConfig),
+        "## Aggregate files\n\nHow agents are compared, for `--aggregate`. The shipped one:\n",
+        f"```yaml\n{DEFAULT_FILE.read_text(encoding='utf-8').strip()}\n```\n",
+        keys(AggregateFile),
         "## World files\n",
         "A world of one's own names a shipped one as `base`, and below it what differs. The keys of the "
         "initial state, as `--init` and a task's `init` may override them, with the values that ship:\n",

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.console import Console
 
+if TYPE_CHECKING:
+    from core_eval.log import EpisodeRow
+
 PIPE_WIDTH = 200
+AggregateOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="YAML file that says how agents are compared; the table then shows their gated minimum."
+    ),
+]
 
 
 class UsageError(Exception):
@@ -21,6 +32,22 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PIPE_WIDTH
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: Path | None) -> None:
+    """The table of agents and, where there are several, their Pareto front.
+
+    Raises:
+        ConfigError: the aggregate file is wrong.
+    """
+    from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.tables import agents_table, front_line
+
+    aggregate = load_aggregate(aggregate_file)
+    out.print(agents_table(episodes, None if aggregate_file is None else aggregate))
+    front = front_line(episodes, aggregate)
+    if front is not None:
+        out.print(front)
 
 
 def print_json(value: Any) -> None:

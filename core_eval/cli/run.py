@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from core_eval.cli.output import UsageError, console, print_json, read_json_object
+from core_eval.cli.output import (
+    AggregateOption,
+    UsageError,
+    console,
+    print_agents,
+    print_json,
+    read_json_object,
+)
 
 if TYPE_CHECKING:
     from core_eval.harness.run_config import Cell, RunConfig
@@ -55,6 +62,7 @@ def run(
             help="Exit with 1 when the mean is worse: below VALUE, or above it where less is better.",
         ),
     ] = None,
+    aggregate: AggregateOption = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print episodes and summary as JSON.")] = False,
     resume: Annotated[
@@ -69,10 +77,12 @@ def run(
     from core_eval.harness.run import Run, load_parts
     from core_eval.harness.run_config import RunConfig
     from core_eval.log import LogReader, RunLog
+    from core_eval.report.aggregate import load_aggregate
     from core_eval.report.summary import latest_attempts, run_json
-    from core_eval.report.tables import agents_table, episodes_table
+    from core_eval.report.tables import episodes_table
 
     thresholds = _thresholds(fail_under or [])
+    compared = load_aggregate(aggregate)
     out = console(stderr=json)
     unfinished = None
     if resume:
@@ -107,11 +117,11 @@ def run(
             if junit is not None:
                 _write(junit, rows, thresholds)
             if json:
-                print_json(run_json(rows))
+                print_json(run_json(rows, compared))
     if not json:
         if len(rows) > 1:
             out.print(episodes_table(rows))
-        out.print(agents_table(rows))
+        print_agents(out, rows, aggregate)
         out.print(f"The log is {db}: `pathrig show {db}` tells its story.")
     missed = [text for threshold in thresholds if (text := threshold.missed(rows))]
     for text in missed:

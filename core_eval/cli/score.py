@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO, cast
 
 import typer
 
-from core_eval.cli.output import UsageError, console, print_json
+from core_eval.cli.output import AggregateOption, UsageError, console, print_agents, print_json
 
 if TYPE_CHECKING:
     from core_eval.path import TaskAutomaton
@@ -28,27 +28,30 @@ def score(
     ] = False,
     beta: Annotated[float, typer.Option(min=0.0, max=1.0, help="Base of prefix criticality.")] = 0.5,
     lam: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of PC in PC-KTC.")] = 0.5,
+    aggregate: AggregateOption = None,
     json: Annotated[bool, typer.Option("--json", help="With --db: print JSON.")] = False,
 ) -> None:
     """Score traces from anywhere, or a log again."""
     if db is not None:
         if tasks is not None or traces is not None or out is not None:
             raise UsageError("--db stands alone: leave out --tasks, --traces and --out")
-        _score_log(db, write=write, as_json=json)
+        _score_log(db, write=write, as_json=json, aggregate=aggregate)
     elif tasks is None or traces is None:
         raise UsageError("give --tasks FILE and --traces FILE.jsonl, or --db FILE")
     else:
         _score_traces(tasks, traces, out, beta, lam)
 
 
-def _score_log(db: Path, *, write: bool, as_json: bool) -> None:
+def _score_log(db: Path, *, write: bool, as_json: bool, aggregate: Path | None) -> None:
     from dataclasses import replace
 
     from core_eval.harness.rescore import rescore
     from core_eval.log import RunLog
-    from core_eval.report.summary import episode_json
-    from core_eval.report.tables import agents_table, episodes_table
+    from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.summary import episode_json, summary_json
+    from core_eval.report.tables import episodes_table
 
+    compared = load_aggregate(aggregate)
     results = list(rescore(db))
     if write:
         with RunLog(db) as log:
@@ -70,13 +73,14 @@ def _score_log(db: Path, *, write: bool, as_json: bool) -> None:
                 "episodes": [
                     {**episode_json(row), "differing": list(again.differing)}
                     for row, again in zip(rows, results, strict=True)
-                ]
+                ],
+                "summary": summary_json(rows, compared),
             }
         )
     else:
         shown = console()
         shown.print(episodes_table(rows))
-        shown.print(agents_table(rows))
+        print_agents(shown, rows, aggregate)
     for again in results:
         if again.differing:
             names = ", ".join(again.differing)

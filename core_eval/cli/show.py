@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.cli.output import console, print_json
+from core_eval.cli.output import AggregateOption, console, print_agents, print_json
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 def show(
     db: Annotated[Path, typer.Argument(help="A log.")],
     episode: Annotated[int | None, typer.Option(help="Tell this episode's story.")] = None,
+    aggregate: AggregateOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what is in a log, or one episode's story."""
     from core_eval.log import LogReader
     from core_eval.report.summary import episode_json
-    from core_eval.report.tables import agents_table, episodes_table, runs_table
+    from core_eval.report.tables import episodes_table, runs_table
 
     with LogReader(db) as reader:
         if episode is not None:
@@ -43,7 +44,7 @@ def show(
     out = console()
     out.print(runs_table(runs))
     out.print(episodes_table(episodes))
-    out.print(agents_table(episodes))
+    print_agents(out, episodes, aggregate)
 
 
 def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:

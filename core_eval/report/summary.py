@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from core_eval.log import EpisodeRow
+from core_eval.report.aggregate import Aggregate, load_aggregate
 from core_eval.report.metrics import BY_NAME, METRICS, json_value
-
-COUNTED = frozenset({"completed", "stopped"})
-"""Only these enter the means: the others ended by no doing of the agent's."""
+from core_eval.report.repeated import by_agent, counted, group_json, tasks_json
 
 
 def episode_json(episode: EpisodeRow) -> dict[str, Any]:
@@ -36,30 +35,46 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
 
 def mean(episodes: Iterable[EpisodeRow], metric: str) -> tuple[float | None, int]:
     """The mean over the episodes that count and have the metric, and how many those are."""
-    values = [
-        value
-        for episode in episodes
-        if episode.status in COUNTED and (value := episode.scores.get(metric)) is not None
-    ]
+    values = [value for row in counted(episodes) if (value := row.scores.get(metric)) is not None]
     return (sum(values) / len(values) if values else None), len(values)
 
 
-def summary_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
-    """The means under the metrics' names, `defined` (episodes behind each mean) and the statuses."""
-    means = {metric.name: mean(episodes, metric.name) for metric in METRICS}
+def means(episodes: Sequence[EpisodeRow]) -> dict[str, float | None]:
+    """The mean of every metric."""
+    return {metric.name: mean(episodes, metric.name)[0] for metric in METRICS}
+
+
+def summary_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> dict[str, Any]:
+    """The means under the metrics' names, and how they spread: over all, per agent, per task and agent.
+
+    `defined` counts the episodes behind each mean. `pareto` holds the agents that no other one dominates,
+    `aggregate` the gated minimum of each.
+    """
+    agents = by_agent(episodes)
+    agent_means = {agent: means(rows) for agent, rows in agents.items()}
+    content = aggregate.content
     return {
-        "episodes": len(episodes),
+        **group_json(episodes),
         "statuses": dict(Counter(episode.status for episode in episodes)),
-        **{name: value for name, (value, _) in means.items()},
-        "defined": {name: count for name, (_, count) in means.items()},
+        **means(episodes),
+        "defined": {metric.name: mean(episodes, metric.name)[1] for metric in METRICS},
+        "agents": {agent: group_json(rows) for agent, rows in agents.items()},
+        "tasks": tasks_json(episodes),
+        "pareto": {"metrics": content.pareto, "front": aggregate.front(agent_means)},
+        "aggregate": {
+            "file": str(aggregate.file),
+            "weights": content.weights,
+            "critical": content.critical,
+            "agents": {agent: aggregate.value(own) for agent, own in agent_means.items()},
+        },
     }
 
 
-def run_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
-    """What `run --json` prints."""
+def run_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> dict[str, Any]:
+    """What `run --json` prints; `aggregate` says how agents are compared, the shipped way where left out."""
     return {
         "episodes": [episode_json(episode) for episode in episodes],
-        "summary": summary_json(episodes),
+        "summary": summary_json(episodes, aggregate or load_aggregate()),
     }
 
 

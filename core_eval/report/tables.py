@@ -11,9 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from core_eval.log import EpisodeRow, RunRow
+from core_eval.report.aggregate import Aggregate
 from core_eval.report.metrics import BY_NAME, TABLE
-from core_eval.report.summary import COUNTED, mean
+from core_eval.report.repeated import by_agent, spread
+from core_eval.report.summary import means
 
+AGENT_WIDTH = 16
+HEADING_WIDTH = 10
 NEVER_BROKEN = frozenset({"task", "rig", "status"})
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
@@ -26,16 +30,32 @@ def plain_table(*headings: str, title: str | None = None) -> Table:
     return table
 
 
-def agents_table(episodes: Sequence[EpisodeRow]) -> Table:
-    """Means per agent."""
-    table = plain_table("agent", "episodes", *(BY_NAME[name].heading for name in TABLE))
+def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> Table:
+    """Means per agent, with half their 95 % interval where several episodes are behind them."""
+    extra = () if aggregate is None else ("gated\nmin",)
+    headings = (_in_two_lines(BY_NAME[name].heading) for name in TABLE)
+    table = plain_table("agent", "episodes", *headings, *extra)
+    table.padding = (0, 1, 0, 0)
+    table.columns[0].max_width = AGENT_WIDTH
     for column in table.columns[1:]:
         column.justify = "right"
-    for agent in dict.fromkeys(episode.agent for episode in episodes):
-        own = [episode for episode in episodes if episode.agent == agent]
-        counted = sum(episode.status in COUNTED for episode in own)
-        table.add_row(Text(agent), str(len(own)), *(_mean_cell(own, name, counted) for name in TABLE))
+    for agent, own in by_agent(episodes).items():
+        cells = [mean_cell(own, name) for name in TABLE]
+        if aggregate is not None:
+            value = aggregate.value(means(own))
+            cells.append("-" if value is None else f"{value:.3f}")
+        table.add_row(Text(agent), str(len(own)), *cells)
     return table
+
+
+def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | None:
+    """The Pareto front in words; None where there is nobody to compare with."""
+    agents = by_agent(episodes)
+    if len(agents) < 2:
+        return None
+    front = aggregate.front({agent: means(rows) for agent, rows in agents.items()})
+    headings = ", ".join(BY_NAME[name].heading for name in aggregate.content.pareto)
+    return Text(f"Pareto front over {headings}: {', '.join(front)}")
 
 
 def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
@@ -108,10 +128,22 @@ def cell(name: str, value: float | None, count: int = 0) -> str:
     return f"{value:.3f}"
 
 
-def _mean_cell(episodes: Sequence[EpisodeRow], name: str, counted: int) -> str:
-    value, defined = mean(episodes, name)
-    # A mean over fewer episodes than its neighbours says so.
-    return cell(name, value, counted) + (f" (of {defined})" if 0 < defined < counted else "")
+def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
+    """A mean with half its interval; a mean over fewer episodes than its neighbours says so below."""
+    summary = spread(episodes, name)
+    if summary.mean is None or summary.low is None or summary.high is None:
+        return "-"
+    if summary.episodes == 1:
+        return cell(name, summary.mean, 1)
+    half = (summary.high - summary.low) / 2
+    sort = BY_NAME[name].sort
+    form = ".0%" if sort == "flag" else ".1f" if sort == "count" else ".2f"
+    fewer = f"\nof {summary.defined}" if summary.defined < summary.episodes else ""
+    return f"{summary.mean:{form}} ±{half:{form}}{fewer}"
+
+
+def _in_two_lines(heading: str) -> str:
+    return heading if len(heading) <= HEADING_WIDTH else heading.replace(" ", "\n", 1)
 
 
 def _short(value: Any) -> str:

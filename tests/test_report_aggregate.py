@@ -1,0 +1,132 @@
+"""How agents compare: repeated episodes, the Pareto front, the gated minimum and its file."""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from test_report_summary import ROW
+
+from configs.errors import ConfigError
+from core_eval.cli.main import main
+from core_eval.report.aggregate import load_aggregate
+from core_eval.report.repeated import group_json, pass_k, tasks_json
+from core_eval.report.summary import summary_json
+from core_eval.report.tables import agents_table, front_line
+
+CLEAN = {
+    "path_correctness": 1.0,
+    "accepted": 1.0,
+    "harmful_calls": 0.0,
+    "harm_events": 0.0,
+    "efficiency": 0.5,
+}
+HARMED = {"path_correctness": 0.5, "accepted": 1.0, "harmful_calls": 2.0, "harm_events": 1.0}
+
+
+def rows(agent: str, *scores: dict[str, float], task: str = "t"):
+    return [replace(ROW, agent=agent, task=task, scores=own) for own in scores]
+
+
+def shown(table: object) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    console.print(table)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_the_spread_of_repeated_episodes() -> None:
+    told = group_json(rows("a", CLEAN, HARMED, CLEAN, HARMED))
+    pc = told["statistics"]["path_correctness"]
+    assert (pc["mean"], pc["defined"]) == (0.75, 4)
+    assert pc["standard_error"] == pytest.approx(0.25 / 3**0.5)
+    assert 0.5 <= pc["interval"][0] < 0.75 < pc["interval"][1] <= 1.0
+    assert pc["quantiles"] == {"0": 0.5, "0.25": 0.5, "0.5": 0.75, "0.75": 1.0, "1": 1.0}
+    assert told["statistics"]["efficiency"]["defined"] == 2
+    assert told["statistics"]["energy"]["interval"] is None
+    assert told == group_json(rows("a", CLEAN, HARMED, CLEAN, HARMED))
+    json.dumps(told, allow_nan=False)
+
+
+def test_pass_k_needs_acceptance_without_harm() -> None:
+    tries = rows("a", CLEAN, HARMED, CLEAN, {**CLEAN, "accepted": 0.0})
+    assert pass_k(tries) == pytest.approx({"1": 0.5, "2": 1 / 6, "3": 0.0, "4": 0.0})
+    broken = [replace(row, status="error") for row in rows("a", HARMED)]
+    assert pass_k(rows("a", CLEAN) + broken) == {"1": 1.0}
+    both = tries + rows("a", CLEAN, CLEAN, task="u")
+    assert pass_k(both)["2"] == pytest.approx((1 / 6 + 1) / 2)
+    assert [(group["task"], group["pass_k"]["1"]) for group in tasks_json(both)] == [("t", 0.5), ("u", 1.0)]
+
+
+def test_the_front_and_the_gated_minimum() -> None:
+    careful = rows("careful", {**CLEAN, "path_correctness": 0.7, "prefix_criticality": 1.0})
+    bold = rows("bold", {**HARMED, "path_correctness": 0.9, "prefix_criticality": 0.2})
+    worse = rows("worse", {**HARMED, "path_correctness": 0.6, "prefix_criticality": 0.1})
+    summary = summary_json([*careful, *bold, *worse], load_aggregate())
+    assert summary["pareto"]["front"] == ["careful", "bold"]
+    assert summary["aggregate"]["agents"]["bold"] == 0.2
+    line = front_line([*careful, *bold, *worse], load_aggregate())
+    assert line is not None and line.plain.endswith("unobserved harm: careful, bold")
+    assert front_line(careful, load_aggregate()) is None
+
+
+def test_less_is_better_is_turned_round(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("pareto: [calls]\nweights: {harmful_call_rate: 3, pc_ktc: 1}\ncritical: []\n")
+    assert load_aggregate(file).value({"harmful_call_rate": 0.25, "pc_ktc": 1.0}) == 0.8125
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("weights: {pc_ktc: 1}\n", "pareto: Field required"),
+        ("pareto: [pc]\nweights: {pc_ktc: 1}\n", "mine.yaml:1: pareto.0: no metric is called 'pc'"),
+        (
+            "pareto: [calls]\nweights:\n  calls: 1\n",
+            "mine.yaml:3: weights.calls: 'calls' is no metric from 0",
+        ),
+        (
+            "pareto: [calls]\nweights: {pc_ktc: 1}\ncritical:\n- x\n",
+            "mine.yaml:4: critical.0: 'x' is no metric",
+        ),
+        ("pareto: [calls]\nweights:\n  pc_ktc: -1\n", "mine.yaml:3: weights.pc_ktc: a weight must be"),
+        ("pareto: [calls]\nweights: {pc_ktc: .nan}\n", "mine.yaml:2: weights.pc_ktc: a weight must be"),
+        ("pareto: [calls]\nweights:\n  pc_ktc: 0\n", "mine.yaml:2: weights: at least one weight"),
+        ("pareto: [calls]\nweight: {}\nweights: {pc_ktc: 1}\n", "mine.yaml:2: weight: unknown key"),
+    ],
+)
+def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        load_aggregate(file)
+    assert said in str(error.value)
+
+
+def test_the_table_shows_half_the_interval_and_stays_narrow() -> None:
+    many = rows("oracle", CLEAN, CLEAN)
+    for agent in ("random", "llama:some/folder/Qwen3-1.7B-Q8_0.gguf"):
+        many += rows(agent, CLEAN, HARMED, {**HARMED, "harmful_calls": 38.0, "unobserved_harm": 12.0}, HARMED)
+    text = shown(agents_table(many))
+    assert "1.00 ±0.00" in text and "of 1" in text
+    assert max(map(len, text.splitlines())) <= 122
+    assert "gated" in shown(agents_table(many, load_aggregate()))
+    assert "±" not in shown(agents_table(rows("oracle", CLEAN)))
+
+
+def test_the_command_line_takes_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text("pareto: [pc_ktc, calls]\nweights: {pc_ktc: 1}\n")
+    command = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "oracle"]
+    assert main([*command, "--episodes", "2", "--aggregate", "mine.yaml", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert summary["pareto"] == {"metrics": ["pc_ktc", "calls"], "front": ["oracle"]}
+    assert summary["aggregate"]["agents"] == {"oracle": 1.0}
+    assert summary["agents"]["oracle"]["pass_k"] == {"1": 1.0, "2": 1.0}
+    assert main(["score", "--db", "pathrig.db", "--aggregate", "mine.yaml"]) == 0
+    assert "gated" in capsys.readouterr().out
+    assert main([*command, "--aggregate", "none.yaml"]) == 2
+    assert "none.yaml: cannot be read" in capsys.readouterr().err
