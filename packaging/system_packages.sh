@@ -1,11 +1,13 @@
 #!/bin/sh
-# Usage: system_packages.sh COMMAND=PACKAGE...
-# Installs through apt the Debian packages whose command is missing, and says so; does nothing where all are there.
+# Usage: system_packages.sh WHAT=PACKAGE...
+# Installs through apt the Debian packages whose command or file WHAT is missing, and says so; does nothing where all
+# are there.
 set -eu
 PATH="$PATH:/usr/sbin:/sbin"
 missing=""
 for pair in "$@"; do
-    command -v "${pair%%=*}" >/dev/null 2>&1 || missing="$missing ${pair#*=}"
+    what="${pair%%=*}"
+    command -v "$what" >/dev/null 2>&1 || [ -e "$what" ] || missing="$missing ${pair#*=}"
 done
 [ -n "$missing" ] || exit 0
 if ! command -v apt-get >/dev/null 2>&1; then
