@@ -21,7 +21,7 @@ demo: $(VENV)/.run-installed
 
 test: $(VENV)/.test-installed
 	@packaging/system_packages.sh mosquitto=mosquitto openssl=openssl avr-gcc=gcc-avr simavr=simavr \
-	  micropython=micropython /usr/lib/avr/include/avr/io.h=avr-libc \
+	  /usr/lib/avr/include/avr/io.h=avr-libc \
 	  /usr/include/simavr/sim_avr.h=libsimavr-dev /usr/include/libelf.h=libelf-dev
 	$(VENV)/bin/python -m pytest
 
