@@ -1,0 +1,7 @@
+"""ESP32, Pico W: copy this as main.py, with rig.py, serial_rig.py and garden.py beside it."""
+
+from garden import make_rig
+from machine import UART
+from serial_rig import serve
+
+serve(make_rig, UART(1, 115200, timeout=0))

@@ -1,0 +1,46 @@
+"""Serves a rig at an MQTT broker with umqtt.simple (`mip.install("umqtt.simple")`)."""
+
+import json
+import time
+
+from umqtt.simple import MQTTClient
+
+
+def serve(make_rig, name, host, port=1883, **login):
+    """Never returns; a lost broker raises OSError, after which the caller resets the board."""
+    base = "pathrig/v1/" + name + "/"
+    client = MQTTClient(name, host, port, keepalive=15, **login)
+    client.set_last_will(base + "status", '{"v":1,"op":"status","state":"offline"}', retain=True, qos=1)
+    arrived = []
+
+    def send(message):
+        op = message["op"]
+        topic = {"status": "status", "sample": "sample/" + message.get("sensor", "")}.get(op, "result")
+        qos = 0 if op == "sample" else 1
+        client.publish(base + topic, json.dumps(message), retain=op == "status", qos=qos)
+
+    rig = make_rig(send)
+
+    def on_message(topic, payload):
+        # Publishing waits for the broker and may end up here again: the stop acts now, the rest waits.
+        if topic.endswith(b"/estop"):
+            rig.safe()
+            arrived.insert(0, b'{"op":"estop"}')
+        else:
+            arrived.append(payload)
+
+    client.set_callback(on_message)
+    client.connect()
+    client.subscribe(base + "estop", qos=1)
+    client.subscribe(base + "call", qos=1)
+    rig.status()
+    pinged = time.ticks_ms()
+    while True:
+        client.check_msg()
+        while arrived:
+            rig.take_json(arrived.pop(0))
+        rig.step()
+        if time.ticks_diff(time.ticks_ms(), pinged) > 5000:
+            pinged = time.ticks_ms()
+            client.ping()
+        time.sleep_ms(1)

@@ -1,0 +1,182 @@
+"""The rules of pathrig's wire, version 1, for a rig in MicroPython; serial_rig.py and mqtt_rig.py carry it.
+
+`tools` maps a tool's name to its function and its arguments with type and limits: {"ml": (float, 0, 60)}. A
+function takes the arguments by name and returns the result's value. One that takes time returns a generator,
+which yields again and again, so that ping and stop are answered meanwhile. Refusal says: nothing was done.
+"""
+
+import json
+import time
+
+KEPT = 32
+MAX_FRAME = 512
+
+
+class Refusal(Exception):
+    """An interlock does not hold: Refusal(code, sentence that says what to do instead)."""
+
+
+class Rig:
+    """One rig: what it was told, what it does, what it answered."""
+
+    def __init__(self, device, tools, safe, send, watchdog_ms=5000):
+        self.device, self.tools, self.safe, self.send = device, tools, safe, send
+        self.watchdog_ms = watchdog_ms
+        self.results, self.order = {}, []  # the last answers by id: a repeated id is never run again
+        self.running = None  # (id, generator, start)
+        self.stopped, self.attached = False, False
+        self.ms, self.ticks = 0, time.ticks_ms()  # the link clock; ticks_ms itself wraps
+        self.heard = 0
+        safe()
+
+    def clock(self):
+        """The link clock, ms."""
+        now = time.ticks_ms()
+        self.ms += time.ticks_diff(now, self.ticks)
+        self.ticks = now
+        return self.ms
+
+    def status(self):
+        """Who is there, and in which state."""
+        state = "estop" if self.stopped else "online"
+        limits = {"watchdog_ms": self.watchdog_ms, "max_frame": MAX_FRAME}
+        self.send(dict(v=1, op="status", state=state, device=self.device, fw="micropython rig 1", **limits))
+
+    def stop(self):
+        """The emergency stop: safe first, words later."""
+        self.safe()
+        self.stopped, self.heard, self.attached = True, self.clock(), True
+        if self.running:
+            self.running[1].close()
+            call_id, _, start = self.running
+            self.answer(call_id, "fault", "stopped", "The call was stopped before its end.", start)
+        self.safe()  # whatever a generator did on its way out
+        self.status()
+
+    def take_json(self, text):
+        """A message as it came; what is none is passed over."""
+        try:
+            message = json.loads(text)
+        except ValueError:
+            message = None
+        if isinstance(message, dict):
+            self.take(message)
+
+    def take(self, message):
+        """One message from a host."""
+        op = message.get("op")
+        self.heard, self.attached = self.clock(), True
+        if op in ("call", "init") and "id" not in message:
+            return
+        if op == "call":
+            self.call(message)
+        elif op == "ping":
+            self.send({"v": 1, "op": "pong", "m": self.clock()})
+        elif op == "hello":
+            self.status()
+        elif op == "estop":
+            self.stop()
+        elif op == "reset":
+            self.stopped = False
+            self.status()
+        elif op == "init":
+            self.answer(message["id"], "invalid", "no_simulator", "This is a physical device.")
+
+    def call(self, message):
+        """Answer a call, or start it."""
+        call_id, tool = message["id"], self.tools.get(message.get("tool"))
+        if call_id in self.results:
+            self.send(self.results[call_id])
+        elif self.running and self.running[0] == call_id:
+            self.send({"v": 1, "op": "ack", "id": call_id, "eta": 2})
+        elif self.running:
+            self.answer(call_id, "rejected", "busy", "Another call is running; wait for its result.")
+        elif self.stopped:
+            self.answer(call_id, "rejected", "estop", "The emergency stop is on. Reset the device first.")
+        elif message.get("not_after") is not None and self.clock() > message["not_after"]:
+            self.answer(call_id, "fault", "late", "The call came after it might still start.")
+        elif tool is None:
+            names = ", ".join(sorted(self.tools))
+            self.answer(call_id, "invalid", "unknown_tool", "The tools are " + names + ".")
+        else:
+            fault = misfit(tool[1], message.get("args") or {})
+            if fault:
+                self.answer(call_id, "invalid", "bad_arguments", fault)
+            else:
+                self.run(call_id, tool[0], message.get("args") or {})
+
+    def run(self, call_id, function, args):
+        """Start a tool."""
+        start = self.clock()
+        try:
+            value = function(**args)
+        except Refusal as refusal:
+            self.answer(call_id, "rejected", *refusal.args)
+            return
+        if isinstance(value, dict):
+            self.answer(call_id, "ok", value, None, start)
+        else:
+            self.running = (call_id, value, start)
+            self.send({"v": 1, "op": "ack", "id": call_id, "eta": 2})
+            self.step()
+
+    def step(self):
+        """Moves a running call on, and lets the watchdog look. Call it often."""
+        if self.attached and not self.stopped and self.clock() - self.heard >= self.watchdog_ms:
+            self.stop()
+        if self.running:
+            call_id, generator, start = self.running
+            try:
+                next(generator)
+            except StopIteration as end:
+                self.answer(call_id, "ok", end.value, None, start)
+            except Refusal as refusal:
+                self.answer(call_id, "rejected", refusal.args[0], refusal.args[1], start)
+            except Exception as error:
+                self.safe()
+                self.answer(call_id, "fault", "internal", repr(error), start)
+
+    def answer(self, call_id, status, detail, text, start=None):
+        """A result, kept and sent: `detail` is the value, or the code of what went wrong."""
+        now = self.clock()
+        took = 0 if start is None else now - start
+        result = {
+            "v": 1,
+            "op": "result",
+            "id": call_id,
+            "status": status,
+            "t": now / 1000,
+            "dur": took / 1000,
+        }
+        if status == "ok":
+            result["value"] = detail
+        else:
+            result["error"] = {"code": detail, "message": text}
+        if self.running and self.running[0] == call_id:
+            self.running = None
+        self.results[call_id] = result
+        self.order.append(call_id)
+        if len(self.order) > KEPT:
+            del self.results[self.order.pop(0)]
+        self.send(result)
+
+    def sample(self, sensor, value):
+        """A reading of a coarse sensor."""
+        self.send({"v": 1, "op": "sample", "sensor": sensor, "value": value, "t": self.clock() / 1000})
+
+
+def misfit(wanted, given):
+    """What is wrong with the arguments, or None."""
+    for name in given:
+        if name not in wanted:
+            return name + " is unknown"
+    for name, (kind, low, high) in wanted.items():
+        if name not in given:
+            return name + " is missing"
+        value = given[name]
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not (number if kind is float else isinstance(value, kind)):
+            return name + " has the wrong type"
+        if kind is float and not low <= value <= high:
+            return "{} must be from {} to {}".format(name, low, high)
+    return None

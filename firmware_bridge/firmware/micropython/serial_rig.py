@@ -1,0 +1,41 @@
+"""Serves a rig on a UART: one frame a line, JSON, `*`, CRC-32, newline; the byte 0x18 stops at once."""
+
+import json
+import time
+from binascii import crc32
+
+from rig import MAX_FRAME
+
+
+def serve(make_rig, uart):
+    """Never returns. `make_rig(send)` makes the rig; reading the UART must not block."""
+
+    def send(message):
+        text = json.dumps(message)
+        uart.write("{}*{:08X}\n".format(text, crc32(text.encode())))
+
+    rig = make_rig(send)
+    rig.status()
+    line = bytearray()
+    while True:
+        for byte in uart.read() or b"":
+            if byte == 0x18:
+                rig.stop()
+            elif byte != 10:
+                if len(line) <= MAX_FRAME:
+                    line.append(byte)
+            else:
+                text = checked(bytes(line))
+                line = bytearray()
+                if text:
+                    rig.take_json(text)
+        rig.step()
+        time.sleep_ms(1)
+
+
+def checked(line):
+    """The JSON of a line, or None where it does not check."""
+    text, mark, crc = line[:-9], line[-9:-8], line[-8:]
+    if len(line) > MAX_FRAME or mark != b"*" or crc != b"%08X" % crc32(text):
+        return None
+    return text

@@ -1,0 +1,98 @@
+// A board in MicroPython's own interpreter: node micropython_board.mjs INTERPRETER EXAMPLE_FOLDER MAIN SOIL
+// Standard input and output are its one link (a UART, or what the stand-in of umqtt says); pins go to standard error.
+import fs from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [interpreter, example, main, soil] = process.argv.slice(2);
+const { loadMicroPython } = await import(pathToFileURL(interpreter).href);
+const mp = await loadMicroPython({ stdout: (text) => process.stderr.write(text + "\n"), linebuffer: true });
+const nap = new Int32Array(new SharedArrayBuffer(4));
+
+mp.registerJsModule("port", {
+  read() {
+    const buffer = Buffer.alloc(4096);
+    try {
+      const count = fs.readSync(0, buffer);
+      if (count === 0) process.exit(0);
+      return buffer.toString("hex", 0, count);
+    } catch (error) {
+      if (error.code !== "EAGAIN") throw error;
+      Atomics.wait(nap, 0, 0, 2);
+      return "";
+    }
+  },
+  write: (text) => fs.writeSync(1, text),
+  pin: (number, value) => fs.writeSync(2, `pin ${number} ${value}\n`),
+  adc: () => Number(soil),
+});
+
+const shims = {
+  "machine.py": `
+import port
+from binascii import unhexlify
+class Pin:
+    OUT = 1
+    def __init__(self, number, mode=0, value=0):
+        self.number = number
+    def value(self, value):
+        port.pin(self.number, value)
+class ADC:
+    def __init__(self, pin):
+        pass
+    def read_u16(self):
+        return port.adc()
+class UART:
+    def __init__(self, number, baud, timeout):
+        assert timeout == 0
+    def read(self):
+        return unhexlify(port.read()) or None
+    def write(self, text):
+        port.write(text)
+`,
+  "network.py": `
+STA_IF = 0
+class WLAN:
+    def __init__(self, interface):
+        pass
+    def active(self, on):
+        pass
+    def connect(self, name, password):
+        pass
+    def isconnected(self):
+        return True
+`,
+  "umqtt/simple.py": `
+import json, port
+from binascii import unhexlify
+class MQTTClient:
+    def __init__(self, name, host, port, keepalive=0):
+        self.text = b""
+    def say(self, **words):
+        port.write(json.dumps(words) + "\\n")
+    def set_callback(self, callback):
+        self.callback = callback
+    def set_last_will(self, topic, payload, retain, qos):
+        self.say(do="will", topic=topic, payload=payload)
+    def connect(self):
+        self.say(do="connect")
+    def subscribe(self, topic, qos):
+        self.say(do="subscribe", topic=topic)
+    def publish(self, topic, payload, retain, qos):
+        self.say(do="publish", topic=topic, payload=payload, retain=retain, qos=qos)
+    def ping(self):
+        self.say(do="ping")
+    def check_msg(self):
+        self.text += unhexlify(port.read())
+        while b"\\n" in self.text:
+            line, self.text = self.text.split(b"\\n", 1)
+            topic, payload = json.loads(line)
+            self.callback(topic.encode(), payload.encode())
+`,
+};
+
+mp.FS.mkdir("/umqtt");
+for (const [name, text] of Object.entries(shims)) mp.FS.writeFile("/" + name, text);
+for (const name of fs.readdirSync(example).filter((name) => name.endsWith(".py")))
+  mp.FS.writeFile("/" + name, fs.readFileSync(path.join(example, name), "utf8"));
+mp.runPython(fs.readFileSync(path.join(example, main), "utf8"));
