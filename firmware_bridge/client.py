@@ -14,7 +14,7 @@ from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode
-from firmware_bridge.link import Link, LinkError
+from firmware_bridge.link import BrokeredLink, Link, LinkError
 from firmware_bridge.session import Callbacks, Pending, RigSession
 
 OFFLINE_GRACE = 5.0
@@ -55,6 +55,8 @@ class RigClient:
         self._session = RigSession(link, Callbacks(on_sample, on_truth, on_status))
         self._retry_after = retry_after
         self._one_call = threading.Lock()
+        self._brokered = link if isinstance(link, BrokeredLink) else None
+        self._barred = False
 
     def __enter__(self) -> RigClient:
         return self
@@ -72,11 +74,11 @@ class RigClient:
         """Frames that did not check or were no message."""
         return self._session.dropped
 
-    def open(self, timeout: float = 5.0) -> wire.Status:
-        """Say hello until the rig answers.
+    def open(self, timeout: float = 5.0, *, claim: bool = True) -> wire.Status:
+        """Say hello until the rig answers, and take it for this host alone unless `claim` is False.
 
         Raises:
-            LinkError: nobody answers within `timeout` seconds.
+            LinkError: nobody answers within `timeout` seconds, or another host drives the rig.
         """
         session = self._session
         deadline = time.monotonic() + timeout
@@ -92,6 +94,10 @@ class RigClient:
         for _ in range(3):
             if not session.measure(0.5):
                 break
+        if claim and self._brokered is not None:
+            self._barred = True
+            self._brokered.claim(timeout)
+            self._barred = False
         session.beat()
         return status
 
@@ -162,7 +168,7 @@ class RigClient:
         """End the link, after a stop when `safe`. Never raises."""
         if self._session.closing.is_set():
             return
-        if safe and self._session.attached and self._link.connected:
+        if safe and not self._barred and self._session.attached and self._link.connected:
             with contextlib.suppress(LinkError):
                 # Nobody there, nobody to wait for; the stop goes out all the same.
                 self.estop(timeout=0.0 if self._present() is None else 1.0)
@@ -225,18 +231,24 @@ class RigClient:
                     text = f"{what} has {size} bytes on the wire; the device takes {limit}"
                     return Outcome("invalid", code="too_long", message=text)
                 restarts = session.clock.restarts
-                self._link.send(payload)
+                self._send(payload, message_id=pending.id, seconds=deadline - now)
                 next_send = now + pause
             # A rig that knows ping answers one before it gets a call again, which also shows a reset.
             elif not session.pongs or session.measure(min(self._retry_after, deadline - now)):
                 if session.clock.restarts != restarts:
                     text = f"the device was reset while {what} ran; whether it was done is not known"
                     return _fault("device_reset", text)
-                self._link.send(payload)
+                self._send(payload, message_id=pending.id, seconds=deadline - time.monotonic())
                 pause = min(2 * pause, 4 * self._retry_after)
                 next_send = time.monotonic() + pause
             now = time.monotonic()
         return _outcome(pending.result)
+
+    def _send(self, payload: bytes, *, message_id: wire.MessageId, seconds: float) -> None:
+        if self._brokered is None:
+            self._link.send(payload)
+        else:
+            self._brokered.send_call(payload, str(message_id), seconds)
 
     def _max_frame(self) -> int | None:
         status = self._session.status
@@ -264,6 +276,11 @@ class RigClient:
         status = self._session.status
         if status is not None and status.state == "offline":
             return f"the rig {self._link.name} is offline: start it, or check its power and network"
+        if status is not None and self._brokered is not None:
+            return (
+                f"the rig {self._link.name} says that it is {status.state}, but does not answer within "
+                f"{timeout:g} s: does the broker's access list let us write its call and read its result?"
+            )
         return f"nobody answers at {self._link.name} within {timeout:g} s: is the rig on, and the name right?"
 
 

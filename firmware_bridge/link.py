@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from firmware_bridge.messages import DeviceMessage, Status
 
@@ -58,6 +58,24 @@ class Link(Protocol):
 
     def close(self) -> None:
         """Close it. Never raises."""
+
+
+@runtime_checkable
+class BrokeredLink(Protocol):
+    """What a host's link through a broker has besides: others reach the rig too, and calls may be held."""
+
+    def send_call(self, payload: bytes, call_id: str, seconds: float) -> None:
+        """Send a call that the broker is to forget after `seconds`, where it can. Raises LinkError."""
+
+    def claim(self, timeout: float) -> None:
+        """Take the rig for this host alone.
+
+        Raises:
+            LinkError: another host drives it; the text names it, and since when.
+        """
+
+    def renew(self) -> None:
+        """Keep what was claimed; to be called every two seconds or more often."""
 
 
 class PortHandler(Protocol):

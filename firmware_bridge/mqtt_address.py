@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from firmware_bridge.link import LinkError
+
+QUERY_KEYS = ("version", "ca", "cert", "key")
 
 
 @dataclass(frozen=True, slots=True)
 class MqttAddress:
-    """Where a broker is and who we are to it; `rig` is empty where the URL names none."""
+    """Where a broker is and who we are to it; `rig` is empty where the URL names none.
+
+    Attributes:
+        version: MQTT 3 (3.1.1) or 5.
+        ca, cert, key: PEM files: the authority to trust, our own certificate and its key.
+    """
 
     host: str
     port: int
@@ -19,16 +26,21 @@ class MqttAddress:
     user: str | None
     password: str | None
     ca: str | None
+    cert: str | None = None
+    key: str | None = None
+    version: int = 3
 
     @property
     def name(self) -> str:
-        """The URL without user and password."""
+        """The URL without user, password and options."""
         scheme = "mqtts" if self.tls else "mqtt"
         return f"{scheme}://{self.host}:{self.port}/{self.rig}"
 
 
 def parse_mqtt_url(url: str) -> MqttAddress:
-    """`mqtt://[user:pass@]host[:port][/RIG]`, `mqtts://...[?ca=FILE]`; user and password percent-encoded.
+    """`mqtt://[user:pass@]host[:port][/RIG][?version=5]`, `mqtts://...[?ca=FILE&cert=FILE&key=FILE]`.
+
+    User and password are percent-encoded; `version` is 3.1.1 (the default) or 5.
 
     Raises:
         LinkError: the URL does not have that form.
@@ -47,6 +59,7 @@ def parse_mqtt_url(url: str) -> MqttAddress:
     if rig:
         check_rig_name(rig)
     tls = parts.scheme == "mqtts"
+    options = _options(parts.query, tls)
     return MqttAddress(
         host=host,
         port=port or (8883 if tls else 1883),
@@ -54,8 +67,27 @@ def parse_mqtt_url(url: str) -> MqttAddress:
         tls=tls,
         user=unquote(parts.username) if parts.username else None,
         password=unquote(parts.password) if parts.password else None,
-        ca=parse_qs(parts.query).get("ca", [None])[0],
+        ca=options.get("ca"),
+        cert=options.get("cert"),
+        key=options.get("key"),
+        version=5 if options.get("version") == "5" else 3,
     )
+
+
+def _options(query: str, tls: bool) -> dict[str, str]:
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    for key, value in options.items():
+        if key not in QUERY_KEYS:
+            raise LinkError(f"an MQTT URL knows no option {key!r}; there are {', '.join(QUERY_KEYS)}")
+        if not value:
+            raise LinkError(f"the option {key} of an MQTT URL is empty")
+        if key != "version" and not tls:
+            raise LinkError(f"the option {key} of an MQTT URL is for TLS: write mqtts://")
+    if options.get("version", "5") not in ("3", "3.1.1", "5"):
+        raise LinkError(f"MQTT version {options['version']!r} is not known; write version=3.1.1 or version=5")
+    if "key" in options and "cert" not in options:
+        raise LinkError("an MQTT URL with key= needs cert= too: the certificate that the key belongs to")
+    return options
 
 
 def check_rig_name(rig: str) -> str:
@@ -76,7 +108,7 @@ class Topics:
     rig: str
 
     def of(self, channel: str) -> str:
-        """`call`, `result`, `status`, `estop`, `truth` or `sample/SENSOR`."""
+        """`call`, `result`, `status`, `estop`, `truth`, `lease` or `sample/SENSOR`."""
         return f"pathrig/v1/{self.rig}/{channel}"
 
     def sample(self, sensor: str) -> str:

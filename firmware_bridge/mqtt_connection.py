@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import select
 import socket
@@ -19,7 +20,10 @@ from typing import Any
 
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt_address import MqttAddress
@@ -41,7 +45,10 @@ class MqttConnection:
         subscriptions: topic filter, QoS, and whether nothing works without it.
         on_message: takes topic, payload and the retain flag, on the network thread.
         on_link: takes True once all subscriptions stand, and False when the connection is lost.
-        will: topic and payload of the last will (retained, QoS 1).
+        will: topic and payload of the last will (QoS 1).
+        will_retained: whether the broker keeps the last will.
+        on_refused: takes the topic of a message that the broker says it does not let us publish; only
+            brokers of MQTT 5 say so.
     """
 
     def __init__(
@@ -53,13 +60,19 @@ class MqttConnection:
         on_message: Callable[[str, bytes, bool], None],
         on_link: Callable[[bool], None],
         will: tuple[str, bytes] | None = None,
+        will_retained: bool = True,
+        on_refused: Callable[[str], None] | None = None,
     ) -> None:
         self.address = address
+        self._five = address.version == 5
+        self._on_refused = on_refused
+        self._unacknowledged: dict[int, str] = {}
         self._client_id = client_id
         self._subscriptions = subscriptions
         self._on_message = on_message
         self._on_link = on_link
         self._will = will
+        self._will_retained = will_retained
         self._where = f"the broker at {address.host}:{address.port}"
         # paho is entered under this lock alone; callbacks run outside it, from the inbox.
         self._lock = threading.RLock()
@@ -88,7 +101,7 @@ class MqttConnection:
         """
         self._client.connect_timeout = timeout
         try:
-            self._client.connect(self.address.host, self.address.port, KEEP_ALIVE)
+            self._connect(self._client)
         except (OSError, ValueError) as error:
             self.close()
             reason = getattr(error, "strerror", None) or error
@@ -111,15 +124,31 @@ class MqttConnection:
                 raise LinkError(f"no connection to {self._where}: it {self._refusal or 'is gone'}")
 
     def publish(
-        self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        qos: int = 1,
+        retain: bool = False,
+        expires: float | None = None,
+        correlation: str | None = None,
     ) -> mqtt.MQTTMessageInfo | None:
-        """Write a message; while the broker is gone (None), QoS 1 waits for it and QoS 0 is dropped."""
+        """Write a message; while the broker is gone (None), QoS 1 waits for it and QoS 0 is dropped.
+
+        `expires` (seconds that a broker may hold it) and `correlation` are for MQTT 5; 3.1.1 has no place
+        for them.
+        """
         with self._lock:
             if not self._up:
                 if qos:
                     self._backlog.append((topic, payload, qos, retain))
                 return None
-            info = self._client.publish(topic, payload, qos, retain)
+            properties = None
+            if self._five and (expires is not None or correlation is not None):
+                properties = _properties(expires, correlation)
+            info = self._client.publish(topic, payload, qos, retain, properties)
+            if self._five and qos:
+                self._unacknowledged[info.mid] = topic
             unsent = self._client.want_write()
         if unsent:
             self._wake()
@@ -195,6 +224,12 @@ class MqttConnection:
     def _pending(sock: Any) -> bool:
         return isinstance(sock, ssl.SSLSocket) and sock.fileno() >= 0 and sock.pending() > 0
 
+    def _connect(self, client: mqtt.Client) -> None:
+        if self._five:
+            client.connect(self.address.host, self.address.port, KEEP_ALIVE, clean_start=True)
+        else:
+            client.connect(self.address.host, self.address.port, KEEP_ALIVE)
+
     def _reconnect(self) -> bool:
         with self._lock:
             renew, self._renewing = self._renewing, False
@@ -202,7 +237,7 @@ class MqttConnection:
             self._client = client
         try:
             if renew:
-                client.connect(self.address.host, self.address.port, KEEP_ALIVE)
+                self._connect(client)
             else:
                 client.reconnect()
         except (OSError, ValueError):
@@ -212,6 +247,7 @@ class MqttConnection:
 
     def _down(self) -> None:
         with self._lock, self._changed:
+            self._unacknowledged.clear()
             was_up, self._up = self._up, False
             self._changed.notify_all()
         self._inbox.clear()
@@ -219,16 +255,30 @@ class MqttConnection:
             _guarded(lambda: self._on_link(False))
 
     def _new_client(self) -> mqtt.Client:
-        client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=True)
+        # Each connection starts with a clean session: old calls are never delivered late.
+        client = mqtt.Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=self._client_id,
+            clean_session=None if self._five else True,
+            protocol=mqtt.MQTTv5 if self._five else mqtt.MQTTv311,
+        )
         if self.address.user is not None:
             client.username_pw_set(self.address.user, self.address.password)
         if self.address.tls:
             try:
-                client.tls_set(ca_certs=self.address.ca, cert_reqs=ssl.CERT_REQUIRED)
+                client.tls_set(
+                    ca_certs=self.address.ca,
+                    certfile=self.address.cert,
+                    keyfile=self.address.key,
+                    cert_reqs=ssl.CERT_REQUIRED,
+                )
             except (OSError, ValueError) as error:
-                raise LinkError(f"cannot use the certificates of {self.address.ca}: {error}") from None
+                files = ", ".join(
+                    file for file in (self.address.ca, self.address.cert, self.address.key) if file
+                )
+                raise LinkError(f"cannot use the certificates {files}: {error}") from None
         if self._will is not None:
-            client.will_set(self._will[0], self._will[1], qos=1, retain=True)
+            client.will_set(self._will[0], self._will[1], qos=1, retain=self._will_retained)
         # Acknowledged after delivery: first the machine, then the paperwork.
         client.manual_ack_set(True)
         client.on_socket_open = _no_delay
@@ -236,6 +286,8 @@ class MqttConnection:
         client.on_subscribe = self._subscribed
         client.on_disconnect = self._disconnected
         client.on_message = self._message
+        if self._five:
+            client.on_publish = self._published
         return client
 
     def _connected(
@@ -244,7 +296,11 @@ class MqttConnection:
         if reason.is_failure:
             self._note(f"refuses the connection: {reason}; check user and password")
         else:
-            client.subscribe([(topic, qos) for topic, qos, _ in self._subscriptions])
+            wanted = [(topic, qos) for topic, qos, _ in self._subscriptions]
+            if self._five:
+                client.subscribe([(topic, SubscribeOptions(qos=qos)) for topic, qos in wanted])
+            else:
+                client.subscribe(wanted)
 
     def _subscribed(
         self, client: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _properties: Any
@@ -261,6 +317,14 @@ class MqttConnection:
             self._up = True
             self._changed.notify_all()
         self._inbox.append(lambda: self._on_link(True))
+
+    def _published(
+        self, _client: mqtt.Client, _data: Any, mid: int, reason: ReasonCode, _properties: Any
+    ) -> None:
+        topic = self._unacknowledged.pop(mid, None)
+        if reason.is_failure and topic is not None and self._on_refused is not None:
+            refused = self._on_refused
+            self._inbox.append(lambda: refused(topic))
 
     def _disconnected(
         self, client: mqtt.Client, _data: Any, _flags: Any, _reason: ReasonCode, _properties: Any
@@ -295,6 +359,16 @@ def _guarded(callback: Callable[[], None]) -> None:
     except Exception:
         # An exception here would end the network thread and leave the rig without a link.
         log.exception("a callback of the MQTT connection failed")
+
+
+def _properties(expires: float | None, correlation: str | None) -> Any:
+    properties: Any = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+    if expires is not None:
+        # Whole seconds, rounded up: the device's own deadline is the exact one.
+        properties.MessageExpiryInterval = min(max(1, math.ceil(expires)), 0xFFFF_FFFF)
+    if correlation is not None:
+        properties.CorrelationData = correlation.encode()
+    return properties
 
 
 def _no_delay(_client: mqtt.Client, _data: Any, sock: Any) -> None:

@@ -12,16 +12,20 @@ from collections.abc import Callable
 from paho.mqtt.client import MQTTMessageInfo
 
 from firmware_bridge import messages as wire
-from firmware_bridge.codec import encode
+from firmware_bridge.codec import CodecError, decode_device_message, encode
 from firmware_bridge.link import LinkError, OnFrame, PortHandler
 from firmware_bridge.mqtt_address import Topics, check_rig_name, parse_mqtt_url
 from firmware_bridge.mqtt_connection import MqttConnection
+from firmware_bridge.mqtt_lease import Lease
 
 _ESTOP = encode(wire.Estop())
+_RESET = encode(wire.Reset())
 
 
 class MqttLink:
     """The host's end. Connects in the constructor.
+
+    The last will takes our lease away, so that a host that was killed does not hold its rig.
 
     Raises:
         LinkError: the URL names no rig, no broker is there, or it refuses us.
@@ -43,6 +47,11 @@ class MqttLink:
         self._on_state: Callable[[bool], None] | None = None
         self._last_estop: MQTTMessageInfo | None = None
         self._stop_waits = False
+        self._refused: str | None = None
+        lease_topic = self._topics.of("lease")
+        self.lease = Lease(
+            self.name, lambda payload: self._connection.publish(lease_topic, payload, retain=True)
+        )
         self._connection = MqttConnection(
             address,
             f"pathrig-host-{secrets.token_hex(6)}",
@@ -51,16 +60,19 @@ class MqttLink:
                 (self._topics.of("status"), 1, True),
                 (self._topics.of("sample/#"), 0, False),
                 (self._topics.of("truth"), 1, False),
+                (lease_topic, 1, False),
             ],
             on_message=self._message,
             on_link=self._link_changed,
+            will=(lease_topic, b""),
+            on_refused=self._publish_refused,
         )
         self._connection.open(timeout)
 
     @property
     def connected(self) -> bool:
-        """Whether the broker is there."""
-        return self._connection.connected
+        """Whether the broker is there, and has not just refused what we sent."""
+        return self._connection.connected and self._refused is None
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
         """Deliver what came so far, and everything from now on."""
@@ -71,17 +83,35 @@ class MqttLink:
             self._on_frame, self._on_state = on_frame, on_state
 
     def ensure(self, timeout: float) -> None:
-        """Wait for the broker. Raises LinkError."""
+        """Wait for the broker. Raises LinkError; once, where it refused what we sent."""
+        refused, self._refused = self._refused, None
+        if refused is not None:
+            raise LinkError(refused)
         self._connection.ensure(timeout)
 
     def send(self, payload: bytes) -> None:
         """Publish on the call topic, QoS 1. Raises LinkError where the broker is gone."""
-        if not self._connection.connected:
-            raise LinkError(f"no connection to the broker of {self.name}")
+        self._check_way()
+        if payload == _RESET:
+            self._stop_waits = False
         self._connection.publish(self._topics.of("call"), payload)
 
+    def send_call(self, payload: bytes, call_id: str, seconds: float) -> None:
+        """The same with, on MQTT 5, message expiry and the call's id as correlation data."""
+        self._check_way()
+        self._connection.publish(self._topics.of("call"), payload, expires=seconds, correlation=call_id)
+
+    def claim(self, timeout: float) -> None:
+        """Take the rig's lease. Raises LinkError where another host has it."""
+        self.lease.claim(timeout)
+
+    def renew(self) -> None:
+        """Renew the lease."""
+        if self._connection.connected:
+            self.lease.renew()
+
     def estop(self) -> None:
-        """Publish on the stop's own topic; where the broker is gone, as soon as it is back."""
+        """Publish on the stop's own topic; where broker or rig are gone, as soon as they are back."""
         self._last_estop = self._connection.publish(self._topics.of("estop"), _ESTOP)
         if self._last_estop is None:
             self._stop_waits = True
@@ -98,13 +128,42 @@ class MqttLink:
         if self._last_estop is not None and self._connection.connected:
             with contextlib.suppress(RuntimeError, ValueError):
                 self._last_estop.wait_for_publish(1.0)
+        if self._connection.connected:
+            self.lease.release()
         self._connection.close()
 
     def socket(self) -> socket.socket | None:
         """The live socket."""
         return self._connection.socket()
 
-    def _message(self, _topic: str, payload: bytes, retained: bool) -> None:
+    def _check_way(self) -> None:
+        if not self._connection.connected:
+            raise LinkError(f"no connection to the broker of {self.name}")
+        if self.lease.lost is not None:
+            raise LinkError(self.lease.lost)
+
+    def _stop_again(self, status: bytes) -> None:
+        # The rig may have come back to the broker after our stop had gone out there, to nobody.
+        with contextlib.suppress(CodecError):
+            message = decode_device_message(status)
+            if isinstance(message, wire.Status) and message.state == "online":
+                self._connection.publish(self._topics.of("estop"), _ESTOP)
+            elif isinstance(message, wire.Status) and message.state == "estop":
+                self._stop_waits = False
+
+    def _publish_refused(self, topic: str) -> None:
+        # The lock is for brokers that have a place for it; `rigs check` tells where one has none.
+        if topic != self._topics.of("lease"):
+            self._refused = f"the broker does not let us publish on {topic}; check its access list"
+            if self._on_state is not None:
+                self._on_state(False)
+
+    def _message(self, topic: str, payload: bytes, retained: bool) -> None:
+        if topic == self._topics.of("lease"):
+            self.lease.take(payload, retained)
+            return
+        if self._stop_waits and topic == self._topics.of("status"):
+            self._stop_again(payload)
         with self._lock:
             on_frame = self._on_frame
             if on_frame is None:
@@ -113,8 +172,7 @@ class MqttLink:
         on_frame(payload, retained)
 
     def _link_changed(self, up: bool) -> None:
-        if up:
-            self._stop_waits = False
+        self.lease.link_changed(up)
         if self._on_state is not None:
             self._on_state(up)
 
@@ -157,6 +215,8 @@ class MqttPort:
                 self._connection.publish(self._topics.of("status"), payload, retain=True)
             case wire.Truth():
                 self._connection.publish(self._topics.of("truth"), payload)
+            case wire.Result():
+                self._connection.publish(self._topics.of("result"), payload, correlation=str(message.id))
             case _:
                 self._connection.publish(self._topics.of("result"), payload)
 

@@ -13,11 +13,13 @@ from devices.harm import HarmEvent
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError, decode_device_message, encode
-from firmware_bridge.link import Link, LinkError
+from firmware_bridge.link import BrokeredLink, Link, LinkError
 from firmware_bridge.link_clock import LinkClock
 
 HELLO = encode(wire.Hello())
 PING = encode(wire.Ping())
+LEASE_BEAT = 2.0
+"""Seconds between two renewals of a rig's lease, at most."""
 
 
 @dataclass(slots=True)
@@ -140,12 +142,17 @@ class RigSession:
 
     def _beat(self) -> None:
         spent = 0.0
+        brokered = self.link if isinstance(self.link, BrokeredLink) else None
         while True:
             watchdog = self.status.watchdog_ms if self.status is not None else None
             period = max(0.02, watchdog / 3000) if watchdog else 1.0
+            if brokered is not None:
+                period = min(period, LEASE_BEAT)
             if self.closing.wait(max(0.0, period - spent)):
                 return
             began = time.monotonic()
+            if brokered is not None:
+                brokered.renew()
             if self.link.connected:
                 with contextlib.suppress(LinkError):
                     self.ping(period)

@@ -1,0 +1,179 @@
+"""The rig lock on MQTT: a retained lease, so that one host at a time drives a rig.
+
+No two hosts' clocks are compared to tell whether a lease is still alive: who finds one watches for its next
+renewal, and takes it for dead when none comes for as long as the lease says that it lasts.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from firmware_bridge.link import LinkError
+
+LEASE_SECONDS = 6.0
+"""A lease that was not renewed for so long is dead."""
+ECHO_SECONDS = 1.0
+"""How long to wait until the broker has told us of our own claim."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Who says to hold a rig: `since` is wall-clock UTC of the holder's own; `n` counts its renewals."""
+
+    id: str
+    holder: str
+    since: float
+    seconds: float
+    n: int = 0
+
+    def goes_before(self, other: Claim) -> bool:
+        """Which of two hosts that claimed at the same moment is to have the rig."""
+        return (self.since, self.id) < (other.since, other.id)
+
+    def told(self, rig: str) -> str:
+        """One line for a person."""
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(self.since))
+        return f"the rig {rig} is driven by {self.holder} since {since} UTC: end that first"
+
+    def encode(self) -> bytes:
+        """The claim as the lease's JSON."""
+        lease = {"v": 1, "op": "lease", "id": self.id, "holder": self.holder}
+        return json.dumps({**lease, "since": self.since, "seconds": self.seconds, "n": self.n}).encode()
+
+
+def decode_claim(payload: bytes) -> Claim | None:
+    """The claim in a lease; None where there is none, or nothing that can be read as one."""
+    try:
+        data: Any = json.loads(payload)
+        return Claim(
+            str(data["id"]), str(data["holder"]), float(data["since"]), float(data["seconds"]), int(data["n"])
+        )
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+class Lease:
+    """Our end of a rig's lease.
+
+    Args:
+        rig: the rig's URL, for messages.
+        publish: publishes a retained payload on the lease's topic; an empty one takes it away.
+    """
+
+    def __init__(self, rig: str, publish: Callable[[bytes], object]) -> None:
+        self._rig = rig
+        self._publish = publish
+        self._changed = threading.Condition()
+        self._mine = Claim(secrets.token_hex(8), _me(), 0.0, LEASE_SECONDS)
+        self._other: Claim | None = None
+        self._other_seen = 0.0
+        self._other_lives = False
+        self._echoed = False
+        self._held = False
+        self._down_since: float | None = None
+        self.lost: str | None = None
+        """Who has the rig now that was ours; one line."""
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the broker has kept our claim; False where its access list has no place for leases."""
+        return self._held and self._echoed
+
+    def holder(self) -> Claim | None:
+        """The other host that seems to hold the rig, dead or alive."""
+        with self._changed:
+            return self._other
+
+    def take(self, payload: bytes, retained: bool) -> None:
+        """What the broker says of the lease, on the reader thread."""
+        claim = decode_claim(payload)
+        again = False
+        with self._changed:
+            if claim is not None and claim.id == self._mine.id:
+                self._echoed = True
+            elif claim is None:
+                self._other = None
+                again = self._held
+            else:
+                before = self._other
+                self._other_lives = not retained or (before is not None and before != claim)
+                self._other, self._other_seen = claim, time.monotonic()
+                if self._held:
+                    if claim.goes_before(self._mine):
+                        self._held, self.lost = False, claim.told(self._rig)
+                    else:
+                        again = True
+            self._changed.notify_all()
+        if again:
+            self.renew()
+
+    def claim(self, timeout: float) -> None:
+        """Take the rig for ourselves.
+
+        Waits until a lease that is there is renewed (then it is another's), taken away, or dead.
+
+        Raises:
+            LinkError: another host drives the rig; the text names it, and since when.
+        """
+        with self._changed:
+            if self._held:
+                return
+            while (other := self._other) is not None:
+                left = self._other_seen + other.seconds - time.monotonic()
+                if self._other_lives and left > 0:
+                    raise LinkError(other.told(self._rig))
+                if left <= 0:
+                    self._other = None
+                    break
+                self._changed.wait(left)
+            self._mine = replace(self._mine, since=time.time(), n=0)
+            self._held, self._echoed, self.lost = True, False, None
+        self._publish(self._mine.encode())
+        with self._changed:
+            self._changed.wait_for(lambda: self._echoed or not self._held, min(timeout, ECHO_SECONDS))
+            if not self._held:
+                raise LinkError(self.lost or f"the rig {self._rig} is driven by another host")
+
+    def renew(self) -> None:
+        """Say that we are still there."""
+        with self._changed:
+            if not self._held:
+                return
+            self._mine = replace(self._mine, n=self._mine.n + 1)
+            payload = self._mine.encode()
+        self._publish(payload)
+
+    def link_changed(self, up: bool) -> None:
+        """A lease that we could not renew in its time may be another's by now: ours is a new one then."""
+        with self._changed:
+            if not up:
+                self._down_since = time.monotonic()
+                return
+            down, self._down_since = self._down_since, None
+            if self._held and down is not None and time.monotonic() - down > self._mine.seconds:
+                self._mine = replace(self._mine, since=time.time())
+        self.renew()
+
+    def release(self) -> None:
+        """Give the rig back."""
+        with self._changed:
+            held, self._held = self._held, False
+        if held:
+            self._publish(b"")
+
+
+def _me() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"uid {os.getuid()}"
+    return f"{user} on {socket.gethostname()} (process {os.getpid()})"
