@@ -288,9 +288,8 @@ uint32_t json_uint32(const struct json *number) {
             float value = json_float(number);
             return value < 4294967040.0f ? (uint32_t)value : UINT32_MAX;
         }
-        if (*at == '.') {
-            break;
-        }
+    }
+    for (const char *at = number->at; at < number->at + number->length && *at != '.'; at++) {
         if (whole > (UINT32_MAX - 9) / 10) {
             return UINT32_MAX;
         }
