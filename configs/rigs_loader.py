@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
-from urllib.parse import urlsplit
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from configs.drivers_loader import driver_path, load_driver
 from configs.errors import ConfigError
 from configs.worlds_loader import known_world, load_world
-from configs.yaml_file import load_yaml, nearest
+from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.catalog import DEVICE_TYPES
+from devices.drivers.driver_file import DriverFile
+from devices.drivers.settings import settings_faults
 
 RIGS_FOLDER = Path(__file__).parent / "rigs"
 SCHEMES = ("mqtt", "mqtts", "serial", "sim")
@@ -38,6 +42,15 @@ class RigConfig(BaseModel):
     guard: Literal["observe", "block", "estop"] | None = Field(
         default=None, description="left out: observe on simulators, block on physical rigs"
     )
+    driver: str | None = Field(
+        default=None,
+        description="how the hardware is spoken to: a shipped driver's name or a file; left out: "
+        "pathrig-json, our own wire",
+    )
+    driver_options: dict[str, Any] = Field(default={}, description="the driver's options")
+    driver_tables: dict[str, dict[str, dict[str, Any]]] = Field(
+        default={}, description="the driver's tables: table, row, column"
+    )
 
 
 def list_rigs() -> list[RigConfig]:
@@ -62,7 +75,7 @@ def load_rig(ref: str) -> RigConfig:
             f"no rig {ref!r}; the rigs are {names}, or give a file or a URL (mqtt://HOST/RIG, "
             "serial:///dev/..., sim:WORLD)"
         )
-    file = load_yaml(path)
+    file = _with_base(load_yaml(path))
     rig = file.validate(RigConfig)
     if rig.device is not None and rig.device not in DEVICE_TYPES:
         raise file.error(f"no device type {rig.device!r}; there are {nearest(list(DEVICE_TYPES))}", "device")
@@ -74,7 +87,55 @@ def load_rig(ref: str) -> RigConfig:
         raise file.error(str(error), "url" if rig.world is None else "world") from None
     if rig.spawn and rig.world is None:
         raise file.error("a rig that is spawned needs the world that it simulates", "world")
-    return rig
+    return rig if rig.driver is None else _with_driver(rig, file)
+
+
+def _with_base(file: YamlFile) -> YamlFile:
+    """The file laid over the rig that its `base` names."""
+    base = file.data.get("base")
+    if base is None:
+        return file
+    shipped = RIGS_FOLDER / f"{base}.yaml"
+    if not isinstance(base, str) or not shipped.is_file():
+        names = nearest([path.stem for path in RIGS_FOLDER.glob("*.yaml")])
+        raise file.error(f"no rig {base!r}; the rigs are {names}", "base")
+    own = {key: value for key, value in file.data.items() if key != "base"}
+    return YamlFile(file.path, _laid_over(load_yaml(shipped).data, own), file.lines)
+
+
+def _laid_over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in own.items():
+        below = merged.get(key)
+        # Options one by one and tables as a whole: a plant of the base that is not here would be a trap.
+        merged[key] = {**below, **value} if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _with_driver(rig: RigConfig, file: YamlFile) -> RigConfig:
+    assert rig.driver is not None
+    try:
+        path = driver_path(rig.driver, file.path)
+    except ConfigError as error:
+        raise file.error(str(error), "driver") from None
+    driver = load_driver(str(path))
+    for place, message in settings_faults(driver, rig.driver_options, rig.driver_tables):
+        raise file.error(message, *place)
+    if rig.world is not None:
+        raise file.error("hardware behind a driver has no world to simulate, remove it", "world")
+    if driver.device is not None and rig.device not in (None, driver.device):
+        raise file.error(f"driver {driver.name} is for a {driver.device}", "device")
+    if fault := _link_fault(driver, rig.url):
+        raise file.error(fault, "url")
+    return rig.model_copy(update={"driver": str(path), "device": driver.device or rig.device})
+
+
+def _link_fault(driver: DriverFile, url: str) -> str | None:
+    scheme = urlsplit(url).scheme
+    if driver.link == "pathrig" or scheme.removesuffix("s" if scheme == "mqtts" else "") == driver.link:
+        return None
+    example = "serial:///dev/ttyACM0" if driver.link == "serial" else "mqtt://HOST/TOPIC"
+    return f"driver {driver.name} needs a URL like {example}, not {url!r}"
 
 
 def _from_url(url: str) -> RigConfig:
@@ -84,7 +145,17 @@ def _from_url(url: str) -> RigConfig:
         world = load_world(parts.path)
         return RigConfig(name=url, url=url, device=world.device.name, world=parts.path)
     shown = url if parts.password is None else url.replace(f":{parts.password}@", ":***@")
-    return RigConfig(name=shown, url=url)
+    query = parse_qsl(parts.query)
+    named = [value for key, value in query if key == "driver"]
+    if not named:
+        return RigConfig(name=shown, url=url)
+    path = driver_path(named[0])
+    driver = load_driver(str(path))
+    rest = urlencode([pair for pair in query if pair[0] != "driver"])
+    plain = url.partition("?")[0] + (f"?{rest}" if rest else "")
+    if fault := _link_fault(driver, plain):
+        raise ConfigError(fault)
+    return RigConfig(name=shown, url=plain, driver=str(path), device=driver.device)
 
 
 def _check_url(url: str, *, spawned: bool) -> None:

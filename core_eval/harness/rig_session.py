@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
+from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig
 from configs.worlds_loader import World, load_world, make_simulator
@@ -17,6 +18,7 @@ from core_eval.harness.simulator_process import RigError, simulator_process
 from core_eval.log import EpisodeLog
 from devices.catalog import DEVICE_TYPES
 from devices.device import Truth
+from devices.drivers.settings import resolve
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge.client import RigClient
@@ -206,6 +208,13 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack) -> Link:
 
         world = load_world(parts.path) if world is None else world
         return LocalLink(make_simulator(world), name=config.name)
+    if config.driver is not None:
+        driver = load_driver(config.driver)
+        if driver.link != "pathrig":
+            from firmware_bridge.drivers.driver_link import open_driver_link
+
+            settings = resolve(driver, config.driver_options, config.driver_tables)
+            return open_driver_link(driver, settings, config.url, config.name)
     if not config.spawn:
         return open_link(config.url)
     assert config.world is not None, "the loader makes sure"

@@ -1,0 +1,51 @@
+"""Driver files: by the name of a shipped one in `configs/drivers/`, or by a file's path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from configs.errors import ConfigError
+from configs.yaml_file import load_yaml, nearest
+from devices.drivers.check import driver_faults
+from devices.drivers.driver_file import DriverFile
+
+DRIVERS_FOLDER = Path(__file__).parent / "drivers"
+OWN_WIRE = "pathrig-json"
+"""The driver of a rig file that names none."""
+
+
+def driver_names() -> list[str]:
+    """The drivers that ship with the kit."""
+    return sorted(path.stem for path in DRIVERS_FOLDER.glob("*.yaml"))
+
+
+def driver_path(name_or_file: str, beside: Path | None = None) -> Path:
+    """The file of a driver; a relative path is looked for beside the rig file too.
+
+    Raises:
+        ConfigError: no such driver.
+    """
+    shipped = DRIVERS_FOLDER / f"{name_or_file}.yaml"
+    candidates = [Path(name_or_file), shipped]
+    if beside is not None:
+        candidates.insert(0, beside.parent / name_or_file)
+    for path in candidates:
+        if path.is_file():
+            return path
+    raise ConfigError(f"no driver {name_or_file!r}; there are {nearest(driver_names())}, or give a file")
+
+
+def load_driver(name_or_file: str) -> DriverFile:
+    """A driver, checked.
+
+    Raises:
+        ConfigError: no such driver, or its file is wrong; with its line.
+    """
+    file = load_yaml(driver_path(name_or_file))
+    driver = file.validate(DriverFile)
+    faults = list(driver_faults(driver))
+    if faults:
+        place, message = faults[0]
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise file.error(f"{message}{more}", *place)
+    return driver

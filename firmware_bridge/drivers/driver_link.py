@@ -1,0 +1,63 @@
+"""A driver file's hardware as a link like any other: the endpoint runs in this process, in front of it."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from devices.drivers.driver_file import DriverFile
+from devices.drivers.settings import Settings
+from devices.drivers.templates import render
+from firmware_bridge.drivers.driver_device import DriverDevice, stop_messages
+from firmware_bridge.drivers.serial_line import SerialLine
+from firmware_bridge.drivers.steps import option_names
+from firmware_bridge.drivers.topics import Topics
+from firmware_bridge.drivers.wire import Wire
+from firmware_bridge.link import LinkError
+from firmware_bridge.local_link import LocalLink
+from firmware_bridge.mqtt_address import parse_mqtt_url
+
+WATCHDOG_MS = 5000
+
+
+class DriverLink(LocalLink):
+    """The hardware's endpoint. Closing it sends the stop, unless the rig was only looked at."""
+
+    def __init__(self, device: DriverDevice, name: str) -> None:
+        super().__init__(device, watchdog_ms=WATCHDOG_MS, name=name)
+        self._device = device
+
+    def close(self) -> None:
+        """Stop the hardware and close its wire."""
+        self._device.leave_alone = True
+        super().close()
+        self._device.close()
+
+
+def open_driver_link(driver: DriverFile, settings: Settings, url: str, name: str) -> DriverLink:
+    """Open the hardware behind `serial:///dev/ttyX[?baud=N]` or `mqtt://[user:pass@]host[:port]/RIG`.
+
+    Raises:
+        LinkError: it cannot be reached, or does not answer as the driver says.
+    """
+    if driver.link == "serial":
+        path, baud = _serial_address(url, driver.line.baud)
+        wire: Wire = SerialLine(path, baud, driver.stop.send.encode("latin-1"))
+        device = DriverDevice(driver, settings, wire)
+    else:
+        address = parse_mqtt_url(url)
+        names = option_names(settings.options) | {"rig": address.rig}
+        topics = [render(topic, names) for topic in driver.subscribe]
+        wire = Topics(address, topics, stop_messages(driver, names, settings.tables))
+        device = DriverDevice(driver, settings, wire, address.rig)
+    device.open()
+    return DriverLink(device, name)
+
+
+def _serial_address(url: str, default_baud: int) -> tuple[str, int]:
+    parts = urlsplit(url)
+    path = unquote(parts.netloc + parts.path)
+    query = parse_qs(parts.query)
+    baud = query.get("baud", [str(default_baud)])[0]
+    if parts.scheme != "serial" or not path or not baud.isdecimal() or int(baud) == 0:
+        raise LinkError(f"bad serial URL {url!r}; write serial:///dev/ttyACM0?baud={default_baud}")
+    return path, int(baud)

@@ -1,0 +1,82 @@
+"""What a machine says unasked, as samples for the log and as things remembered for later calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from devices.drivers.driver_file import DriverFile, Report
+from devices.drivers.patterns import Message
+from devices.drivers.templates import names_in, render
+from devices.drivers.values import MissingValue, Scalar, Scope, Tables, evaluate, plain_text
+from devices.outcome import Refusal
+
+
+def table_names(names: dict[str, str], tables: Tables, table: str | None) -> Iterator[dict[str, str]]:
+    """The placeholders once, or once for each row of a table with ${row} and its columns."""
+    if table is None:
+        yield names
+        return
+    for row, cells in tables[table].items():
+        yield names | {"row": row} | {column: plain_text(cell) for column, cell in cells.items()}
+
+
+class Reports:
+    """The reports of a driver; a sample goes out when its value is another than the last one.
+
+    Args:
+        driver: the driver.
+        scope: options, tables and placeholders.
+        remember: takes a name and what to remember under it.
+        sample: takes a sensor's name and value.
+    """
+
+    def __init__(
+        self,
+        driver: DriverFile,
+        scope: Scope,
+        remember: Callable[[str, Scalar], None],
+        sample: Callable[[str, Scalar], None],
+    ) -> None:
+        self._scope = scope
+        self._remember = remember
+        self._sample = sample
+        self._sampled: dict[str, Scalar] = {}
+        self._watched = [
+            (report, names)
+            for report in driver.reports
+            for names in table_names(scope.names, scope.tables, report.for_each)
+            # A row that leaves out an optional column has nothing to report there.
+            if all(name in names for name in _needed(report))
+        ]
+
+    def take(self, message: Message) -> None:
+        """Look at one message."""
+        for report, names in self._watched:
+            captures = report.when.find(message, names)
+            if captures is not None:
+                self._report(report, names, captures)
+
+    def _report(self, report: Report, names: dict[str, str], captures: dict[str, str]) -> None:
+        scope = replace(self._scope, names=names, captures=captures)
+        try:
+            for name, value in report.remember.items():
+                self._remember(render(name, names), _one(evaluate(value, scope)))
+            if report.sample is not None and report.value is not None:
+                sensor, reading = render(report.sample, names), _one(evaluate(report.value, scope))
+                if self._sampled.get(sensor) != reading:
+                    self._sampled[sensor] = reading
+                    self._sample(sensor, reading)
+        except (MissingValue, Refusal):
+            # A report that is cut or out of its limits tells nothing.
+            return
+
+
+def _needed(report: Report) -> list[str]:
+    templates = [report.when.topic, report.when.match or "", report.sample or "", *(report.when.keys or {})]
+    return [name for template in templates for name in names_in(template)]
+
+
+def _one(value: Scalar | list[str]) -> Scalar:
+    assert not isinstance(value, list), "a list is no reading"
+    return value

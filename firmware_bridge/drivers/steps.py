@@ -1,0 +1,287 @@
+"""Carries out the steps of a driver file: commands out, answers in, within their times."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from devices.drivers.driver_file import DriverFile, Failure, Step
+from devices.drivers.patterns import Message, Pattern
+from devices.drivers.templates import TemplateError, check_bytes, render
+from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, number, plain_text, write
+from devices.outcome import Refusal
+from firmware_bridge.drivers.conversation import Conversation, Ear, Lost
+
+SLICE = 0.02
+"""Seconds between two looks at whether the call was stopped."""
+LONGEST = 20.0
+"""Progress stretches a step to this many of its `seconds` at most."""
+UNSURE = frozenset({"no_answer", "bad_answer", "device_reset"})
+"""After these nobody knows what the machine is doing: it is stopped and started anew."""
+
+
+class DriverFault(Exception):
+    """A call failed on the way. `code` is a stable word."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class Stopped(Exception):
+    """The call was stopped."""
+
+
+class Output(Protocol):
+    """Where steps send; each raises Stopped once the machine is stopped, and LinkError."""
+
+    def line(self, command: bytes) -> None:
+        """A command, with its line end."""
+
+    def raw(self, data: bytes) -> None:
+        """Real-time bytes."""
+
+    def publish(self, topic: str, payload: str, retain: bool) -> None:
+        """An MQTT message."""
+
+
+@dataclass
+class _Sent:
+    step: Step
+    names: dict[str, str]
+    again: Callable[[], None]
+    expect: Sequence[Pattern]
+    seconds: float
+    tries_left: int
+    deadline: float
+    last_moment: float
+    next_poll: float
+    read: set[int] = field(default_factory=set)
+
+
+class StepRunner:
+    """Runs the steps of one call, of a start, or of a reset.
+
+    Args:
+        driver: the driver.
+        scope: the call's arguments, and where captures go.
+        output: where commands go.
+        conversation: where answers come from.
+        remember: takes what `set` says.
+        stopped: whether the call was stopped.
+        next_id: the next ${id}.
+    """
+
+    def __init__(
+        self,
+        driver: DriverFile,
+        scope: Scope,
+        output: Output,
+        conversation: Conversation,
+        remember: Callable[[str, Scalar], None],
+        stopped: Callable[[], bool],
+        next_id: Callable[[], int],
+    ) -> None:
+        self._driver = driver
+        self._scope = scope
+        self._output = output
+        self._conversation = conversation
+        self._remember = remember
+        self._stopped = stopped
+        self._next_id = next_id
+        self._pending: deque[_Sent] = deque()
+
+    def run(self, steps: Sequence[Step], names: Mapping[str, str]) -> None:
+        """Run them to their end.
+
+        Raises:
+            Refusal: the machine refused, or a value is out of its limits.
+            DriverFault: a failure, or no answer.
+            Stopped: the call was stopped.
+            Lost, LinkError: the wire is gone.
+        """
+        with self._conversation.listening() as ear:
+            self._run(steps, dict(names), ear)
+            self._finish_all(ear)
+
+    def _run(self, steps: Sequence[Step], names: dict[str, str], ear: Ear) -> None:
+        for step in steps:
+            if self._stopped():
+                raise Stopped
+            options = self._scope.options
+            if (step.only_if and not options[step.only_if]) or (
+                step.only_unless and options[step.only_unless]
+            ):
+                continue
+            if step.send is None or len(self._pending) >= self._driver.line.outstanding:
+                self._finish_all(ear)
+            try:
+                inner = names | {name: write(value, self._scope) for name, value in step.values.items()}
+            except MissingValue:
+                # It may come with an answer that is still awaited.
+                self._finish_all(ear)
+                inner = names | self._values(step)
+            self._one(step, inner, ear)
+
+    def _values(self, step: Step) -> dict[str, str]:
+        try:
+            return {name: write(value, self._scope) for name, value in step.values.items()}
+        except MissingValue as error:
+            raise DriverFault("missing_value", f"The driver lacks a value: {error}.") from None
+
+    def _one(self, step: Step, names: dict[str, str], ear: Ear) -> None:
+        if step.use is not None:
+            self._run(self._driver.macros[step.use], names, ear)
+        elif step.set is not None:
+            for name, value in step.set.items():
+                result = evaluate(value, self._scope)
+                assert not isinstance(result, list), "a list cannot be remembered"
+                self._remember(name, result)
+        elif step.wait is not None:
+            self._wait(float(evaluate(step.wait, self._scope)), ear)  # type: ignore[arg-type]
+        else:
+            self._send(step, names, ear)
+
+    def _wait(self, seconds: float, ear: Ear) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            message = ear.next(min(left, SLICE))
+            if self._stopped():
+                raise Stopped
+            if message is not None:
+                self._restarted(message, {})
+                self._gone(message)
+
+    def _send(self, step: Step, names: dict[str, str], ear: Ear) -> None:
+        names = names | {"id": str(self._next_id())}
+        again = self._writer(step, names)
+        if step.expect is not None:
+            expect: Sequence[Pattern] = step.expect
+        else:
+            expect = self._driver.answers.done if step.send is not None else []
+        if not self._pending:
+            ear.forget()
+        before = dict(self._conversation.last)
+        again()
+        if not expect:
+            return
+        now = time.monotonic()
+        seconds = number(step.seconds or self._driver.answers.seconds, self._scope)
+        sent = _Sent(
+            step, names, again, expect, seconds, step.tries - 1, now + seconds, now + LONGEST * seconds,
+            now + (step.poll.every if step.poll is not None else 0.0),
+        )  # fmt: skip
+        if step.already and any(p.find(m, names) is not None for p in expect for m in before.values()):
+            return
+        self._pending.append(sent)
+
+    def _writer(self, step: Step, names: dict[str, str]) -> Callable[[], None]:
+        try:
+            if step.send is not None:
+                line = self._driver.line
+                command = check_bytes(render(step.send, names), line.never_send, line.max_bytes)
+                return lambda: self._output.line(command)
+            if step.realtime is not None:
+                data = step.realtime.encode("latin-1")
+                return lambda: self._output.raw(data)
+            assert step.publish is not None
+            topic, payload = render(step.publish, names), render(step.payload, names)
+        except TemplateError as error:
+            raise DriverFault("not_sent", f"{error}.") from None
+        if step.json_payload is not None:
+            payload = json.dumps({key: evaluate(v, self._scope) for key, v in step.json_payload.items()})
+        return lambda: self._output.publish(topic, payload, step.retain)
+
+    def _finish_all(self, ear: Ear) -> None:
+        while self._pending:
+            self._finish(self._pending.popleft(), ear)
+
+    def _finish(self, sent: _Sent, ear: Ear) -> None:
+        while True:
+            message = ear.next(min(SLICE, sent.deadline - time.monotonic()))
+            if self._stopped():
+                raise Stopped
+            if message is None:
+                self._time_passed(sent)
+            elif self._taken(sent, message):
+                return
+
+    def _time_passed(self, sent: _Sent) -> None:
+        now = time.monotonic()
+        if sent.step.poll is not None and now >= sent.next_poll:
+            sent.next_poll = now + sent.step.poll.every
+            self._output.raw(sent.step.poll.realtime.encode("latin-1"))
+        if now < sent.deadline:
+            return
+        if sent.tries_left > 0:
+            sent.tries_left -= 1
+            sent.deadline = now + sent.seconds
+            sent.again()
+            return
+        asked = sent.step.send or sent.step.publish or repr(sent.step.realtime)
+        raise DriverFault("no_answer", f"The machine did not answer {asked!r} within {sent.seconds:g} s.")
+
+    def _taken(self, sent: _Sent, message: Message) -> bool:
+        """Look at one message; whether the step is done."""
+        for index, pattern in enumerate(sent.step.read):
+            captures = pattern.find(message, sent.names)
+            if captures is not None:
+                sent.read.add(index)
+                self._scope.captures.update(captures)
+        for pattern in sent.expect:
+            captures = pattern.find(message, sent.names)
+            if captures is not None:
+                self._scope.captures.update(captures)
+                if len(sent.read) < len(sent.step.read):
+                    raise DriverFault("bad_answer", f"The answer ends without its value: {message.text!r}.")
+                return True
+        for failure in (*sent.step.failures, *self._driver.answers.failures):
+            captures = failure.when.find(message, sent.names)
+            if captures is not None:
+                self._fail(failure, captures, sent.names)
+        self._restarted(message, sent.names)
+        self._gone(message)
+        if any(p.find(message, sent.names) is not None for p in self._driver.answers.progress):
+            sent.deadline = min(time.monotonic() + sent.seconds, sent.last_moment)
+        return False
+
+    def _fail(self, failure: Failure, captures: Mapping[str, str], names: dict[str, str]) -> None:
+        self._pending.clear()
+        known = names | dict(captures)
+        code, message = render(failure.code, known), render(failure.message, known)
+        if failure.recover:
+            self.run(failure.recover, names)
+        if failure.status == "rejected":
+            raise Refusal(code, message)
+        raise DriverFault(code, message)
+
+    def _restarted(self, message: Message, names: Mapping[str, str]) -> None:
+        if any(pattern.find(message, names) is not None for pattern in self._driver.boot.banner):
+            raise DriverFault("device_reset", "The machine started anew in the middle of the call.")
+
+    def _gone(self, message: Message) -> None:
+        there = self._driver.availability
+        if (
+            there is not None
+            and message.text == there.offline
+            and message.topic == render(there.topic, self._scope.names)
+        ):
+            raise DriverFault("offline", f"The device says that it is {there.offline}.")
+
+
+def scope_with(scope: Scope, arguments: Mapping[str, object]) -> Scope:
+    """The same scope for a call with these arguments, without captures of an earlier one."""
+    return replace(scope, arguments=arguments, captures={})
+
+
+def option_names(options: Mapping[str, Scalar]) -> dict[str, str]:
+    """Options as placeholders."""
+    return {name: plain_text(value) for name, value in options.items()}
+
+
+__all__ = ["UNSURE", "DriverFault", "Lost", "Output", "StepRunner", "Stopped", "option_names", "scope_with"]

@@ -1,0 +1,93 @@
+"""Raw MQTT topics, with the stop as last will."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+
+from devices.drivers.patterns import Message
+from firmware_bridge.drivers.wire import OnMessage
+from firmware_bridge.link import LinkError
+from firmware_bridge.mqtt_address import MqttAddress
+from firmware_bridge.mqtt_connection import MqttConnection
+
+Publication = tuple[str, str]
+"""Topic and payload."""
+
+
+class Topics:
+    """A connection to a broker that listens to some topics.
+
+    A client has one last will, so each further message of the stop has a connection of its own.
+
+    Args:
+        address: the broker; its `rig` is the device's part of the topics.
+        subscriptions: the topics.
+        wills: what the broker publishes when this program dies.
+    """
+
+    def __init__(
+        self, address: MqttAddress, subscriptions: Sequence[str], wills: Sequence[Publication]
+    ) -> None:
+        self.name = address.name
+        self._address = address
+        self._subscriptions = sorted(set(subscriptions))
+        self._wills = list(wills)
+        self._connections: list[MqttConnection] = []
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker is there."""
+        return bool(self._connections) and self._connections[0].connected
+
+    def open(self, on_message: OnMessage, on_lost: Callable[[], None]) -> None:
+        """Connect; again: wait until the connection is back. Raises LinkError."""
+        if self._connections:
+            self._connections[0].ensure(2.0)
+            return
+
+        def take(topic: str, payload: bytes, retained: bool) -> None:
+            on_message(Message(topic, payload.decode("utf-8", errors="replace"), retained))
+
+        def link(up: bool) -> None:
+            if not up:
+                on_lost()
+
+        wanted = [(topic, 1, True) for topic in self._subscriptions]
+        wills: list[Publication | None] = list(self._wills) or [None]
+        for index, will in enumerate(wills):
+            connection = MqttConnection(
+                self._address,
+                f"pathrig-driver-{secrets.token_hex(6)}",
+                subscriptions=wanted if index == 0 else wanted[:1],
+                on_message=take if index == 0 else lambda *_: None,
+                on_link=link if index == 0 else lambda _: None,
+                will=None if will is None else (will[0], will[1].encode()),
+                will_retained=False,
+            )
+            try:
+                connection.open()
+            except LinkError:
+                self.close()
+                raise
+            self._connections.append(connection)
+
+    def write(self, data: bytes) -> None:
+        """A broker takes no raw bytes."""
+        raise LinkError(f"{self.name} is a broker, and takes no raw bytes")
+
+    write_at_once = write
+
+    def publish(self, topic: str, payload: str, *, retain: bool = False) -> None:
+        """Publish with QoS 1. Raises LinkError while the broker is gone: nothing is sent late."""
+        if not self.connected:
+            raise LinkError(f"no connection to {self.name}")
+        if self._connections[0].publish(topic, payload.encode(), qos=1, retain=retain) is None:
+            self._connections[0].discard()
+            raise LinkError(f"no connection to {self.name}")
+
+    def close(self) -> None:
+        """Disconnect in good order."""
+        connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.close()
