@@ -90,3 +90,26 @@ def test_layers_follow_the_edges():
     assert layout.backward == {("c", "a")}
     assert len(layout.routes["a", "c"]) == 1
     assert layout.routes["a", "b"] == ()
+
+
+def test_loops_of_every_state_are_told_once_and_labels_stand_clear():
+    plan = [
+        "unlock",
+        {"any_order": [{"water": {"x": {"near": 3.5, "abs": 0.1}, "y": 12.5}}, "spray"]},
+        "lock",
+    ]
+    automaton = compile_plan(plan, free_reads=["look", "listen"], file="f", task="t")
+    root = ElementTree.fromstring(to_svg(automaton))
+    shown = [t.text for t in root.iter(f"{SVG}text")]
+    assert [text for text in shown if "look" in text] == ["in every state: ↻ look(*) ↻ listen(*)"]
+    width, height = float(root.get("width")), float(root.get("height"))
+    boxes = []
+    for text in root.iter(f"{SVG}text"):
+        x, y, half = float(text.get("x")), float(text.get("y")), 5.5 * len(text.text) / 2
+        if text.get("text-anchor") == "middle":
+            boxes.append((x - half, x + half, y - 8, y))
+            assert x - half >= 0 and x + half <= width and 8 <= y <= height
+    for place, (left, right, top, bottom) in enumerate(boxes):
+        for other in boxes[place + 1 :]:
+            clear = right <= other[0] or other[1] <= left or bottom <= other[2] or other[3] <= top
+            assert clear, (shown, place)

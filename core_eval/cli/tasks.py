@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from core_eval.cli.output import UsageError, console, print_json
+from core_eval.cli.pictures import draw, made_calls
 
 app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -42,14 +43,27 @@ def list_all(
 
 @app.command("show")
 def show(
-    task: Annotated[str, typer.Argument(help="A task's id, or FILE or FILE#ID.")], json: Json = False
+    task: Annotated[str, typer.Argument(help="A task's id, or FILE or FILE#ID.")],
+    svg: Annotated[Path | None, typer.Option(help="Draw the automaton to this file, as SVG.")] = None,
+    dot: Annotated[Path | None, typer.Option(help="Write the automaton to this file, as DOT.")] = None,
+    db: Annotated[Path | None, typer.Option(help="A log, of which --episode is drawn on top.")] = None,
+    episode: Annotated[int | None, typer.Option(help="The episode in --db whose way is drawn.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Traces, JSON lines: the way of the first one of this task is drawn.")
+    ] = None,
+    json: Json = False,
 ) -> None:
-    """Show a task: its prompt, its automaton and its first golden paths."""
+    """Show a task: its prompt, its automaton and its first golden paths; or draw it."""
     import json as text
 
     from configs.tasks_loader import load_task
 
     loaded = load_task(task)
+    if svg is not None or dot is not None:
+        draw(loaded.automaton, made_calls(loaded.id, db, episode, trace), svg=svg, dot=dot)
+        return
+    if db is not None or episode is not None or trace is not None:
+        raise UsageError("--db, --episode and --trace are drawn: say where with --svg FILE or --dot FILE")
     golden = [list(path) for path in loaded.automaton.golden_paths(limit=GOLDEN_SHOWN)]
     if json:
         print_json(

@@ -68,7 +68,7 @@ def score_episode(reader: LogReader, episode_id: int) -> EpisodeScore | None:
         return None
     steps = [step for step in reader.steps(episode_id) if step.status is not None]
     automaton = TaskAutomaton.from_json(episode.definition.automaton)
-    path = score_path(automaton, [_call(step) for step in steps], **episode.scoring)
+    path = score_path(automaton, logged_calls(steps), **episode.scoring)
     scores: dict[str, float | None] = {}
     for metric, value in path.as_dict().items():
         if metric == "bounds":
@@ -107,8 +107,13 @@ def score_episode(reader: LogReader, episode_id: int) -> EpisodeScore | None:
     return EpisodeScore(scores, harm, failure_rows(episode, steps, scores), pairs)
 
 
-def _call(step: StepRow) -> Call:
-    return Call(step.tool or "", step.arguments or {}, step.status)  # type: ignore[arg-type]
+def logged_calls(steps: Sequence[StepRow]) -> list[Call]:
+    """The calls of an episode as the scorer takes them; a step whose result never came is left out."""
+    return [
+        Call(step.tool or "", step.arguments or {}, step.status)  # type: ignore[arg-type]
+        for step in steps
+        if step.status is not None
+    ]
 
 
 def _costs(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> dict[str, float | None]:

@@ -1,12 +1,14 @@
 """Pictures of a task's automaton, with the way that a given trace took through it: Graphviz DOT and SVG.
 
-Progress edges are lines, self-loops are listed under their state, and the agent's way is drawn in its own
-colour, each call by its number in the trace; harmful attempts hang on the state they were made in.
+Progress edges are lines, self-loops are listed under their state (those that every state has, once below the
+picture), and the agent's way is drawn in its own colour, each call by its number in the trace; harmful
+attempts hang on the state they were made in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.sax.saxutils import escape
@@ -19,10 +21,16 @@ from core_eval.path.scorer import OnlineScorer
 WAY = "#1769aa"
 HARM = "#c62828"
 INK = "#37474f"
-FAINT = "#90a4ae"
+FAINT = "#78909c"
+PAPER = "#ffffff"
 _RADIUS = 20.0
 _LETTER = 6.3
 _LONGEST_LABEL = 44
+_LONGEST_NOTE = 34
+_MARGIN = 60.0
+_LINE = 13.0
+_LABEL_X, _LABEL_Y = 0.384, 0.282
+"""The point of a bent edge, as shares of its width and height, where its label stands."""
 _MARKER = (
     '<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" '
     'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="{colour}"/></marker>'
@@ -53,8 +61,20 @@ class Way:
                 way.loops.setdefault(state, []).append((number, verdict.symbol or call.name))
             elif verdict.kind == "harmful":
                 why = "" if call.status == "ok" else f" [{call.status}]"
-                way.harmful.setdefault(state, []).append((number, (verdict.symbol or call.name) + why))
+                way.harmful.setdefault(state, []).append((number, (verdict.symbol or _written(call)) + why))
         return way
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a trace at all."""
+        return bool(self.progress or self.loops or self.harmful)
+
+
+def _written(call: Call) -> str:
+    """Give a call that is no symbol, with its arguments."""
+    if not call.arguments:
+        return call.name or "(no call)"
+    return f"{call.name}({', '.join(f'{name}={value}' for name, value in call.arguments.items())})"
 
 
 def _edges(automaton: TaskAutomaton) -> dict[Edge, list[str]]:
@@ -114,56 +134,128 @@ def to_svg(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
     """Give the automaton as an SVG picture, with the way of a trace if one is given."""
     way = Way.of(automaton, calls)
     edges = _edges(automaton)
+    everywhere = _everywhere(automaton)
     labels = {edge: _edge_lines(symbols, way.progress.get(edge)) for edge, symbols in edges.items()}
-    notes = {state: _notes(automaton, way, state) for state in automaton.states}
+    notes = {state: _notes(automaton, way, state, everywhere) for state in automaton.states}
     nodes = [automaton.start, *(state for state in automaton.states if state != automaton.start)]
-    margin = 40.0 + _RADIUS
-    widest = max((len(line) for texts in notes.values() for line, _ in texts), default=0) * _LETTER
+    widths = {state: _wide(line for line, _ in notes[state]) for state in nodes}
     layout = arrange(
         nodes,
         list(edges),
-        gaps={edge: 3 * _RADIUS + 24 + _LETTER * max(map(len, labels[edge])) for edge in edges},
-        heights={state: 2 * _RADIUS + 26 + 13 * max(len(notes[state]), 2) for state in nodes},
-        margin=max(margin, widest / 2 + 10),
-        least_gap=max(90.0, widest + 16),
+        gaps=_gaps(labels, widths),
+        heights={state: 2 * _RADIUS + 36 + _LINE * max(len(notes[state]), 2) for state in nodes},
+        margin=_MARGIN,
+        widths=widths,
     )
-    size = f"{layout.width:.0f}", f"{layout.height:.0f}"
+    layout = _cropped(layout, labels, notes)
+    legend = _legend(everywhere, layout.width)
+    size = f"{layout.width:.0f}", f"{layout.height + (_LINE + 2) * len(legend):.0f}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" '
         f'width="{size[0]}" height="{size[1]}" font-family="sans-serif" font-size="11">',
         "<defs>",
         *(_MARKER.format(name=name, colour=colour) for name, colour in (("ink", INK), ("way", WAY))),
         "</defs>",
-        f'<rect width="{size[0]}" height="{size[1]}" fill="white"/>',
+        f'<rect width="{size[0]}" height="{size[1]}" fill="{PAPER}"/>',
     ]
-    for edge in sorted(edges, key=way.progress.__contains__):
-        parts += _svg_edge(edge, labels[edge], layout, taken=edge in way.progress)
+    drawn = [
+        _svg_edge(edge, labels[edge], layout, taken=edge in way.progress)
+        for edge in sorted(edges, key=way.progress.__contains__)
+    ]
+    # Labels come last, so that no line runs through one.
+    parts += [line for line, _ in drawn]
+    parts += [text for _, texts in drawn for text in texts]
     for state in nodes:
-        parts += _svg_state(automaton, state, notes[state], layout, visited=state in way.visited)
+        visited = way.begun and state in way.visited
+        parts += _svg_state(automaton, state, notes[state], layout, visited=visited)
+    for row, line in enumerate(legend):
+        parts.append(_text(12, layout.height + (_LINE + 2) * row, line, FAINT, anchor="start"))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+def _everywhere(automaton: TaskAutomaton) -> tuple[str, ...]:
+    """Give the symbols that are a self-loop in every state."""
+    loops = [automaton.loops[state] for state in automaton.states]
+    return tuple(symbol for symbol in loops[0] if all(symbol in others for others in loops))
+
+
+def _gaps(labels: Mapping[Edge, list[str]], widths: Mapping[str, float]) -> dict[Edge, float]:
+    """Give the room between layers that each edge's label needs.
+
+    Where edges part or meet they are bent, and their labels pass what hangs on the states beside them.
+    """
+    sources, targets = Counter(edge[0] for edge in labels), Counter(edge[1] for edge in labels)
+    gaps = {}
+    for edge, lines in labels.items():
+        label = _wide(lines)
+        gaps[edge] = label + 2 * _RADIUS + 24
+        if sources[edge[0]] > 1 or targets[edge[1]] > 1:
+            beside = max(widths[edge[0]], 2 * _RADIUS)
+            gaps[edge] = max(gaps[edge], (label + beside) / 2 / _LABEL_X)
+    return gaps
+
+
+def _cropped(
+    layout: Layout, labels: Mapping[Edge, list[str]], notes: Mapping[str, list[tuple[str, str]]]
+) -> Layout:
+    """Take away what is empty above and below."""
+    passed = [y for route in layout.routes.values() for _, y in route]
+    most_lines = max((len(lines) for lines in labels.values()), default=0)
+    top = min([y for _, y in layout.places.values()] + passed) - max(_RADIUS + 8, 14 + 12 * most_lines)
+    ends = [layout.places[state][1] + _RADIUS + _LINE * len(lines) for state, lines in notes.items()]
+    bottom = layout.height if layout.backward else max(ends + passed) + 24
+    return Layout(
+        places={state: (x, y - top) for state, (x, y) in layout.places.items()},
+        routes={edge: tuple((x, y - top) for x, y in route) for edge, route in layout.routes.items()},
+        backward=layout.backward,
+        width=layout.width,
+        height=bottom - top,
+    )
+
+
+def _legend(everywhere: Iterable[str], width: float) -> list[str]:
+    """Give the lines that name the self-loops of every state."""
+    lines: list[str] = []
+    line = "in every state:"
+    for symbol in everywhere:
+        item = f" \u21bb {_cut(symbol)}"
+        if _wide([line + item]) > width - 24:
+            lines.append(line)
+            line = ""
+        line += item
+    return [*lines, line] if everywhere else []
+
+
+def _wide(lines: Iterable[str]) -> float:
+    return _LETTER * max(map(len, lines), default=0)
+
+
+def _cut(text: str, longest: int = _LONGEST_LABEL) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _edge_lines(symbols: list[str], taken: list[int] | None) -> list[str]:
     return [*map(_cut, symbols), *([f"call {_numbers(taken)}"] if taken else [])]
 
 
-def _notes(automaton: TaskAutomaton, way: Way, state: str) -> list[tuple[str, str]]:
-    """Give the lines under a state: its self-loops with the calls that took them, its harmful attempts."""
+def _notes(
+    automaton: TaskAutomaton, way: Way, state: str, everywhere: Collection[str]
+) -> list[tuple[str, str]]:
+    """Give the lines under a state: its own self-loops, those that calls took, its harmful attempts."""
     made: dict[str, list[int]] = {}
     for number, symbol in way.loops.get(state, []):
         made.setdefault(symbol, []).append(number)
     lines = []
     for symbol in automaton.loops[state]:
         calls = f": call {_numbers(made[symbol])}" if symbol in made else ""
-        lines.append((f"\u21bb {_cut(symbol)}{calls}", WAY if symbol in made else FAINT))
-    return lines + [(f"\u2717 {number}: {_cut(name)}", HARM) for number, name in way.harmful.get(state, [])]
+        if calls or symbol not in everywhere:
+            lines.append((f"\u21bb {_cut(symbol)}{calls}", WAY if symbol in made else FAINT))
+    attempts = way.harmful.get(state, [])
+    return lines + [(f"\u2717 {number}: {_cut(name, _LONGEST_NOTE)}", HARM) for number, name in attempts]
 
 
-def _svg_edge(edge: Edge, lines: list[str], layout: Layout, *, taken: bool) -> list[str]:
+def _svg_edge(edge: Edge, lines: list[str], layout: Layout, *, taken: bool) -> tuple[str, list[str]]:
+    """Give the line and its label."""
     (x0, y0), (x1, y1) = layout.places[edge[0]], layout.places[edge[1]]
     colour, marker, width = (WAY, "way", 2.5) if taken else (INK, "ink", 1.2)
     if edge in layout.backward:
@@ -178,12 +270,13 @@ def _svg_edge(edge: Edge, lines: list[str], layout: Layout, *, taken: bool) -> l
             bend = (bx - ax) / 2
             path += f"C{ax + bend:.1f} {ay:.1f} {bx - bend:.1f} {by:.1f} {bx:.1f} {by:.1f}"
         (ax, ay), (bx, by) = stops[0], stops[1]
-        # At a third of the curve, so that the labels of two edges that cross stand apart.
-        middle = (ax + 0.384 * (bx - ax), ay + 0.282 * (by - ay))
+        # Before the middle of a bent curve, so that the labels of two edges that cross stand apart.
+        at = (0.5, 0.5) if abs(ay - by) < 1 else (_LABEL_X, _LABEL_Y)
+        middle = (ax + at[0] * (bx - ax), ay + at[1] * (by - ay))
     stroke = f'fill="none" stroke="{colour}" stroke-width="{width}" marker-end="url(#{marker})"'
     top = middle[1] - 5 - 12 * (len(lines) - 1)
     texts = [_text(middle[0], top + 12 * row, line, colour, halo=True) for row, line in enumerate(lines)]
-    return [f'<path d="{path}" {stroke}/>', *texts]
+    return f'<path d="{path}" {stroke}/>', texts
 
 
 def _svg_state(
@@ -195,7 +288,7 @@ def _svg_state(
     if state == automaton.start:
         into = f"M{x - _RADIUS - 22:.1f} {y:.1f}H{x - _RADIUS:.1f}"
         parts.append(f'<path d="{into}" stroke="{INK}" marker-end="url(#ink)"/>')
-    rings = [(_RADIUS, "white", width)]
+    rings = [(_RADIUS, PAPER, width)]
     if state in automaton.accepting:
         rings.append((_RADIUS - 4, "none", 1.0))
     for radius, fill, stroke in rings:
@@ -203,11 +296,11 @@ def _svg_state(
         parts.append(f'<circle {circle} stroke="{colour}" stroke-width="{stroke}"/>')
     parts.append(_text(x, y + 4, state if len(state) <= 6 else state[:5] + "…", colour))
     for row, (line, line_colour) in enumerate(notes, 1):
-        parts.append(_text(x, y + _RADIUS + 13 * row, line, line_colour, halo=True))
+        parts.append(_text(x, y + _RADIUS + _LINE * row, line, line_colour, halo=True))
     return [*parts, "</g>"]
 
 
-def _text(x: float, y: float, text: str, colour: str, *, halo: bool = False) -> str:
-    around = ' stroke="white" stroke-width="3" paint-order="stroke"' if halo else ""
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="middle"'
+def _text(x: float, y: float, text: str, colour: str, *, halo: bool = False, anchor: str = "middle") -> str:
+    around = f' stroke="{PAPER}" stroke-width="4" paint-order="stroke"' if halo else ""
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text {place} fill="{colour}"{around}>{escape(text)}</text>'

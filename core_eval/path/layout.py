@@ -12,6 +12,8 @@ from itertools import pairwise
 
 Edge = tuple[str, str]
 _SWEEPS = 6
+_LEAST_GAP = 90.0
+_CLEAR = 16.0
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,12 @@ def arrange(
     gaps: Mapping[Edge, float],
     heights: Mapping[str, float],
     margin: float,
-    least_gap: float = 90.0,
+    widths: Mapping[str, float] | None = None,
 ) -> Layout:
     """Lay out a graph from left to right; the first node stands in the first layer.
 
-    `gaps` is the width that each edge's label needs between two layers, `heights` the height of each node
-    with what hangs on it; all in pixels. Edges from a node to itself are not given.
+    `gaps` is the width that each edge's label needs between two layers, `heights` and `widths` the size of
+    each node with what hangs on it; all in pixels. Edges from a node to itself are not given.
     """
     backward = _backward(nodes, edges)
     forward = [edge for edge in edges if edge not in backward]
@@ -62,11 +64,15 @@ def arrange(
         stops: list[object] = [source, *bends[edge], target]
         links += pairwise(stops)
     _order(rows, links)
-    columns, x = [], margin
-    for number in range(len(rows)):
-        columns.append(x)
-        wanted = [gaps[edge] for edge in edges if edge in bends and layer[edge[0]] == number]
-        x += max([least_gap, *wanted])
+    # Half the width of what stands widest in each layer.
+    broad = [
+        max((widths[item] / 2 for item in row if isinstance(item, str)), default=0.0) if widths else 0.0
+        for row in rows
+    ]
+    columns = [max(margin, broad[0] + _CLEAR)]
+    for number in range(len(rows) - 1):
+        wanted = [gaps[edge] for edge in forward if layer[edge[0]] == number]
+        columns.append(columns[-1] + max([_LEAST_GAP, broad[number] + broad[number + 1] + _CLEAR, *wanted]))
     tall = {item: heights[item] if isinstance(item, str) else 26.0 for row in rows for item in row}
     total = max(sum(tall[item] for item in row) for row in rows)
     where: dict[object, tuple[float, float]] = {}
@@ -80,7 +86,7 @@ def arrange(
         places={node: where[node] for node in nodes},
         routes={edge: tuple(where[bend] for bend in passed) for edge, passed in bends.items()},
         backward=frozenset(backward),
-        width=columns[-1] + margin,
+        width=columns[-1] + max(margin, broad[-1] + _CLEAR),
         height=total + 2 * margin + below,
     )
 

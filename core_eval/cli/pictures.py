@@ -1,0 +1,69 @@
+"""Pictures of tasks, with the way that an episode or a trace took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core_eval.cli.output import UsageError
+
+if TYPE_CHECKING:
+    from core_eval.path import Call, TaskAutomaton
+
+
+def made_calls(task: str, db: Path | None, episode: int | None, trace: Path | None) -> list[Call]:
+    """The calls whose way is to be drawn; none where nothing names any.
+
+    Raises:
+        UsageError: the options do not go together, or the file holds no calls of the task.
+        LogError: the log cannot be read, or holds no such episode.
+    """
+    if (db is None) != (episode is None):
+        raise UsageError("--db DB and --episode N go together")
+    if db is not None and trace is not None:
+        raise UsageError("give --db and --episode, or --trace, not both")
+    if db is not None and episode is not None:
+        return _of_episode(task, db, episode)
+    return [] if trace is None else _of_trace(task, trace)
+
+
+def draw(automaton: TaskAutomaton, calls: list[Call], *, svg: Path | None, dot: Path | None) -> None:
+    """Write the pictures that are asked for.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    from core_eval.path.drawing import to_dot, to_svg
+
+    for path, option, picture in ((svg, "--svg", to_svg), (dot, "--dot", to_dot)):
+        if path is not None:
+            try:
+                path.write_text(picture(automaton, calls), encoding="utf-8")
+            except OSError as error:
+                raise UsageError(f"{option} {path}: {error.strerror}") from None
+
+
+def _of_episode(task: str, db: Path, episode: int) -> list[Call]:
+    from core_eval.harness.scoring import logged_calls
+    from core_eval.log import LogReader
+
+    with LogReader(db) as reader:
+        row = reader.episode(episode)
+        if row.task != task:
+            raise UsageError(f"--episode {episode}: is of the task {row.task}, not of {task}")
+        return logged_calls(reader.steps(episode))
+
+
+def _of_trace(task: str, path: Path) -> list[Call]:
+    from core_eval.path.trace_file import BadTrace, read_traces
+
+    try:
+        with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+            for found in read_traces(lines, file=str(path)):
+                if str(found.task) == task:
+                    if isinstance(found, BadTrace):
+                        raise UsageError(f"--trace {found.error}")
+                    return list(found.calls)
+    except OSError as error:
+        raise UsageError(f"--trace {path}: {error.strerror}") from None
+    raise UsageError(f"--trace {path}: holds no trace of the task {task}")
