@@ -31,7 +31,7 @@ uint8_t json_is(const struct json *string, const char *text);
 
 float json_float(const struct json *number);
 
-/* A number cut down to whole milliseconds, within 0 and UINT32_MAX. */
+/* A number cut down to whole milliseconds, within 0 and UINT32_MAX; with an exponent, to single precision. */
 uint32_t json_uint32(const struct json *number);
 
 #endif
