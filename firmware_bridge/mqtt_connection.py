@@ -113,7 +113,7 @@ class MqttConnection:
             up, refusal = self._up, self._refusal
         if not up:
             self.close()
-            silent = f"does not answer within {timeout:g} s; does it speak MQTT there?"
+            silent = f"does not answer within {timeout:g} s; {self._hint()}"
             raise LinkError(f"{self._where} {refusal or silent}")
 
     def ensure(self, timeout: float) -> None:
@@ -224,6 +224,11 @@ class MqttConnection:
     def _pending(sock: Any) -> bool:
         return isinstance(sock, ssl.SSLSocket) and sock.fileno() >= 0 and sock.pending() > 0
 
+    def _hint(self) -> str:
+        if self.address.tls and self.address.cert is None:
+            return "does it ask for a client certificate (cert=FILE&key=FILE in the URL)?"
+        return "does it speak MQTT there, and TLS or not as the URL says?"
+
     def _connect(self, client: mqtt.Client) -> None:
         if self._five:
             client.connect(self.address.host, self.address.port, KEEP_ALIVE, clean_start=True)
@@ -249,6 +254,8 @@ class MqttConnection:
         with self._lock, self._changed:
             self._unacknowledged.clear()
             was_up, self._up = self._up, False
+            if not was_up and self._refusal is None:
+                self._refusal = f"closes the connection before it answers; {self._hint()}"
             self._changed.notify_all()
         self._inbox.clear()
         if was_up:

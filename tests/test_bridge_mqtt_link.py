@@ -17,6 +17,7 @@ import paho.mqtt.client as mqtt
 import pytest
 from bridge_rig import Mosquitto, ScriptedDevice, python_child, wait_until
 from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
@@ -293,3 +294,43 @@ def test_tls_with_an_own_certificate_authority(name: str) -> None:
             assert no_delay(link.socket())
         with pytest.raises(LinkError, match="certificate verify failed"):
             open_link(f"{url}/{name}")
+
+
+def test_on_version_5_calls_expire_and_carry_their_id(mosquitto_url: str, name: str) -> None:
+    seen: queue.Queue[mqtt.MQTTMessage] = queue.Queue()
+    listener = mqtt.Client(CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5)
+    ready = threading.Event()
+    listener.on_message = lambda _c, _d, message: seen.put(message)
+    listener.on_subscribe = lambda *_: ready.set()
+    listener.connect("127.0.0.1", int(mosquitto_url.rpartition(":")[2]))
+    listener.loop_start()
+    listener.subscribe([(f"pathrig/v1/{name}/{end}", SubscribeOptions(qos=1)) for end in ("call", "result")])
+    assert ready.wait(5)
+    with (
+        DeviceEndpoint(ScriptedDevice(), MqttPort(f"{mosquitto_url}?version=5", name)),
+        RigClient(open_link(f"{mosquitto_url}/{name}?version=5")) as client,
+    ):
+        client.open()
+        assert client.call("echo", {}, call_id="the-call", timeout=33.0).status == "ok"
+        found: dict[str, Any] = {}
+        while len(found) < 2:
+            message = seen.get(timeout=5)
+            if json.loads(message.payload).get("id") == "the-call":
+                found[message.topic.rpartition("/")[2]] = message.properties
+    listener.disconnect()
+    listener.loop_stop()
+    assert found["call"].CorrelationData == found["result"].CorrelationData == b"the-call"
+    assert 30 <= found["call"].MessageExpiryInterval <= 33
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("version=4", "version '4' is not known"),
+        ("speed=9", "no option 'speed'"),
+        ("ca=x.pem", "write mqtts://"),
+    ],
+)
+def test_options_of_a_url_that_make_no_sense_are_told(query: str, says: str) -> None:
+    with pytest.raises(LinkError, match=says):
+        open_link(f"mqtt://127.0.0.1:1/rig?{query}")

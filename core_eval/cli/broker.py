@@ -1,0 +1,70 @@
+"""`pathrig broker`: the files of a broker for rigs that are not on this machine alone."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from core_eval.cli.output import console, print_json
+
+app = typer.Typer(help="Make a broker for your rigs.")
+
+
+@app.callback()
+def broker() -> None:
+    """Make a broker for your rigs."""
+
+
+@app.command("init")
+def init(
+    folder: Annotated[Path, typer.Argument(help="A new folder for the broker's files.")],
+    rig: Annotated[
+        list[str] | None, typer.Option(help="A rig that may log in; may be given several times.")
+    ] = None,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name or address under which the broker is reached, for its certificate; may be given "
+            "several times. The first one stands in the URLs. Left out: this machine's name and localhost."
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port of the TLS listener.")] = 8883,
+    plain_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="A port without TLS on loopback alone; 0 for none.")
+    ] = 1883,
+    client_certificates: Annotated[
+        bool, typer.Option("--client-certificates", help="Let only clients with a certificate in.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Write a mosquitto's configuration with passwords, access list and certificates."""
+    from firmware_bridge.broker_files import write_broker_files
+
+    names = list(host or dict.fromkeys((socket.gethostname(), "localhost", "127.0.0.1")))
+    files = write_broker_files(
+        folder,
+        list(dict.fromkeys(rig or ["rig"])),
+        hosts=names,
+        port=port,
+        plain_port=plain_port or None,
+        client_certificates=client_certificates,
+    )
+    command = f"mosquitto -c {shlex.quote(str(files.config))}"
+    if json:
+        accounts = {"hosts": files.hosts, "devices": files.devices}
+        urls = {side: {one.url.split("?")[0].rsplit("/", 1)[1]: one.url for one in ones}
+                for side, ones in accounts.items()}  # fmt: skip
+        print_json({"config": str(files.config), "start": command, **urls})
+        return
+    out = console()
+    out.print(Text(f"Start it:  {command}"))
+    for one in files.hosts:
+        out.print(Text(f"A host's rig URL:    {one.url}"), soft_wrap=True)
+    for one in files.devices:
+        out.print(Text(f"The device's own:    {one.url}"), soft_wrap=True)
+    out.print(Text(f"The URLs, with their passwords, are in {folder / 'urls.txt'}."))
