@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
 from core_eval.path.layout import Edge, Layout, arrange
-from core_eval.path.scorer import OnlineScorer
+from core_eval.path.way import Way
 
 WAY = "#1769aa"
 HARM = "#c62828"
@@ -35,46 +34,6 @@ _MARKER = (
     '<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" '
     'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="{colour}"/></marker>'
 )
-
-
-@dataclass
-class Way:
-    """What a trace did, by state: call numbers from 1 of its progress, its reads and its harmful attempts."""
-
-    progress: dict[Edge, list[int]] = field(default_factory=dict)
-    loops: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    harmful: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    visited: set[str] = field(default_factory=set)
-
-    @classmethod
-    def of(cls, automaton: TaskAutomaton, calls: Iterable[Call]) -> Way:
-        """Follow a trace."""
-        way = cls(visited={automaton.start})
-        scorer = OnlineScorer(automaton)
-        for number, call in enumerate(calls, 1):
-            verdict = scorer.step(call)
-            state = verdict.state_before
-            if verdict.kind == "progress":
-                way.progress.setdefault((state, verdict.state_after), []).append(number)
-                way.visited.add(verdict.state_after)
-            elif verdict.kind == "loop":
-                way.loops.setdefault(state, []).append((number, verdict.symbol or call.name))
-            elif verdict.kind == "harmful":
-                why = "" if call.status == "ok" else f" [{call.status}]"
-                way.harmful.setdefault(state, []).append((number, (verdict.symbol or _written(call)) + why))
-        return way
-
-    @property
-    def begun(self) -> bool:
-        """Whether there is a trace at all."""
-        return bool(self.progress or self.loops or self.harmful)
-
-
-def _written(call: Call) -> str:
-    """Give a call that is no symbol, with its arguments."""
-    if not call.arguments:
-        return call.name or "(no call)"
-    return f"{call.name}({', '.join(f'{name}={value}' for name, value in call.arguments.items())})"
 
 
 def _edges(automaton: TaskAutomaton) -> dict[Edge, list[str]]:
