@@ -7,15 +7,19 @@ from typing import Any
 
 import pytest
 from farm_rig import at
-from firmware_rig import RawHost, board
+from firmware_rig import WORLD_SPEED, RawHost, board
 
 from devices.catalog import device_type
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge.client import RigClient
+from firmware_bridge.firmware.build import RAM_BYTES, build, ram_used
 from firmware_bridge.links import open_link
 from sims.farm import board_pins as pins
 from sims.farm.emulated_board import EmulatedBoard
+
+SPARE_BYTES = 1024
+"""Of RAM that neither variables nor the deepest stack of a day in the field take."""
 
 
 class Rover:
@@ -128,6 +132,9 @@ def test_a_day_in_the_field() -> None:
         assert (home["x"], home["y"]) == pytest.approx((5.0, 5.0), abs=0.05)
         assert (field.state.pose.x, field.state.pose.y) == pytest.approx((5.0, 5.0), abs=0.1)
         assert field.events == ()
+    stack = driven.board.stack_bytes
+    assert stack is not None
+    assert 0 < stack < RAM_BYTES - ram_used(build(WORLD_SPEED)[1]) - SPARE_BYTES
 
 
 def test_stations_fill_what_is_low_and_charge() -> None:
@@ -148,7 +155,7 @@ def test_stations_fill_what_is_low_and_charge() -> None:
 
 
 def test_charging_ends_by_the_battery_s_own_voltage() -> None:
-    with rover(battery=0.7) as driven:
+    with rover(battery=0.9) as driven:
         driven.ok("unlock_safety_mode")
         driven.ok("move_to", **at("charging_pad"))
         assert driven.ok("recharge").value == {"battery": 1}

@@ -127,7 +127,8 @@ def test_the_last_32_answers_are_kept_to_the_byte(host: RawHost) -> None:
 def test_ids_come_back_as_they_are(host: RawHost) -> None:
     assert host.call(7, "sense_hopper")["id"] == 7
     assert host.call('a"\\b é', "sense_hopper")["id"] == 'a"\\b é'
-    host.send(op="call", id="x" * 60, tool="sense_hopper", args={})
+    assert host.call("x" * 46, "sense_hopper")["status"] == "ok"
+    assert host.call("x" * 47, "sense_hopper")["error"]["code"] == "id_too_long"
     host.send(op="call", tool="sense_hopper", args={})
     assert host.call("after", "sense_hopper")["status"] == "ok"
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,13 @@ class EmulatedBoard:
         self.field = FieldAtPins(load_world_file() if world is None else world)
         self.world_speed = world_speed
         self.path = ""
+        self.stack_bytes: int | None = None
+        """How deep the firmware's stack has been; known once the board was stopped."""
         self._on_outputs = on_outputs
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._changed = threading.Condition()
+        self._ending = threading.Event()
 
     def start(self) -> None:
         """Build what is missing, power the board up; `path` is then the port that a host opens.
@@ -82,10 +86,11 @@ class EmulatedBoard:
         process, self._process = self._process, None
         if process is None:
             return
-        process.terminate()
+        self._ending.set()
         if self._thread is not None:
             self._thread.join(END_SECONDS)
-        process.wait(END_SECONDS)
+        process.kill()
+        process.wait()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
                 stream.close()
@@ -110,19 +115,26 @@ class EmulatedBoard:
     def _exchange(self) -> None:
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None
-        try:
-            for line in process.stdout:
-                outputs = Outputs.parse(line)
-                with self._changed:
-                    inputs = self.field.step(outputs, STEP_S * self.world_speed)
-                    self._changed.notify_all()
-                if self._on_outputs is not None:
-                    self._on_outputs(outputs)
-                process.stdin.write(inputs.line())
-                process.stdin.flush()
-        except (OSError, ValueError):
-            # The emulator has ended, perhaps in mid-line.
-            return
+        for line in process.stdout:
+            word, *rest = line.split()
+            if word == "stack":
+                self.stack_bytes = int(rest[0])
+            elif self._ending.is_set():
+                process.stdin.close()
+            else:
+                answer = self._step(Outputs.parse(line))
+                # The emulator may have ended meanwhile; its own last words tell why.
+                with suppress(BrokenPipeError):
+                    process.stdin.write(answer)
+                    process.stdin.flush()
+
+    def _step(self, outputs: Outputs) -> str:
+        with self._changed:
+            inputs = self.field.step(outputs, STEP_S * self.world_speed)
+            self._changed.notify_all()
+        if self._on_outputs is not None:
+            self._on_outputs(outputs)
+        return inputs.line()
 
 
 def initial_world(overrides: dict[str, Any]) -> FarmWorld:

@@ -11,7 +11,7 @@
  *        to give within the next step; input levels of ports C and L; millivolts
  *
  * The emulation waits for each answer: what the world says never depends on who is scheduled when. It ends when
- * standard input closes.
+ * standard input closes, with a last line `stack BYTES`: how deep the stack has ever been.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,11 +38,13 @@
 /* A board that lags further behind the wall clock than this does not try to catch up. */
 #define MAX_LAG_NS 100000000L
 #define WORLD_INPUTS 10
+#define RAM_START 0x200
 
 static avr_t *avr;
 static int master;
 static int uart_full;
 static uint16_t duty[2];
+static uint32_t variables_end;
 
 /* Pulses of one input in this step, spread evenly over it. */
 struct pulses {
@@ -175,6 +177,16 @@ static int signed_duty(int wheel, uint8_t directions) {
     return (directions >> wheel) & 1 ? -(int)duty[wheel] : duty[wheel];
 }
 
+/* RAM starts as zeros here, and the stack grows down from its end: what is not zero above the variables was used. */
+static void tell_stack_and_exit(void) {
+    uint32_t at = variables_end;
+    while (at <= avr->ramend && avr->data[at] == 0) {
+        at++;
+    }
+    printf("stack %u\n", avr->ramend + 1 - at);
+    exit(0);
+}
+
 static void exchange_with_world(void) {
     uint8_t directions = port_outputs('C');
     unsigned int in[WORLD_INPUTS];
@@ -184,7 +196,7 @@ static void exchange_with_world(void) {
            signed_duty(1, directions), port_outputs('A'));
     fflush(stdout);
     if (!fgets(line, sizeof line, stdin)) {
-        exit(0);
+        tell_stack_and_exit();
     }
     if (sscanf(line, "in %u %u %u %u %u %u %u %u %u %u", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5], &in[6],
                &in[7], &in[8], &in[9]) != WORLD_INPUTS) {
@@ -245,6 +257,7 @@ int main(int argc, char **argv) {
     avr->log = LOG_ERROR;
     avr_load_firmware(avr, &firmware);
     avr->sleep = no_sleep;
+    variables_end = RAM_START + firmware.datasize + firmware.bsssize;
     open_pty();
     connect_uart();
     connect_pins();

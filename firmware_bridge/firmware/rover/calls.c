@@ -12,7 +12,6 @@
 #include "tables.h"
 #include "wire.h"
 
-#define ID_SIZE 48
 #define NO_PLACE 0xFF
 #define ACK_EVERY_MS 1000
 /* A tank, a battery or a distance may miss its limit by this much: single precision. */
@@ -445,10 +444,16 @@ void calls_abort(void) {
 
 /* Taking a call. */
 
+/* The id of a message. Without a fit one it cannot run: a repeat of it could not be known. */
 static uint8_t take_id(const struct json *message, struct id *id) {
     struct json value = json_member(message, PSTR("id"));
 
-    if ((value.type != JSON_STRING && value.type != JSON_NUMBER) || value.length > ID_SIZE) {
+    if ((value.type != JSON_STRING && value.type != JSON_NUMBER) || value.length > UINT8_MAX) {
+        return 0;
+    }
+    if (value.length > ID_SIZE) {
+        struct outcome outcome = {.status = STATUS_INVALID, .code = CODE_ID_TOO_LONG, .ended_ms = device_ms()};
+        outcome_send(&outcome, value.at, (uint8_t)value.length);
         return 0;
     }
     memcpy(id->text, value.at, value.length);

@@ -185,6 +185,11 @@ static void error(const struct outcome *o) {
     case CODE_MALFORMED:
         say(PSTR("malformed"), PSTR("The call needs a tool's name, args as an object and not_after as a number."));
         break;
+    case CODE_ID_TOO_LONG:
+        say(PSTR("id_too_long"), PSTR("An id has at most "));
+        wire_uint32(ID_SIZE);
+        wire_flash(PSTR(" bytes, quotes included."));
+        break;
     case CODE_NO_SIMULATOR:
         say(PSTR("no_simulator"), PSTR("This is a physical device; it takes no initial state."));
         break;

@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* Bytes of the longest id that is kept, as JSON. */
+#define ID_SIZE 48
+
 enum status { STATUS_OK, STATUS_REJECTED, STATUS_INVALID, STATUS_FAULT };
 
 /* The code of a result that is not ok. */
@@ -13,6 +16,7 @@ enum code {
     CODE_ESTOP,
     CODE_LATE,
     CODE_MALFORMED,
+    CODE_ID_TOO_LONG,
     CODE_NO_SIMULATOR,
     CODE_UNKNOWN_TOOL,
     CODE_BAD_ARGUMENTS,
