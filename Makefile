@@ -6,7 +6,7 @@
 
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
-WITH_VENV := $(CURDIR)/$(VENV)/bin:$(PATH)
+WITH_VENV := $(CURDIR)/$(VENV)/bin:$(PATH):/usr/sbin
 # Only the library itself of llama.cpp: its tools, its server and its vision part are not used.
 export CMAKE_ARGS := -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
   -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_OPENSSL=OFF \
