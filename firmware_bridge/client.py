@@ -21,6 +21,10 @@ OFFLINE_GRACE = 5.0
 """Seconds that a rig may be offline in mid-call before the call is a fault."""
 ETA_GRACE = 2.0
 """Seconds beyond an ack's eta before the call is sent again."""
+OPEN_SECONDS = 5.0
+"""How long a rig may take to answer hello."""
+REGAIN_PERIOD = 0.1
+"""Seconds between two tries to get a lost link back."""
 MAX_STRETCH = 10.0
 """An ack's eta stretches a call's deadline to this many timeouts at most."""
 STATUSES = ("ok", "rejected", "invalid", "fault")
@@ -74,13 +78,17 @@ class RigClient:
         """Frames that did not check or were no message."""
         return self._session.dropped
 
-    def open(self, timeout: float = 5.0, *, claim: bool = True) -> wire.Status:
+    def open(self, timeout: float | None = None, *, claim: bool = True) -> wire.Status:
         """Say hello until the rig answers, and take it for this host alone unless `claim` is False.
+
+        The timeout is 5 s, or longer where the rig's URL says that its board boots for longer.
 
         Raises:
             LinkError: nobody answers within `timeout` seconds, or another host drives the rig.
         """
         session = self._session
+        if timeout is None:
+            timeout = max(OPEN_SECONDS, getattr(self._link, "boot_seconds", 0.0))
         deadline = time.monotonic() + timeout
         session.attach()
         while (status := self._present()) is None:
@@ -213,6 +221,7 @@ class RigClient:
                 return _fault("offline", f"the rig {self._link.name} went offline")
             if not self._link.connected:
                 self._link.ensure(deadline - now)
+                self._await_boot(deadline)
                 next_send = now
             elif now < next_send:
                 with session.changed:
@@ -243,6 +252,32 @@ class RigClient:
                 next_send = time.monotonic() + pause
             now = time.monotonic()
         return _outcome(pending.result)
+
+    def regain(self, timeout: float) -> None:
+        """Wait until the link is back and the rig answers, after trouble in mid-run.
+
+        Raises:
+            LinkError: the link is down or the rig silent for `timeout` seconds.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                self._link.ensure(max(0.0, left))
+                self._session.ping(min(2.0, max(0.1, left)))
+                return
+            except LinkError:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(REGAIN_PERIOD)
+
+    def _await_boot(self, deadline: float) -> None:
+        # Opening its port resets many a board: what is sent before it answers is lost in its bootloader.
+        boot: float = getattr(self._link, "boot_seconds", 0.0)
+        until = min(deadline, time.monotonic() + boot)
+        while (left := until - time.monotonic()) > 0 and self._link.connected:
+            if self._session.hello(min(0.25, left)):
+                return
 
     def _send(self, payload: bytes, *, message_id: wire.MessageId, seconds: float) -> None:
         if self._brokered is None:

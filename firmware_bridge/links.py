@@ -8,7 +8,10 @@ __all__ = ["Link", "LinkError", "open_link"]
 
 
 def open_link(url: str) -> Link:
-    """Open `mqtt://[user:pass@]host[:port]/RIG`, `mqtts://...` or `serial:///dev/ttyX?baud=115200`.
+    """Open `mqtt://[user:pass@]host[:port]/RIG`, `mqtts://...` or a serial URL.
+
+    Serial URLs: `serial:///dev/ttyX?baud=115200`, `serial://?serial=NUMBER`, `serial://?vid=2341&pid=0042`,
+    `socket://HOST:PORT`, `rfc2217://HOST:PORT`.
 
     Raises:
         LinkError: it cannot be opened; one line that says why and what to do.
@@ -18,7 +21,7 @@ def open_link(url: str) -> Link:
         from firmware_bridge.mqtt_link import MqttLink
 
         return MqttLink(url)
-    if scheme == "serial":
+    if scheme in ("serial", "socket", "rfc2217"):
         from firmware_bridge.serial_link import SerialLink
 
         return SerialLink(url)

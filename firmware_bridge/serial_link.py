@@ -6,20 +6,28 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from urllib.parse import parse_qs, unquote, urlsplit
+from typing import Any
 
 import serial
 
 from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, STOP_BYTE, LineDecoder, to_line
 from firmware_bridge.link import LinkError, OnFrame
+from firmware_bridge.serial_address import parse_serial_url
+from firmware_bridge.serial_ports import port_holder
 
 log = logging.getLogger(__name__)
 
-DEFAULT_BAUD = 115_200
+READ_SECONDS = 0.2
+"""How long a reader of a networked port waits before it looks whether the port was closed."""
+GONE = (serial.SerialException, OSError, TypeError, AttributeError)
+"""What pyserial raises for a port that is gone: TypeError where another thread closed it meanwhile, and
+AttributeError where a networked one lacks the method."""
 
 
 class SerialLink:
-    """`serial:///dev/ttyX[?baud=115200]`. Opens the port, for itself alone, in the constructor.
+    """A serial URL of any form (`serial_address`). Opens the port in the constructor.
+
+    A port of this machine is opened for this process alone; whoever serves a networked one sees to that.
 
     Raises:
         LinkError: bad URL, no such port, no permission, or somebody else has it open.
@@ -31,7 +39,10 @@ class SerialLink:
 
     def __init__(self, url: str) -> None:
         self.name = url
-        self._path, self._baud = parse_serial_url(url)
+        self._address = parse_serial_url(url)
+        self._path = self._address.target or str(self._address.selector)
+        self.boot_seconds = self._address.boot
+        """How long a board may take to answer again after its port was opened."""
         self._lock = threading.RLock()
         self._write_lock = threading.Lock()
         self._on_frame: OnFrame | None = None
@@ -77,8 +88,7 @@ class SerialLink:
         try:
             with self._write_lock:
                 port.write(to_line(payload))
-        except (serial.SerialException, OSError, TypeError) as error:
-            # TypeError: pyserial's port lost its descriptor because the reader closed it.
+        except GONE as error:
             self._lost(port)
             raise LinkError(f"cannot write to {self._path}: {error}") from None
 
@@ -90,7 +100,7 @@ class SerialLink:
         try:
             port.reset_output_buffer()
             port.write(STOP_BYTE)
-        except (serial.SerialException, OSError, TypeError) as error:
+        except GONE as error:
             self._lost(port)
             raise LinkError(f"cannot write to {self._path}: {error}") from None
 
@@ -98,7 +108,7 @@ class SerialLink:
         """Drop what the port's buffer still holds."""
         port = self._port
         if port is not None:
-            with contextlib.suppress(serial.SerialException, OSError, TypeError):
+            with contextlib.suppress(*GONE):
                 port.reset_output_buffer()
 
     def close(self) -> None:
@@ -111,19 +121,28 @@ class SerialLink:
 
     def _shut(self, port: serial.Serial) -> None:
         # A port on which a thread still waits stays locked after it was closed.
-        with contextlib.suppress(serial.SerialException, OSError, TypeError):
+        with contextlib.suppress(*GONE):
             port.cancel_read()
         reader = self._reader
         if reader is not None and reader is not threading.current_thread():
             reader.join(1.0)
-        with contextlib.suppress(serial.SerialException, OSError, TypeError):
+        with contextlib.suppress(*GONE):
             port.close()
 
     def _open_port(self) -> serial.Serial:
+        target = self._address.resolve()
+        options: dict[str, Any] = {"baudrate": self._address.baud, "do_not_open": True}
+        if self._address.networked:
+            options["timeout"] = READ_SECONDS
+        else:
+            options |= {"exclusive": True, "write_timeout": 2.0}
         try:
-            port = serial.Serial(self._path, self._baud, exclusive=True, write_timeout=2.0)
+            port: serial.Serial = serial.serial_for_url(target, **options)
+            if not self._address.dtr:
+                port.dtr = False
+            port.open()
         except (serial.SerialException, OSError, ValueError) as error:
-            raise LinkError(_why_closed(self._path, error)) from None
+            raise LinkError(_why_closed(target, error)) from None
         return port
 
     def _start_reader(self, port: serial.Serial) -> None:
@@ -138,7 +157,7 @@ class SerialLink:
         while self._port is port:
             try:
                 data = port.read(port.in_waiting or 1)
-            except (serial.SerialException, OSError, TypeError, ValueError):
+            except (*GONE, ValueError):
                 self._lost(port)
                 return
             for payload in decoder.feed(data):
@@ -159,21 +178,6 @@ class SerialLink:
             on_state(False)
 
 
-def parse_serial_url(url: str) -> tuple[str, int]:
-    """Path and baud rate of `serial:///dev/ttyX[?baud=N]`.
-
-    Raises:
-        LinkError: it does not have that form.
-    """
-    parts = urlsplit(url)
-    path = unquote(parts.netloc + parts.path)
-    query = parse_qs(parts.query)
-    baud = query.pop("baud", [str(DEFAULT_BAUD)])[0]
-    if parts.scheme != "serial" or not path or query or not baud.isdecimal() or int(baud) == 0:
-        raise LinkError(f"bad serial URL {url!r}; write serial:///dev/ttyACM0?baud=115200")
-    return path, int(baud)
-
-
 def _why_closed(path: str, error: Exception) -> str:
     text = str(error)
     if isinstance(error, FileNotFoundError) or "No such file" in text:
@@ -181,5 +185,8 @@ def _why_closed(path: str, error: Exception) -> str:
     if "Permission denied" in text:
         return f"no permission to open {path}; add yourself to the group that owns it (often dialout)"
     if "exclusively lock" in text:
-        return f"{path} is open in another program; close that first"
-    return f"cannot open {path}: {text}"
+        holder = port_holder(path)
+        return f"{path} is open in another program{f': {holder}' if holder else ''}; close that first"
+    if "refused" in text:
+        return f"nobody serves a serial port at {path}: connection refused"
+    return f"cannot open {path}: {' '.join(text.split())}"

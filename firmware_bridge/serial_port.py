@@ -15,7 +15,7 @@ import serial
 from firmware_bridge.codec import STOP_BYTE, LineDecoder, to_line
 from firmware_bridge.link import LinkError, PortHandler
 from firmware_bridge.messages import DeviceMessage, Status
-from firmware_bridge.serial_link import DEFAULT_BAUD
+from firmware_bridge.serial_address import DEFAULT_BAUD
 
 MAX_WAITING = 1 << 20
 """Bytes that wait for a host to read them before the oldest lines are dropped, as a UART would drop them."""

@@ -1,0 +1,143 @@
+"""The serial ports of this machine: which there are, which one is meant, and who has it open."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from firmware_bridge.link import LinkError
+
+
+@dataclass(frozen=True, order=True)
+class PortInfo:
+    """A port, and what its USB adapter says of itself, where it is one."""
+
+    path: str
+    serial: str | None = None
+    vid: int | None = None
+    pid: int | None = None
+    description: str = ""
+
+    @property
+    def url(self) -> str:
+        """The rig URL that finds it again, whatever path it gets."""
+        if self.serial:
+            return f"serial://?serial={quote(self.serial)}"
+        if self.vid is not None and self.pid is not None:
+            return f"serial://?vid={self.vid:04x}&pid={self.pid:04x}"
+        return f"serial://{self.path}"
+
+    def __str__(self) -> str:
+        usb = "" if self.vid is None or self.pid is None else f" {self.vid:04x}:{self.pid:04x}"
+        number = f" serial {self.serial}" if self.serial else ""
+        return f"{self.path}{usb}{number}"
+
+
+@dataclass(frozen=True)
+class Selector:
+    """What a port must say of itself; None leaves it open."""
+
+    serial: str | None = None
+    vid: int | None = None
+    pid: int | None = None
+
+    def find(self, ports: Iterable[PortInfo]) -> PortInfo:
+        """The one port that fits.
+
+        Raises:
+            LinkError: none does, or more than one.
+        """
+        known = list(ports)
+        found = [port for port in known if self._fits(port)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise LinkError(
+                f"{len(found)} serial ports have {self}: {'; '.join(map(str, found))}; name one by serial="
+            )
+        raise LinkError(
+            f"no serial port has {self}; there are: {'; '.join(map(str, known)) or 'none'}; is the cable in?"
+        )
+
+    def _fits(self, port: PortInfo) -> bool:
+        return (
+            self.serial in (None, port.serial)
+            and self.vid in (None, port.vid)
+            and self.pid in (None, port.pid)
+        )
+
+    def __str__(self) -> str:
+        parts = [] if self.serial is None else [f"serial={self.serial}"]
+        parts += [] if self.vid is None else [f"vid={self.vid:04x}"]
+        return " ".join(parts + ([] if self.pid is None else [f"pid={self.pid:04x}"]))
+
+
+def list_ports() -> list[PortInfo]:
+    """All serial ports that this machine has now."""
+    from serial.tools.list_ports import comports
+
+    return sorted(
+        PortInfo(port.device, port.serial_number or None, port.vid, port.pid, port.description or "")
+        for port in comports()
+    )
+
+
+def find_by_plugging(
+    tell: Callable[[str], None],
+    *,
+    ports: Callable[[], Iterable[PortInfo]] = list_ports,
+    timeout: float = 60.0,
+    period: float = 0.2,
+) -> PortInfo:
+    """The port that is plugged in while we look; a person may unplug it first, which is told.
+
+    Raises:
+        LinkError: nothing was plugged in within `timeout` seconds.
+    """
+    deadline = time.monotonic() + timeout
+    before = set(ports())
+    tell("Unplug the rig's cable and plug it in again, or plug it in now.")
+    while time.monotonic() < deadline:
+        time.sleep(period)
+        now = set(ports())
+        new = sorted(now - before)
+        if new:
+            return new[0]
+        for gone in sorted(before - now):
+            tell(f"{gone} is gone. Plug it in again.")
+        before = now
+    raise LinkError(f"no serial port was plugged in within {timeout:g} s")
+
+
+def port_holder(path: str) -> str | None:
+    """Which process has locked a port for itself, and since when it runs; None where that cannot be told."""
+    try:
+        status = Path(path).stat()
+        locks = Path("/proc/locks").read_text(encoding="ascii")
+        place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        for line in locks.splitlines():
+            fields = line.split()
+            if "FLOCK" in fields and place in fields:
+                return _process(int(fields[fields.index(place) - 1]))
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def _process(pid: int) -> str:
+    folder = Path(f"/proc/{pid}")
+    words = folder.joinpath("cmdline").read_bytes().split(b"\0")
+    name = " ".join(word.decode(errors="replace") for word in words[:3]).strip() or "a program"
+    # proc_pid_stat(5): the 22nd field is the start after boot, in ticks; the second holds spaces.
+    ticks = int(folder.joinpath("stat").read_text(errors="replace").rpartition(")")[2].split()[19])
+    boot = next(
+        int(line.split()[1])
+        for line in Path("/proc/stat").read_text(encoding="ascii").splitlines()
+        if line.startswith("btime")
+    )
+    since = time.gmtime(boot + ticks / os.sysconf("SC_CLK_TCK"))
+    return f"{name[:80]} (process {pid}), which runs since {time.strftime('%Y-%m-%d %H:%M:%S', since)} UTC"
