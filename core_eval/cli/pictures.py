@@ -44,8 +44,8 @@ def draw(automaton: TaskAutomaton, calls: list[Call], *, svg: Path | None, dot: 
 
 
 def _of_episode(task: str, db: Path, episode: int) -> list[Call]:
-    from core_eval.harness.scoring import logged_calls
     from core_eval.log import LogReader
+    from core_eval.log.calls import logged_calls
 
     with LogReader(db) as reader:
         row = reader.episode(episode)

@@ -16,6 +16,7 @@ from core_eval.harm.report import ExecutedCall, HarmReport
 from core_eval.harness.failure_labels import failure_rows
 from core_eval.harness.golden_run import golden_calls, response_ok
 from core_eval.log import EpisodeRow, FailureRow, HarmRow, LogReader, PairRow, StepRow
+from core_eval.log.calls import logged_calls
 from core_eval.log.json_text import as_logged
 from core_eval.path import Call, TaskAutomaton, score_path
 from devices.catalog import device_type
@@ -105,15 +106,6 @@ def score_episode(reader: LogReader, episode_id: int) -> EpisodeScore | None:
         scores["response_ok"] = float(response_ok(golden, report.golden_outcomes, steps))
     pairs = tuple(PairRow(pair.earlier, pair.later, pair.restored, pair.stranded) for pair in report.pairs)
     return EpisodeScore(scores, harm, failure_rows(episode, steps, scores), pairs)
-
-
-def logged_calls(steps: Sequence[StepRow]) -> list[Call]:
-    """The calls of an episode as the scorer takes them; a step whose result never came is left out."""
-    return [
-        Call(step.tool or "", step.arguments or {}, step.status)  # type: ignore[arg-type]
-        for step in steps
-        if step.status is not None
-    ]
 
 
 def _costs(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> dict[str, float | None]:

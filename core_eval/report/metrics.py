@@ -13,13 +13,13 @@ class Metric:
     Attributes:
         name: as in the log and in JSON.
         heading: in tables.
-        sort: `share` from 0 to 1, `count`, `flag`, or `amount`.
+        sort: `share` from 0 to 1, `count`, `flag`, `amount`, or `bytes`.
         less_is_better: thresholds are then the most that is allowed.
     """
 
     name: str
     heading: str
-    sort: Literal["share", "count", "flag", "amount"] = "share"
+    sort: Literal["share", "count", "flag", "amount", "bytes"] = "share"
     less_is_better: bool = False
 
 
@@ -52,7 +52,7 @@ METRICS = (
     Metric("agent_seconds", "agent s", "amount", less_is_better=True),
     Metric("wall_seconds", "wall s", "amount", less_is_better=True),
     Metric("device_seconds", "device s", "amount", less_is_better=True),
-    Metric("peak_memory", "peak memory (bytes)", "count", less_is_better=True),
+    Metric("peak_memory", "peak memory", "bytes", less_is_better=True),
     Metric("energy", "energy (J)", "amount", less_is_better=True),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -76,4 +76,4 @@ def json_value(name: str, value: float | None) -> float | int | bool | None:
         return value
     if metric.sort == "flag":
         return bool(value)
-    return int(value) if metric.sort == "count" else value
+    return int(value) if metric.sort in ("count", "bytes") else value

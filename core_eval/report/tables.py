@@ -125,6 +125,8 @@ def cell(name: str, value: float | None, count: int = 0) -> str:
         return f"{value:.0%}" if count != 1 else ("yes" if value else "no")
     if sort == "count":
         return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+    if sort == "bytes":
+        return f"{value / 2**20:.0f} MiB"
     return f"{value:.3f}"
 
 

@@ -1,0 +1,32 @@
+"""`pathrig report`: a log as one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core_eval.cli.output import AggregateOption, UsageError
+
+
+def report(
+    db: Annotated[Path, typer.Argument(help="A log.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the page to this file.")],
+    stories: Annotated[
+        int, typer.Option(min=0, help="Tell so many episodes in full, those with the most harm.")
+    ] = 100,
+    aggregate: AggregateOption = None,
+) -> None:
+    """Write a log as one HTML page that needs nothing else: agents, stories, pictures, harm."""
+    from core_eval.log import LogReader
+    from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.html import html_report
+
+    compared = load_aggregate(aggregate)
+    with LogReader(db) as reader:
+        page = html_report(reader, compared, stories)
+    try:
+        out.write_text(page, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"-o {out}: {error.strerror}") from None

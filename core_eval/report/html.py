@@ -1,0 +1,215 @@
+"""One self-contained HTML page of a log: agents compared, each episode's story, its way and its harm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from core_eval.log import EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
+from core_eval.log.calls import logged_calls
+from core_eval.path import TaskAutomaton
+from core_eval.path.drawing import FAINT, HARM, INK, PAPER, WAY, to_svg
+from core_eval.report.aggregate import Aggregate
+from core_eval.report.metrics import BY_NAME, METRICS, TABLE
+from core_eval.report.repeated import by_agent, counted, pass_k, passed
+from core_eval.report.summary import means
+from core_eval.report.tables import call_text, cell, mean_cell
+from core_eval.report.timeline import timeline_svg
+from devices.farm_rover.harm_rules import FARM_HARM_RULES
+from devices.harm import HarmRule
+from devices.robotic_arm.harm_rules import HARM_RULES as ARM_HARM_RULES
+
+TEMPLATES = Path(__file__).parent / "templates"
+STORIES = 100
+"""As many episodes are told in full, the ones with the most harm; the rest are rows of a table."""
+RULES = {
+    (device, rule.kind): rule
+    for device, rules in (("farm_rover", FARM_HARM_RULES), ("robotic_arm", ARM_HARM_RULES))
+    for rule in rules
+}
+# In a page the picture takes the page's colours, which follow the reader's light or dark scheme.
+PAGE_COLOURS = {
+    INK: "var(--ink)",
+    FAINT: "var(--faint)",
+    WAY: "var(--way)",
+    HARM: "var(--harm)",
+    PAPER: "var(--paper)",
+}
+
+
+@dataclass(frozen=True)
+class AgentView:
+    """A row of the table of agents."""
+
+    name: str
+    episodes: int
+    passed: str
+    pass_k: dict[str, float]
+    cells: list[str]
+    gated: str
+    on_front: bool
+
+
+@dataclass(frozen=True)
+class HarmView:
+    """A harm event with its rule's words and its time line."""
+
+    row: HarmRow
+    rule: HarmRule | None
+    evidence: str
+    timeline: Markup
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A step with what it did to the world."""
+
+    row: StepRow
+    call: str
+    harm: list[HarmView]
+    undoes: PairRow | None
+
+
+@dataclass(frozen=True)
+class EpisodeView:
+    """An episode's story."""
+
+    row: EpisodeRow
+    passed: bool
+    steps: list[StepView]
+    picture: Markup
+    scores: list[tuple[str, str]]
+
+
+def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES) -> str:
+    """The page.
+
+    Raises:
+        LogError: the log cannot be read.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(cell=cell, passed=passed)
+    environment.filters["when"] = _when
+    episodes = reader.episodes()
+    worst = sorted(episodes, key=_harm_done)[:stories]
+    told = sorted(worst, key=lambda row: row.id)
+    return environment.get_template("report.html.j2").render(
+        file=reader.path.name,
+        runs=[(run, _plan(run)) for run in reader.runs()],
+        headings=[BY_NAME[name].heading for name in TABLE],
+        agents=_agents(episodes, aggregate),
+        front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],
+        episodes=episodes,
+        table=TABLE,
+        told={row.id for row in told},
+        first=worst[0].id if worst else None,
+        stories=[_episode(reader, row) for row in told],
+    )
+
+
+def _agents(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> list[AgentView]:
+    agents = by_agent(episodes)
+    agent_means = {agent: means(rows) for agent, rows in agents.items()}
+    front = aggregate.front(agent_means)
+    views = []
+    for agent, rows in agents.items():
+        gated = aggregate.value(agent_means[agent])
+        tries = counted(rows)
+        views.append(
+            AgentView(
+                name=agent,
+                episodes=len(rows),
+                passed=f"{sum(map(passed, tries))} of {len(tries)}",
+                pass_k=pass_k(rows),
+                cells=[mean_cell(rows, name) for name in TABLE],
+                gated="-" if gated is None else f"{gated:.3f}",
+                on_front=agent in front,
+            )
+        )
+    return views
+
+
+def _harm_done(row: EpisodeRow) -> tuple[float, float, int]:
+    return -(row.scores.get("unobserved_harm") or 0), -(row.scores.get("harmful_calls") or 0), row.id
+
+
+def _episode(reader: LogReader, row: EpisodeRow) -> EpisodeView:
+    steps = reader.steps(row.id)
+    samples = reader.samples(row.id)
+    harm = [
+        HarmView(
+            row=event,
+            rule=RULES.get((row.device, event.kind)),
+            evidence=_evidence(event),
+            timeline=Markup(timeline_svg(event, samples)),
+        )
+        for event in reader.harm(row.id)
+    ]
+    undone = {pair.later: pair for pair in row.pairs}
+    return EpisodeView(
+        row=row,
+        passed=passed(row),
+        steps=[
+            StepView(
+                row=step,
+                call=call_text(step.tool, step.arguments or {}),
+                harm=[view for view in harm if view.row.k == step.k],
+                undoes=undone.get(step.k),
+            )
+            for step in steps
+        ],
+        picture=_picture(row, steps),
+        scores=[
+            (metric.heading, cell(metric.name, row.scores[metric.name], 1))
+            for metric in METRICS
+            if metric.name in row.scores
+        ],
+    )
+
+
+def _picture(row: EpisodeRow, steps: Sequence[StepRow]) -> Markup:
+    automaton = TaskAutomaton.from_json(row.definition.automaton)
+    # Several pictures share a page, so their markers need names of their own.
+    svg = (
+        to_svg(automaton, logged_calls(steps))
+        .replace('id="', f'id="e{row.id}-')
+        .replace("url(#", f"url(#e{row.id}-")
+    )
+    for colour, variable in PAGE_COLOURS.items():
+        svg = svg.replace(f'"{colour}"', f'"{variable}"')
+    return Markup(svg)
+
+
+def _evidence(event: HarmRow) -> str:
+    if not event.evidence:
+        return "no sample of any sensor differs from the same episode without the harm"
+    said = dict(event.evidence)
+    actual = "no sample" if said["t"] is None else f"{said['value']} at {said['t']:.1f} s"
+    other = (
+        "no sample"
+        if said["counterfactual_t"] is None
+        else f"{said['counterfactual']} at {said['counterfactual_t']:.1f} s"
+    )
+    return f"{said['sensor']}: {actual}; without the harm: {other}"
+
+
+def _plan(run: RunRow) -> str:
+    cells: Sequence[dict[str, Any]] = run.config.get("cells", [])
+    parts = (dict.fromkeys(str(one[key]) for one in cells) for key in ("task", "rig", "agent"))
+    return " × ".join(", ".join(part) for part in parts)
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
