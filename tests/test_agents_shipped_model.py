@@ -1,4 +1,4 @@
-"""The model that ships: its file, its tokens, its agreement with PyTorch, and that it does something sensible."""
+"""The model that ships: its file, its tokens, its agreement with PyTorch, and that it makes sense."""
 
 from __future__ import annotations
 

@@ -65,12 +65,13 @@ def test_refusals_are_among_them_and_the_expert_recovers(stories):
 
 
 FARM = [
-    ("unlock_safety_mode", {}), ("get_plant_pose", {"plant_id": "plant_A"}), ("move_to", {"x": 2.0, "y": 14.0}),
-    ("water_plant", {"plant_id": "plant_A", "liters": 1}), ("spray_pesticide", {"plant_id": "plant_A", "ml": 5}),
+    ("unlock_safety_mode", {}), ("get_plant_pose", {"plant_id": "plant_A"}),
+    ("move_to", {"x": 2.0, "y": 14.0}), ("water_plant", {"plant_id": "plant_A", "liters": 1}),
+    ("spray_pesticide", {"plant_id": "plant_A", "ml": 5}),
     ("harvest_fruit", {"plant_id": "plant_A"}), ("scan_plant", {"plant_id": "plant_A"}), ("list_plants", {}),
     ("sense_battery", {}), ("sense_hopper", {}), ("sense_pose", {}), ("move_to", {"x": 6.0, "y": 18.0}),
-    ("dump_hopper", {}), ("get_station_pose", {"station_name": "water_station"}), ("move_to", {"x": 18.5, "y": 2}),
-    ("refill_water_tank", {}), ("move_to", {"x": 18, "y": 18}), ("refill_pesticide", {}), ("move_home", {}),
+    ("dump_hopper", {}), ("get_station_pose", {"station_name": "water_station"}),
+    ("move_to", {"x": 18.5, "y": 2}), ("refill_water_tank", {}), ("move_to", {"x": 18, "y": 18}), ("refill_pesticide", {}), ("move_home", {}),
     ("lock_safety_mode", {}),
 ]  # fmt: skip
 BENCH = [
