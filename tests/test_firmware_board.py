@@ -246,3 +246,23 @@ def test_a_host_that_falls_silent_leaves_a_safe_rover() -> None:
         answer = host.result("drive")
         assert (answer["status"], answer["error"]["code"]) == ("fault", "stopped")
         assert host.status()["state"] == "estop"
+
+
+def test_a_stop_while_the_way_is_planned_ends_that_drive_for_good() -> None:
+    with board() as emulated, RawHost(emulated.path) as host:
+        host.ready()
+        assert host.call("u", "unlock_safety_mode")["status"] == "ok"
+        # What follows the first frame arrives while the board computes its way round the obstacles.
+        host.send(op="call", id="drive", tool="move_to", args=at("plant_C"))
+        host.send(op="ping")
+        host.raw(b"\x18")
+        host.send(op="reset")
+        host.send(op="call", id="next", tool="unlock_safety_mode", args={})
+        stopped = host.result("drive")
+        assert (stopped["status"], stopped["error"]["code"]) == ("fault", "stopped")
+        assert host.result("next")["status"] == "ok"
+        pose = host.call("pose", "sense_pose")["value"]
+        assert pose == {"x": 5, "y": 5, "yaw": 0}
+        assert emulated.outputs.port_a == pins.ENABLE
+        assert not emulated.outputs.moving
+        assert (emulated.field.state.pose.x, emulated.field.state.pose.y) == (5.0, 5.0)

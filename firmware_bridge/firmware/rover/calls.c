@@ -33,7 +33,7 @@ static struct {
 static uint8_t kept_next;
 
 static struct {
-    uint8_t active, tool, place, phase, pin;
+    uint8_t active, number, tool, place, phase, pin;
     struct id id;
     float numbers[3];
     uint32_t started_ms, until_ms, flowed_ms; /* device time */
@@ -357,17 +357,21 @@ static void step_charge(void) {
     }
 }
 
+/* The number of the call that is planned for: while the wire is polled it may end, and another begin. */
+static uint8_t planned_for;
+
 static uint8_t still_planning(void) {
     wire_poll();
-    return call.active && !board_stopped();
+    return call.active && call.number == planned_for && !board_stopped();
 }
 
 static void plan(void) {
     struct point here = {drive_pose.x, drive_pose.y}, goal = {call.numbers[0], call.numbers[1]};
-    uint8_t count = route_plan(here, goal, route, still_planning);
     float length;
 
-    if (!call.active || board_stopped()) {
+    planned_for = call.number;
+    uint8_t count = route_plan(here, goal, route, still_planning);
+    if (!still_planning()) {
         return;
     }
     if (count == 0) {
@@ -542,6 +546,7 @@ static void begin(const struct id *id, uint8_t tool, const struct json *args) {
     uint8_t count = pgm_read_byte(&tools[tool].argument_count);
 
     call.active = 1;
+    call.number++;
     call.tool = tool;
     call.id = *id;
     call.place = 0;
