@@ -71,7 +71,8 @@ FARM = [
     ("harvest_fruit", {"plant_id": "plant_A"}), ("scan_plant", {"plant_id": "plant_A"}), ("list_plants", {}),
     ("sense_battery", {}), ("sense_hopper", {}), ("sense_pose", {}), ("move_to", {"x": 6.0, "y": 18.0}),
     ("dump_hopper", {}), ("get_station_pose", {"station_name": "water_station"}),
-    ("move_to", {"x": 18.5, "y": 2}), ("refill_water_tank", {}), ("move_to", {"x": 18, "y": 18}), ("refill_pesticide", {}), ("move_home", {}),
+    ("move_to", {"x": 18.5, "y": 2}), ("refill_water_tank", {}), ("move_to", {"x": 18, "y": 18}),
+    ("refill_pesticide", {}), ("move_home", {}),
     ("lock_safety_mode", {}),
 ]  # fmt: skip
 BENCH = [
