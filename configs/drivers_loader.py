@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from configs.errors import ConfigError
@@ -41,7 +42,14 @@ def load_driver(name_or_file: str) -> DriverFile:
     Raises:
         ConfigError: no such driver, or its file is wrong; with its line.
     """
-    file = load_yaml(driver_path(name_or_file))
+    path = driver_path(name_or_file)
+    return _loaded(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=32)
+def _loaded(path: Path, changed: int) -> DriverFile:
+    """The file as it is since it was `changed`; a rig is loaded more often than its driver is edited."""
+    file = load_yaml(path)
     driver = file.validate(DriverFile)
     faults = list(driver_faults(driver))
     if faults:

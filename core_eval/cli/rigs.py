@@ -1,4 +1,4 @@
-"""`pathrig rigs`: which rigs there are, and whether one answers."""
+"""`pathrig rigs`: which rigs there are, whether one answers, and a file for a new one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from core_eval.cli import rigs_new
 from core_eval.cli.output import console, print_json
 
-app = typer.Typer(help="List rigs, and check that one answers.")
+app = typer.Typer(help="List rigs, check that one answers, and write a file for one of your own.")
+app.command("new")(rigs_new.new)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -140,6 +140,7 @@ class _Checker:
         yield from self._failures(step.failures, (*at, "failures"), inner)
         if step.seconds is not None:
             yield from self._number(step.seconds, (*at, "seconds"))
+        yield from self._number(step.at_most, (*at, "at_most"))
         for condition in ("only_if", "only_unless"):
             option = getattr(step, condition)
             if option is not None and not isinstance(

@@ -81,6 +81,7 @@ class Step(Strict):
     seconds: Number | None = Field(
         default=None, description="without answer or progress for so long: fault; left out: `answers.seconds`"
     )
+    at_most: Number = Field(default=600.0, description="progress makes it last so many seconds at most")
     tries: int = Field(
         default=1, ge=1, le=10, description="send it so often before that; only for what may be done twice"
     )

@@ -18,8 +18,6 @@ from firmware_bridge.drivers.conversation import Conversation, Ear, Lost
 
 SLICE = 0.02
 """Seconds between two looks at whether the call was stopped."""
-LONGEST = 20.0
-"""Progress stretches a step to this many of its `seconds` at most."""
 UNSURE = frozenset({"no_answer", "bad_answer", "device_reset"})
 """After these nobody knows what the machine is doing: it is stopped and started anew."""
 
@@ -173,7 +171,7 @@ class StepRunner:
         now = time.monotonic()
         seconds = number(step.seconds or self._driver.answers.seconds, self._scope)
         sent = _Sent(
-            step, names, again, expect, seconds, step.tries - 1, now + seconds, now + LONGEST * seconds,
+            step, names, again, expect, seconds, step.tries - 1, now + seconds, now + max(seconds, number(step.at_most, self._scope)),
             now + (step.poll.every if step.poll is not None else 0.0),
         )  # fmt: skip
         if step.already and any(p.find(m, names) is not None for p in expect for m in before.values()):

@@ -16,7 +16,11 @@ class FarmBot(PtyBoard):
     """Boots with chatter, reports at any time, empties its input after each command, moves when confirmed."""
 
     def __init__(
-        self, speed: float = 8000.0, report_every: float = 0.1, boot_seconds: float = 0.02, chatter: bool = True
+        self,
+        speed: float = 8000.0,
+        report_every: float = 0.1,
+        boot_seconds: float = 0.02,
+        chatter: bool = True,
     ) -> None:
         super().__init__()
         self.speed = speed

@@ -10,6 +10,10 @@ import time
 import tty
 
 
+class Unplugged(Exception):
+    """The cable is out."""
+
+
 class PtyBoard:
     """Runs `step` in a thread of its own; `received` holds every byte that came."""
 
@@ -68,7 +72,9 @@ class PtyBoard:
         raise NotImplementedError
 
     def listen(self) -> None:
-        """Take what the line holds."""
+        """Take what the line holds. Raises Unplugged."""
+        if self._end.is_set():
+            raise Unplugged
         while select.select([self.master], [], [], 0)[0]:
             try:
                 data = os.read(self.master, 256)
@@ -84,10 +90,11 @@ class PtyBoard:
                         self.lost_input += 1
 
     def _run(self) -> None:
-        while not self._end.is_set():
-            self.listen()
-            self.step()
-            time.sleep(self.cycle)
+        with contextlib.suppress(Unplugged):
+            while True:
+                self.listen()
+                self.step()
+                time.sleep(self.cycle)
 
     @property
     def lines(self) -> list[str]:

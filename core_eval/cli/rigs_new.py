@@ -1,0 +1,136 @@
+"""`pathrig rigs new`: a few questions, and a rig file that loads."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core_eval.cli.output import UsageError, console
+
+if TYPE_CHECKING:
+    from devices.drivers.driver_file import DriverFile
+
+LINKS = ("serial", "mqtt")
+GUARDS = ("block", "observe", "estop")
+EXAMPLES = {"serial": "/dev/ttyACM0", "mqtt": "mqtt://localhost"}
+
+
+def new(
+    file: Annotated[Path | None, typer.Argument(help="The file to write; left out: NAME.yaml here.")] = None,
+    name: Annotated[str | None, typer.Option(help="What the log calls the rig.")] = None,
+    driver: Annotated[
+        str | None, typer.Option(help="A shipped driver's name, or a file; pathrig-json is our own wire.")
+    ] = None,
+    link: Annotated[str | None, typer.Option(help="serial or mqtt; for a driver that speaks either.")] = None,
+    port: Annotated[str | None, typer.Option(help="Serial: the port's path.")] = None,
+    baud: Annotated[int | None, typer.Option(help="Serial: the speed; left out: the driver's.")] = None,
+    broker: Annotated[str | None, typer.Option(help="MQTT: mqtt://[user:pass@]HOST[:PORT].")] = None,
+    topic: Annotated[str | None, typer.Option(help="MQTT: the device's part of its topics.")] = None,
+    device: Annotated[str | None, typer.Option(help="The device type; left out: the driver's.")] = None,
+    guard: Annotated[str | None, typer.Option(help="block, observe or estop.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Ask what a rig is, and write its file. What is given as an option is not asked."""
+    from configs.drivers_loader import OWN_WIRE, driver_names, load_driver
+    from devices.catalog import DEVICE_TYPES
+
+    asks = sys.stdin.isatty()
+    name = _answer(asks, name, "name", "Name of the rig", "my-rig")
+    driver = _answer(asks, driver, "driver", f"Driver ({', '.join(driver_names())}, or a file)", OWN_WIRE)
+    known = load_driver(driver)
+    kind = known.link if known.link in LINKS else _choice(asks, link, "link", "Link", LINKS)
+    url = _serial_url(asks, port, baud, known) if kind == "serial" else _mqtt_url(asks, broker, topic, name)
+    device = known.device or _choice(asks, device, "device", "Device", tuple(DEVICE_TYPES))
+    guard = _choice(asks, guard, "guard", "Guard for harmful calls", GUARDS)
+    path = file or Path(f"{name}.yaml")
+    if path.exists() and not force:
+        raise UsageError(f"{path} is there already; name another file, or give --force")
+    _write(path, _text(name, url, driver, known, device, guard))
+    console().print(f"wrote {path}; try `pathrig rigs check {path}`", highlight=False)
+
+
+def _answer(asks: bool, given: str | None, option: str, question: str, default: str) -> str:
+    if given is None and asks:
+        given = str(typer.prompt(question, default=default))
+    if given is None:
+        raise UsageError(f"nobody to ask here: give --{option}, as in --{option} {default}")
+    if not given.strip() or not given.isprintable():
+        raise UsageError(f"--{option} must not be empty")
+    return given.strip()
+
+
+def _choice(asks: bool, given: str | None, option: str, question: str, choices: tuple[str, ...]) -> str:
+    if given is None and not asks:
+        given = choices[0] if option == "guard" else None
+    given = _answer(asks, given, option, f"{question} ({', '.join(choices)})", choices[0])
+    if given not in choices:
+        raise UsageError(f"--{option} must be one of {', '.join(choices)}, not {given!r}")
+    return given
+
+
+def _serial_url(asks: bool, port: str | None, baud: int | None, driver: DriverFile) -> str:
+    port = _answer(asks, port, "port", "Serial port", EXAMPLES["serial"])
+    return f"serial://{port}?baud={driver.line.baud if baud is None else baud}"
+
+
+def _mqtt_url(asks: bool, broker: str | None, topic: str | None, name: str) -> str:
+    broker = _answer(asks, broker, "broker", "Broker", EXAMPLES["mqtt"])
+    if "://" not in broker:
+        broker = f"mqtt://{broker}"
+    topic = _answer(asks, topic, "topic", "Topic of the device", name)
+    return f"{broker.rstrip('/')}/{topic}"
+
+
+def _text(name: str, url: str, driver: str, known: DriverFile, device: str, guard: str) -> str:
+    """The file, with the driver's options and tables as comments to be filled in."""
+    import yaml
+
+    entries = {"name": name, "url": url, "driver": driver, "device": device, "guard": guard}
+    lines = [yaml.safe_dump({key: value}, allow_unicode=True).strip() for key, value in entries.items()]
+    if known.options:
+        lines += [
+            "",
+            "# What follows is the driver's own; take the # away where yours differs.",
+            "# driver_options:",
+        ]
+        for option, declared in known.options.items():
+            lines.append(f"#   {option}: {_flow(declared.default)}  # {declared.description}")
+    if known.tables:
+        lines.append("driver_tables:")
+        for table, columns in known.tables.items():
+            lines.append(f"  {table}: {{}}  # {columns.description}")
+            row = {column: declared.default for column, declared in columns.columns.items()}
+            cells = ", ".join(
+                f"{column}: {'...' if cell is None else _flow(cell)}" for column, cell in row.items()
+            )
+            lines.append(f"  #   NAME: {{{cells}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _flow(value: Any) -> str:
+    import json
+
+    return json.dumps(value)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write the file, and take it away again where it does not load."""
+    from configs.errors import ConfigError
+    from configs.rigs_loader import load_rig
+
+    before = path.read_text(encoding="utf-8") if path.exists() else None
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    try:
+        load_rig(str(path))
+    except ConfigError:
+        if before is None:
+            path.unlink()
+        else:
+            path.write_text(before, encoding="utf-8")
+        raise

@@ -1,0 +1,61 @@
+"""Rigs behind drivers, for tests: a rig file over a stand-in, opened as `pathrig run` opens it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from configs.rigs_loader import load_rig
+from core_eval.harness.rig_session import RigSession, open_rig
+from devices.outcome import Outcome
+
+FAST = {
+    "farmbot-serial": {"flow": 30.0, "spray_flow": 400.0, "answer_seconds": 0.4, "boot_seconds": 0.5},
+    "grbl-serial": {"grip_seconds": 0.01, "answer_seconds": 0.4, "boot_seconds": 0.1},
+    "tasmota-mqtt": {"flow": 30.0, "spray_flow": 400.0, "answer_seconds": 0.5},
+    "esphome-mqtt": {"flow": 30.0, "spray_flow": 400.0, "answer_seconds": 0.5},
+}
+
+
+def rig_file(folder: Path, base: str, url: str, **options: Any) -> Path:
+    """A rig file of one's own over a shipped one."""
+    path = folder / f"my-{base}.yaml"
+    text = {"base": base, "name": f"my-{base}", "url": url, "driver_options": {**FAST[base], **options}}
+    path.write_text(yaml.safe_dump(text, sort_keys=False))
+    return path
+
+
+@contextmanager
+def driven(path: Path, device: str) -> Iterator[RigSession]:
+    """The rig, at the start of an episode."""
+    with open_rig(load_rig(str(path))) as session:
+        assert session.initialise(device, {}, 0, required=False) is False
+        yield session
+
+
+class Calling:
+    """A call in a thread of its own."""
+
+    def __init__(self, session: RigSession, tool: str, arguments: Mapping[str, Any]) -> None:
+        self.outcome: Outcome | None = None
+        self._thread = threading.Thread(target=self._call, args=(session, tool, arguments))
+        self._thread.start()
+
+    def _call(self, session: RigSession, tool: str, arguments: Mapping[str, Any]) -> None:
+        self.outcome = session.call(tool, arguments, None)
+
+    def result(self) -> Outcome:
+        """Its outcome."""
+        self._thread.join(20)
+        assert self.outcome is not None, "the call did not end"
+        return self.outcome
+
+
+def said(outcome: Outcome) -> tuple[str, str | None]:
+    """Status and code."""
+    return outcome.status, outcome.code
