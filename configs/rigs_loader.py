@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from configs.drivers_loader import driver_path, load_driver
 from configs.errors import ConfigError
@@ -16,6 +16,7 @@ from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.catalog import DEVICE_TYPES
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
+from firmware_bridge.envelope import Envelope
 
 RIGS_FOLDER = Path(__file__).parent / "rigs"
 SCHEMES = ("mqtt", "mqtts", "serial", "sim")
@@ -39,9 +40,20 @@ class RigConfig(BaseModel):
         default=False,
         description="start the simulator (and for MQTT an embedded broker) as processes, and end them again",
     )
-    guard: Literal["observe", "block", "estop"] | None = Field(
+    guard: Literal["observe", "block", "estop", "confirm"] | None = Field(
         default=None, description="left out: observe on simulators, block on physical rigs"
     )
+    envelope: dict[str, dict[str, Any]] = Field(
+        default={},
+        description="limits that no call may leave, whatever the guard: tool, argument, pattern as in a "
+        "plan, such as {move_to: {x: {min: 0, max: 20}}}",
+    )
+
+    @field_validator("envelope")
+    @classmethod
+    def _has_patterns(cls, limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        Envelope(limits)
+        return limits
     driver: str | None = Field(
         default=None,
         description="how the hardware is spoken to: a shipped driver's name or a file; left out: "

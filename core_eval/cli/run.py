@@ -44,7 +44,7 @@ def run(
         Path | None, typer.Option(help="JSON file that overrides the world's initial state (simulators).")
     ] = None,
     guard: Annotated[
-        Literal["observe", "block", "estop"] | None,
+        Literal["observe", "block", "estop", "confirm"] | None,
         typer.Option(help="What becomes of harmful calls; left out: observe on simulators, block elsewhere."),
     ] = None,
     beta: Annotated[float, typer.Option(min=1e-9, max=1.0, help="Base of prefix criticality.")] = 0.5,

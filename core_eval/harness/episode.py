@@ -31,6 +31,8 @@ from core_eval.log.rows import EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from devices.outcome import Outcome
 from devices.tool import ArgumentsError
+from firmware_bridge.approval import Approver
+from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import Guard
 
 RUNAWAY_STEPS = 10_000
@@ -100,6 +102,7 @@ class Episode:
         agent: Agent,
         signals: StopSignals,
         listener: Listener,
+        approver: Approver | None = None,
     ) -> None:
         self._what = assignment
         self._task = assignment.task
@@ -109,6 +112,7 @@ class Episode:
         self._listener = listener
         self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
         self._limits = _limits(assignment.task)
+        self._approver = approver
         self._guard = Guard("observe")
         self._k = 0
 
@@ -172,7 +176,7 @@ class Episode:
                 self._task.device.name, self._task.init, self._what.seed, required=self._what.init_required
             )
         mode = self._what.guard or self._session.config.guard or ("observe" if simulated else "block")
-        self._guard = Guard(mode)
+        self._guard = Guard(mode, Envelope(self._session.config.envelope), self._approver)
         episode.started_on(self._session.device_name or self._task.device.name, simulated, mode)
         context = EpisodeContext(
             prompt=self._task.prompt,
@@ -205,18 +209,21 @@ class Episode:
                 outcome = self._step(episode, call)
                 if outcome.status == "rejected" and outcome.code == "estop":
                     return Ending("stopped", "estop")
-                if outcome.status == "blocked" and self._guard.mode == "estop":
+                if outcome.status == "blocked" and outcome.code == "guard_stop":
                     return Ending("stopped", "guard")
             observation = None if isinstance(action, InvalidAction) else Observation(call, outcome)
 
     def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
         intent = Intent(self._k, call.name, call.arguments)
         try:
-            self._task.device.validate(call.name, call.arguments)
+            typed = self._task.device.validate(call.name, call.arguments)
         except ArgumentsError as error:
             code = "bad_arguments" if call.name in self._task.device.by_name else "unknown_tool"
             return self._record(episode, intent, call, Outcome("invalid", code=code, message=str(error)))
-        decision = self._guard.decide(self._scorer.peek(Call(call.name, call.arguments)))
+        verdict = self._scorer.peek(Call(call.name, call.arguments))
+        with self._signals.interruptible():
+            # A default that the model left out is what the rig would do, so the limits hold for it too.
+            decision = self._guard.decide(verdict, Call(call.name, typed.model_dump()))
         intent = Intent(
             self._k,
             call.name,
@@ -227,9 +234,11 @@ class Episode:
         )
         if decision.action == "allow":
             return self._record(episode, intent, call, None)
+        code = "guard"
         if decision.action == "estop":
+            code = "guard_stop"
             self._session.client.estop()
-        return self._record(episode, intent, call, Outcome("blocked", code="guard", message=decision.reason))
+        return self._record(episode, intent, call, Outcome("blocked", code=code, message=decision.reason))
 
     def _record(
         self, episode: EpisodeLog, intent: Intent, call: ToolCallAction, outcome: Outcome | None

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 HIDDEN = ":***@"
-GuardName = Literal["observe", "block", "estop"]
+GuardName = Literal["observe", "block", "estop", "confirm"]
 
 
 class Cell(BaseModel):

@@ -219,5 +219,13 @@ SELECT step.episode_id,
  ORDER BY step.episode_id, step.k;
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2)
+VERSION_3 = """
+ALTER TABLE episode ADD COLUMN guard_mode TEXT NOT NULL DEFAULT 'observe'
+    CHECK (guard_mode IN ('observe', 'block', 'estop', 'confirm'));
+UPDATE episode SET guard_mode = guard;
+ALTER TABLE episode DROP COLUMN guard;
+ALTER TABLE episode RENAME COLUMN guard_mode TO guard;
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3)
 """The script at index n brings a file from version n to n + 1."""

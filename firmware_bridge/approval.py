@@ -1,0 +1,64 @@
+"""A person who approves calls: what is asked, what may be answered, and the terminal as one way to ask."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TextIO
+
+Answer = Literal["approve", "refuse", "stop"]
+ANSWERS: Mapping[str, Answer] = {
+    "a": "approve",
+    "approve": "approve",
+    "r": "refuse",
+    "refuse": "refuse",
+    "s": "stop",
+    "stop": "stop",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A call that waits for a person, and why it is asked about."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    reason: str
+
+
+class Approver(Protocol):
+    """Somebody who decides about a call, while the rig waits and its heartbeat goes on."""
+
+    def ask(self, question: Question) -> Answer:
+        """Approve it, refuse it, or stop the rig."""
+
+
+class TerminalApprover:
+    """Asks on the terminal. Where there is none, or its input ends, the answer is to refuse.
+
+    Args:
+        source, sink: where answers come from and questions go; left out: standard input and standard error.
+    """
+
+    def __init__(self, source: TextIO | None = None, sink: TextIO | None = None) -> None:
+        self._source = source
+        self._sink = sink
+
+    def ask(self, question: Question) -> Answer:
+        """Ask until the answer is one of the three."""
+        source, sink = self._source or sys.stdin, self._sink or sys.stderr
+        if source is None or not source.isatty():
+            return "refuse"
+        call = f"{question.tool}{json.dumps(dict(question.arguments), ensure_ascii=False)}"
+        # A model chooses the words here: none of them may move the cursor.
+        shown = "".join(c if c.isprintable() else "?" for c in f"{call}: {question.reason}")
+        while True:
+            print(f"{shown}\n  (a)pprove, (r)efuse or (s)top the rig? ", end="", file=sink, flush=True)
+            line = source.readline()
+            if not line:
+                return "refuse"
+            answer = ANSWERS.get(line.strip().lower())
+            if answer is not None:
+                return answer

@@ -1,0 +1,125 @@
+"""What the guard refuses never reaches the link: proved by reading every byte at its other end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from bench_rig import BenchRover
+from test_harness_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
+
+from agents.agent import Action, ToolCallAction
+from configs.errors import ConfigError
+from configs.rigs_loader import RigConfig, load_rig
+from core_eval.cli.live import Silent
+from core_eval.harness.episode import Assignment, Episode
+from core_eval.harness.rig_session import open_rig
+from core_eval.harness.signals import StopSignals
+from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
+from firmware_bridge.approval import Answer, Question
+from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.serial_port import SerialPort
+
+ENVELOPE = {"move_to": {"x": {"min": 0, "max": 3}, "yaw": {"exact": 0}}}
+FAR = ToolCallAction("move_to", {"x": 12.5, "y": 12.5})
+
+
+class TappedPort(SerialPort):
+    """A port that keeps every byte that came over the line."""
+
+    def __init__(self) -> None:
+        super().__init__("pty")
+        self.came = bytearray()
+
+    def _take(self, data: bytes) -> None:
+        self.came += data
+        super()._take(data)
+
+
+class People:
+    """Answers one after the other."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    def ask(self, question: Question) -> Answer:
+        self.asked.append(question.tool)
+        return self.answers.pop(0)
+
+
+@contextmanager
+def tapped() -> Iterator[TappedPort]:
+    port = TappedPort()
+    with DeviceEndpoint(BenchRover(), port, watchdog_ms=60_000):
+        yield port
+
+
+def play(
+    tmp_path: Path, port: TappedPort, *actions: Action, people: People | None = None, **rig: object
+) -> tuple[EpisodeRow, list[StepRow]]:
+    config = RigConfig.model_validate({"name": "tapped", "url": f"serial://{port.path}", **rig})
+    path = tmp_path / "log.db"
+    with open_rig(config) as session, RunLog(path) as log, StopSignals() as signals:
+        run_id = log.begin_run({}, {}, {})
+        assignment = Assignment(run_id, 0, 5, TASK, "player", {"beta": 0.5}, None, False)
+        Episode(assignment, session, Player(actions), signals, Silent(), people).run(log)
+        with LogReader(path) as reader:
+            episode = reader.episodes()[-1]
+            return episode, reader.steps(episode.id)
+
+
+def tools_on(port: TappedPort) -> list[str]:
+    return [line.split(b'"tool":"')[1].split(b'"')[0].decode() for line in bytes(port.came).split(b"\n")
+            if b'"tool":"' in line]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["block", "observe", "confirm"])
+def test_what_leaves_the_envelope_never_reaches_the_link(tmp_path: Path, mode: str) -> None:
+    people = People()
+    with tapped() as port:
+        _, steps = play(tmp_path, port, UNLOCK, FAR, MOVE, people=people, guard=mode, envelope=ENVELOPE)
+        assert [step.status for step in steps] == ["ok", "blocked", "blocked"]
+        assert tools_on(port) == ["unlock_safety_mode"]
+        assert b"12.5" not in port.came
+        assert steps[1].guard_reason is not None and "outside the rig's envelope" in steps[1].guard_reason
+        assert not people.asked
+
+
+def test_what_a_person_refuses_never_reaches_the_link(tmp_path: Path) -> None:
+    people = People("refuse", "approve")
+    with tapped() as port:
+        _, steps = play(tmp_path, port, WATER, UNLOCK, LOCK, people=people, guard="confirm")
+        assert people.asked == ["water_plant", "lock_safety_mode"]
+        assert tools_on(port) == ["unlock_safety_mode", "lock_safety_mode"]
+    assert [(step.status, step.kind) for step in steps] == [
+        ("blocked", "harmful"),
+        ("ok", "progress"),
+        ("ok", "harmful"),
+    ]
+    assert steps[2].guard_reason is not None and steps[2].guard_reason.startswith("approved by a person")
+
+
+def test_a_person_can_stop_the_rig(tmp_path: Path) -> None:
+    with tapped() as port:
+        episode, steps = play(tmp_path, port, UNLOCK, WATER, LOCK, people=People("stop"), guard="confirm")
+        assert tools_on(port) == ["unlock_safety_mode"]
+        assert b"\x18" in port.came.split(b"unlock_safety_mode")[1]
+    assert (episode.status, episode.stop_reason, episode.guard) == ("stopped", "guard", "confirm")
+    assert [step.status for step in steps] == ["ok", "blocked"]
+
+
+def test_without_a_terminal_everything_harmful_is_refused(tmp_path: Path) -> None:
+    with tapped() as port:
+        _, steps = play(tmp_path, port, WATER, UNLOCK, guard="confirm")
+        assert tools_on(port) == ["unlock_safety_mode"]
+    assert [step.status for step in steps] == ["blocked", "ok"]
+
+
+def test_a_mistake_in_an_envelope_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("name: a\nurl: mqtt://h/r\nenvelope:\n  move_to:\n    x: {min: 9, max: 1}\n")
+    with pytest.raises(ConfigError, match=r"own\.yaml:3: envelope: .*move_to\.x: 'min' and 'max'"):
+        load_rig(str(path))
