@@ -88,7 +88,9 @@ class OpenAIBackend:
         request = Request(self._url, json.dumps(body).encode(), headers, method="POST")
         try:
             with urlopen(request, timeout=seconds) as response:
-                return json.loads(response.read())
+                answer = json.loads(response.read())
+                # Escapes can hold half a character, which neither a log nor a request can.
+                return json.loads(json.dumps(answer, ensure_ascii=False).encode(errors="replace"))
         except HTTPError as error:
             text = error.read().decode(errors="replace")
             if error.code in (400, 413) and "context" in text.lower():

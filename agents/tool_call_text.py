@@ -83,7 +83,7 @@ def read_call(body: str, *, closed: bool = True) -> CallText | Nonsense:
     if not isinstance(record, dict):
         return Nonsense("not_an_object", "the call must be an object with name and arguments", body.strip())
     name = record.get("name")
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not name or not _whole(name):
         return Nonsense("no_name", "the call names no tool: give name and arguments", body.strip())
     arguments = read_arguments(record.get("arguments", {}))
     if arguments is None:
@@ -92,7 +92,7 @@ def read_call(body: str, *, closed: bool = True) -> CallText | Nonsense:
 
 
 def read_arguments(value: Any) -> Mapping[str, Any] | None:
-    """Arguments as an object, or as a string that holds one; None where they are neither."""
+    """Arguments as an object, or as a string that holds one; None where they are neither, or no text."""
     if value is None or value == "":
         return {}
     if isinstance(value, str):
@@ -100,4 +100,13 @@ def read_arguments(value: Any) -> Mapping[str, Any] | None:
             value = json.loads(value)
         except (json.JSONDecodeError, RecursionError):
             return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and _whole(value) else None
+
+
+def _whole(value: Any) -> bool:
+    """Whether all text in it can be written as UTF-8: JSON's escapes can hold half a character."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

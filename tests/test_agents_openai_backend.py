@@ -128,6 +128,11 @@ def test_limits_end_the_episode(status, body, reason):
     assert action.reason == reason
 
 
+def test_half_a_character_in_an_answer_is_replaced():
+    with serving((200, completion({"content": "so \ud800 be it"}, "stop"))) as (_, spec):
+        assert started(spec).act(None).usage.text == "so ? be it"
+
+
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [

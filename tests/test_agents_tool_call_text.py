@@ -48,6 +48,8 @@ def test_a_call_in_mere_thought_is_none():
         ('<tool_call>{"name": "a", "arguments": [1]}</tool_call>', "bad_arguments"),
         ('<tool_call>{"name": "a", "arguments": "x=1"}</tool_call>', "bad_arguments"),
         ("done</tool_call>", "stray_close"),
+        ('<tool_call>{"name": "a", "arguments": {"k": ["\\ud800"]}}</tool_call>', "bad_arguments"),
+        ('<tool_call>{"name": "\\ud800", "arguments": {}}</tool_call>', "no_name"),
     ],
 )
 def test_nonsense_is_named(text, code):
