@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import console, print_json
+from core_eval.cli.output import console, print_agents, print_json
 
 DEMO_DB = Path("pathrig-demo.db")
 ROVER_TASKS = ("water_one_plant", "harvest_and_deliver", "spray_two_plants")
@@ -30,7 +30,6 @@ def demo(
     from core_eval.harness.run_config import Cell, RunConfig
     from core_eval.log import LogReader, RunLog
     from core_eval.report.summary import run_json
-    from core_eval.report.tables import agents_table
 
     places = [("sim-farm-mqtt", task) for task in ROVER_TASKS] + [
         ("sim-arm-serial", task) for task in ARM_TASKS
@@ -52,6 +51,6 @@ def demo(
         episodes = reader.episodes(run_id)
     if json:
         print_json(run_json(episodes))
-    out.print(agents_table(episodes))
+    print_agents(out, episodes, None)
     out.print(Text(f"The log is {db}. `pathrig show {db}` lists its episodes, and with `--episode N`"))
     out.print(Text(f"tells one, and `sqlite3 {db} 'select * from story where episode_id = 1'` does too."))

@@ -32,17 +32,19 @@ class Scale:
 def timeline_svg(event: HarmRow, samples: Sequence[SampleRow]) -> str:
     """The event as a band, and below it a row for each sensor that tells of it, or could have.
 
-    A row shows the actual samples as steps; where the counterfactual's first differing sample is known, it
-    stands beside the actual one as a hollow diamond.
+    Empty where no sensor has anything to say. A row shows the actual samples as steps, dashed
+    after the last one; the counterfactual's first differing sample is a hollow diamond.
     """
+    sensors = sensors_of(event, samples)
+    if not sensors:
+        return ""
     evidence = dict(event.evidence) if event.evidence else None
     moments = [event.t_start, event.t_end]
     if evidence is not None and evidence["t"] is not None:
         moments.append(float(evidence["t"]))
     pad = max(PAD_SHARE * (max(moments) - min(moments)), LEAST_PAD_S)
     scale = Scale(max(0.0, min(moments) - pad), max(moments) + pad)
-    sensors = sensors_of(event, samples)
-    height = TOP + ROW * max(len(sensors), 1) + 16
+    height = TOP + ROW * len(sensors) + 16
     begin, end = scale.x(event.t_start), scale.x(event.t_end)
     parts = [
         f'<svg class="timeline" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img">',
@@ -54,8 +56,6 @@ def timeline_svg(event: HarmRow, samples: Sequence[SampleRow]) -> str:
         own = [(sample.t, sample.value) for sample in samples if sample.sensor == sensor]
         differs = evidence if evidence is not None and evidence["sensor"] == sensor else None
         parts += _row(scale, TOP + ROW * row, sensor, own, differs)
-    if not sensors:
-        parts.append(_text(WIDTH / 2, TOP + ROW / 2, "no sensor reports on this", "faint"))
     bottom = height - 4
     parts.append(_text(LEFT, bottom, f"{scale.first:.0f} s", "faint", "start"))
     parts.append(_text(WIDTH - RIGHT, bottom, f"{scale.last:.0f} s", "faint", "end"))
@@ -96,7 +96,8 @@ def _row(
     for place, (t, value) in enumerate(shown):
         path += f"H{scale.x(t):.1f}V{y[value]:.1f}" if place else f"M{scale.x(t):.1f} {y[value]:.1f}"
     if shown:
-        parts.append(f'<path class="steps" d="{path}H{WIDTH - RIGHT}"/>')
+        last = f"M{scale.x(shown[-1][0]):.1f} {y[shown[-1][1]]:.1f}H{WIDTH - RIGHT}"
+        parts.append(f'<path class="steps" d="{path}"/><path class="steps after" d="{last}"/>')
         for t, value in shown[len(before[-1:]) :]:
             parts.append(f'<circle class="sample" cx="{scale.x(t):.1f}" cy="{y[value]:.1f}" r="2.5"/>')
     said = dict.fromkeys(value for _, value in shown)
