@@ -15,7 +15,7 @@ from devices.sensors import Sample
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode
 from firmware_bridge.link import BrokeredLink, Link, LinkError
-from firmware_bridge.session import Callbacks, Pending, RigSession
+from firmware_bridge.session import Callbacks, ClockReading, Pending, RigSession
 
 OFFLINE_GRACE = 5.0
 """Seconds that a rig may be offline in mid-call before the call is a fault."""
@@ -109,6 +109,16 @@ class RigClient:
         session.beat()
         return status
 
+    def claim(self, timeout: float = OPEN_SECONDS) -> bool:
+        """Take an opened rig for this host alone; whether the link keeps such a claim.
+
+        Raises:
+            LinkError: another host drives the rig; the text names it, and since when.
+        """
+        if self._brokered is None:
+            return True
+        return self._brokered.claim(timeout)
+
     def init(self, state: Mapping[str, Any], seed: int, timeout: float = 10.0) -> Outcome:
         """Back to the initial state with these overrides (simulators); code `no_answer` if none comes."""
         message_id = secrets.token_hex(6)
@@ -149,6 +159,31 @@ class RigClient:
             LinkError: the link is down.
         """
         return self._switch(lambda: self._link.send(encode(wire.Reset())), "online", timeout)
+
+    def read_clock(self, timeout: float = 2.0) -> ClockReading | None:
+        """Ping, and tell what that says of the device's clock; None where its pong states no time.
+
+        Raises:
+            LinkError: no answer, or the link is down.
+        """
+        self._session.reading = None
+        self._session.ping(timeout)
+        return self._session.reading
+
+    def call_late(self, tool: str, arguments: Mapping[str, Any], timeout: float = 5.0) -> Outcome | None:
+        """Send a call whose time is over: a device that keeps deadlines answers `late`, and does nothing.
+
+        None where the device's clock is not known, so that no deadline can be given.
+        """
+        now = self._session.clock.device_ms(time.monotonic())
+        if now is None:
+            return None
+        message_id = secrets.token_hex(6)
+
+        def build(_not_after: int | None) -> wire.Call:
+            return wire.Call(id=message_id, tool=tool, args=dict(arguments), not_after=now - 1000)
+
+        return self._exchange(message_id, build, tool, timeout, "timeout")
 
     def ping(self, timeout: float = 2.0) -> float:
         """The round trip in seconds.

@@ -67,8 +67,8 @@ class BrokeredLink(Protocol):
     def send_call(self, payload: bytes, call_id: str, seconds: float) -> None:
         """Send a call that the broker is to forget after `seconds`, where it can. Raises LinkError."""
 
-    def claim(self, timeout: float) -> None:
-        """Take the rig for this host alone.
+    def claim(self, timeout: float) -> bool:
+        """Take the rig for this host alone; False where the broker has no place for such claims.
 
         Raises:
             LinkError: another host drives it; the text names it, and since when.

@@ -101,9 +101,10 @@ class MqttLink:
         self._check_way()
         self._connection.publish(self._topics.of("call"), payload, expires=seconds, correlation=call_id)
 
-    def claim(self, timeout: float) -> None:
-        """Take the rig's lease. Raises LinkError where another host has it."""
+    def claim(self, timeout: float) -> bool:
+        """Take the rig's lease; whether the broker keeps it. Raises LinkError where another host has it."""
         self.lease.claim(timeout)
+        return self.lease.confirmed
 
     def renew(self) -> None:
         """Renew the lease."""

@@ -33,6 +33,15 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockReading:
+    """The device's clock less ours (`offset`, s), read at host time `at`, within `round_trip` seconds."""
+
+    at: float
+    offset: float
+    round_trip: float
+
+
+@dataclass(frozen=True, slots=True)
 class Callbacks:
     """Where what a rig publishes goes, on the reader thread."""
 
@@ -51,6 +60,7 @@ class RigSession:
         offline_since: host time since when the rig has said that it is offline.
         pongs: how many pings were answered.
         clock: the device's link clock.
+        reading: what the last ping told of it.
         last_heard: host time of the last message.
         pending: the call that waits.
     """
@@ -63,6 +73,7 @@ class RigSession:
         self.offline_since: float | None = None
         self.pongs = 0
         self.clock = LinkClock()
+        self.reading: ClockReading | None = None
         self.last_heard = 0.0
         self.pending: Pending | None = None
         self.closing = threading.Event()
@@ -102,6 +113,8 @@ class RigSession:
                 # After a missed pong this may be that one, late: a sign of life, but no measure of the clock.
                 if device_ms is not None and not missed:
                     self.clock.update(sent, received, device_ms)
+                    middle = (sent + received) / 2
+                    self.reading = ClockReading(middle, device_ms / 1000 - middle, received - sent)
             return received - sent
 
     def measure(self, timeout: float) -> bool:

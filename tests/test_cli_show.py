@@ -62,7 +62,7 @@ def test_a_rig_is_greeted(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_rig_that_is_only_greeted_is_not_stopped(capsys: pytest.CaptureFixture[str]) -> None:
     rover = BenchRover()
     with on_a_pty(rover) as url:
-        assert main(["rigs", "check", url]) == 0
+        assert main(["rigs", "check", url, "--look"]) == 0
         assert not rover.made_safe.is_set()
     assert "bench 1" in capsys.readouterr().out
 

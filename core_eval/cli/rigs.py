@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from core_eval.cli import rigs_new
+from core_eval.cli import find_port, rigs_new
 from core_eval.cli.output import console, print_json
 
 app = typer.Typer(help="List rigs, check that one answers, and write a file for one of your own.")
 app.command("new")(rigs_new.new)
+app.command("find-port")(find_port.find_port)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -33,27 +34,29 @@ def list_all(json: Json = False) -> None:
 
 @app.command("check")
 def check(
-    name: Annotated[str, typer.Argument(help="A rig's name, its YAML file, or a URL.")], json: Json = False
+    name: Annotated[str, typer.Argument(help="A rig's name, its YAML file, or a URL.")],
+    look: Annotated[
+        bool, typer.Option("--look", help="Only greet it and measure its clock: call and stop nothing.")
+    ] = False,
+    json: Json = False,
 ) -> None:
-    """Greet a rig, and measure the round trip. It is left as it is."""
+    """Test link, lock, clock, tools, sensors, stop and reset of a rig. Nothing moves."""
     from configs.rigs_loader import load_rig
-    from core_eval.harness.rig_session import open_rig
+    from core_eval.harness.rig_check import check_rig
     from core_eval.harness.signals import StopSignals
+    from core_eval.harness.simulator_process import RigError
+    from core_eval.report.tables import plain_table
 
     config = load_rig(name)
-    with StopSignals() as signals, signals.interruptible(), open_rig(config, only_look=True) as session:
-        trips = sorted(session.client.ping() for _ in range(5))
-        status = session.client.status
-        answer: dict[str, Any] = {
-            "rig": config.name,
-            "state": None if status is None else status.state,
-            "device": None if status is None else status.device,
-            "firmware": None if status is None else status.fw,
-            "watchdog_ms": None if status is None else status.watchdog_ms,
-            "round_trip_s": trips[len(trips) // 2],
-        }
+    with StopSignals() as signals, signals.interruptible():
+        report = check_rig(config, only_look=look)
     if json:
-        print_json(answer)
-        return
-    for key, value in answer.items():
-        console().print(Text(f"{key:14} {value:.6f}" if isinstance(value, float) else f"{key:14} {value}"))
+        print_json(report.as_json())
+    else:
+        table = plain_table("check", "verdict", "what was found")
+        for finding in report.findings:
+            table.add_row(finding.check, finding.verdict, Text(finding.text))
+        console().print(table)
+    if report.failed:
+        failures = "; ".join(f"{finding.check}: {finding.text}" for finding in report.failed)
+        raise RigError(f"rig {config.name}: {failures}")

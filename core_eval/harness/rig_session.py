@@ -43,18 +43,19 @@ class RigSession:
         self.client = RigClient(
             link, on_sample=self._on_sample, on_truth=self._on_truth, on_status=self._on_status
         )
+        self.last_samples: dict[str, Sample] = {}
         self._recording = Lock()
         self._episode: EpisodeLog | None = None
         self._failure: sqlite3.Error | None = None
 
-    def open(self) -> None:
-        """Greet the device.
+    def open(self, *, claim: bool = True) -> None:
+        """Greet the device, and take it for this host alone unless `claim` is False.
 
         Raises:
-            RigError: nobody answers.
+            RigError: nobody answers, or another host drives it.
         """
         try:
-            self.client.open()
+            self.client.open(claim=claim)
         except LinkError as error:
             raise RigError(f"rig {self.config.name}: {error}") from None
 
@@ -154,6 +155,7 @@ class RigSession:
         self._record(lambda episode: episode.rig_status("host", state, detail))
 
     def _on_sample(self, sample: Sample) -> None:
+        self.last_samples[sample.sensor] = sample
         self._record(lambda episode: episode.sample(sample))
 
     def _on_truth(self, truth: Truth) -> None:
@@ -197,7 +199,7 @@ def open_rig(
         except (LinkError, ConfigError) as error:
             raise RigError(f"rig {config.name}: {error}") from None
         stack.callback(session.close, safe=not only_look)
-        session.open()
+        session.open(claim=not only_look)
         yield session
 
 

@@ -1,0 +1,29 @@
+"""`pathrig rigs find-port`: which serial port is the rig's, by plugging it in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from core_eval.cli.output import console, print_json
+
+
+def find_port(
+    timeout: Annotated[float, typer.Option(min=1.0, help="Seconds to wait for the cable.")] = 60.0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Unplug the rig, plug it in again, and get the URL that names its port."""
+    from core_eval.harness.signals import StopSignals
+    from firmware_bridge.serial_ports import find_by_plugging
+
+    out = console(stderr=json)
+    with StopSignals() as signals, signals.interruptible():
+        port = find_by_plugging(lambda text: out.print(Text(text)), timeout=timeout)
+    if json:
+        print_json({**asdict(port), "url": port.url})
+        return
+    out.print(Text(f"{port}  {port.description}"))
+    out.print(Text(f"Its URL, whatever path it gets:  {port.url}"))

@@ -1,0 +1,292 @@
+"""The self-test of a rig: link, lock, clock, tools, sensors, stop and reset, without moving anything.
+
+Only tools that change nothing are called. The stop is tried where nobody else drives the rig, and the rig is
+left in the state (online, or stopped) in which it was found.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from configs.rigs_loader import RigConfig
+from core_eval.harness.rig_report import RigReport
+from core_eval.harness.rig_session import RigSession, open_rig
+from core_eval.harness.simulator_process import RigError
+from devices.catalog import DEVICE_TYPES
+from devices.outcome import Outcome
+from devices.surface import DeviceType
+from devices.tool import Effect, Tool
+from firmware_bridge.client import RigClient
+from firmware_bridge.codec import encode
+from firmware_bridge.link import LinkError
+from firmware_bridge.messages import Estop, Ping
+from firmware_bridge.session import ClockReading
+
+LOOK_SECONDS = 1.0
+CALL_SECONDS = 3.0
+STOP_SECONDS = 2.0
+TOTAL_SECONDS = 30.0
+MOST_DRIFT = 0.01
+"""Seconds a second; a deadline of a minute would be half a second off."""
+UNKNOWN_TOOL = "no_such_tool_of_any_rig"
+
+
+def check_rig(config: RigConfig, *, only_look: bool = False) -> RigReport:
+    """Test a rig; with `only_look` nothing is called and nothing stopped. Takes half a minute at most."""
+    report = RigReport(config.name)
+    began = time.monotonic()
+    try:
+        with open_rig(config, only_look=True) as session:
+            report.add("link", True, f"open and answering after {time.monotonic() - began:.2f} s")
+            _Check(report, session, began + TOTAL_SECONDS).run(only_look)
+    except (RigError, LinkError) as error:
+        report.add("link", False, str(error).removeprefix(f"rig {config.name}: "))
+        if _brokered(config):
+            _publishing(report, config.url, "call", encode(Ping()))
+    return report
+
+
+class _Check:
+    def __init__(self, report: RigReport, session: RigSession, deadline: float) -> None:
+        self._report = report
+        self._session = session
+        self._client: RigClient = session.client
+        self._deadline = deadline
+        stated = session.device_name or session.config.device
+        self._device: DeviceType | None = DEVICE_TYPES.get(stated or "")
+        status = self._client.status
+        self._found_stopped = status is not None and status.state == "estop"
+
+    def run(self, only_look: bool) -> None:
+        self._status()
+        heard = self._clock()
+        driving = False if only_look else self._lock()
+        if only_look:
+            self._report.add("tools", "skipped", "only looked at")
+        elif not driving:
+            for check in ("tools", "once", "deadline", "stop", "reset"):
+                self._report.add(check, "skipped", "another host drives the rig")
+        else:
+            self._permissions()
+            self._tools_and_stop(heard)
+        self._sensors()
+
+    def _status(self) -> None:
+        status = self._client.status
+        assert status is not None, "the rig answered"
+        device, wanted = status.device, self._session.config.device
+        self._report.facts |= {
+            "state": status.state,
+            "device": device,
+            "firmware": status.fw,
+            "watchdog_ms": status.watchdog_ms,
+            "max_frame": status.max_frame,
+        }
+        text = f"{status.state}, device {device or 'not stated'}, firmware {status.fw or 'not stated'}"
+        if device in DEVICE_TYPES and wanted is not None and device != wanted:
+            self._report.add("status", False, f"{text}; the rig's file says that it is a {wanted}")
+        else:
+            self._report.add("status", True, text)
+        if status.watchdog_ms is None:
+            self._report.add("watchdog", False, "the status states no watchdog_ms: what if the host dies?")
+        else:
+            self._report.add("watchdog", True, f"{status.watchdog_ms:g} ms")
+
+    def _clock(self) -> bool:
+        readings: list[ClockReading] = []
+        trips: list[float] = []
+        began = time.monotonic()
+        try:
+            while time.monotonic() - began < LOOK_SECONDS:
+                sent = time.monotonic()
+                reading = self._client.read_clock(1.0)
+                trips.append(time.monotonic() - sent if reading is None else reading.round_trip)
+                readings += [] if reading is None else [reading]
+                time.sleep(LOOK_SECONDS / 20)
+        except LinkError as error:
+            hint = "; may we read its result topic?" if _brokered(self._session.config) else ""
+            self._report.add("ping", False, f"{error}{hint}")
+            return False
+        trips.sort()
+        middle = trips[len(trips) // 2]
+        self._report.facts["round_trip_s"] = middle
+        self._report.add(
+            "ping", True, f"{len(trips)} of {len(trips)}, median {middle * 1e3:.2f} ms, "
+            f"longest {trips[-1] * 1e3:.2f} ms"
+        )  # fmt: skip
+        if len(readings) < 2:
+            self._report.add("clock", False, "pong states no time, so calls can have no deadline")
+            return True
+        half = len(readings) // 2
+        first = min(readings[:half], key=lambda reading: reading.round_trip)
+        last = min(readings[half:], key=lambda reading: reading.round_trip)
+        drift = (last.offset - first.offset) / (last.at - first.at)
+        # The device's milliseconds are whole ones, and a pong lies somewhere in its round trip.
+        doubt = (0.001 + first.round_trip / 2 + last.round_trip / 2) / (last.at - first.at)
+        self._report.facts |= {"clock_offset_s": last.offset, "clock_drift": drift}
+        good = abs(drift) - doubt < MOST_DRIFT
+        self._report.add(
+            "clock", good, f"offset {last.offset:+.3f} s, drift {drift * 1e6:+.0f} ppm "
+            f"(as far as {LOOK_SECONDS:g} s tell: within {doubt * 1e6:.0f} ppm)"
+        )  # fmt: skip
+
+        return True
+
+    def _lock(self) -> bool:
+        try:
+            kept = self._client.claim()
+        except LinkError as error:
+            self._report.add("lock", "skipped", str(error))
+            return False
+        if kept:
+            self._report.add("lock", True, "free, and ours for this check")
+        else:
+            self._report.add(
+                "lock", False, "the broker keeps no lease of ours: may we write the lease topic?"
+            )
+        return True
+
+    def _permissions(self) -> None:
+        config = self._session.config
+        if _brokered(config):
+            _publishing(self._report, config.url, "call", encode(Ping()))
+            if not _publishing(self._report, config.url, "estop", encode(Estop())):
+                return
+            # That was a real stop.
+            if not self._found_stopped:
+                self._client.reset(STOP_SECONDS)
+
+    def _tools_and_stop(self, heard: bool) -> None:
+        read: Tool | None = None
+        with self._link_trouble("tools"):
+            if self._found_stopped:
+                self._client.reset(STOP_SECONDS)
+            if heard:
+                read = self._tools()
+            else:
+                self._report.add("tools", "skipped", "no answer would reach us")
+            if read is not None:
+                self._once(read)
+                self._late(read)
+        with self._link_trouble("stop"):
+            self._stop(read)
+        with self._link_trouble("reset"):
+            self._reset(read)
+        if self._found_stopped:
+            with self._link_trouble("reset"):
+                self._client.estop(STOP_SECONDS)
+
+    def _tools(self) -> Tool | None:
+        answered: list[Tool] = []
+        faults: list[str] = []
+        reads = [] if self._device is None else [tool for tool in self._device.tools if _needs_nothing(tool)]
+        for tool in reads:
+            if time.monotonic() > self._deadline - CALL_SECONDS:
+                faults.append("no time was left for the others")
+                break
+            fault = _fault(tool, self._client.call(tool.name, {}, timeout=CALL_SECONDS))
+            answered += [tool] if fault is None else []
+            faults += [] if fault is None else [f"{tool.name}: {fault}"]
+        outcome = self._client.call(UNKNOWN_TOOL, {}, timeout=CALL_SECONDS)
+        if outcome.status != "invalid":
+            faults.append(f"a tool that does not exist is answered {outcome.status} instead of invalid")
+        if self._device is None:
+            self._report.add("tools", not faults, "; ".join(faults) or "its device type is not known here")
+        else:
+            untried = len(self._device.tools) - len(reads)
+            text = f"{len(answered)} of {len(reads)} that read answer; {untried} not tried"
+            self._report.add("tools", not faults, "; ".join([text, *faults]))
+        return answered[0] if answered else None
+
+    def _once(self, tool: Tool) -> None:
+        call_id = f"check-{time.monotonic_ns():x}"
+        first = self._client.call(tool.name, {}, call_id=call_id, timeout=CALL_SECONDS)
+        second = self._client.call(tool.name, {}, call_id=call_id, timeout=CALL_SECONDS)
+        text = "a repeated id is answered with the stored result"
+        self._report.add("once", first == second, text if first == second else f"not so: {text}")
+
+    def _late(self, tool: Tool) -> None:
+        outcome = self._client.call_late(tool.name, {}, CALL_SECONDS)
+        if outcome is None:
+            self._report.add("deadline", "skipped", "the device's clock is not known")
+        else:
+            good = (outcome.status, outcome.code) == ("fault", "late")
+            said = outcome.code or outcome.status
+            self._report.add("deadline", good, f"a call after its time is answered {said}")
+
+    def _stop(self, read: Tool | None) -> None:
+        began = time.monotonic()
+        if not self._client.estop(STOP_SECONDS):
+            self._report.add("stop", False, f"not confirmed within {STOP_SECONDS:g} s")
+            return
+        text = f"confirmed after {(time.monotonic() - began) * 1e3:.0f} ms"
+        if read is not None:
+            outcome = self._client.call(read.name, {}, timeout=CALL_SECONDS)
+            if (outcome.status, outcome.code) != ("rejected", "estop"):
+                said = outcome.code or outcome.status
+                self._report.add("stop", False, f"{text}, but a call after it is answered {said}")
+                return
+        self._report.add("stop", True, f"{text}; calls are rejected after it" if read else text)
+
+    def _reset(self, read: Tool | None) -> None:
+        if not self._client.reset(STOP_SECONDS):
+            self._report.add("reset", False, f"not confirmed within {STOP_SECONDS:g} s")
+            return
+        again = None if read is None else self._client.call(read.name, {}, timeout=CALL_SECONDS)
+        good = again is None or again.status == "ok"
+        self._report.add("reset", good, "calls are taken again" if good else "calls are still not taken")
+
+    def _sensors(self) -> None:
+        samples = self._session.last_samples
+        if not samples:
+            self._report.add("sensors", "skipped", "no sample came meanwhile")
+            return
+        shown = ", ".join(f"{name}={sample.value}" for name, sample in sorted(samples.items())[:6])
+        more = f" and {len(samples) - 6} more" if len(samples) > 6 else ""
+        self._report.add("sensors", True, f"{len(samples)}: {shown}{more}")
+
+    @contextmanager
+    def _link_trouble(self, check: str) -> Iterator[None]:
+        try:
+            yield
+        except LinkError as error:
+            self._report.add(check, False, str(error))
+
+
+def _brokered(config: RigConfig) -> bool:
+    return urlsplit(config.url).scheme in ("mqtt", "mqtts") and not config.spawn and config.driver is None
+
+
+def _publishing(report: RigReport, url: str, channel: str, payload: bytes) -> bool:
+    from firmware_bridge.mqtt_permissions import may_publish
+
+    may = may_publish(url, channel, payload)
+    if may is None:
+        report.add(f"may write {channel}", "skipped", "only a broker of MQTT 5 tells")
+    elif may:
+        report.add(f"may write {channel}", True, "the broker takes it")
+    else:
+        text = "the broker's access list does not let us: add `topic write`, or use the host's account"
+        report.add(f"may write {channel}", False, text)
+    return bool(may)
+
+
+def _needs_nothing(tool: Tool) -> bool:
+    needed = any(one.is_required() for one in tool.arguments.model_fields.values())
+    return tool.effect is Effect.READ and not needed
+
+
+def _fault(tool: Tool, outcome: Outcome) -> str | None:
+    if outcome.status != "ok":
+        return f"{outcome.status}, {outcome.message or outcome.code}"
+    try:
+        tool.result.model_validate(dict(outcome.value or {}))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return f"its result does not fit: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return None

@@ -1,0 +1,51 @@
+"""What the self-test of a rig found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["ok", "failed", "skipped"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found, in one line."""
+
+    check: str
+    verdict: Verdict
+    text: str
+
+
+@dataclass
+class RigReport:
+    """All findings, and what the rig says of itself.
+
+    Attributes:
+        facts: state, device, firmware, watchdog_ms, round_trip_s, clock_offset_s, clock_drift; what could
+            not be found out is None.
+    """
+
+    rig: str
+    findings: list[Finding] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> list[Finding]:
+        """The checks that failed."""
+        return [finding for finding in self.findings if finding.verdict == "failed"]
+
+    def add(self, check: str, verdict: Verdict | bool, text: str) -> None:
+        """Note a finding."""
+        if isinstance(verdict, bool):
+            verdict = "ok" if verdict else "failed"
+        self.findings.append(Finding(check, verdict, " ".join(text.split())))
+
+    def as_json(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "rig": self.rig,
+            "ok": not self.failed,
+            **self.facts,
+            "checks": [asdict(one) for one in self.findings],
+        }
