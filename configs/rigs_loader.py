@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from configs.drivers_loader import driver_path, load_driver
+from configs.drivers_loader import DRIVERS_FOLDER, driver_path, load_driver
 from configs.errors import ConfigError
 from configs.worlds_loader import known_world, load_world
 from configs.yaml_file import YamlFile, load_yaml, nearest
@@ -167,6 +167,9 @@ def _from_url(url: str) -> RigConfig:
     plain = url.partition("?")[0] + (f"?{rest}" if rest else "")
     if fault := _link_fault(driver, plain):
         raise ConfigError(fault)
+    if path.parent == DRIVERS_FOLDER and (RIGS_FOLDER / f"{path.stem}.yaml").is_file():
+        # The rig that ships for this driver, at another address: it has the tables that the kit's tasks need.
+        return load_rig(path.stem).model_copy(update={"name": shown, "url": plain})
     return RigConfig(name=shown, url=plain, driver=str(path), device=driver.device)
 
 

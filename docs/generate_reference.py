@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 import typer
+from driver_reference import drivers_page
 from pydantic import BaseModel
 
 from configs.rigs_loader import RigConfig
@@ -89,7 +90,9 @@ def kind(schema: Mapping[str, Any]) -> str:
 
 def keys(model: type[BaseModel]) -> str:
     """A table of a model's keys."""
-    properties = model.model_json_schema()["properties"]
+    schema = model.model_json_schema()
+    # A model that holds itself stands among its own definitions.
+    properties = schema.get("properties") or schema["$defs"][model.__name__]["properties"]
     rows = []
     for name, field in model.model_fields.items():
         default = (
@@ -97,7 +100,8 @@ def keys(model: type[BaseModel]) -> str:
             if field.is_required()
             else f"`{default_text(field.get_default(call_default_factory=True))}`"
         )
-        rows.append((f"`{name}`", kind(properties[name]), default, field.description or ""))
+        written = field.alias or name
+        rows.append((f"`{written}`", kind(properties[written]), default, field.description or ""))
     return table(("key", "type", "default", "meaning"), rows)
 
 
@@ -181,7 +185,13 @@ schema says so, and device time in seconds elsewhere. A row of `step` with its `
 the call is sent.
 """
 
-PAGES = {"cli.md": cli_page, "config.md": config_page, "tools.md": tools_page, "log.md": log_page}
+PAGES = {
+    "drivers.md": lambda: drivers_page(HEAD, keys, table),
+    "cli.md": cli_page,
+    "config.md": config_page,
+    "tools.md": tools_page,
+    "log.md": log_page,
+}
 
 
 def main() -> int:

@@ -15,7 +15,13 @@ from core_eval.harness.rig_session import RigSession, open_rig
 from devices.outcome import Outcome
 
 FAST = {
-    "farmbot-serial": {"flow": 30.0, "spray_flow": 400.0, "answer_seconds": 0.4, "boot_seconds": 0.5},
+    "farmbot-serial": {
+        "flow": 30.0,
+        "spray_flow": 400.0,
+        "answer_seconds": 0.4,
+        "move_seconds": 0.4,
+        "boot_seconds": 0.5,
+    },
     "grbl-serial": {"grip_seconds": 0.01, "answer_seconds": 0.4, "boot_seconds": 0.1},
     "tasmota-mqtt": {"flow": 30.0, "spray_flow": 400.0, "answer_seconds": 0.5},
     "esphome-mqtt": {"flow": 30.0, "spray_flow": 400.0, "answer_seconds": 0.5},

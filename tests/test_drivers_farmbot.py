@@ -1,6 +1,7 @@
 """The FarmBot driver against a stand-in on a pty that does what the board does."""
 
 import json
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -209,13 +210,37 @@ with open_rig(load_rig(sys.argv[1])) as session:
         assert wait_until(lambda: board.stopped) and board.position[0] < 900
 
 
+def test_the_stop_is_sent_when_a_signal_ends_a_run(board: FarmBot, tmp_path: Path) -> None:
+    board.speed = 100.0
+    rig = rig_file(tmp_path, "farmbot-serial", board.url)
+    code = "import sys; from core_eval.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = ["run", "--task", "water_one_plant", "--rig", str(rig), "--agent", "oracle"]
+    with python_child(code, *command, "--db", str(tmp_path / "log.db")) as child:
+        assert wait_until(lambda: board.position[0] > 0)
+        stops = len(board.stop_times)
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(20) == 128 + signal.SIGTERM
+        assert len(board.stop_times) > stops and board.received.endswith(b"E")
+        assert board.position[1] < 750
+    with LogReader(tmp_path / "log.db") as reader:
+        assert [episode.status for episode in reader.episodes()] == ["interrupted"]
+
+
 def test_a_rig_that_is_only_looked_at_is_not_stopped(
     board: FarmBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["rigs", "check", str(rig_file(tmp_path, "farmbot-serial", board.url)), "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["device"], answer["firmware"]) == ("farm_rover", "driver farmbot-serial")
+    rig = str(rig_file(tmp_path, "farmbot-serial", board.url))
+    assert main(["rigs", "check", rig, "--look"]) == 0
+    assert "farm_rover, driver farmbot-serial" in capsys.readouterr().out.replace("firmware ", "")
     assert board.stop_times == []
+
+
+def test_a_full_check_moves_nothing_and_passes(
+    board: FarmBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rigs", "check", str(rig_file(tmp_path, "farmbot-serial", board.url))]) == 0
+    assert "2 not fitted" in capsys.readouterr().out
+    assert board.moves == [] and board.pin_log == [] and board.stopped
 
 
 def test_a_port_that_says_nothing_is_named(

@@ -54,6 +54,7 @@ def test_a_rig_of_ones_own_lies_over_a_shipped_one(tmp_path: Path) -> None:
 def test_a_url_may_name_a_driver() -> None:
     rig = load_rig("serial:///dev/pts/5?baud=9600&driver=farmbot-serial")
     assert (rig.url, rig.device) == ("serial:///dev/pts/5?baud=9600", "farm_rover")
+    assert "plant_B" in rig.driver_tables["plants"], "the shipped rig's tables, for the kit's own tasks"
     assert load_rig("mqtt://host:1884/garden?driver=tasmota-mqtt").url == "mqtt://host:1884/garden"
     with pytest.raises(ConfigError, match="needs a URL like mqtt://HOST/TOPIC"):
         load_rig("serial:///dev/ttyS0?driver=tasmota-mqtt")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from devices.drivers.driver_file import DriverFile
 
 LINKS = ("serial", "mqtt")
-GUARDS = ("block", "observe", "estop")
 EXAMPLES = {"serial": "/dev/ttyACM0", "mqtt": "mqtt://localhost"}
 
 
@@ -30,11 +29,14 @@ def new(
     broker: Annotated[str | None, typer.Option(help="MQTT: mqtt://[user:pass@]HOST[:PORT].")] = None,
     topic: Annotated[str | None, typer.Option(help="MQTT: the device's part of its topics.")] = None,
     device: Annotated[str | None, typer.Option(help="The device type; left out: the driver's.")] = None,
-    guard: Annotated[str | None, typer.Option(help="block, observe or estop.")] = None,
+    guard: Annotated[
+        str | None, typer.Option(help="What becomes of harmful calls: block, observe or estop.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Ask what a rig is, and write its file. What is given as an option is not asked."""
     from configs.drivers_loader import OWN_WIRE, driver_names, load_driver
+    from configs.rigs_loader import RigConfig
     from devices.catalog import DEVICE_TYPES
 
     asks = sys.stdin.isatty()
@@ -44,7 +46,9 @@ def new(
     kind = known.link if known.link in LINKS else _choice(asks, link, "link", "Link", LINKS)
     url = _serial_url(asks, port, baud, known) if kind == "serial" else _mqtt_url(asks, broker, topic, name)
     device = known.device or _choice(asks, device, "device", "Device", tuple(DEVICE_TYPES))
-    guard = _choice(asks, guard, "guard", "Guard for harmful calls", GUARDS)
+    modes = [mode for part in get_args(RigConfig.model_fields["guard"].annotation) for mode in get_args(part)]
+    guards = ("block", *(mode for mode in modes if mode != "block"))
+    guard = _choice(asks, guard, "guard", "Guard for harmful calls", guards)
     path = file or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise UsageError(f"{path} is there already; name another file, or give --force")

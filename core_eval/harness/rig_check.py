@@ -184,12 +184,18 @@ class _Check:
     def _tools(self) -> Tool | None:
         answered: list[Tool] = []
         faults: list[str] = []
+        unfitted = 0
         reads = [] if self._device is None else [tool for tool in self._device.tools if _needs_nothing(tool)]
         for tool in reads:
             if time.monotonic() > self._deadline - CALL_SECONDS:
                 faults.append("no time was left for the others")
                 break
-            fault = _fault(tool, self._client.call(tool.name, {}, timeout=CALL_SECONDS))
+            outcome = self._client.call(tool.name, {}, timeout=CALL_SECONDS)
+            if (outcome.status, outcome.code) == ("rejected", "not_fitted"):
+                # Hardware behind a driver says so of what it does not have.
+                unfitted += 1
+                continue
+            fault = _fault(tool, outcome)
             answered += [tool] if fault is None else []
             faults += [] if fault is None else [f"{tool.name}: {fault}"]
         outcome = self._client.call(UNKNOWN_TOOL, {}, timeout=CALL_SECONDS)
@@ -200,6 +206,7 @@ class _Check:
         else:
             untried = len(self._device.tools) - len(reads)
             text = f"{len(answered)} of {len(reads)} that read answer; {untried} not tried"
+            text += f"; {unfitted} not fitted" if unfitted else ""
             self._report.add("tools", not faults, "; ".join([text, *faults]))
         return answered[0] if answered else None
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,16 +11,17 @@ from typing import Any
 
 from devices.catalog import device_type
 from devices.device import Emit, Truth
-from devices.drivers.driver_file import DriverFile, Need, Step, ToolDriver
+from devices.drivers.driver_file import DriverFile, Step, ToolDriver
+from devices.drivers.needs import check_need
 from devices.drivers.patterns import Message
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
-from devices.drivers.values import MissingValue, Scalar, Scope, Tables, evaluate, number, write
+from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, number, write
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
 from devices.tool import ArgumentsError
 from firmware_bridge.drivers.conversation import Conversation, Lost
-from firmware_bridge.drivers.reports import Reports, table_names
+from firmware_bridge.drivers.reports import Reports, stop_messages
 from firmware_bridge.drivers.steps import (
     UNSURE,
     DriverFault,
@@ -33,8 +32,6 @@ from firmware_bridge.drivers.steps import (
 )
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError
-
-log = logging.getLogger(__name__)
 
 
 class DriverDevice:
@@ -192,7 +189,7 @@ class DriverDevice:
             self._ensure()
         scope = scope_with(self._scope, arguments)
         for need in mapped.needs:
-            self._check(need, scope)
+            check_need(need, scope)
         runner = self._runner(arguments, lambda: stop.is_set() or self._halted.is_set(), _Output(self), scope)
         names = scope.names = self._scope.names | self._written(mapped, scope)
         try:
@@ -214,23 +211,6 @@ class DriverDevice:
             return {name: write(value, scope) for name, value in mapped.values.items()}
         except MissingValue as error:
             raise DriverFault("missing_value", f"The driver lacks a value: {error}.") from None
-
-    def _check(self, need: Need, scope: Scope) -> None:
-        if need.remembered is not None:
-            if self._memory.get(need.remembered) != need.equals:
-                raise Refusal(need.code, need.message)
-            return
-        assert need.near is not None and need.table is not None
-        name = str(evaluate(need.near, scope))
-        place = scope.tables[need.table].get(name)
-        if place is None:
-            known = ", ".join(scope.tables[need.table]) or "none"
-            raise Refusal("unknown_name", f"there is no {name!r}; there are {known}.")
-        away = math.hypot(
-            *(float(self._memory.get(axis, math.inf)) - float(place[axis]) for axis in ("x", "y"))
-        )
-        if not away <= number(need.within, scope):
-            raise Refusal(need.code, need.message)
 
     def _ensure(self) -> None:
         """A connected machine that is started; after trouble it is stopped first."""
@@ -337,15 +317,6 @@ class DriverDevice:
                 pass
             finally:
                 self._one_at_a_time.release()
-
-
-def stop_messages(driver: DriverFile, names: dict[str, str], tables: Tables) -> list[tuple[str, str]]:
-    """Topic and payload of each message of the stop."""
-    return [
-        (render(message.publish, each), render(message.payload, each))
-        for message in driver.stop.publish
-        for each in table_names(names, tables, message.for_each)
-    ]
 
 
 class _Output:

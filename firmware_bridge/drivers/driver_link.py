@@ -7,7 +7,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
-from firmware_bridge.drivers.driver_device import DriverDevice, stop_messages
+from firmware_bridge.drivers.driver_device import DriverDevice
+from firmware_bridge.drivers.reports import stop_messages
 from firmware_bridge.drivers.serial_line import SerialLine
 from firmware_bridge.drivers.steps import option_names
 from firmware_bridge.drivers.topics import Topics

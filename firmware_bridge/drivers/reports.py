@@ -21,6 +21,15 @@ def table_names(names: dict[str, str], tables: Tables, table: str | None) -> Ite
         yield names | {"row": row} | {column: plain_text(cell) for column, cell in cells.items()}
 
 
+def stop_messages(driver: DriverFile, names: dict[str, str], tables: Tables) -> list[tuple[str, str]]:
+    """Topic and payload of each message of the stop."""
+    return [
+        (render(message.publish, each), render(message.payload, each))
+        for message in driver.stop.publish
+        for each in table_names(names, tables, message.for_each)
+    ]
+
+
 class Reports:
     """The reports of a driver; a sample goes out when its value is another than the last one.
 

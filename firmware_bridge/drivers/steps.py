@@ -171,9 +171,16 @@ class StepRunner:
         now = time.monotonic()
         seconds = number(step.seconds or self._driver.answers.seconds, self._scope)
         sent = _Sent(
-            step, names, again, expect, seconds, step.tries - 1, now + seconds, now + max(seconds, number(step.at_most, self._scope)),
-            now + (step.poll.every if step.poll is not None else 0.0),
-        )  # fmt: skip
+            step=step,
+            names=names,
+            again=again,
+            expect=expect,
+            seconds=seconds,
+            tries_left=step.tries - 1,
+            deadline=now + seconds,
+            last_moment=now + max(seconds, number(step.at_most, self._scope)),
+            next_poll=now + (0.0 if step.poll is None else step.poll.every),
+        )
         if step.already and any(p.find(m, names) is not None for p in expect for m in before.values()):
             return
         self._pending.append(sent)
