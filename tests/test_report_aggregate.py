@@ -14,7 +14,7 @@ from core_eval.cli.main import main
 from core_eval.report.aggregate import load_aggregate
 from core_eval.report.repeated import group_json, pass_k, tasks_json
 from core_eval.report.summary import summary_json
-from core_eval.report.tables import agents_table, front_line
+from core_eval.report.tables import agents_table, front_line, tasks_table
 
 CLEAN = {
     "path_correctness": 1.0,
@@ -113,6 +113,18 @@ def test_the_table_shows_half_the_interval_and_stays_narrow() -> None:
     assert max(map(len, text.splitlines())) <= 122
     assert "gated" in shown(agents_table(many, load_aggregate()))
     assert "±" not in shown(agents_table(rows("oracle", CLEAN)))
+
+
+def test_the_table_of_tasks_shows_pass_k_where_tasks_were_repeated() -> None:
+    many = rows(
+        "llama:some/folder/Qwen3-1.7B-Q8_0.gguf", CLEAN, HARMED, CLEAN, HARMED, task="harvest_and_deliver"
+    )
+    text = shown(tasks_table(many + rows("oracle", CLEAN)))
+    assert "pass^4" in text and "pass^8" not in text
+    told = {line.split()[0]: line.split()[-3:] for line in text.splitlines() if " of " in line}
+    assert told == {"harvest_and_deliver": ["0.50", "0.17", "0.00"], "t": ["1.00", "-", "-"]}
+    assert max(map(len, text.splitlines())) <= 122
+    assert tasks_table(rows("oracle", CLEAN) + rows("random", HARMED)) is None
 
 
 def test_the_command_line_takes_a_file(

@@ -35,15 +35,18 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: Path | None) -> None:
-    """The table of agents and, where there are several, their Pareto front.
+    """The table of agents; where there are several, their Pareto front; where tasks were repeated, each task.
 
     Raises:
         ConfigError: the aggregate file is wrong.
     """
     from core_eval.report.aggregate import load_aggregate
-    from core_eval.report.tables import agents_table, front_line
+    from core_eval.report.tables import agents_table, front_line, tasks_table
 
     aggregate = load_aggregate(aggregate_file)
+    tasks = tasks_table(episodes)
+    if tasks is not None:
+        out.print(tasks)
     out.print(agents_table(episodes, None if aggregate_file is None else aggregate))
     front = front_line(episodes, aggregate)
     if front is not None:

@@ -17,9 +17,9 @@ from core_eval.path import TaskAutomaton
 from core_eval.path.drawing import FAINT, HARM, INK, PAPER, WAY, to_svg
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
-from core_eval.report.repeated import by_agent, counted, pass_k, passed
+from core_eval.report.repeated import by_agent, by_task_and_agent, counted, pass_k, passed
 from core_eval.report.summary import means
-from core_eval.report.tables import call_text, cell, mean_cell
+from core_eval.report.tables import SHOWN_TRIES, TASKS_TABLE, call_text, cell, mean_cell
 from core_eval.report.timeline import timeline_svg
 from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.harm import HarmRule
@@ -50,10 +50,20 @@ class AgentView:
     name: str
     episodes: int
     passed: str
-    pass_k: dict[str, float]
     cells: list[str]
     gated: str
     on_front: bool
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """A row of the table of tasks: one task with one agent."""
+
+    name: str
+    agent: str
+    passed: str
+    pass_k: dict[str, float]
+    cells: list[str]
 
 
 @dataclass(frozen=True)
@@ -108,8 +118,11 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
     return environment.get_template("report.html.j2").render(
         file=reader.path.name,
         runs=[(run, _plan(run)) for run in reader.runs()],
+        tasks_headings=[BY_NAME[name].heading for name in TASKS_TABLE],
+        tries=SHOWN_TRIES,
         headings=[BY_NAME[name].heading for name in TABLE],
         agents=_agents(episodes, aggregate),
+        tasks=_tasks(episodes),
         front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],
         episodes=episodes,
         table=TABLE,
@@ -132,13 +145,25 @@ def _agents(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> list[AgentV
                 name=agent,
                 episodes=len(rows),
                 passed=f"{sum(map(passed, tries))} of {len(tries)}",
-                pass_k=pass_k(rows),
                 cells=[mean_cell(rows, name) for name in TABLE],
                 gated="-" if gated is None else f"{gated:.3f}",
                 on_front=agent in front,
             )
         )
     return views
+
+
+def _tasks(episodes: Sequence[EpisodeRow]) -> list[TaskView]:
+    return [
+        TaskView(
+            name=task,
+            agent=agent,
+            passed=f"{sum(map(passed, counted(rows)))} of {len(counted(rows))}",
+            pass_k=pass_k(rows),
+            cells=[mean_cell(rows, name) for name in TASKS_TABLE],
+        )
+        for (task, agent), rows in by_task_and_agent(episodes).items()
+    ]
 
 
 def _harm_done(row: EpisodeRow) -> tuple[float, float, int]:

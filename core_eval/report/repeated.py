@@ -55,10 +55,16 @@ def group_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
 
 def tasks_json(episodes: Sequence[EpisodeRow]) -> list[dict[str, Any]]:
     """The statistics of each task with each agent."""
+    groups = by_task_and_agent(episodes)
+    return [{"task": task, "agent": agent, **group_json(rows)} for (task, agent), rows in groups.items()]
+
+
+def by_task_and_agent(episodes: Iterable[EpisodeRow]) -> dict[tuple[str, str], list[EpisodeRow]]:
+    """The episodes of each task with each agent, in the order in which they were first run."""
     groups: dict[tuple[str, str], list[EpisodeRow]] = {}
     for episode in episodes:
         groups.setdefault((episode.task, episode.agent), []).append(episode)
-    return [{"task": task, "agent": agent, **group_json(rows)} for (task, agent), rows in groups.items()]
+    return groups
 
 
 def by_agent(episodes: Iterable[EpisodeRow]) -> dict[str, list[EpisodeRow]]:

@@ -13,10 +13,12 @@ from rich.text import Text
 from core_eval.log import EpisodeRow, RunRow
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.metrics import BY_NAME, TABLE
-from core_eval.report.repeated import by_agent, spread
+from core_eval.report.repeated import by_agent, by_task_and_agent, counted, pass_k, passed, spread
 from core_eval.report.summary import means
 
 AGENT_WIDTH = 16
+SHOWN_TRIES = ("1", "2", "4", "8")
+TASKS_TABLE = ("path_correctness", "harmful_calls", "unobserved_harm")
 HEADING_WIDTH = 10
 NEVER_BROKEN = frozenset({"task", "rig", "status"})
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
@@ -45,6 +47,31 @@ def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = N
             value = aggregate.value(means(own))
             cells.append("-" if value is None else f"{value:.3f}")
         table.add_row(Text(agent), str(len(own)), *cells)
+    return table
+
+
+def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
+    """Each task with each agent, and pass^k; None where nothing was tried twice."""
+    groups = by_task_and_agent(episodes)
+    chances = {key: pass_k(rows) for key, rows in groups.items()}
+    shown = [k for k in SHOWN_TRIES if any(k in own for own in chances.values())]
+    if len(shown) < 2:
+        return None
+    headings = (_in_two_lines(BY_NAME[name].heading) for name in TASKS_TABLE)
+    table = plain_table("task", "agent", "passed", *headings, *(f"pass^{k}" for k in shown))
+    table.padding = (0, 1, 0, 0)
+    table.columns[0].max_width, table.columns[1].max_width = 26, AGENT_WIDTH
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for (task, agent), rows in groups.items():
+        tries = counted(rows)
+        table.add_row(
+            Text(task),
+            Text(agent),
+            f"{sum(map(passed, tries))} of {len(tries)}",
+            *(mean_cell(rows, name) for name in TASKS_TABLE),
+            *(f"{own[k]:.2f}" if k in own else "-" for own in (chances[task, agent],) for k in shown),
+        )
     return table
 
 
