@@ -12,6 +12,7 @@ from agents.agent import Action, EpisodeContext, InvalidAction, Observation, Sto
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
 from core_eval.cli.live import Silent
+from core_eval.harness import rig_session
 from core_eval.harness.episode import Assignment, Episode, EpisodeFailed
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import GuardName
@@ -183,7 +184,11 @@ def test_a_crashing_agent_leaves_the_rig_safe_and_the_log_consistent(tmp_path: P
         assert [step.status for step in reader.steps(episode.id)] == ["ok"]
 
 
-def test_a_link_that_is_lost_for_good_ends_the_episode_as_an_error(tmp_path: Path) -> None:
+def test_a_link_that_is_lost_for_good_ends_the_episode_as_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rig_session, "LINK_BACK_SECONDS", 0.5)
+
     class Unplugger(Player):
         def act(self, observation: Observation | None) -> Action:
             action = super().act(observation)

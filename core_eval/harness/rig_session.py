@@ -25,7 +25,8 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.links import Link, LinkError, open_link
 from firmware_bridge.messages import Status
 
-PINGS_BEFORE_LOST = 3
+LINK_BACK_SECONDS = 10.0
+"""How long a link that was lost in mid-run may stay away."""
 DRAIN_SECONDS = 5.0
 IDLE_SECONDS = 5.0
 CALL_SECONDS = 120.0
@@ -110,21 +111,16 @@ class RigSession:
         return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout)
 
     def require_answer(self) -> None:
-        """Make sure that somebody is still there after a link fault.
+        """Wait until somebody is there again after a link fault: a cable may be plugged in once more.
 
         Raises:
             RigError: the link is lost for good.
         """
-        error: LinkError | None = None
-        for _ in range(PINGS_BEFORE_LOST):
-            try:
-                self.client.ping()
-            except LinkError as lost:
-                error = lost
-            else:
-                return
-        self.note("lost", {"error": str(error)})
-        raise RigError(f"rig {self.config.name}: the link is lost: {error}")
+        try:
+            self.client.regain(LINK_BACK_SECONDS)
+        except LinkError as error:
+            self.note("lost", {"error": str(error)})
+            raise RigError(f"rig {self.config.name}: the link is lost: {error}") from None
 
     def drain(self) -> None:
         """Wait until all that the device has sent is in the log, where it can tell."""
