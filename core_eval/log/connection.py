@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from core_eval.log.schema import APPLICATION_ID, MIGRATIONS
 
@@ -101,6 +102,13 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+def insert(connection: sqlite3.Connection, table: str, **columns: Any) -> int:
+    """A new row; its id."""
+    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+    sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"
+    return int(connection.execute(sql, tuple(columns.values())).lastrowid or 0)
 
 
 def _check(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> int:

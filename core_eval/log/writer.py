@@ -12,7 +12,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Any
 
-from core_eval.log.connection import connect, transaction
+from core_eval.log.connection import connect, insert, transaction
 from core_eval.log.json_text import plain_text, to_json
 from core_eval.log.liveness import ProcessIdentity
 from core_eval.log.rows import (
@@ -27,6 +27,7 @@ from core_eval.log.rows import (
     Turn,
     Verdict,
 )
+from core_eval.log.score_rows import replace_scores
 from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -117,45 +118,7 @@ class RunLog:
     ) -> None:
         """What scoring an episode gave, in place of what it had."""
         with self.lock, transaction(self.connection):
-            for table in ("score", "harm", "failure", "compensating_pair"):
-                self.connection.execute(f"DELETE FROM {table} WHERE episode_id = ?", (episode,))
-            for metric, value in scores.items():
-                self._insert(
-                    "score",
-                    episode_id=episode,
-                    metric=metric,
-                    value=None if value is None else float(value),
-                )
-            for row in harm:
-                self._insert(
-                    "harm",
-                    episode_id=episode,
-                    step_id=row.step_id,
-                    kind=row.kind,
-                    entity=row.entity,
-                    observed=None if row.observed is None else int(row.observed),
-                    t_start=row.t_start,
-                    t_end=row.t_end,
-                    severity=row.severity,
-                    exposure=row.exposure,
-                    evidence=None if row.evidence is None else to_json(row.evidence),
-                )
-
-            for failure in failures:
-                self._insert("failure", episode_id=episode, label=failure.label, level=failure.level)
-            for pair in pairs:
-                self._insert(
-                    "compensating_pair",
-                    episode_id=episode,
-                    earlier_step_id=self._step_id(episode, pair.earlier),
-                    later_step_id=self._step_id(episode, pair.later),
-                    restored=to_json(pair.restored),
-                    stranded=pair.stranded,
-                )
-
-    def _step_id(self, episode: int, k: int) -> int:
-        sql = "SELECT id FROM step WHERE episode_id = ? AND k = ?"
-        return int(self.connection.execute(sql, (episode, k)).fetchone()[0])
+            replace_scores(self.connection, episode, scores, harm, failures, pairs)
 
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
         """Something that the host did or found, among the statuses of the episode's rig."""
@@ -184,8 +147,8 @@ class RunLog:
         return int(known[0]) if known else self._insert("definition", sha256=digest, **columns)
 
     def _insert(self, table: str, **columns: Any) -> int:
-        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-        return self._write(f"INSERT INTO {table} ({names}) VALUES ({marks})", *columns.values())
+        with self.lock:
+            return insert(self.connection, table, **columns)
 
     def _write(self, sql: str, *values: Any) -> int:
         with self.lock:

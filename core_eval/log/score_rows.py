@@ -1,0 +1,60 @@
+"""What scoring gives, into the log's tables."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+
+from core_eval.log.connection import insert
+from core_eval.log.json_text import to_json
+from core_eval.log.rows import FailureRow, HarmRow, PairRow
+
+TABLES = ("score", "harm", "failure", "compensating_pair")
+
+
+def replace_scores(
+    connection: sqlite3.Connection,
+    episode: int,
+    scores: Mapping[str, float | None],
+    harm: Iterable[HarmRow],
+    failures: Iterable[FailureRow],
+    pairs: Iterable[PairRow],
+) -> None:
+    """Put scores, harm, failures and pairs in place of those that the episode had; in a transaction."""
+    for table in TABLES:
+        connection.execute(f"DELETE FROM {table} WHERE episode_id = ?", (episode,))
+    for metric, value in scores.items():
+        number = None if value is None else float(value)
+        insert(connection, "score", episode_id=episode, metric=metric, value=number)
+    for row in harm:
+        insert(
+            connection,
+            "harm",
+            episode_id=episode,
+            step_id=row.step_id,
+            kind=row.kind,
+            entity=row.entity,
+            observed=None if row.observed is None else int(row.observed),
+            t_start=row.t_start,
+            t_end=row.t_end,
+            severity=row.severity,
+            exposure=row.exposure,
+            evidence=None if row.evidence is None else to_json(row.evidence),
+        )
+    for failure in failures:
+        insert(connection, "failure", episode_id=episode, label=failure.label, level=failure.level)
+    for pair in pairs:
+        insert(
+            connection,
+            "compensating_pair",
+            episode_id=episode,
+            earlier_step_id=_step_id(connection, episode, pair.earlier),
+            later_step_id=_step_id(connection, episode, pair.later),
+            restored=to_json(pair.restored),
+            stranded=pair.stranded,
+        )
+
+
+def _step_id(connection: sqlite3.Connection, episode: int, k: int) -> int:
+    sql = "SELECT id FROM step WHERE episode_id = ? AND k = ?"
+    return int(connection.execute(sql, (episode, k)).fetchone()[0])
