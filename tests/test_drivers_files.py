@@ -234,3 +234,14 @@ def test_patterns_find_lines_and_json() -> None:
 def test_the_shipped_drivers_are_yaml_that_others_can_read() -> None:
     for path in DRIVERS_FOLDER.glob("*.yaml"):
         assert yaml.safe_load(path.read_text())["name"] == path.stem
+
+
+def test_the_driver_in_the_docs_loads(tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "drivers.md").read_text(encoding="utf-8")
+    example = page.split("## Write a driver")[1].split("```yaml")[1].split("```")[0]
+    (tmp_path / "my-pump.yaml").write_text(example)
+    driver = load_driver(str(tmp_path / "my-pump.yaml"))
+    assert write(driver.tools["water_plant"].values["ms"], Scope({"liters": 4.5}, {"flow": 0.1})) == "45000"
+    own = page.split("# bed.yaml")[1].split("```")[0]
+    (tmp_path / "bed.yaml").write_text(own)
+    assert load_rig(str(tmp_path / "bed.yaml")).driver_tables["plants"] == {"basil": {"x": 0.4, "y": 0.3}}

@@ -136,6 +136,27 @@ def test_a_cable_that_is_out_gives_fault_steps(board: Grbl, tmp_path: Path) -> N
         assert said(rig.call("sense_pose", {}, None)) == ("fault", "link")
 
 
+def test_a_cable_that_is_in_again_goes_on(tmp_path: Path) -> None:
+    port = tmp_path / "port"
+    with Grbl() as board:
+        port.symlink_to(board.path)
+        path = rig_file(tmp_path, "grbl-serial", f"serial://{port}")
+        with driven(path, "robotic_arm") as rig:
+            rig.call("unlock_safety", {}, None)
+            board.unplug()
+            assert said(rig.call("sense_pose", {}, None)) == ("fault", "link")
+            port.unlink()
+            with Grbl(banner=False) as again:
+                assert isinstance(again, Grbl)
+                port.symlink_to(again.path)
+                assert rig.call("sense_pose", {}, None).status == "ok"
+                assert again.received.startswith(b"!"), "a machine that may still move is stopped first"
+                assert said(rig.call("move_to", THERE, None)) == ("rejected", "safety_locked")
+                rig.call("unlock_safety", {}, None)
+                assert rig.call("move_to", THERE, None).status == "ok"
+                port.unlink()
+
+
 def test_the_hold_is_sent_when_the_program_is_killed(board: Grbl, tmp_path: Path) -> None:
     board.speed = 50.0
     rig = rig_file(tmp_path, "grbl-serial", board.url)

@@ -172,6 +172,15 @@ def test_a_broker_that_goes_gives_fault_steps_and_comes_back(tmp_path: Path) -> 
             broker.kill()
             assert said(watering.result()) == ("fault", "link")
             assert said(rig.call("scan_plant", {"plant_id": "plant_A"}, None)) == ("fault", "link")
+            broker.start()
+            look = {"plant_id": "plant_A"}
+            assert wait_until(lambda: rig.call("scan_plant", look, None).status == "ok", 15)
+            # The stop was the first thing that it heard.
+            assert node.relays[2] == "OFF"
+            assert said(rig.call("water_plant", {"plant_id": "plant_B", "liters": 1.0}, None)) == (
+                "rejected",
+                "safety_locked",
+            )
 
 
 def test_a_topic_where_nobody_is_is_named(

@@ -27,7 +27,9 @@ class Node:
         self.client.will_set(self.will_topic.format(name), self.gone, qos=1, retain=True)
         self.client.on_message = self._message
         self._ready = threading.Event()
-        self.client.on_subscribe = lambda *_: self._ready.set()
+        self.client.on_connect = self._connected
+        self.client.on_subscribe = self._subscribed
+        self.client.reconnect_delay_set(1, 1)
 
     def topics(self) -> list[str]:
         raise NotImplementedError
@@ -39,9 +41,7 @@ class Node:
         host, port = self.broker_url.removeprefix("mqtt://").split(":")
         self.client.connect(host, int(port), keepalive=5)
         self.client.loop_start()
-        self.client.subscribe([(topic, 1) for topic in self.topics()])
         assert self._ready.wait(5)
-        self.say(self.will_topic.format(self.name), self.here, retain=True)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,6 +49,13 @@ class Node:
             self.say(self.will_topic.format(self.name), "", retain=True)
         self.client.disconnect()
         self.client.loop_stop()
+
+    def _connected(self, *_: Any) -> None:
+        self.client.subscribe([(topic, 1) for topic in self.topics()])
+
+    def _subscribed(self, *_: Any) -> None:
+        self.client.publish(self.will_topic.format(self.name), self.here, qos=1, retain=True)
+        self._ready.set()
 
     def vanish(self) -> None:
         """Lose the connection without a word, so that the broker publishes the will."""
