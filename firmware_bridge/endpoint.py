@@ -286,13 +286,17 @@ class DeviceEndpoint:
 
     def _tick(self) -> None:
         period = min(0.05, self._ack_after, self._watchdog_ms / 4000)
-        while not self._closed.wait(period):
+        wait = period
+        while not self._closed.wait(wait):
             now = time.monotonic()
             heard = self._heard
             if heard is not None and not self._stopped and now - heard >= self._watchdog_ms / 1000:
                 self._go_safe(publish=False)
                 self._port.discard()
                 self._publish_status()
+            # The watchdog is kept to the moment, not to the next tick.
+            left = None if heard is None or self._stopped else heard + self._watchdog_ms / 1000 - now
+            wait = period if left is None else max(0.0, min(period, left))
             with self._lock:
                 job = self._running
             if job is not None and now >= job.next_ack:
