@@ -14,7 +14,7 @@ from devices.drivers.values import Number, OptionRef, Value
 
 Place = tuple[str | int, ...]
 Fault = tuple[Place, str]
-BUILT_IN = frozenset({"id", "rig"})
+BUILT_IN = frozenset({"rig"})
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class _Checker:
         self.captured = frozenset(_captures(driver))
 
     def faults(self) -> Iterator[Fault]:
-        driver, plain = self.driver, _Names(frozenset(self.base))
+        driver, plain = self.driver, _Names(frozenset(self.base | {"id"}))
+        # What comes unasked has no command whose id it could bear.
+        unasked = _Names(frozenset(self.base))
         if not driver.stop.send and not driver.stop.publish:
             yield ("stop",), "a driver needs a stop: `send` for serial, `publish` for MQTT"
         if (driver.link == "mqtt" and driver.stop.send) or (driver.link == "serial" and driver.stop.publish):
@@ -50,7 +52,7 @@ class _Checker:
         if driver.link == "mqtt" and not driver.subscribe:
             yield ("subscribe",), "an MQTT driver needs the topics to listen to"
         for index, topic in enumerate(driver.subscribe):
-            yield from self._template(topic, ("subscribe", index), plain)
+            yield from self._template(topic, ("subscribe", index), unasked)
         for name in driver.stop.remember:
             if name not in driver.memory:
                 yield ("stop", "remember", name), f"is not in `memory`; there are {_listed(driver.memory)}"
@@ -67,15 +69,15 @@ class _Checker:
         yield from self._steps(driver.boot.start, ("boot", "start"), plain)
         yield from self._number(driver.boot.seconds, ("boot", "seconds"))
         yield from self._number(driver.answers.seconds, ("answers", "seconds"))
-        yield from self._patterns(driver.boot.expect, ("boot", "expect"), plain)
-        yield from self._patterns(driver.boot.banner, ("boot", "banner"), plain)
+        yield from self._patterns(driver.boot.expect, ("boot", "expect"), unasked)
+        yield from self._patterns(driver.boot.banner, ("boot", "banner"), unasked)
         yield from self._patterns(driver.answers.done, ("answers", "done"), plain)
         yield from self._patterns(driver.answers.progress, ("answers", "progress"), plain)
         yield from self._failures(driver.answers.failures, ("answers", "failures"), plain)
         if driver.heartbeat is not None:
             yield from self._steps(driver.heartbeat.steps, ("heartbeat", "steps"), plain)
         if driver.availability is not None:
-            yield from self._template(driver.availability.topic, ("availability", "topic"), plain)
+            yield from self._template(driver.availability.topic, ("availability", "topic"), unasked)
         for index, report in enumerate(driver.reports):
             yield from self._report(report, ("reports", index))
         yield from self._tools()
@@ -91,7 +93,7 @@ class _Checker:
             if tool.not_fitted is not None:
                 continue
             arguments = frozenset(surface.by_name[name].arguments.model_fields)
-            names = _Names(frozenset(self.base | set(tool.values)), arguments)
+            names = _Names(frozenset(self.base | {"id"} | set(tool.values)), arguments)
             for key, value in tool.values.items():
                 yield from self._value(value, (*at, "values", key), names)
             yield from self._steps(tool.steps, (*at, "steps"), names)

@@ -152,7 +152,7 @@ class StepRunner:
             if self._stopped():
                 raise Stopped
             if message is not None:
-                self._restarted(message, {})
+                self._restarted(message, self._scope.names)
                 self._gone(message)
 
     def _send(self, step: Step, names: dict[str, str], ear: Ear) -> None:
