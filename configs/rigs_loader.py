@@ -19,7 +19,7 @@ from devices.drivers.settings import settings_faults
 from firmware_bridge.envelope import Envelope
 
 RIGS_FOLDER = Path(__file__).parent / "rigs"
-SCHEMES = ("mqtt", "mqtts", "serial", "sim")
+SCHEMES = ("mqtt", "mqtts", "serial", "socket", "rfc2217", "sim")
 
 
 class RigConfig(BaseModel):
@@ -30,6 +30,7 @@ class RigConfig(BaseModel):
     name: str = Field(description="what the log calls the rig")
     url: str = Field(
         description="mqtt://[user:pass@]host[:port]/RIG, mqtts://..., serial:///dev/ttyACM0?baud=115200, "
+        "serial://?serial=NUMBER, serial://?vid=2341&pid=0042, socket://HOST:PORT, rfc2217://HOST:PORT, "
         "sim:WORLD"
     )
     device: str | None = Field(default=None, description="the device type; left out, the task's own is taken")
@@ -48,12 +49,11 @@ class RigConfig(BaseModel):
         description="limits that no call may leave, whatever the guard: tool, argument, pattern as in a "
         "plan, such as {move_to: {x: {min: 0, max: 20}}}",
     )
-
-    @field_validator("envelope")
-    @classmethod
-    def _has_patterns(cls, limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        Envelope(limits)
-        return limits
+    home: str | None = Field(
+        default=None,
+        description="a tool without arguments that takes the machine home after a run that ended in order; "
+        "left out: it stays where it was stopped",
+    )
     driver: str | None = Field(
         default=None,
         description="how the hardware is spoken to: a shipped driver's name or a file; left out: "
@@ -63,6 +63,12 @@ class RigConfig(BaseModel):
     driver_tables: dict[str, dict[str, dict[str, Any]]] = Field(
         default={}, description="the driver's tables: table, row, column"
     )
+
+    @field_validator("envelope")
+    @classmethod
+    def _has_patterns(cls, limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        Envelope(limits)
+        return limits
 
 
 def list_rigs() -> list[RigConfig]:
@@ -91,6 +97,8 @@ def load_rig(ref: str) -> RigConfig:
     rig = file.validate(RigConfig)
     if rig.device is not None and rig.device not in DEVICE_TYPES:
         raise file.error(f"no device type {rig.device!r}; there are {nearest(list(DEVICE_TYPES))}", "device")
+    if rig.home is not None and rig.device is not None and rig.home not in DEVICE_TYPES[rig.device].by_name:
+        raise file.error(f"a {rig.device} has no tool {rig.home!r}", "home")
     try:
         _check_url(rig.url, spawned=rig.spawn)
         if rig.world is not None:
@@ -186,7 +194,9 @@ def _check_url(url: str, *, spawned: bool) -> None:
         raise ConfigError(f"{url!r}: the rig's name is missing, as in mqtt://localhost/my-rover")
     if parts.scheme in ("mqtt", "mqtts") and any(sign in parts.path for sign in "+#"):
         raise ConfigError(f"{url!r}: a rig's name holds neither + nor #")
-    if parts.scheme == "serial" and not parts.path.strip("/") and not spawned:
+    if parts.scheme == "serial" and not parts.path.strip("/") and not parts.query and not spawned:
         raise ConfigError(f"{url!r}: the port's path is missing, as in serial:///dev/ttyACM0?baud=115200")
+    if parts.scheme in ("socket", "rfc2217") and (not parts.hostname or parts.port is None):
+        raise ConfigError(f"{url!r}: write {parts.scheme}://HOST:PORT")
     if parts.scheme == "sim" and known_world(parts.path) is None and not Path(parts.path).is_file():
         raise ConfigError(f"{url!r}: no world {parts.path!r}")

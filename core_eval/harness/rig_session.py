@@ -30,6 +30,7 @@ LINK_BACK_SECONDS = 10.0
 DRAIN_SECONDS = 5.0
 IDLE_SECONDS = 5.0
 CALL_SECONDS = 120.0
+HOME_SECONDS = 60.0
 
 
 class RigSession:
@@ -137,6 +138,15 @@ class RigSession:
         else:
             self.note("stop sent", None)
 
+    def go_home(self) -> None:
+        """After a run that ended in order: the machine's own way home, where the rig's file names one."""
+        tool = self.config.home
+        if tool is None:
+            return
+        with suppress(LinkError):
+            if self.client.reset():
+                self.client.call(tool, {}, timeout=min(self.call_timeout, HOME_SECONDS))
+
     def close(self, *, safe: bool = True) -> None:
         """The end: the safe state first, unless somebody else may be using the rig."""
         self.client.close(safe=safe)
@@ -197,6 +207,8 @@ def open_rig(
         stack.callback(session.close, safe=not only_look)
         session.open(claim=not only_look)
         yield session
+        if not only_look:
+            session.go_home()
 
 
 def _link(config: RigConfig, world: World | None, stack: ExitStack) -> Link:
