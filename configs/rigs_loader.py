@@ -151,8 +151,9 @@ def _with_driver(rig: RigConfig, file: YamlFile) -> RigConfig:
 
 
 def _link_fault(driver: DriverFile, url: str) -> str | None:
+    links = {"mqtts": "mqtt", "socket": "serial", "rfc2217": "serial"}
     scheme = urlsplit(url).scheme
-    if driver.link == "pathrig" or scheme.removesuffix("s" if scheme == "mqtts" else "") == driver.link:
+    if driver.link in ("pathrig", links.get(scheme, scheme)):
         return None
     example = "serial:///dev/ttyACM0" if driver.link == "serial" else "mqtt://HOST/TOPIC"
     return f"driver {driver.name} needs a URL like {example}, not {url!r}"

@@ -142,7 +142,7 @@ class SerialLink:
                 port.dtr = False
             port.open()
         except (serial.SerialException, OSError, ValueError) as error:
-            raise LinkError(_why_closed(target, error)) from None
+            raise LinkError(why_closed(target, error)) from None
         return port
 
     def _start_reader(self, port: serial.Serial) -> None:
@@ -178,7 +178,8 @@ class SerialLink:
             on_state(False)
 
 
-def _why_closed(path: str, error: Exception) -> str:
+def why_closed(path: str, error: Exception) -> str:
+    """Why a port could not be opened, and what to do."""
     text = str(error)
     if isinstance(error, FileNotFoundError) or "No such file" in text:
         return f"there is no serial port {path}; is the cable in?"

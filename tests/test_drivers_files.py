@@ -56,6 +56,9 @@ def test_a_url_may_name_a_driver() -> None:
     assert (rig.url, rig.device) == ("serial:///dev/pts/5?baud=9600", "farm_rover")
     assert "plant_B" in rig.driver_tables["plants"], "the shipped rig's tables, for the kit's own tasks"
     assert load_rig("mqtt://host:1884/garden?driver=tasmota-mqtt").url == "mqtt://host:1884/garden"
+    for url in ("serial://?serial=AB12", "socket://host:3333", "rfc2217://host:4000"):
+        sign = "&" if "?" in url else "?"
+        assert load_rig(f"{url}{sign}driver=grbl-serial").url == url
     with pytest.raises(ConfigError, match="needs a URL like mqtt://HOST/TOPIC"):
         load_rig("serial:///dev/ttyS0?driver=tasmota-mqtt")
     with pytest.raises(ConfigError, match="no driver 'marlin'; there are esphome-mqtt"):

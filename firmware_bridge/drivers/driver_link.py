@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, unquote, urlsplit
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
 
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import Settings
@@ -13,9 +14,9 @@ from firmware_bridge.drivers.serial_line import SerialLine
 from firmware_bridge.drivers.steps import option_names
 from firmware_bridge.drivers.topics import Topics
 from firmware_bridge.drivers.wire import Wire
-from firmware_bridge.link import LinkError
 from firmware_bridge.local_link import LocalLink
 from firmware_bridge.mqtt_address import parse_mqtt_url
+from firmware_bridge.serial_address import SerialAddress, parse_serial_url
 
 WATCHDOG_MS = 5000
 
@@ -35,14 +36,13 @@ class DriverLink(LocalLink):
 
 
 def open_driver_link(driver: DriverFile, settings: Settings, url: str, name: str) -> DriverLink:
-    """Open the hardware behind `serial:///dev/ttyX[?baud=N]` or `mqtt://[user:pass@]host[:port]/RIG`.
+    """Open the hardware behind a serial URL of any form, or `mqtt://[user:pass@]host[:port]/RIG`.
 
     Raises:
         LinkError: it cannot be reached, or does not answer as the driver says.
     """
     if driver.link == "serial":
-        path, baud = _serial_address(url, driver.line.baud)
-        wire: Wire = SerialLine(path, baud, driver.stop.send.encode("latin-1"))
+        wire: Wire = SerialLine(_serial_address(url, driver.line.baud), driver.stop.send.encode("latin-1"))
         device = DriverDevice(driver, settings, wire)
     else:
         address = parse_mqtt_url(url)
@@ -54,11 +54,6 @@ def open_driver_link(driver: DriverFile, settings: Settings, url: str, name: str
     return DriverLink(device, name)
 
 
-def _serial_address(url: str, default_baud: int) -> tuple[str, int]:
-    parts = urlsplit(url)
-    path = unquote(parts.netloc + parts.path)
-    query = parse_qs(parts.query)
-    baud = query.get("baud", [str(default_baud)])[0]
-    if parts.scheme != "serial" or not path or not baud.isdecimal() or int(baud) == 0:
-        raise LinkError(f"bad serial URL {url!r}; write serial:///dev/ttyACM0?baud={default_baud}")
-    return path, int(baud)
+def _serial_address(url: str, default_baud: int) -> SerialAddress:
+    address = parse_serial_url(url)
+    return address if "baud" in parse_qs(urlsplit(url).query) else replace(address, baud=default_baud)

@@ -15,6 +15,8 @@ from devices.drivers.patterns import Message
 from firmware_bridge.drivers.stop_keeper import StopKeeper
 from firmware_bridge.drivers.wire import OnMessage
 from firmware_bridge.link import LinkError
+from firmware_bridge.serial_address import SerialAddress
+from firmware_bridge.serial_link import why_closed
 
 log = logging.getLogger(__name__)
 
@@ -24,17 +26,16 @@ LOST = (serial.SerialException, OSError, TypeError, ValueError)
 
 
 class SerialLine:
-    """A port, open for this program alone. `path` may be a `socket://` or `rfc2217://` URL too.
+    """A port, open for this program alone.
 
     Args:
-        path: the port.
-        baud: its rate.
+        address: where it is; one that is told by its adapter's number is looked for at each opening.
         stop: what a second process writes to the port when this one dies without closing it.
     """
 
-    def __init__(self, path: str, baud: int, stop: bytes) -> None:
-        self.name = path
-        self._baud = baud
+    def __init__(self, address: SerialAddress, stop: bytes) -> None:
+        self.name = address.target or str(address.selector)
+        self._address = address
         self._stop = stop
         self._port: Any = None
         self._keeper: StopKeeper | None = None
@@ -51,15 +52,19 @@ class SerialLine:
         if self._reader is not None:
             # So that it does not report its own end as a loss of the new port.
             self._reader.join(2.0)
+        target = self._address.resolve()
+        options: dict[str, Any] = {"baudrate": self._address.baud, "timeout": 0.5, "do_not_open": True}
+        if not self._address.networked:
+            options |= {"exclusive": True, "write_timeout": 2.0}
         try:
-            if "://" in self.name:
-                port = serial.serial_for_url(self.name, self._baud, write_timeout=2.0, timeout=0.5)
-            else:
-                port = serial.Serial(self.name, self._baud, exclusive=True, write_timeout=2.0, timeout=0.5)
+            port: Any = serial.serial_for_url(target, **options)
+            if not self._address.dtr:
+                port.dtr = False
+            port.open()
         except (serial.SerialException, OSError, ValueError) as error:
-            raise LinkError(_why_closed(self.name, error)) from None
+            raise LinkError(why_closed(target, error)) from None
         self._port = port
-        if isinstance(port, serial.Serial):
+        if not self._address.networked:
             self._keeper = StopKeeper(port.fileno(), self._stop)
         self._reader = threading.Thread(
             target=self._read, args=(port, on_message, on_lost), name=f"read {self.name}", daemon=True
@@ -137,14 +142,3 @@ class SerialLine:
             self._port = None
             self._shut(port)
         on_lost()
-
-
-def _why_closed(path: str, error: Exception) -> str:
-    text = str(error)
-    if isinstance(error, FileNotFoundError) or "No such file" in text:
-        return f"there is no serial port {path}; is the cable in?"
-    if "Permission denied" in text:
-        return f"no permission to open {path}; add yourself to the group that owns it (often dialout)"
-    if "exclusively lock" in text:
-        return f"{path} is open in another program; close that first"
-    return f"cannot open {path}: {text}"
