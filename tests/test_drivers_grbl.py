@@ -1,6 +1,10 @@
 """The GRBL driver against a stand-in on a pty that does what the board does."""
 
 import json
+import os
+import select
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -175,3 +179,34 @@ with open_rig(load_rig(sys.argv[1])) as session:
         child.wait()
         assert wait_until(lambda: board.state == "Hold")
         assert board.position[0] < 900
+
+
+def test_a_machine_behind_a_network_is_driven_too(board: Grbl, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        relay = threading.Thread(target=relay_bytes, args=(server, board.path))
+        relay.start()
+        path = rig_file(tmp_path, "grbl-serial", f"socket://127.0.0.1:{port}")
+        with driven(path, "robotic_arm") as rig:
+            rig.call("unlock_safety", {}, None)
+            assert rig.call("move_to", THERE, None).status == "ok"
+        relay.join(10)
+        assert not relay.is_alive()
+        assert wait_until(lambda: board.received.endswith(b"\x18"))
+
+
+def relay_bytes(server: socket.socket, path: str) -> None:
+    """One connection, to and from a serial port, until its client hangs up."""
+    client, _ = server.accept()
+    fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
+    with client:
+        while True:
+            readable, _, _ = select.select([client, fd], [], [], 5)
+            if fd in readable:
+                client.sendall(os.read(fd, 4096))
+            if client in readable:
+                data = client.recv(4096)
+                if not data:
+                    break
+                os.write(fd, data)
+    os.close(fd)
