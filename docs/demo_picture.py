@@ -44,8 +44,9 @@ def terminal_output(command: list[str]) -> str:
 def main() -> None:
     """Run the demo on a terminal and draw its last lines."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [str(Path(sys.executable).with_name("pathrig")), "demo", "--db", f"{folder}/pathrig-demo.db"]
-        output = terminal_output([*command, *sys.argv[1:]]).replace(f"{folder}/", "")
+        pathrig = str(Path(sys.executable).with_name("pathrig"))
+        output = terminal_output([pathrig, "demo", "--db", f"{folder}/pathrig-demo.db", *sys.argv[1:]])
+        output = output.replace(f"{folder}/", "")
     lines = output.rstrip().split("\n")[-SHOWN:]
     console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115, PTH123
     console.print(Text.from_ansi("\n".join(lines)), soft_wrap=False)
