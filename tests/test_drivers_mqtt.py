@@ -67,6 +67,7 @@ def test_a_task_runs_over_it_and_its_valves_are_left_closed(
     assert node.heard[-1][2] == "OFF"
     with LogReader(Path("log.db")) as reader:
         samples = [(s.sensor, s.value) for s in reader.samples(1)]
+    assert ("availability", "online") in samples
     assert ("valve.plant_B", "open") in samples and ("valve.plant_B", "closed") in samples
 
 

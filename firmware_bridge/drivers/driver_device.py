@@ -120,6 +120,7 @@ class DriverDevice:
     def subscribe(self, emit: Emit) -> None:
         """Samples come from the reader thread."""
         self._emit = emit
+        self._machine.reports.repeat()
 
     def truth(self) -> Truth | None:
         """Hardware knows none."""

@@ -51,7 +51,8 @@ class Machine:
         """Set from a stop to its reset."""
         self.writing = threading.Lock()
         self._stop_messages = stop_messages(driver, names, settings.tables)
-        self._conversation = Conversation(Reports(driver, self.scope, self.memory.__setitem__, sample).take)
+        self.reports = Reports(driver, self.scope, self.memory.__setitem__, sample)
+        self._conversation = Conversation(self.reports.take)
         self._ids = itertools.cycle(range(driver.line.first_id, driver.line.last_id + 1))
         self._ready = False
         self._closed = threading.Event()
@@ -142,6 +143,8 @@ class Machine:
         except (Refusal, DriverFault, LinkError, Lost, Stopped):
             self.halted.set()
             raise
+        # An episode begins: what has not changed since the last one belongs into its log too.
+        self.reports.repeat()
 
     def runner(self, scope: Scope, stopped: Callable[[], bool], output: Output | None = None) -> StepRunner:
         """What runs steps in this scope."""

@@ -59,6 +59,11 @@ class Reports:
             if all(name in names for name in _needed(report))
         ]
 
+    def repeat(self) -> None:
+        """Send the last sample of every sensor again, for a listener that has just come."""
+        for sensor, reading in dict(self._sampled).items():
+            self._sample(sensor, reading)
+
     def take(self, message: Message) -> None:
         """Look at one message."""
         for report, names in self._watched:
