@@ -1,6 +1,6 @@
 """Writes `docs/demo.svg`: the end of `pathrig demo` as a terminal shows it.
 
-    python docs/demo_picture.py [ARGUMENTS OF pathrig demo]
+python docs/demo_picture.py [ARGUMENTS OF pathrig demo]
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from rich.text import Text
 from core_eval.cli.output import console, print_agents, print_json
 
 DEMO_DB = Path("pathrig-demo.db")
-ROVER_TASKS = ("water_one_plant", "harvest_and_deliver", "spray_two_plants")
+ROVER_TASKS = ("water_two_plants", "harvest_and_deliver", "inspect_and_water")
 ARM_TASKS = ("box_to_left_bin", "cup_to_right_bin_and_home")
 AGENTS = ("llama", "oracle", "random")
 
