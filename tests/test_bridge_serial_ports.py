@@ -193,6 +193,7 @@ class PortServer:
         self.port.close()
 
 
+@pytest.mark.filterwarnings("ignore:set(Daemon|Name)")  # of pyserial's own
 @pytest.mark.parametrize("scheme", ["socket", "rfc2217"])
 def test_a_port_behind_a_network_is_a_port_like_any_other(rig: Rig, scheme: str) -> None:
     server = PortServer(rig.path, rfc2217=scheme == "rfc2217")

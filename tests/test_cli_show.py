@@ -49,7 +49,8 @@ def test_tasks_and_rigs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     shown = json.loads(capsys.readouterr().out)
     assert shown["golden_paths"][0][0] == "unlock_safety_mode"
     assert main(["rigs", "list", "--json"]) == 0
-    assert [rig["name"] for rig in json.loads(capsys.readouterr().out)] == ["sim-arm-serial", "sim-farm-mqtt"]
+    rigs = {rig["name"] for rig in json.loads(capsys.readouterr().out)}
+    assert {"sim-arm-serial", "sim-farm-mqtt"} <= rigs
 
 
 def test_a_rig_is_greeted(capsys: pytest.CaptureFixture[str]) -> None:
