@@ -13,6 +13,7 @@ from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
+from firmware_bridge.answers import fault, outcome_of
 from firmware_bridge.codec import encode
 from firmware_bridge.link import BrokeredLink, Link, LinkError
 from firmware_bridge.session import Callbacks, ClockReading, Pending, RigSession
@@ -27,7 +28,6 @@ REGAIN_PERIOD = 0.1
 """Seconds between two tries to get a lost link back."""
 MAX_STRETCH = 10.0
 """An ack's eta stretches a call's deadline to this many timeouts at most."""
-STATUSES = ("ok", "rejected", "invalid", "fault")
 
 Build = Callable[[int | None], wire.Message]
 
@@ -229,7 +229,7 @@ class RigClient:
             except LinkError as error:
                 if not self._session.closing.is_set():
                     self._link.discard()
-                return _fault("link", str(error))
+                return fault("link", str(error))
             finally:
                 with self._session.changed:
                     self._session.pending = None
@@ -249,11 +249,11 @@ class RigClient:
                 deadline = max(deadline, stretched)
                 next_send = max(next_send, pending.acked_until + ETA_GRACE)
             if session.closing.is_set():
-                return _fault("link", "the link was closed")
+                return fault("link", "the link was closed")
             if now >= deadline:
-                return _fault(unanswered, f"the rig {self._link.name} did not answer {what} in {timeout:g} s")
+                return fault(unanswered, self._unanswered(what, timeout))
             if session.offline_since is not None and now - session.offline_since > OFFLINE_GRACE:
-                return _fault("offline", f"the rig {self._link.name} went offline")
+                return fault("offline", f"the rig {self._link.name} went offline")
             if not self._link.connected:
                 self._link.ensure(deadline - now)
                 self._await_boot(deadline)
@@ -281,12 +281,12 @@ class RigClient:
             elif not session.pongs or session.measure(min(self._retry_after, deadline - now)):
                 if session.clock.restarts != restarts:
                     text = f"the device was reset while {what} ran; whether it was done is not known"
-                    return _fault("device_reset", text)
+                    return fault("device_reset", text)
                 self._send(payload, message_id=pending.id, seconds=deadline - time.monotonic())
                 pause = min(2 * pause, 4 * self._retry_after)
                 next_send = time.monotonic() + pause
             now = time.monotonic()
-        return _outcome(pending.result)
+        return outcome_of(pending.result)
 
     def regain(self, timeout: float) -> None:
         """Wait until the link is back and the rig answers, after trouble in mid-run.
@@ -320,6 +320,12 @@ class RigClient:
         else:
             self._brokered.send_call(payload, str(message_id), seconds)
 
+    def _unanswered(self, what: str, timeout: float) -> str:
+        # A broker of 3.1.1 acknowledges what its access list drops.
+        silent = self._brokered is not None and time.monotonic() - self._session.last_heard > timeout
+        hint = ", and nothing else: does the broker's access list drop our calls?" if silent else ""
+        return f"the rig {self._link.name} did not answer {what} in {timeout:g} s{hint}"
+
     def _max_frame(self) -> int | None:
         status = self._session.status
         stated = status.max_frame if status is not None else None
@@ -352,20 +358,3 @@ class RigClient:
                 f"{timeout:g} s: does the broker's access list let us write its call and read its result?"
             )
         return f"nobody answers at {self._link.name} within {timeout:g} s: is the rig on, and the name right?"
-
-
-def _fault(code: str, message: str) -> Outcome:
-    return Outcome("fault", code=code, message=message)
-
-
-def _outcome(result: wire.Result) -> Outcome:
-    error = result.error or wire.ResultError()
-    value = result.value
-    if value is not None and not isinstance(value, dict):
-        value = {"value": value}
-    status, code, message = result.status, error.code or None, error.message or None
-    if status not in STATUSES:
-        status, code, message = "fault", "protocol", f"the rig answered with the unknown status {status!r}"
-    elif status != "ok":
-        code, message = code or status, message or f"the rig gave no reason for {status}"
-    return Outcome(status, value, code, message, result.t or 0.0, result.dur or 0.0)

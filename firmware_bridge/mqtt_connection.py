@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import os
 import select
 import socket
@@ -19,14 +18,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import paho.mqtt.client as mqtt
-from paho.mqtt.enums import CallbackAPIVersion
-from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt_address import MqttAddress
+from firmware_bridge.mqtt_client import new_client, publish_properties
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +142,7 @@ class MqttConnection:
                 return None
             properties = None
             if self._five and (expires is not None or correlation is not None):
-                properties = _properties(expires, correlation)
+                properties = publish_properties(expires, correlation)
             info = self._client.publish(topic, payload, qos, retain, properties)
             if self._five and qos:
                 self._unacknowledged[info.mid] = topic
@@ -262,33 +259,9 @@ class MqttConnection:
             _guarded(lambda: self._on_link(False))
 
     def _new_client(self) -> mqtt.Client:
-        # Each connection starts with a clean session: old calls are never delivered late.
-        client = mqtt.Client(
-            CallbackAPIVersion.VERSION2,
-            client_id=self._client_id,
-            clean_session=None if self._five else True,
-            protocol=mqtt.MQTTv5 if self._five else mqtt.MQTTv311,
-        )
-        if self.address.user is not None:
-            client.username_pw_set(self.address.user, self.address.password)
-        if self.address.tls:
-            try:
-                client.tls_set(
-                    ca_certs=self.address.ca,
-                    certfile=self.address.cert,
-                    keyfile=self.address.key,
-                    cert_reqs=ssl.CERT_REQUIRED,
-                )
-            except (OSError, ValueError) as error:
-                files = ", ".join(
-                    file for file in (self.address.ca, self.address.cert, self.address.key) if file
-                )
-                raise LinkError(f"cannot use the certificates {files}: {error}") from None
-        if self._will is not None:
-            client.will_set(self._will[0], self._will[1], qos=1, retain=self._will_retained)
+        client = new_client(self.address, self._client_id, self._will, self._will_retained)
         # Acknowledged after delivery: first the machine, then the paperwork.
         client.manual_ack_set(True)
-        client.on_socket_open = _no_delay
         client.on_connect = self._connected
         client.on_subscribe = self._subscribed
         client.on_disconnect = self._disconnected
@@ -366,18 +339,3 @@ def _guarded(callback: Callable[[], None]) -> None:
     except Exception:
         # An exception here would end the network thread and leave the rig without a link.
         log.exception("a callback of the MQTT connection failed")
-
-
-def _properties(expires: float | None, correlation: str | None) -> Any:
-    properties: Any = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
-    if expires is not None:
-        # Whole seconds, rounded up: the device's own deadline is the exact one.
-        properties.MessageExpiryInterval = min(max(1, math.ceil(expires)), 0xFFFF_FFFF)
-    if correlation is not None:
-        properties.CorrelationData = correlation.encode()
-    return properties
-
-
-def _no_delay(_client: mqtt.Client, _data: Any, sock: Any) -> None:
-    # Without it Nagle and delayed acknowledgements add 40 ms to every round trip; paho does not set it.
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

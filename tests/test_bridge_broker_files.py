@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import ssl
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import paho.mqtt.client as mqtt
 import pytest
-from bridge_rig import Mosquitto, ScriptedDevice, free_port
+from bridge_rig import Mosquitto, ScriptedDevice, free_port, wait_until
 from paho.mqtt.enums import CallbackAPIVersion
 
 from core_eval.cli.main import main
@@ -28,6 +29,11 @@ class OwnBroker(Mosquitto):
     def __init__(self, config: Path, port: int) -> None:
         super().__init__()
         self._config, self.port = config, port
+
+    def reload(self) -> None:
+        """Read the access list again."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGHUP)
 
 
 def made(folder: Path, *, client_certificates: bool = False) -> tuple[BrokerFiles, OwnBroker]:
@@ -132,6 +138,25 @@ def test_a_publish_that_the_list_drops_is_told_at_once_by_a_broker_of_version_5(
         pytest.raises(LinkError, match=r"does not let us publish on pathrig/v1/rover/call; .*access list"),
     ):
         client.open(5.0)
+
+
+@pytest.mark.parametrize(("version", "says"), [("", "access list drop"), ("&version=5", "does not let us")])
+def test_a_permission_that_is_taken_away_in_mid_run_is_a_fault_in_bounded_time(
+    tmp_path: Path, version: str, says: str
+) -> None:
+    files, broker = made(tmp_path / "broker")
+    with (
+        broker,
+        DeviceEndpoint(ScriptedDevice(), MqttPort(files.devices[0].url)),
+        RigClient(open_link(files.hosts[0].url + version), retry_after=0.1) as client,
+    ):
+        client.open()
+        acl = files.config.parent / "acl"
+        acl.write_text(acl.read_text().replace("topic write pathrig/v1/+/call\n", ""))
+        broker.reload()
+        assert wait_until(lambda: client.call("echo", {}, timeout=0.5).status == "fault")
+        outcome = client.call("echo", {}, timeout=0.5)
+        assert outcome.status == "fault" and says in str(outcome.message)
 
 
 def test_without_the_password_nobody_gets_in_and_without_the_authority_no_tls(own: BrokerFiles) -> None:
