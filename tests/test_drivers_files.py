@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from configs.drivers_loader import DRIVERS_FOLDER, driver_names, load_driver
@@ -170,6 +170,7 @@ def test_a_driver_file_lies_beside_its_rig_file(tmp_path: Path) -> None:
     assert load_rig(str(tmp_path / "rig.yaml")).driver == str(tmp_path / "small.yaml")
 
 
+@settings(deadline=None)
 @given(x=NUMBERS, scale=st.floats(0.001, 1e6), decimals=st.none() | st.integers(0, 6))
 def test_a_number_in_a_command_has_no_exponent(x: float, scale: float, decimals: int | None) -> None:
     text = write(Value(argument="x", scale=scale, decimals=decimals), Scope({"x": x}))
@@ -178,6 +179,7 @@ def test_a_number_in_a_command_has_no_exponent(x: float, scale: float, decimals:
         check_bytes("G00 X" + text, "eE", 1000)
 
 
+@settings(deadline=None)
 @given(text=st.text())
 def test_no_text_of_a_model_leaves_its_line_or_its_topic(text: str) -> None:
     value = Value(argument="plant_id")
@@ -188,6 +190,7 @@ def test_no_text_of_a_model_leaves_its_line_or_its_topic(text: str) -> None:
     assert re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", written)
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=20))
 def test_a_command_with_a_byte_that_must_not_go_is_not_sent(text: str) -> None:
     try:
@@ -197,6 +200,7 @@ def test_a_command_with_a_byte_that_must_not_go_is_not_sent(text: str) -> None:
     assert len(data) <= 12 and not set(data) & set(b"eE?\r\n\x18") and max(data, default=0) < 127
 
 
+@settings(deadline=None)
 @given(value=NUMBERS, minus=st.floats(-1e3, 1e3), scale=st.floats(0.1, 1e3), offset=st.floats(-1e3, 1e3))
 def test_units_are_converted(value: float, minus: float, scale: float, offset: float) -> None:
     written = Value(argument="x", minus=minus, scale=scale, divide_by=2.0, offset=offset)
