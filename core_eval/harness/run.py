@@ -19,6 +19,7 @@ from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.scoring import score_episode
 from core_eval.harness.signals import StopSignals
 from core_eval.log import LogReader, RunLog
+from firmware_bridge.approval import Approver
 
 FINISHED = frozenset({"completed", "stopped"})
 
@@ -55,12 +56,20 @@ def load_parts(config: RunConfig) -> Parts:
 class Run:
     """Carries out a plan and writes it to a log."""
 
-    def __init__(self, config: RunConfig, parts: Parts, log: RunLog, listener: Listener) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        parts: Parts,
+        log: RunLog,
+        listener: Listener,
+        approver: Approver | None = None,
+    ) -> None:
         self.config = config
         self.run_id: int | None = None
         self._parts = parts
         self._log = log
         self._listener = listener
+        self._approver = approver
         self._signals = StopSignals()
 
     def start(self) -> int:
@@ -117,7 +126,8 @@ class Run:
             guard=self.config.guard,
             init_required=self.config.init is not None,
         )
-        episode = Episode(assignment, session, self._parts.agents[cell.agent], self._signals, self._listener)
+        agent = self._parts.agents[cell.agent]
+        episode = Episode(assignment, session, agent, self._signals, self._listener, self._approver)
         try:
             episode_id = episode.run(self._log)
         except EpisodeFailed as failure:
