@@ -1,5 +1,6 @@
 """The GRBL driver against a stand-in on a pty that does what the board does."""
 
+import contextlib
 import json
 import os
 import select
@@ -199,7 +200,8 @@ def relay_bytes(server: socket.socket, path: str) -> None:
     """One connection, to and from a serial port, until its client hangs up."""
     client, _ = server.accept()
     fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
-    with client:
+    # What the board says after its host has hung up has nowhere to go.
+    with client, contextlib.suppress(BrokenPipeError, ConnectionResetError):
         while True:
             readable, _, _ = select.select([client, fd], [], [], 5)
             if fd in readable:

@@ -21,8 +21,8 @@ from firmware_bridge.serial_link import why_closed
 log = logging.getLogger(__name__)
 
 LONGEST_LINE = 4096
-LOST = (serial.SerialException, OSError, TypeError, ValueError)
-"""What pyserial raises when the port is gone; TypeError and ValueError after another thread closed it."""
+LOST = (serial.SerialException, OSError, TypeError, ValueError, AttributeError)
+"""What pyserial raises when the port is gone; the last three after another thread closed it."""
 
 
 class SerialLine:
@@ -99,7 +99,7 @@ class SerialLine:
         if port is not None:
             with contextlib.suppress(*LOST):
                 port.flush()
-            with contextlib.suppress(*LOST, AttributeError):
+            with contextlib.suppress(*LOST):
                 port.cancel_read()
         self._shut(port)
 
