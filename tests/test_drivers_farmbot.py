@@ -41,7 +41,7 @@ def test_a_task_runs_over_it_and_it_is_left_stopped(
     assert (episode["status"], episode["path_correctness"]) == ("completed", 1.0)
     assert board.moves == [(210.0, 750.0, 0.0)]
     assert board.pin_log[:2] == [(8, 1), (8, 0)] and board.pins[8] == 0
-    assert board.stopped and board.received.endswith(b"E")
+    assert wait_until(lambda: board.stopped and board.received.endswith(b"E"))
     with LogReader(Path("log.db")) as reader:
         (row,) = reader.episodes()
         assert (row.simulated, row.guard, row.device) == (False, "block", "farm_rover")
@@ -88,11 +88,12 @@ def test_the_stop_goes_out_in_mid_motion_and_nothing_after_it(board: FarmBot, tm
         mark = len(board.received)
         assert rig.client.estop()
         assert said(moving.result()) == ("fault", "stopped")
-        assert 0 < board.position[0] < 900 and board.stopped
+        assert wait_until(lambda: board.stopped)
+        assert 0 < board.position[0] < 900
         assert set(board.received[mark:]) == {ord("E")}
         assert said(rig.call("sense_pose", {}, None)) == ("rejected", "estop")
         assert rig.client.reset()
-        assert not board.stopped
+        assert wait_until(lambda: not board.stopped)
         assert said(rig.call("move_to", PLANT_B, None)) == ("rejected", "safety_locked")
         rig.call("unlock_safety_mode", {}, None)
         board.speed = 8000.0
@@ -220,7 +221,7 @@ def test_the_stop_is_sent_when_a_signal_ends_a_run(board: FarmBot, tmp_path: Pat
         stops = len(board.stop_times)
         child.send_signal(signal.SIGTERM)
         assert child.wait(20) == 128 + signal.SIGTERM
-        assert len(board.stop_times) > stops and board.received.endswith(b"E")
+        assert wait_until(lambda: len(board.stop_times) > stops and board.received.endswith(b"E"))
         assert board.position[1] < 750
     with LogReader(tmp_path / "log.db") as reader:
         assert [episode.status for episode in reader.episodes()] == ["interrupted"]
@@ -240,7 +241,8 @@ def test_a_full_check_moves_nothing_and_passes(
 ) -> None:
     assert main(["rigs", "check", str(rig_file(tmp_path, "farmbot-serial", board.url))]) == 0
     assert "2 not fitted" in capsys.readouterr().out
-    assert board.moves == [] and board.pin_log == [] and board.stopped
+    assert wait_until(lambda: board.stopped)
+    assert board.moves == [] and board.pin_log == []
 
 
 def test_a_port_that_says_nothing_is_named(

@@ -40,7 +40,8 @@ def test_a_task_runs_over_it_and_it_is_left_stopped(
     grip, let_go = (500.0, 900.0, 20.0), (350.0, 1300.0, 25.0)
     assert board.targets.index(grip) < board.targets.index(let_go)
     assert board.spindle_log == [1000.0, 0.0]
-    assert board.holds and board.resets >= 2 and board.received.rstrip(b"?").endswith(b"\x18")
+    assert wait_until(lambda: board.received.rstrip(b"?").endswith(b"\x18"))
+    assert board.holds and board.resets >= 2
     with LogReader(Path("log.db")) as reader:
         (row,) = reader.episodes()
         assert (row.simulated, row.guard) == (False, "block")

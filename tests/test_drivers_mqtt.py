@@ -64,7 +64,7 @@ def test_a_task_runs_over_it_and_its_valves_are_left_closed(
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert (episode["status"], episode["path_correctness"]) == ("completed", 1.0)
     assert node.switched == [opened, (opened[0], "OFF")]
-    assert node.heard[-1][2] == "OFF"
+    assert wait_until(lambda: node.heard[-1][2] == "OFF")
     with LogReader(Path("log.db")) as reader:
         samples = [(s.sensor, s.value) for s in reader.samples(1)]
     assert ("availability", "online") in samples
