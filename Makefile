@@ -1,7 +1,7 @@
 # make demo    the main job: two rigs, three agents, the table
 # make test    the tests
 # make lint    ruff, mypy --strict, import-linter
-# make train   train the shipped model again (needs torch; about an hour on two cores)
+# make train   train the shipped model again, for MINUTES of wall clock (needs torch)
 # make clean   take away what these made
 
 VENV := .venv
@@ -13,6 +13,8 @@ export CMAKE_ARGS := -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
   -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDIR)/packaging/llama_without_common.cmake $(CMAKE_EXTRA)
 export SKBUILD_BUILD_TARGETS := llama;ggml;ggml-base;ggml-cpu
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
+
+MINUTES ?= 75
 
 .PHONY: demo test lint train clean
 .DELETE_ON_ERROR:
@@ -36,7 +38,8 @@ lint: $(VENV)/.test-installed
 
 train: $(VENV)/.test-installed
 	$(PIP) -e '.[train]'
-	$(VENV)/bin/python -m agents.shipped_model.train
+	$(VENV)/bin/python -m agents.shipped_model.train --out build/train --minutes $(MINUTES)
+	$(VENV)/bin/python -m agents.shipped_model.export --run build/train --out agents/models/pathrig-demo-q8_0.gguf
 
 $(VENV)/bin/python:
 	@packaging/python.sh $(VENV)
