@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,23 +12,15 @@ from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
-from firmware_bridge.answers import fault, outcome_of
 from firmware_bridge.codec import encode
+from firmware_bridge.exchange import Exchange
 from firmware_bridge.link import BrokeredLink, Link, LinkError
-from firmware_bridge.session import Callbacks, ClockReading, Pending, RigSession
+from firmware_bridge.session import Callbacks, ClockReading, RigSession
 
-OFFLINE_GRACE = 5.0
-"""Seconds that a rig may be offline in mid-call before the call is a fault."""
-ETA_GRACE = 2.0
-"""Seconds beyond an ack's eta before the call is sent again."""
 OPEN_SECONDS = 5.0
 """How long a rig may take to answer hello."""
 REGAIN_PERIOD = 0.1
 """Seconds between two tries to get a lost link back."""
-MAX_STRETCH = 10.0
-"""An ack's eta stretches a call's deadline to this many timeouts at most."""
-
-Build = Callable[[int | None], wire.Message]
 
 
 class RigClient:
@@ -57,9 +48,8 @@ class RigClient:
     ) -> None:
         self._link = link
         self._session = RigSession(link, Callbacks(on_sample, on_truth, on_status))
-        self._retry_after = retry_after
-        self._one_call = threading.Lock()
         self._brokered = link if isinstance(link, BrokeredLink) else None
+        self._exchange = Exchange(link, self._session, retry_after)
         self._barred = False
 
     def __enter__(self) -> RigClient:
@@ -126,7 +116,7 @@ class RigClient:
         def build(_not_after: int | None) -> wire.Init:
             return wire.Init(id=message_id, state=dict(state), seed=seed)
 
-        return self._exchange(message_id, build, "init", timeout, "no_answer")
+        return self._exchange.run(message_id, build, "init", timeout, "no_answer")
 
     def call(
         self,
@@ -142,7 +132,7 @@ class RigClient:
         def build(not_after: int | None) -> wire.Call:
             return wire.Call(id=message_id, tool=tool, args=dict(arguments), not_after=not_after)
 
-        return self._exchange(message_id, build, tool, timeout, "timeout")
+        return self._exchange.run(message_id, build, tool, timeout, "timeout")
 
     def estop(self, timeout: float = 1.0) -> bool:
         """Stop the rig at once; whether it said within `timeout` that it is stopped. Works during a call.
@@ -183,7 +173,7 @@ class RigClient:
         def build(_not_after: int | None) -> wire.Call:
             return wire.Call(id=message_id, tool=tool, args=dict(arguments), not_after=now - 1000)
 
-        return self._exchange(message_id, build, tool, timeout, "timeout")
+        return self._exchange.run(message_id, build, tool, timeout, "timeout")
 
     def ping(self, timeout: float = 2.0) -> float:
         """The round trip in seconds.
@@ -217,77 +207,6 @@ class RigClient:
                 self.estop(timeout=0.0 if self._present() is None else 1.0)
         self._session.close()
 
-    def _exchange(
-        self, message_id: wire.MessageId, build: Build, what: str, timeout: float, unanswered: str
-    ) -> Outcome:
-        with self._one_call:
-            pending = Pending(message_id)
-            with self._session.changed:
-                self._session.pending = pending
-            try:
-                return self._until_answered(pending, build, what, timeout, unanswered)
-            except LinkError as error:
-                if not self._session.closing.is_set():
-                    self._link.discard()
-                return fault("link", str(error))
-            finally:
-                with self._session.changed:
-                    self._session.pending = None
-
-    def _until_answered(
-        self, pending: Pending, build: Build, what: str, timeout: float, unanswered: str
-    ) -> Outcome:
-        session = self._session
-        start = now = next_send = time.monotonic()
-        deadline = start + timeout
-        pause = self._retry_after
-        payload = b""
-        restarts = 0
-        while pending.result is None:
-            if pending.acks:
-                stretched = min(pending.acked_until + ETA_GRACE, start + MAX_STRETCH * timeout)
-                deadline = max(deadline, stretched)
-                next_send = max(next_send, pending.acked_until + ETA_GRACE)
-            if session.closing.is_set():
-                return fault("link", "the link was closed")
-            if now >= deadline:
-                return fault(unanswered, self._unanswered(what, timeout))
-            if session.offline_since is not None and now - session.offline_since > OFFLINE_GRACE:
-                return fault("offline", f"the rig {self._link.name} went offline")
-            if not self._link.connected:
-                self._link.ensure(deadline - now)
-                self._await_boot(deadline)
-                next_send = now
-            elif now < next_send:
-                with session.changed:
-                    if pending.result is None and self._link.connected:
-                        session.changed.wait(min(next_send, deadline) - now)
-            elif not payload:
-                if session.pongs and not session.clock.known:
-                    session.measure(min(1.0, deadline - now))
-                try:
-                    payload = encode(build(session.clock.device_ms(deadline)))
-                except (ValueError, TypeError) as error:
-                    text = f"the arguments of {what} have no JSON: {error}"
-                    return Outcome("invalid", code="arguments", message=text)
-                size = len(payload) + self._link.frame_overhead
-                if (limit := self._max_frame()) is not None and size > limit:
-                    text = f"{what} has {size} bytes on the wire; the device takes {limit}"
-                    return Outcome("invalid", code="too_long", message=text)
-                restarts = session.clock.restarts
-                self._send(payload, message_id=pending.id, seconds=deadline - now)
-                next_send = now + pause
-            # A rig that knows ping answers one before it gets a call again, which also shows a reset.
-            elif not session.pongs or session.measure(min(self._retry_after, deadline - now)):
-                if session.clock.restarts != restarts:
-                    text = f"the device was reset while {what} ran; whether it was done is not known"
-                    return fault("device_reset", text)
-                self._send(payload, message_id=pending.id, seconds=deadline - time.monotonic())
-                pause = min(2 * pause, 4 * self._retry_after)
-                next_send = time.monotonic() + pause
-            now = time.monotonic()
-        return outcome_of(pending.result)
-
     def regain(self, timeout: float) -> None:
         """Wait until the link is back and the rig answers, after trouble in mid-run.
 
@@ -305,31 +224,6 @@ class RigClient:
                 if time.monotonic() >= deadline:
                     raise
             time.sleep(REGAIN_PERIOD)
-
-    def _await_boot(self, deadline: float) -> None:
-        # Opening its port resets many a board: what is sent before it answers is lost in its bootloader.
-        boot: float = getattr(self._link, "boot_seconds", 0.0)
-        until = min(deadline, time.monotonic() + boot)
-        while (left := until - time.monotonic()) > 0 and self._link.connected:
-            if self._session.hello(min(0.25, left)):
-                return
-
-    def _send(self, payload: bytes, *, message_id: wire.MessageId, seconds: float) -> None:
-        if self._brokered is None:
-            self._link.send(payload)
-        else:
-            self._brokered.send_call(payload, str(message_id), seconds)
-
-    def _unanswered(self, what: str, timeout: float) -> str:
-        # A broker of 3.1.1 acknowledges what its access list drops.
-        silent = self._brokered is not None and time.monotonic() - self._session.last_heard > timeout
-        hint = ", and nothing else: does the broker's access list drop our calls?" if silent else ""
-        return f"the rig {self._link.name} did not answer {what} in {timeout:g} s{hint}"
-
-    def _max_frame(self) -> int | None:
-        status = self._session.status
-        stated = status.max_frame if status is not None else None
-        return stated if stated is not None else self._link.default_max_frame
 
     def _switch(self, send: Callable[[], None], state: str, timeout: float) -> bool:
         with self._session.changed:

@@ -263,7 +263,7 @@ def test_a_link_that_comes_back_in_mid_call_gets_it_again() -> None:
 
 
 def test_a_rig_that_says_offline_and_stays_away_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firmware_bridge.client.OFFLINE_GRACE", 0.1)
+    monkeypatch.setattr("firmware_bridge.exchange.OFFLINE_GRACE", 0.1)
 
     def dies(link: FakeLink, message: dict[str, Any]) -> None:
         if message["op"] == "call":

@@ -1,0 +1,140 @@
+"""One message to a rig until its answer: sent again with the same id, with a deadline that acks stretch."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from devices.outcome import Outcome
+from firmware_bridge import messages as wire
+from firmware_bridge.answers import fault, outcome_of
+from firmware_bridge.codec import encode
+from firmware_bridge.link import BrokeredLink, Link, LinkError
+from firmware_bridge.session import Pending, RigSession
+
+OFFLINE_GRACE = 5.0
+"""Seconds that a rig may be offline in mid-call before the call is a fault."""
+ETA_GRACE = 2.0
+"""Seconds beyond an ack's eta before the call is sent again."""
+MAX_STRETCH = 10.0
+"""An ack's eta stretches a call's deadline to this many timeouts at most."""
+
+Build = Callable[[int | None], wire.Message]
+
+
+class Exchange:
+    """Runs one exchange at a time over a link.
+
+    Args:
+        link: an open link.
+        session: what is known of the rig, and where its answers come in.
+        retry_after: seconds without an answer before a message is sent again; then doubled.
+    """
+
+    def __init__(self, link: Link, session: RigSession, retry_after: float) -> None:
+        self._link = link
+        self._session = session
+        self._retry_after = retry_after
+        self._one_call = threading.Lock()
+        self._brokered = link if isinstance(link, BrokeredLink) else None
+
+    def run(
+        self, message_id: wire.MessageId, build: Build, what: str, timeout: float, unanswered: str
+    ) -> Outcome:
+        """One message until its answer; trouble of the link is a fault, silence one with code `unanswered`.
+
+        `build` makes the message, given the latest moment of the device's link clock at which it may start.
+        """
+        with self._one_call:
+            pending = Pending(message_id)
+            with self._session.changed:
+                self._session.pending = pending
+            try:
+                return self._until_answered(pending, build, what, timeout, unanswered)
+            except LinkError as error:
+                if not self._session.closing.is_set():
+                    self._link.discard()
+                return fault("link", str(error))
+            finally:
+                with self._session.changed:
+                    self._session.pending = None
+
+    def _until_answered(
+        self, pending: Pending, build: Build, what: str, timeout: float, unanswered: str
+    ) -> Outcome:
+        session = self._session
+        start = now = next_send = time.monotonic()
+        deadline = start + timeout
+        pause = self._retry_after
+        payload = b""
+        restarts = 0
+        while pending.result is None:
+            if pending.acks:
+                stretched = min(pending.acked_until + ETA_GRACE, start + MAX_STRETCH * timeout)
+                deadline = max(deadline, stretched)
+                next_send = max(next_send, pending.acked_until + ETA_GRACE)
+            if session.closing.is_set():
+                return fault("link", "the link was closed")
+            if now >= deadline:
+                return fault(unanswered, self._unanswered(what, timeout))
+            if session.offline_since is not None and now - session.offline_since > OFFLINE_GRACE:
+                return fault("offline", f"the rig {self._link.name} went offline")
+            if not self._link.connected:
+                self._link.ensure(deadline - now)
+                self._await_boot(deadline)
+                next_send = now
+            elif now < next_send:
+                with session.changed:
+                    if pending.result is None and self._link.connected:
+                        session.changed.wait(min(next_send, deadline) - now)
+            elif not payload:
+                if session.pongs and not session.clock.known:
+                    session.measure(min(1.0, deadline - now))
+                try:
+                    payload = encode(build(session.clock.device_ms(deadline)))
+                except (ValueError, TypeError) as error:
+                    text = f"the arguments of {what} have no JSON: {error}"
+                    return Outcome("invalid", code="arguments", message=text)
+                size = len(payload) + self._link.frame_overhead
+                if (limit := self._max_frame()) is not None and size > limit:
+                    text = f"{what} has {size} bytes on the wire; the device takes {limit}"
+                    return Outcome("invalid", code="too_long", message=text)
+                restarts = session.clock.restarts
+                self._send(payload, message_id=pending.id, seconds=deadline - now)
+                next_send = now + pause
+            # A rig that knows ping answers one before it gets a call again, which also shows a reset.
+            elif not session.pongs or session.measure(min(self._retry_after, deadline - now)):
+                if session.clock.restarts != restarts:
+                    text = f"the device was reset while {what} ran; whether it was done is not known"
+                    return fault("device_reset", text)
+                self._send(payload, message_id=pending.id, seconds=deadline - time.monotonic())
+                pause = min(2 * pause, 4 * self._retry_after)
+                next_send = time.monotonic() + pause
+            now = time.monotonic()
+        return outcome_of(pending.result)
+
+    def _await_boot(self, deadline: float) -> None:
+        # Opening its port resets many a board: what is sent before it answers is lost in its bootloader.
+        boot: float = getattr(self._link, "boot_seconds", 0.0)
+        until = min(deadline, time.monotonic() + boot)
+        while (left := until - time.monotonic()) > 0 and self._link.connected:
+            if self._session.hello(min(0.25, left)):
+                return
+
+    def _send(self, payload: bytes, *, message_id: wire.MessageId, seconds: float) -> None:
+        if self._brokered is None:
+            self._link.send(payload)
+        else:
+            self._brokered.send_call(payload, str(message_id), seconds)
+
+    def _unanswered(self, what: str, timeout: float) -> str:
+        # A broker of 3.1.1 acknowledges what its access list drops.
+        silent = self._brokered is not None and time.monotonic() - self._session.last_heard > timeout
+        hint = ", and nothing else: does the broker's access list drop our calls?" if silent else ""
+        return f"the rig {self._link.name} did not answer {what} in {timeout:g} s{hint}"
+
+    def _max_frame(self) -> int | None:
+        status = self._session.status
+        stated = status.max_frame if status is not None else None
+        return stated if stated is not None else self._link.default_max_frame
