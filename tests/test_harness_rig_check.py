@@ -19,6 +19,7 @@ from configs.worlds_loader import load_world, make_simulator
 from core_eval.cli.main import main
 from core_eval.harness import rig_check
 from core_eval.harness.rig_check import check_rig
+from core_eval.harness.rig_report import ping_text
 from devices.outcome import Outcome
 from firmware_bridge import client
 from firmware_bridge.client import RigClient
@@ -166,3 +167,9 @@ def test_the_command_tells_it_as_a_table_and_as_json(capsys: pytest.CaptureFixtu
         assert main(["rigs", "check", f"{broker.url}/nobody"]) == 3
     captured = capsys.readouterr()
     assert "failed" in captured.out and "nobody answers" in captured.err
+
+
+def test_a_broker_that_holds_small_messages_back_is_hinted_at() -> None:
+    assert "set_tcp_nodelay" in ping_text([0.044, 0.045, 0.046], brokered=True)
+    assert "set_tcp_nodelay" not in ping_text([0.044, 0.045, 0.046], brokered=False)
+    assert ping_text([0.001, 0.002, 0.05], brokered=True) == "3 of 3, median 2.00 ms, longest 50.00 ms"

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from configs.rigs_loader import RigConfig
-from core_eval.harness.rig_report import RigReport
+from core_eval.harness.rig_report import RigReport, ping_text
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.simulator_process import RigError
 from devices.catalog import DEVICE_TYPES
@@ -115,10 +115,7 @@ class _Check:
         trips.sort()
         middle = trips[len(trips) // 2]
         self._report.facts["round_trip_s"] = middle
-        self._report.add(
-            "ping", True, f"{len(trips)} of {len(trips)}, median {middle * 1e3:.2f} ms, "
-            f"longest {trips[-1] * 1e3:.2f} ms"
-        )  # fmt: skip
+        self._report.add("ping", True, ping_text(trips, brokered=_brokered(self._session.config)))
         if len(readings) < 2:
             self._report.add("clock", False, "pong states no time, so calls can have no deadline")
             return True

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Verdict = Literal["ok", "failed", "skipped"]
+DELAYED_ACK = 0.035
+"""Seconds; Linux holds a TCP acknowledgement back for 40 ms, and senders without TCP_NODELAY wait for it."""
 
 
 @dataclass(frozen=True)
@@ -49,3 +52,15 @@ class RigReport:
             **self.facts,
             "checks": [asdict(one) for one in self.findings],
         }
+
+
+def ping_text(round_trips: Sequence[float], *, brokered: bool) -> str:
+    """What sorted round trips, in seconds, say of a link."""
+    middle = round_trips[len(round_trips) // 2]
+    text = (
+        f"{len(round_trips)} of {len(round_trips)}, median {middle * 1e3:.2f} ms, "
+        f"longest {round_trips[-1] * 1e3:.2f} ms"
+    )
+    if brokered and middle > DELAYED_ACK:
+        return f"{text}; does the broker set TCP_NODELAY (mosquitto.conf: set_tcp_nodelay true)?"
+    return text
