@@ -142,15 +142,19 @@ def _entries(path: Path, wanted: str = "") -> Iterator[tuple[str, Build]]:
 
 def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str, Any]) -> Task:
     at = ("tasks", index)
-    own = deep_merge(entry.init, init)
     try:
         world = load_world(entry.world)
     except ConfigError as error:
         raise file.error(str(error), *at, "world") from None
     try:
-        state = merged_state(world, own)
+        merged_state(world, entry.init)
     except ConfigError as error:
         raise file.error(str(error), *at, "init") from None
+    own = deep_merge(entry.init, init)
+    try:
+        state = merged_state(world, own)
+    except ConfigError as error:
+        raise ConfigError(f"{error} (in what was given with --init)") from None
     reads = world.device.reads if entry.free_reads is None else entry.free_reads
     try:
         plan = expand_places(entry.plan, places(state.model_dump()), REACH[world.device.name])

@@ -75,6 +75,11 @@ def test_a_bad_task_names_file_line_and_key(tmp_path: Path, changes: dict[str, A
     assert "\n" not in str(caught.value)
 
 
+def test_bad_overrides_of_a_run_are_not_blamed_on_the_task() -> None:
+    with pytest.raises(ConfigError, match=r"^initial state: plants.plant_B.wet: unknown key.*--init\)$"):
+        load_task("water_one_plant", init={"plants": {"plant_B": {"wet": 1}}})
+
+
 def test_an_unknown_task_is_named_with_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no task 'nothing'; the tasks are box_to_left_bin, "):
         load_task("nothing")
