@@ -8,17 +8,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from agents.agent import Action, EpisodeContext, InvalidAction, Observation, StopAction, ToolCallAction
+from agents.agent import InvalidAction, ToolCallAction
 from agents.errors import AgentSpecError
+from agents.fixed_actions import FixedActions
 
 
-class ReplayAgent:
+class ReplayAgent(FixedActions):
     """Makes the calls of an episode of a log, in order, whatever comes of them; then it is done.
 
     A step in which no call could be read (its tool is null) is an invalid step again.
     """
-
-    scaffold = "none"
 
     def __init__(self, path: Path, episode: int) -> None:
         """Read the episode's steps.
@@ -27,22 +26,7 @@ class ReplayAgent:
             AgentSpecError: the file is no log, or holds no such episode.
         """
         self.name = f"replay:{path.name}#{episode}"
-        self._actions = read_steps(path, episode)
-        self._next = 0
-
-    def start(self, context: EpisodeContext) -> None:
-        """Back to the first step."""
-        self._next = 0
-
-    def act(self, observation: Observation | None) -> Action:
-        """The next step's call, or `done`."""
-        if self._next == len(self._actions):
-            return StopAction("done")
-        self._next += 1
-        return self._actions[self._next - 1]
-
-    def close(self) -> None:
-        """Nothing to let go of."""
+        super().__init__(read_steps(path, episode))
 
 
 def read_steps(path: Path, episode: int) -> list[ToolCallAction | InvalidAction]:

@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agents.agent import Action, EpisodeContext, Observation, StopAction, ToolCallAction
+from agents.agent import ToolCallAction
 from agents.errors import AgentSpecError
+from agents.fixed_actions import FixedActions
 
 
-class ScriptedAgent:
+class ScriptedAgent(FixedActions):
     """Makes the calls of the file, in order, whatever comes of them; then it is done."""
-
-    scaffold = "none"
 
     def __init__(self, path: Path) -> None:
         """Read the whole file.
@@ -22,23 +21,7 @@ class ScriptedAgent:
             AgentSpecError: naming the file, the line and what is wrong with it.
         """
         self.name = f"scripted:{path.name}"
-        self._calls = read_script(path)
-        self._next = 0
-
-    def start(self, context: EpisodeContext) -> None:
-        """Back to the first line."""
-        self._next = 0
-
-    def act(self, observation: Observation | None) -> Action:
-        """The call of the next line, or `done`."""
-        if self._next == len(self._calls):
-            return StopAction("done")
-        name, arguments = self._calls[self._next]
-        self._next += 1
-        return ToolCallAction(name, arguments)
-
-    def close(self) -> None:
-        """Nothing to let go of."""
+        super().__init__([ToolCallAction(*call) for call in read_script(path)])
 
 
 def read_script(path: Path) -> list[tuple[str, dict[str, Any]]]:

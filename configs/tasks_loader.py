@@ -10,12 +10,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from configs.core_file import load_core_file
 from configs.errors import ConfigError
 from configs.goal import Goal
 from configs.task_places import REACH, UnknownPlaceError, expand_places, places
 from configs.worlds_loader import World, known_world, load_world, merged_state, world_names
 from configs.yaml_file import YamlFile, load_yaml, nearest
-from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan, load_core_json
+from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
 from devices.catalog import DEVICE_TYPES, device_type
 from devices.from_alphabet import device_from_alphabet
 from devices.surface import DeviceType, knows_all
@@ -173,10 +174,7 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
 
 
 def _core_entries(path: Path, wanted: str) -> Iterator[tuple[str, Build]]:
-    try:
-        content = load_core_json(path)
-    except (OSError, ValueError) as error:
-        raise ConfigError(str(error)) from None
+    content = load_core_file(path)
     if content.faults and wanted not in {task.id for task in content.tasks}:
         raise ConfigError(content.faults[0])
     for task in content.tasks:

@@ -7,7 +7,7 @@ from copy import deepcopy
 
 import pytest
 
-from core_eval.path import AutomatonError, Call, load_core_json, score_path
+from core_eval.path import AutomatonError, Call, parse_core_json, score_path
 
 
 def argument(value=None, excluded=None, kind="string"):
@@ -39,13 +39,11 @@ GOOD = {
 
 
 @pytest.fixture
-def load(tmp_path):
-    def write_and_load(*records):
-        file = tmp_path / "tasks.json"
-        file.write_text(json.dumps(list(records)), encoding="utf-8")
-        return load_core_json(file)
+def load():
+    def as_text_and_back(*records):
+        return parse_core_json(json.dumps(list(records)), "tasks.json")
 
-    return write_and_load
+    return as_text_and_back
 
 
 def changed(change):
@@ -180,14 +178,7 @@ def test_warnings_for_a_cycle_a_tie_and_a_lost_state(load):
 
 
 @pytest.mark.parametrize("text", ["{}", "nonsense", "3"])
-def test_a_file_that_holds_no_array(tmp_path, text):
-    file = tmp_path / "tasks.json"
-    file.write_text(text, encoding="utf-8")
+def test_a_text_that_holds_no_array(text):
     with pytest.raises(AutomatonError, match=r"tasks\.json") as caught:
-        load_core_json(file)
+        parse_core_json(text, "tasks.json")
     assert len(caught.value.faults) == 1
-
-
-def test_a_file_that_is_missing(tmp_path):
-    with pytest.raises(AutomatonError, match=r"none\.json: cannot be read"):
-        load_core_json(tmp_path / "none.json")

@@ -100,16 +100,13 @@ def _score_traces(tasks: Path, traces: Path, out: Path | None, beta: float, lam:
 
 
 def _automata(tasks: Path) -> dict[str, TaskAutomaton]:
+    from configs.core_file import load_core_file
     from configs.errors import ConfigError
     from configs.tasks_loader import list_tasks
-    from core_eval.path import load_core_json
 
     if tasks.suffix != ".json":
         return {task.id: task.automaton for task in list_tasks(tasks)}
-    try:
-        content = load_core_json(tasks)
-    except (OSError, ValueError) as error:
-        raise ConfigError(str(error), file=tasks) from None
+    content = load_core_file(tasks)
     # Each malformed record is told, and the others are used.
     for fault in content.faults:
         print(f"pathrig: {fault}", file=sys.stderr)

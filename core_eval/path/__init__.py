@@ -2,7 +2,7 @@
 
 from core_eval.path.automaton import AutomatonError, TaskAutomaton
 from core_eval.path.calls import Call, Kind, Status
-from core_eval.path.core_json import CoreFile, CoreTask, load_core_json
+from core_eval.path.core_json import CoreFile, CoreTask, parse_core_json
 from core_eval.path.patterns import Anything, Exact, Excluded, Near, OneOf, Pattern, Range
 from core_eval.path.plan import compile_plan
 from core_eval.path.scorer import OnlineScorer, Scores, StepVerdict, score_path
@@ -28,6 +28,6 @@ __all__ = [
     "Symbol",
     "TaskAutomaton",
     "compile_plan",
-    "load_core_json",
+    "parse_core_json",
     "score_path",
 ]

@@ -1,11 +1,10 @@
-"""Reads CORE's JSON: an array of tasks, each with its automaton (spec: formats, "Task automata")."""
+"""CORE's JSON: an array of tasks, each with its automaton (spec: formats, "Task automata")."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from core_eval.path.automaton import AutomatonError, TaskAutomaton
@@ -37,16 +36,13 @@ class CoreFile:
     faults: tuple[str, ...]
 
 
-def load_core_json(path: str | Path) -> CoreFile:
-    """Read a file of CORE tasks; a malformed record is a fault and the others still load.
+def parse_core_json(text: str, file: str) -> CoreFile:
+    """Read CORE tasks; a malformed record is a fault and the others still load.
 
-    Raises AutomatonError when the file cannot be read or is no JSON array.
+    `file` begins every fault. Raises AutomatonError when the text is no JSON array.
     """
-    file = Path(path)
     try:
-        records = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise AutomatonError([f"{file}: cannot be read ({error.strerror}); give a CORE JSON file"]) from error
+        records = json.loads(text)
     except ValueError as error:
         raise AutomatonError([f"{file}: is not JSON ({error})"]) from error
     if not isinstance(records, list):
@@ -55,7 +51,7 @@ def load_core_json(path: str | Path) -> CoreFile:
     faults: list[str] = []
     for place, record in enumerate(records):
         try:
-            task = _task(record, str(file), place)
+            task = _task(record, file, place)
         except AutomatonError as error:
             faults += error.faults
             continue
