@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from devices.sensors import Sample, SampleValue, SensorSpec
 from sims.clock import Clock
@@ -71,6 +72,16 @@ class SensorBank:
         self._periodic = tuple(sensor for sensor in self._sensors if sensor.period_ticks)
         self._on_change = tuple(sensor for sensor in self._sensors if not sensor.period_ticks)
         self.specs: Mapping[str, SensorSpec] = {sensor.name: sensor.spec for sensor in self._sensors}
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """What has changed in the sensors since they were made."""
+        return tuple((sensor.on, sensor.count, sensor.last, sensor.next_due) for sensor in self._sensors)
+
+    @state.setter
+    def state(self, state: tuple[Any, ...]) -> None:
+        for sensor, (on, count, last, due) in zip(self._sensors, state, strict=True):
+            sensor.on, sensor.count, sensor.last, sensor.next_due = on, count, last, due
 
     @property
     def next_due(self) -> int | None:

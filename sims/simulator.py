@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event, RLock
 from typing import Any, ClassVar, Generic
@@ -31,14 +32,24 @@ class CallOptions:
     Attributes:
         index: the call's place among the calls that reached the device since `init`, from 0.
         remedy: the change that makes it harmless, in a counterfactual.
+        event: the harm event that the remedy is to prevent.
         forced: interlocks and preconditions are skipped, so that the call keeps its recorded effects.
         duration: device time that it shall take, s; None for its natural time.
     """
 
     index: int
     remedy: Remedy | None = None
+    event: HarmEvent | None = None
     forced: bool = False
     duration: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The whole changing state of a simulator at a moment between two calls; only for that simulator."""
+
+    parts: Mapping[str, Any]
+    sensors: tuple[Any, ...]
 
 
 class Simulator(ABC, Generic[World]):
@@ -48,12 +59,17 @@ class Simulator(ABC, Generic[World]):
     typed arguments and the `CallOptions`, raises `Refusal` before it changes anything, lets time pass with
     `pass_time`, and returns the tool's result model. A remedy of LEAVE_OUT never reaches it, and a call
     that ends before its `duration` is filled up with waiting.
+
+    A subclass names in `kept` its attributes that change after `begin`; they are copied together, so they may
+    refer to each other. Its sensors read their quantities through the simulator (`lambda: self.state.battery`),
+    never from a part of it, so that they hold after `restore`.
     """
 
     name: str
     firmware: str
     device_type: ClassVar[DeviceType]
     harm_rules: ClassVar[tuple[HarmRule, ...]]
+    kept: ClassVar[tuple[str, ...]]
     world: World
     """The initial state of this episode; `default_world` is what overrides are merged into."""
     clock: Clock
@@ -68,6 +84,8 @@ class Simulator(ABC, Generic[World]):
         self._lock = RLock()
         self._halted = Event()
         self._stop: Event | None = None
+        self._look: Callable[[float], None] | None = None
+        self._look_ticks = 1
         self._restart(world, seed)
 
     # What a subclass provides.
@@ -119,12 +137,13 @@ class Simulator(ABC, Generic[World]):
         stop: Event,
         *,
         remedy: Remedy | None = None,
+        event: HarmEvent | None = None,
         forced: bool = False,
         duration: float | None = None,
     ) -> Outcome:
         """Run one call to its end on the virtual clock; the keywords are for counterfactuals."""
         with self._lock:
-            call = CallOptions(self._calls, remedy, forced, duration)
+            call = CallOptions(self._calls, remedy, event, forced, duration)
             self._calls += 1
             started = self.clock.ticks
             self._stop = stop
@@ -177,6 +196,42 @@ class Simulator(ABC, Generic[World]):
 
     # The scorer's side.
 
+    def snapshot(self) -> Snapshot:
+        """The state between two calls, to come back to with `restore`."""
+        with self._lock:
+            return Snapshot(
+                self._copied({name: getattr(self, name) for name in self._all_kept}), self._bank.state
+            )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Back to a snapshot of this simulator, bit for bit; subscribers stay, and hear what comes after it."""
+        with self._lock:
+            for name, part in self._copied(snapshot.parts).items():
+                setattr(self, name, part)
+            self._bank.state = snapshot.sensors
+
+    def watch(self, period: float, look: Callable[[float], None] | None) -> None:
+        """From now on `look(t)` at every multiple of `period` (s, whole milliseconds) of device time.
+
+        It sees the state of that moment (`state_dict`). Physics that is solved in closed form is split there,
+        so a watched episode may differ from an unwatched one by rounding. None ends it.
+        """
+        self._look, self._look_ticks = look, max(1, Clock.to_ticks(period))
+
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """What parts of the state refer to and snapshots share, since it never changes in an episode."""
+        return (self.world,)
+
+    @property
+    def _all_kept(self) -> tuple[str, ...]:
+        return ("clock", "ledger", "_calls", "_finished", *self.kept)
+
+    def _copied(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        # What is in the memo is taken for its own copy.
+        same = {id(part): part for part in (self, *self.shared)}
+        return copy.deepcopy(dict(parts), same)
+
     @property
     def events(self) -> tuple[HarmEvent, ...]:
         """All harm events since `init`."""
@@ -221,8 +276,12 @@ class Simulator(ABC, Generic[World]):
                 step_end = min(step_end, due)
             if longest is not None:
                 step_end = min(step_end, clock.ticks + longest)
+            if self._look is not None:
+                step_end = min(step_end, (clock.ticks // self._look_ticks + 1) * self._look_ticks)
             self.evolve(Clock.to_seconds(step_end - clock.ticks))
             clock.ticks = step_end
+            if self._look is not None and step_end % self._look_ticks == 0:
+                self._look(clock.now)
             self._bank.poll(step_end)
 
     def _restart(self, world: World, seed: int) -> None:

@@ -53,6 +53,7 @@ class ArmSimulator(Simulator[BenchWorld]):
     firmware = f"pathrig-sim-arm (MuJoCo {mujoco.__version__})"
     device_type = ROBOTIC_ARM
     harm_rules = HARM_RULES
+    kept = ("_physics", "_motion", "_handling", "_ticks", "_locked")
 
     # What the base asks for.
 
@@ -74,6 +75,11 @@ class ArmSimulator(Simulator[BenchWorld]):
         count = (end - self._ticks) // STEP_TICKS
         self._motion.run(count, Clock.to_seconds(self._ticks))
         self._ticks += count * STEP_TICKS
+
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """The world. MuJoCo's model is no such thing: grips change it."""
+        return (self.world,)
 
     def make_safe(self) -> None:
         """Hold the arm and the gripper where they are, and lock the safety."""

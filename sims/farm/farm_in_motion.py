@@ -12,7 +12,7 @@ from sims.coarse_sensors import CoarseSensor
 from sims.farm.geometry import Box, Disc, Shape
 from sims.farm.harm_watch import ContactWatch, watch_soil
 from sims.farm.route import Ground
-from sims.farm.state import FarmState, PlantState
+from sims.farm.state import FarmState
 from sims.simulator import Simulator
 
 BATTERY_BARS = 4
@@ -34,6 +34,7 @@ class FarmInMotion(Simulator[FarmWorld]):
     firmware = "farm_rover_sim 1"
     device_type = FARM_ROVER
     harm_rules = FARM_HARM_RULES
+    kept = ("state", "contact", "activity", "watering")
 
     def begin(self) -> None:
         """The world's initial state."""
@@ -52,17 +53,19 @@ class FarmInMotion(Simulator[FarmWorld]):
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
         """Soil wet or dry at each plant, both tanks low, hopper full."""
-        specs, state = self.world.sensors, self.state
+        specs = self.world.sensors
         moisture = [
-            CoarseSensor(f"moisture.{name}", specs.moisture, _moisture_of(plant), ("dry", "wet"))
-            for name, plant in state.plants.items()
+            CoarseSensor(f"moisture.{name}", specs.moisture, self._moisture_of(name), ("dry", "wet"))
+            for name in self.state.plants
         ]
         low = (True, False)
         return [
             *moisture,
-            CoarseSensor("water_tank_low", specs.water_tank_low, lambda: state.water_liters, low),
-            CoarseSensor("pesticide_tank_low", specs.pesticide_tank_low, lambda: state.pesticide_ml, low),
-            CoarseSensor("hopper_full", specs.hopper_full, lambda: state.fruit >= self.world.hopper.capacity),
+            CoarseSensor("water_tank_low", specs.water_tank_low, lambda: self.state.water_liters, low),
+            CoarseSensor(
+                "pesticide_tank_low", specs.pesticide_tank_low, lambda: self.state.pesticide_ml, low
+            ),
+            CoarseSensor("hopper_full", specs.hopper_full, self._hopper_is_full),
         ]
 
     def evolve(self, seconds: float) -> None:
@@ -74,6 +77,12 @@ class FarmInMotion(Simulator[FarmWorld]):
         for name, plant in self.state.plants.items():
             inflow = self.watering[1] if self.watering and self.watering[0] == name else 0.0
             plant.let_pass(seconds, inflow, watch_soil(self.ledger, name, plant, self.world.soil, t))
+
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """World, plants and soil as they were given, and the shapes on the field."""
+        world = self.world
+        return (world, world.soil, *world.plants.values(), *self.ground.shapes)
 
     def make_safe(self) -> None:
         """Stand still, close everything, lock the safety."""
@@ -109,6 +118,8 @@ class FarmInMotion(Simulator[FarmWorld]):
             return name
         return [round(pose.x), round(pose.y)]
 
+    def _moisture_of(self, name: str) -> Callable[[], float]:
+        return lambda: self.state.plants[name].soil.moisture
 
-def _moisture_of(plant: PlantState) -> Callable[[], float]:
-    return lambda: plant.soil.moisture
+    def _hopper_is_full(self) -> bool:
+        return self.state.fruit >= self.world.hopper.capacity

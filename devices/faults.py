@@ -1,0 +1,69 @@
+"""Faults that a rig may suffer in an episode: at set times, or drawn by the episode's seed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+FaultKind = Literal[
+    "link_delay",
+    "link_loss",
+    "stuck_sensor",
+    "wheel_slip",
+    "clogged_nozzle",
+    "stuck_valve",
+    "weak_gripper",
+    "reset",
+]
+DEFAULT_STRENGTH = 1.0
+
+Seconds = Annotated[float, Field(ge=0.0)]
+
+
+class FaultPart(BaseModel):
+    """Base: no unknown keys, finite numbers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Fault(FaultPart):
+    """One fault, from a time on, for a time."""
+
+    kind: FaultKind = Field(
+        description="link_delay (strength in s), link_loss (strength a probability), stuck_sensor, wheel_slip "
+        "(strength the lost share of a wheel's way), clogged_nozzle (the lost share of the flow), stuck_valve "
+        "(the share of the flow that goes on after closing), weak_gripper (the lost share of its force), "
+        "reset (the board starts anew; the running call ends in a fault)"
+    )
+    at: Seconds = Field(description="device time at which it begins, s")
+    seconds: float | None = Field(default=None, gt=0.0, description="how long; left out: to the end")
+    strength: Seconds = Field(default=DEFAULT_STRENGTH, description="how strong, as the kind says")
+    entity: str | None = Field(
+        default=None, description="the sensor of a stuck_sensor, such as moisture.plant_A"
+    )
+
+    @model_validator(mode="after")
+    def _names_its_sensor(self) -> Self:
+        if (self.kind == "stuck_sensor") != (self.entity is not None):
+            raise ValueError("a stuck_sensor needs the sensor's name as entity, and no other fault takes one")
+        return self
+
+
+class FaultRate(FaultPart):
+    """Faults of a kind drawn by the seed: a Poisson process."""
+
+    kind: FaultKind
+    per_hour: float = Field(gt=0.0, description="mean number in an hour of device time")
+    seconds: float = Field(gt=0.0, description="mean length, exponentially distributed")
+    strength: tuple[Seconds, Seconds] = Field(
+        default=(DEFAULT_STRENGTH, DEFAULT_STRENGTH), description="least and greatest, uniformly distributed"
+    )
+    entity: str | None = None
+
+
+class Faults(FaultPart):
+    """The faults of an episode."""
+
+    schedule: tuple[Fault, ...] = Field(default=(), description="at set times")
+    random: tuple[FaultRate, ...] = Field(default=(), description="drawn by the episode's seed")

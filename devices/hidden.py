@@ -1,0 +1,64 @@
+"""Hidden parameters: by how much a rig differs from what it believes of itself.
+
+Each world has a part `hidden`, a frozen model of numbers whose nominal values are their defaults. A rig knows
+nothing of them; a twin holds an ensemble of them, and calibration fits them to logged episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+Scale = Literal["linear", "log"]
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenParameter:
+    """One number of a world's `hidden` part.
+
+    Attributes:
+        name: its key in `hidden`.
+        nominal: what the rig believes.
+        low, high: the range in which rigs of this kind lie, on that scale uniformly.
+        scale: `log` for factors over several octaves.
+    """
+
+    name: str
+    nominal: float
+    low: float
+    high: float
+    scale: Scale
+    description: str
+
+
+def hidden(nominal: float, low: float, high: float, description: str, scale: Scale = "linear") -> Any:
+    """A field of a `hidden` part: its nominal value, and the range in which rigs of this kind lie."""
+    return Field(
+        default=nominal,
+        ge=0.0,
+        description=description,
+        json_schema_extra={"low": low, "high": high, "scale": scale},
+    )
+
+
+def hidden_parameters(part: type[BaseModel]) -> tuple[HiddenParameter, ...]:
+    """The parameters of a `hidden` part, in the order of its fields."""
+    found = []
+    for name, field in part.model_fields.items():
+        extra = field.json_schema_extra
+        if not isinstance(extra, Mapping):
+            raise TypeError(f"{part.__name__}.{name} was not made by devices.hidden.hidden")
+        found.append(
+            HiddenParameter(
+                name,
+                float(field.default),
+                float(extra["low"]),  # type: ignore[arg-type]
+                float(extra["high"]),  # type: ignore[arg-type]
+                "log" if extra["scale"] == "log" else "linear",
+                field.description or "",
+            )
+        )
+    return tuple(found)
