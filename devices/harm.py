@@ -30,12 +30,18 @@ class HarmRule:
         description: when it fires, in words.
         unit: the unit of the severity; exposure is that unit times seconds.
         remedy: how the counterfactual makes the event harmless.
+        signal: the dotted key in `Simulator.state_dict()` of the quantity that the rule watches, such as
+            `plants.{entity}.moisture`, in the rule's unit; None where no single number tells it.
+        limit: the dotted key of its limit, in `state_dict()` or else in the world, such as
+            `soil.pond_limit_mm`; or the limit itself. The severity is what the signal has above it.
     """
 
     kind: str
     description: str
     unit: str
     remedy: Remedy
+    signal: str | None = None
+    limit: str | float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ class Simulator(ABC, Generic[World]):
     that ends before its `duration` is filled up with waiting.
 
     A subclass names in `kept` its attributes that change after `begin`; they are copied together, so they may
-    refer to each other. Its sensors read their quantities through the simulator (`lambda: self.state.battery`),
-    never from a part of it, so that they hold after `restore`.
+    refer to each other. Its sensors read their quantities through the simulator
+    (`lambda: self.state.battery`), never from a part of it, so that they hold after `restore`.
     """
 
     name: str
@@ -114,6 +114,8 @@ class Simulator(ABC, Generic[World]):
     def coarse_state(self) -> dict[str, Any]:
         """What the rig's own sensors and registers show now; keys with a leading underscore are private."""
 
+    tells_truth: bool = True
+    """Whether `truth` tells anything: a simulator that keeps it to itself stands in for a physical rig."""
     settling: float = 0.0
     """Device time that `finish` waits for lagging effects, s."""
 
@@ -186,8 +188,13 @@ class Simulator(ABC, Generic[World]):
         """Deliver every later sample to `emit`."""
         self._subscribers.append(emit)
 
-    def truth(self) -> Truth:
-        """The whole state and the harm events so far; before the first call also the initial state."""
+    def truth(self) -> Truth | None:
+        """The whole state and the harm events so far; before the first call also the initial state.
+
+        None where it does not tell, as on a physical rig.
+        """
+        if not self.tells_truth:
+            return None
         state = self.state_dict()
         if self._calls == 0:
             # A scorer that did not start this simulator cannot know what it was given.
@@ -204,7 +211,7 @@ class Simulator(ABC, Generic[World]):
             )
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Back to a snapshot of this simulator, bit for bit; subscribers stay, and hear what comes after it."""
+        """Back to a snapshot of this simulator, bit for bit; subscribers stay, and hear what comes after."""
         with self._lock:
             for name, part in self._copied(snapshot.parts).items():
                 setattr(self, name, part)

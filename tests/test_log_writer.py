@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,18 @@ def test_bad_values_are_refused_by_the_tables(tmp_path: Path) -> None:
             log.connection.execute("INSERT INTO score VALUES (999, 'x', 1.0)")
         with pytest.raises(sqlite3.IntegrityError):
             log.connection.execute("INSERT INTO score VALUES (?, 'x', 'text')", (episode.id,))
+
+
+def test_what_a_twin_tells_of_harm_comes_back(tmp_path: Path) -> None:
+    told = HarmRow(
+        "over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, None, None,
+        source="twin", probability=0.75, observed_probability=0.125, remedy="clamp_dose", effect=True,
+    )  # fmt: skip
+    with RunLog(tmp_path / "log.db") as log:
+        episode = log.begin_episode(log.begin_run({}, {}, {}), START)
+        log.write_scores(episode.id, {}, [told, replace(told, effect=None, t_start=1.5)])
+        for wrong in ({"source": "guess"}, {"probability": 1.5}, {"observed_probability": -0.5}):
+            with pytest.raises(sqlite3.IntegrityError):
+                log.write_scores(episode.id, {}, [replace(told, **wrong)])
+    with LogReader(tmp_path / "log.db") as reader:
+        assert reader.harm(episode.id) == [told, replace(told, effect=None, t_start=1.5)]

@@ -24,6 +24,9 @@ def sim(
     watchdog_ms: Annotated[
         int, typer.Option(min=50, help="Without a message for so long it goes to its safe state.")
     ] = 5000,
+    no_truth: Annotated[
+        bool, typer.Option("--no-truth", help="Tell no ground truth: it stands in for a physical rig.")
+    ] = False,
     show_init: Annotated[
         bool, typer.Option("--show-init", help="Print the initial state as JSON, and end.")
     ] = False,
@@ -47,6 +50,7 @@ def sim(
     from firmware_bridge.serve import serve_mqtt, serve_serial
 
     device = make_simulator(loaded, seed)
+    device.tells_truth = not no_truth
     if serial is not None:
         serve_serial(
             device,

@@ -160,8 +160,9 @@ class LogReader:
         )
         return [
             HarmRow(
-                **_without(row, "id", "episode_id", "observed"),
+                **_without(row, "id", "episode_id", "observed", "effect"),
                 observed=None if row["observed"] is None else bool(row["observed"]),
+                effect=None if row["effect"] is None else bool(row["effect"]),
             )
             for row in rows
         ]

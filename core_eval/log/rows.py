@@ -12,6 +12,8 @@ from typing import Any, Literal
 EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
 """`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""
 
+HarmSource = Literal["truth", "twin"]
+
 
 @dataclass(frozen=True, slots=True)
 class Definition:
@@ -91,7 +93,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class HarmRow:
-    """A harm event and whether the coarse telemetry gave it away; device times, s."""
+    """A harm event and whether the coarse telemetry gave it away; device times, s.
+
+    Attributes:
+        source: who tells of it: the simulator's own `truth`, or the `twin` of a rig that has none.
+        probability: that it happened, as the twin tells; None where the truth does.
+        observed_probability: that a coarse sample shows it, given that it happened; None as above.
+        remedy: what the counterfactual changed (`devices.harm.Remedy`); None where none was computed.
+        effect: whether the true state was ever another than in the counterfactual; None where not told.
+    """
 
     kind: str
     entity: str
@@ -103,6 +113,11 @@ class HarmRow:
     evidence: Mapping[str, Any] | None
     step_id: int | None
     k: int | None = None
+    source: HarmSource = "truth"
+    probability: float | None = None
+    observed_probability: float | None = None
+    remedy: str | None = None
+    effect: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,5 +227,17 @@ ALTER TABLE episode DROP COLUMN guard;
 ALTER TABLE episode RENAME COLUMN guard_mode TO guard;
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3)
+VERSION_4 = """
+ALTER TABLE harm ADD COLUMN source TEXT NOT NULL DEFAULT 'truth'
+    CHECK (source IN ('truth', 'twin'));                     -- who tells of it
+ALTER TABLE harm ADD COLUMN probability REAL
+    CHECK (probability BETWEEN 0 AND 1);                     -- that it happened, by the twin; null: the truth
+ALTER TABLE harm ADD COLUMN observed_probability REAL
+    CHECK (observed_probability BETWEEN 0 AND 1);            -- that a sample shows it, given that it happened
+ALTER TABLE harm ADD COLUMN remedy TEXT;                     -- what the counterfactual changed
+ALTER TABLE harm ADD COLUMN effect INTEGER
+    CHECK (effect IN (0, 1));                                -- 0: the true state is as if it had not been
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4)
 """The script at index n brings a file from version n to n + 1."""

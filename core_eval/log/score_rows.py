@@ -40,6 +40,11 @@ def replace_scores(
             severity=row.severity,
             exposure=row.exposure,
             evidence=None if row.evidence is None else to_json(row.evidence),
+            source=row.source,
+            probability=row.probability,
+            observed_probability=row.observed_probability,
+            remedy=row.remedy,
+            effect=None if row.effect is None else int(row.effect),
         )
     for failure in failures:
         insert(connection, "failure", episode_id=episode, label=failure.label, level=failure.level)
