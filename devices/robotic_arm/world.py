@@ -8,7 +8,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from devices.faults import Faults
 from devices.robotic_arm.footprints import Footprint, first_overlap
+from devices.robotic_arm.hidden import BenchHidden
 from devices.sensors import SensorSpec
 
 GRIP_HEIGHT = 0.02
@@ -170,6 +172,8 @@ class BenchWorld(BenchPart):
         default=0.02, gt=0.0, description="an object this near to a slot's centre is in it, m"
     )
     sensors: Mapping[Literal["gripper_closed", "at_slot"], SensorSpec]
+    hidden: BenchHidden = Field(default=BenchHidden(), description="what the rig does not know of itself")
+    faults: Faults = Field(default=Faults(), description="of this episode")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

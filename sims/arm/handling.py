@@ -233,7 +233,7 @@ class Handling:
         self._run(self._motion.squeezing(force))
         between = self._watch.between_fingers
         if between is not None and self._physics.held is None:
-            self._physics.grip(between, force)
+            self._physics.grip(between)
 
     def _let_go(self, half_open: float) -> None:
         self.gripper = "open"

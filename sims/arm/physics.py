@@ -59,6 +59,8 @@ class BenchPhysics:
         self.data.qpos[:AXES] = self.joints
         self.data.qpos[AXES : AXES + 2] = half_open
         self.finger_target, self.finger_cap = half_open, scene.OPENING_FORCE
+        self._fitness = 1.0
+        self.weaken(0.0)
         self.command(self.joints, half_open, scene.OPENING_FORCE)
         for _ in range(MOST_SETTLING):
             mujoco.mj_step(self.model, self.data, SETTLING_STEPS)
@@ -74,8 +76,27 @@ class BenchPhysics:
         self.data.ctrl[:AXES] = servo
         self.data.ctrl[AXES:] = finger
         if cap != self.finger_cap:
-            self.model.actuator_forcerange[AXES:] = (-cap, cap)
+            self._cap_fingers(cap)
         self.finger_target, self.finger_cap = finger, cap
+
+    def weaken(self, lost: float) -> None:
+        """From now on the fingers lack this share of their force, beside what they lack anyway."""
+        self._fitness = self.world.hidden.grip_force * max(1.0 - lost, 0.0)
+        self._cap_fingers(self.finger_cap)
+
+    def _cap_fingers(self, cap: float) -> None:
+        force = cap * self._fitness
+        self.model.actuator_forcerange[AXES:] = (-force, force)
+
+    @property
+    def finger_force(self) -> float:
+        """With which each finger presses at most, N; `finger_cap` is what the controller asks for."""
+        return self.finger_cap * self._fitness
+
+    def _bears(self, name: str, pull: float) -> bool:
+        """Whether the friction of both fingers holds an object against a pull along them, N."""
+        friction = self.world.objects[name].friction * self.world.hidden.friction
+        return pull <= 2 * friction * self.finger_force
 
     def step(self) -> None:
         """One step of physics; poses that are derived from the joints lag until `sync`."""
@@ -139,10 +160,9 @@ class BenchPhysics:
 
     # Grip.
 
-    def grip(self, name: str, force: float) -> bool:
-        """Hold what both fingers press with `force`, N; False where friction could not lift it."""
-        thing = self.world.objects[name]
-        if 2 * thing.friction * force < thing.mass * GRAVITY:
+    def grip(self, name: str) -> bool:
+        """Hold what both fingers press; False where friction could not lift it."""
+        if not self._bears(name, self.world.objects[name].mass * self.world.hidden.mass * GRAVITY):
             return False
         self.sync()
         palm, body = self._body["palm"], self._body[name]
@@ -179,7 +199,7 @@ class BenchPhysics:
         pull = self.data.efc_force[: self.data.ne][rows][:3]
         closing = self.data.xmat[self._body["palm"]].reshape(3, 3)[:, 1]
         along_fingers = np.linalg.norm(pull - (pull @ closing) * closing)
-        return bool(along_fingers > 2 * self.world.objects[self.held].friction * self.finger_cap)
+        return not self._bears(self.held, float(along_fingers))
 
     def lower(self, name: str) -> None:
         """Put an object straight down on what is beneath it, at rest: for counterfactuals."""

@@ -143,11 +143,12 @@ def _object(name: str, thing: BenchObject, world: BenchWorld) -> str:
     else:
         shape = f'type="cylinder" size="{length / 2} {height / 2}"'
     z = world.base_height(thing) + GRIP_HEIGHT
+    mass, friction = thing.mass * world.hidden.mass, thing.friction * world.hidden.friction
     return f"""
     <body name="{name}" pos="{thing.x} {thing.y} {z}" quat="{_quaternion(thing.yaw)}">
      <freejoint name="{name}"/>
-     <geom name="{name}" pos="0 0 {height / 2 - GRIP_HEIGHT}" {shape} mass="{thing.mass}" priority="1"
-           friction="{thing.friction} 0.01 0.0005" {THING_MEETS}/>
+     <geom name="{name}" pos="0 0 {height / 2 - GRIP_HEIGHT}" {shape} mass="{mass!r}" priority="1"
+           friction="{friction!r} 0.01 0.0005" {THING_MEETS}/>
     </body>"""
 
 

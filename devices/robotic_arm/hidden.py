@@ -1,0 +1,19 @@
+"""By how much an arm and its bench differ from what the arm's controller believes of them."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from devices.hidden import hidden
+
+
+class BenchHidden(BaseModel):
+    """Hidden parameters of a bench; all nominal, the physics is that of the world as written."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    friction: float = hidden(1.0, 0.6, 1.4, "factor on the sliding friction of every object")
+    mass: float = hidden(1.0, 0.8, 1.25, "factor on the mass of every object")
+    grip_force: float = hidden(1.0, 0.7, 1.2, "force of the fingers over the commanded force")
+    sensor_noise: float = hidden(1.0, 0.5, 2.0, "factor on the noise of every sensor", "log")
+    dropout: float = hidden(0.0, 0.0, 0.1, "share of the sensors' samples that are lost")
