@@ -171,10 +171,12 @@ def test_what_a_twin_tells_of_harm_comes_back(tmp_path: Path) -> None:
         source="twin", probability=0.75, observed_probability=0.125, remedy="clamp_dose", effect=True,
     )  # fmt: skip
     with RunLog(tmp_path / "log.db") as log:
-        episode = log.begin_episode(log.begin_run({}, {}, {}), START)
+        twin = {"world": "farm_rover", "parameters": {"slip": {"value": 0.05, "spread": 0.01}}, "members": 8}
+        episode = log.begin_episode(log.begin_run({}, {}, {}), replace(START, twin=twin))
         log.write_scores(episode.id, {}, [told, replace(told, effect=None, t_start=1.5)])
         for wrong in ({"source": "guess"}, {"probability": 1.5}, {"observed_probability": -0.5}):
             with pytest.raises(sqlite3.IntegrityError):
                 log.write_scores(episode.id, {}, [replace(told, **wrong)])
     with LogReader(tmp_path / "log.db") as reader:
+        assert reader.episode(episode.id).twin == twin
         assert reader.harm(episode.id) == [told, replace(told, effect=None, t_start=1.5)]

@@ -27,7 +27,7 @@ from core_eval.log.rows import (
 from core_eval.log.writer import mark_aborted
 
 RUN_JSON = {"config", "packages", "host"}
-EPISODE_JSON = {"init", "limits", "scoring", "agent_info", "goal", "tools", "world_state"}
+EPISODE_JSON = {"init", "limits", "scoring", "agent_info", "goal", "tools", "world_state", "twin"}
 JSON_COLUMNS = RUN_JSON | EPISODE_JSON | {"arguments", "result", "state", "events", "evidence", "restored"}
 EPISODE_SQL = (
     "SELECT episode.*, prompt, automaton, goal, tools, world_state FROM episode"

@@ -36,7 +36,11 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeStart:
-    """An episode as it begins; the columns of the table `episode` of the same names."""
+    """An episode as it begins; the columns of the table `episode` of the same names.
+
+    `twin` is the twin as the rig's file gave it (`world`, `parameters`, `members`), of a rig that tells no
+    truth; None of one that does.
+    """
 
     number: int
     task: str
@@ -52,6 +56,7 @@ class EpisodeStart:
     guard: str
     scoring: Mapping[str, Any]
     agent_info: Mapping[str, Any]
+    twin: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +244,7 @@ class EpisodeRow:
     guard: str
     scoring: Mapping[str, Any]
     agent_info: Mapping[str, Any]
+    twin: Mapping[str, Any] | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict)
     failures: tuple[FailureRow, ...] = ()
     pairs: tuple[PairRow, ...] = ()

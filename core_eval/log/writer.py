@@ -102,6 +102,7 @@ class RunLog:
                 guard=start.guard,
                 scoring=to_json(start.scoring),
                 agent_info=to_json(start.agent_info),
+                twin=None if start.twin is None else to_json(start.twin),
                 pid=me.pid,
                 process_start=me.start,
                 boot_id=me.boot_id,
