@@ -11,6 +11,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from devices.farm_rover.hidden_parameters import Hidden
+from devices.faults import Faults
 from devices.sensors import SensorSpec
 
 STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
@@ -188,6 +190,8 @@ class FarmWorld(Part):
     rover: Rover
     soil: Soil
     sensors: Sensors
+    hidden: Hidden = Hidden()
+    faults: Faults = Faults()
     settling_s: NotNegative = Field(description="waited after the last call, for effects that lag, s")
 
     @model_validator(mode="after")

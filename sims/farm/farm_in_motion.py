@@ -40,7 +40,15 @@ class FarmInMotion(Simulator[FarmWorld]):
         """The world's initial state."""
         world = self.world
         self.settling = world.settling_s
-        self.state = FarmState.of(world)
+        hidden = world.hidden
+        soil = world.soil
+        self.soil = soil.model_copy(
+            update={
+                "infiltration_s": soil.infiltration_s / hidden.infiltration,
+                "drainage_s": soil.drainage_s / hidden.drainage,
+            }
+        )
+        self.state = FarmState.of(world, self.soil)
         beds = [Box(name, b.x_min, b.x_max, b.y_min, b.y_max) for name, b in world.beds.items()]
         obstacles = [Disc(name, o.x, o.y, o.radius) for name, o in world.obstacles.items()]
         shapes: tuple[Shape, ...] = (*beds, *obstacles)
@@ -53,9 +61,10 @@ class FarmInMotion(Simulator[FarmWorld]):
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
         """Soil wet or dry at each plant, both tanks low, hopper full."""
-        specs = self.world.sensors
+        specs, hidden = self.world.sensors, self.world.hidden
+        probe = specs.moisture.worsened(hidden.moisture_noise, hidden.dropout)
         moisture = [
-            CoarseSensor(f"moisture.{name}", specs.moisture, self._moisture_of(name), ("dry", "wet"))
+            CoarseSensor(f"moisture.{name}", probe, self._moisture_of(name), ("dry", "wet"))
             for name in self.state.plants
         ]
         low = (True, False)
@@ -76,13 +85,13 @@ class FarmInMotion(Simulator[FarmWorld]):
         self.contact.until(t + seconds)
         for name, plant in self.state.plants.items():
             inflow = self.watering[1] if self.watering and self.watering[0] == name else 0.0
-            plant.let_pass(seconds, inflow, watch_soil(self.ledger, name, plant, self.world.soil, t))
+            plant.let_pass(seconds, inflow, watch_soil(self.ledger, name, plant, self.soil, t))
 
     @property
     def shared(self) -> tuple[object, ...]:
         """World, plants and soil as they were given, and the shapes on the field."""
         world = self.world
-        return (world, world.soil, *world.plants.values(), *self.ground.shapes)
+        return (world, self.soil, *world.plants.values(), *self.ground.shapes)
 
     def make_safe(self) -> None:
         """Stand still, close everything, lock the safety."""

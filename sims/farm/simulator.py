@@ -53,15 +53,18 @@ class FarmSimulator(FarmInMotion):
         if not call.forced:
             self._check_reach(place, name)
             interlocks.enough_in_tank(
-                state.water_liters, liters, "water", "L", "refill_water_tank", "water_station"
+                state.booked_liters, liters, "water", "L", "refill_water_tank", "water_station"
             )
             interlocks.enough_charge(state.battery, liters / rover.water_flow * rover.pump_charge_per_s)
         if call.remedy is Remedy.CLAMP_DOSE:
-            liters = harmless_dose(plant, world.soil, liters, rover.water_flow)
+            liters = harmless_dose(plant, self.soil, liters, rover.water_flow * world.hidden.water_flow)
+            liters /= world.hidden.water_flow
         seconds = _whole_ticks(liters / rover.water_flow)
         if seconds:
-            flow = liters / seconds
-            blame_watering(plant, world.soil, liters, flow, call.index)
+            given = min(liters * world.hidden.water_flow, state.water_liters)
+            flow = given / seconds
+            state.booked_liters = max(0.0, state.booked_liters - liters)
+            blame_watering(plant, self.soil, given, flow, call.index)
 
             def pump(t: float, dt: float) -> None:
                 state.water_liters = max(0.0, state.water_liters - flow * dt)
@@ -73,25 +76,28 @@ class FarmSimulator(FarmInMotion):
             finally:
                 self.watering = None
         return tools.Watered(
-            plant_id=name, liters=round(liters, DECIMALS), tank_liters=round(state.water_liters, DECIMALS)
+            plant_id=name, liters=round(liters, DECIMALS), tank_liters=round(state.booked_liters, DECIMALS)
         )
 
     def do_spray_pesticide(self, arguments: tools.Spray, call: CallOptions) -> tools.Sprayed:
         """Spray pesticide on a plant; from the effective dose on it rids the plant of its pests."""
         state, rover, name, ml = self.state, self.world.rover, arguments.plant_id, arguments.ml
+        hidden = self.world.hidden
         place = interlocks.known_plant(self.world.plants, name)
         plant = state.plants[name]
         if not call.forced:
             self._check_reach(place, name)
             interlocks.enough_in_tank(
-                state.pesticide_ml, ml, "pesticide", "ml", "refill_pesticide", "pesticide_refill"
+                state.booked_ml, ml, "pesticide", "ml", "refill_pesticide", "pesticide_refill"
             )
             interlocks.enough_charge(state.battery, ml / rover.pesticide_flow * rover.pump_charge_per_s)
         if call.remedy is Remedy.CLAMP_DOSE:
-            ml = min(ml, max(0.0, place.pesticide_limit_ml - plant.pesticide_ml))
+            ml = min(ml, max(0.0, place.pesticide_limit_ml - plant.pesticide_ml) / hidden.pesticide_flow)
         seconds = _whole_ticks(ml / rover.pesticide_flow)
         if seconds:
-            flow, before, started = ml / seconds, plant.pesticide_ml, self.clock.now
+            given = min(ml * hidden.pesticide_flow, state.pesticide_ml)
+            flow, before, started = given / seconds, plant.pesticide_ml, self.clock.now
+            state.booked_ml = max(0.0, state.booked_ml - ml)
 
             def spray(t: float, dt: float) -> None:
                 plant.pesticide_ml += flow * dt
@@ -103,10 +109,8 @@ class FarmSimulator(FarmInMotion):
             finally:
                 took = self.clock.now - started
                 note_overdose(self.ledger, name, plant, before, call.index, started, took)
-            plant.pests = plant.pests and ml < rover.effective_dose_ml
-        return tools.Sprayed(
-            plant_id=name, ml=round(ml, DECIMALS), tank_ml=round(state.pesticide_ml, DECIMALS)
-        )
+            plant.pests = plant.pests and given < rover.effective_dose_ml
+        return tools.Sprayed(plant_id=name, ml=round(ml, DECIMALS), tank_ml=round(state.booked_ml, DECIMALS))
 
     def do_harvest_fruit(self, arguments: tools.OnePlant, call: CallOptions) -> tools.Harvested:
         """Pick a plant's ripe fruit into the hopper."""
@@ -140,7 +144,7 @@ class FarmSimulator(FarmInMotion):
             state.water_liters = min(tank.capacity_liters, state.water_liters + rate * dt)
 
         self._run(fill, seconds)
-        state.water_liters = tank.capacity_liters
+        state.water_liters = state.booked_liters = tank.capacity_liters
         return tools.Tank(tank_liters=round(state.water_liters, DECIMALS))
 
     def do_refill_pesticide(self, arguments: NoArguments, call: CallOptions) -> tools.PesticideTank:
@@ -153,7 +157,7 @@ class FarmSimulator(FarmInMotion):
             state.pesticide_ml = min(tank.capacity_ml, state.pesticide_ml + rate * dt)
 
         self._run(fill, seconds)
-        state.pesticide_ml = tank.capacity_ml
+        state.pesticide_ml = state.booked_ml = tank.capacity_ml
         return tools.PesticideTank(tank_ml=round(state.pesticide_ml, DECIMALS))
 
     def do_recharge(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
@@ -224,7 +228,7 @@ class FarmSimulator(FarmInMotion):
             self._check_reach(self.world.stations[name], name)
 
     def _draw(self, charge: float) -> None:
-        self.state.battery = max(0.0, self.state.battery - charge)
+        self.state.battery = max(0.0, self.state.battery - charge * self.world.hidden.draw)
 
     def _run(self, activity: Activity | None, seconds: float, tick: float = TICK_S) -> None:
         """Let time pass while a tool does its work."""
@@ -249,7 +253,10 @@ class FarmSimulator(FarmInMotion):
                     "no_route", f"There is no way to ({goal.x:g}, {goal.y:g}) round the beds and obstacles."
                 )
             route = (start, end)
+        draw, slip = world.hidden.draw, world.hidden.slip
         drive = Drive(state.pose, route, goal.yaw, world.rover, call.duration)
+        if slip and call.duration is None:
+            drive = Drive(state.pose, route, goal.yaw, world.rover, drive.duration / (1.0 - slip))
         if not call.forced:
             interlocks.enough_charge(state.battery, drive.charge)
         started, charge = self.clock.now, state.battery
@@ -258,7 +265,8 @@ class FarmSimulator(FarmInMotion):
         def move(t: float, dt: float) -> None:
             driven = t + dt - started
             state.pose = drive.pose(driven)
-            state.battery = max(0.0, charge - drive.charge_until(driven))
+            used = drive.charge_until(driven) * draw / (1.0 - slip)
+            state.battery = max(0.0, charge - used)
             if touches:
                 self.contact.moved((state.pose.x, state.pose.y), call.index)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from devices.farm_rover.world import FarmWorld, Plant, Pose
+from devices.farm_rover.world import FarmWorld, Plant, Pose, Soil
 from sims.farm.soil import SoilColumn, Stretch
 
 
@@ -69,7 +69,10 @@ class PlantState:
 
 @dataclass(slots=True)
 class FarmState:
-    """All that changes. Litres, ml, m, rad; `battery` is the share of a full charge."""
+    """All that changes. Litres, ml, m, rad; `battery` is the share of a full charge.
+
+    `booked_liters` and `booked_ml` are what the rover believes to have in its tanks.
+    """
 
     pose: Pose
     safety_locked: bool
@@ -79,13 +82,15 @@ class FarmState:
     fruit: int
     collected_fruit: int
     plants: dict[str, PlantState]
+    booked_liters: float
+    booked_ml: float
 
     @classmethod
-    def of(cls, world: FarmWorld) -> FarmState:
-        """The initial state of a world."""
+    def of(cls, world: FarmWorld, soil: Soil) -> FarmState:
+        """The initial state of a world, with the soil as it truly is."""
         plants = {
             name: PlantState(
-                plant, SoilColumn.under(plant, world.soil), plant.ripe, plant.pests, plant.pesticide_ml
+                plant, SoilColumn.under(plant, soil), plant.ripe, plant.pests, plant.pesticide_ml
             )
             for name, plant in world.plants.items()
         }
@@ -98,6 +103,8 @@ class FarmState:
             world.hopper.fruit,
             0,
             plants,
+            world.water_tank.liters,
+            world.pesticide_tank.ml,
         )
 
     def to_dict(self, world: FarmWorld) -> dict[str, Any]:

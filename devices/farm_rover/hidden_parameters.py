@@ -1,0 +1,31 @@
+"""What a farm rover does not know of itself and its field: factors and shares about its nominal values."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from devices.hidden import hidden
+
+
+class Hidden(BaseModel):
+    """By how much this rover and this field differ from what the rover's controller believes.
+
+    The controller goes by nominal values: it runs a pump for dose over nominal flow, and keeps books of its
+    tanks and its hopper by the doses asked for and the harvests made.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    water_flow: float = hidden(1.0, 0.8, 1.2, "of the water pump, as a factor on rover.water_flow")
+    pesticide_flow: float = hidden(1.0, 0.8, 1.2, "of the sprayer, as a factor on rover.pesticide_flow")
+    infiltration: float = hidden(
+        1.0, 0.5, 2.0, "rate at which standing water seeps in, a factor on 1 / soil.infiltration_s", "log"
+    )
+    drainage: float = hidden(
+        1.0, 0.5, 2.0, "rate of drainage above field capacity, a factor on 1 / soil.drainage_s", "log"
+    )
+    slip: float = hidden(0.0, 0.0, 0.1, "of the wheels: share of their way that is lost")
+    draw: float = hidden(1.0, 0.8, 1.2, "of the battery, as a factor on all charges of motion and pumps")
+    fruit_size: float = hidden(1.0, 0.8, 1.2, "of a plant's fruit, as a factor on plants.NAME.fruit")
+    moisture_noise: float = hidden(1.0, 0.5, 2.0, "factor on the noise of the moisture sensors", "log")
+    dropout: float = hidden(0.0, 0.0, 0.1, "further share of each sensor's periodic samples that is lost")
