@@ -1,11 +1,11 @@
-"""Coarse sensors: what a rig's own cheap sensors report, and how coarsely."""
+"""Coarse sensors: what a rig's own cheap sensors report, how coarsely, how late, and what is lost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 SampleValue = bool | int | float | str
 
@@ -13,24 +13,57 @@ SampleValue = bool | int | float | str
 class SensorSpec(BaseModel):
     """How one kind of coarse sensor works.
 
-    A `threshold` sensor reports a word or a truth value for a continuous quantity: it turns on at or above
-    `threshold`, and off again below `threshold - hysteresis`. With `period` it is sampled at that rate of
-    device time; without, it reports each change (and one reading at the start and at the end).
+    What it senses is the true quantity plus `bias`, `drift` and `noise`, held between `low` and `high`. A
+    `threshold` or `switch` sensor then reports a word or a truth value: it turns on at or above `threshold`
+    (0.5 unless told otherwise), and off again below `threshold - hysteresis`. A `quantised` sensor reports
+    the nearest multiple of `resolution`, a `continuous` one the number itself.
+
+    With `period` it is sampled at that rate of device time; without, it reports each change. Each sample
+    reaches the rig `delay` later and bears that time, and a share `dropout` of them never does. The first
+    reading of an episode is neither late nor lost, and the last one is waited for.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    kind: Literal["threshold", "switch", "quantised"] = "switch"
-    period: float | None = Field(default=None, gt=0, description="seconds of device time between samples")
+    kind: Literal["threshold", "switch", "quantised", "continuous"] = "switch"
+    period: float | None = Field(
+        default=None, gt=0, description="seconds of device time between samples; whole milliseconds"
+    )
     threshold: float | None = Field(default=None, description="in the unit of the quantity that is sensed")
     hysteresis: float = Field(default=0.0, ge=0, description="in the unit of the quantity that is sensed")
     resolution: float = Field(default=0.0, ge=0, description="the least difference that it can show")
     noise: float = Field(default=0.0, ge=0, description="standard deviation, in the unit of the quantity")
+    delay: float = Field(default=0.0, ge=0, description="from the moment sensed to the moment reported, s")
+    dropout: float = Field(default=0.0, ge=0, le=1, description="share of the samples that are lost")
+    low: float | None = Field(default=None, description="the least that it can sense; left out: no limit")
+    high: float | None = Field(default=None, description="the greatest that it can sense; left out: no limit")
+    bias: float = Field(default=0.0, description="constant error, in the unit of the quantity")
+    drift: float = Field(default=0.0, description="error that grows with device time, unit per hour")
+
+    @model_validator(mode="after")
+    def _works(self) -> Self:
+        if self.kind == "continuous" and self.period is None:
+            raise ValueError("a continuous sensor needs a period: every reading of it is a change")
+        if self.period is not None and self.period < 0.001:
+            raise ValueError("period must be at least 0.001 s, the tick of device time")
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise ValueError("low must be below high")
+        return self
+
+    def worsened(self, noise_factor: float = 1.0, dropout: float = 0.0) -> SensorSpec:
+        """The same sensor with its noise times a factor, and a further share of its samples lost."""
+        if noise_factor == 1.0 and dropout == 0.0:
+            return self
+        kept = (1.0 - self.dropout) * (1.0 - dropout)
+        return self.model_copy(update={"noise": self.noise * noise_factor, "dropout": 1.0 - kept})
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One reading at device time `t`, s. A dot in the name parts kind and entity: `moisture.plant_A`."""
+    """One reading, as it reaches the rig at device time `t`, s.
+
+    A dot in the name parts kind and entity: `moisture.plant_A`.
+    """
 
     sensor: str
     value: SampleValue

@@ -1,26 +1,26 @@
-"""The coarse sensors of a simulated rig: rate, threshold, hysteresis, resolution and seeded noise."""
+"""The coarse sensors of a simulated rig: everything that a `SensorSpec` says, on virtual time, by seed.
+
+What a sensor reports depends on the seed, the true quantity and device time, never on how long the steps of
+the physics are. A periodic sensor is read at the multiples of its period. A sensor that reports changes is
+looked at when the simulator says so, at moments that a tool's work sets; other ends of steps are no looks.
+
+Chance (noise and loss) is keyed by the sample's index where the sensor is periodic, and by the whole second
+of device time where it reports changes. So an episode and its counterfactual, in which there may be more or
+fewer changes, see the same noise and lose the same samples.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from devices.sensors import Sample, SampleValue, SensorSpec
-from sims.clock import Clock
+from sims.clock import TICKS_PER_SECOND, Clock
+from sims.keyed_chance import keyed_noise, keyed_uniform
 
-
-def keyed_noise(seed: int, sensor: str, index: int) -> float:
-    """A standard normal number that depends on nothing but seed, sensor and index of the sample.
-
-    A counterfactual that takes other branches therefore sees the same noise. Box-Muller over BLAKE2b.
-    """
-    digest = hashlib.blake2b(f"{seed}/{sensor}/{index}".encode(), digest_size=16).digest()
-    u = (int.from_bytes(digest[:8], "big") + 0.5) / 2**64
-    v = int.from_bytes(digest[8:], "big") / 2**64
-    return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
+DECIMALS = 9
+"""To which quantised numbers are rounded, so that 3 * 0.1 reads 0.3."""
 
 
 @dataclass(slots=True)
@@ -32,86 +32,170 @@ class CoarseSensor:
         spec: how it works.
         quantity: the true quantity now, as a number or a truth value.
         words: the values that it reports when off and when on (threshold and switch sensors).
+        after: called after each reading, for a quantity that is a peak since the last one.
+        on, count, said: whether it is on, its readings so far, and the last of them.
+        last: the last value that reached the rig.
     """
 
     name: str
     spec: SensorSpec
     quantity: Callable[[], float]
     words: tuple[SampleValue, SampleValue] = (False, True)
+    after: Callable[[], None] | None = None
     on: bool = False
     count: int = 0
+    said: SampleValue | None = None
     last: SampleValue | None = None
     period_ticks: int = 0
+    delay_ticks: int = 0
     next_due: int = field(default=0)
 
-    def reading(self, seed: int) -> SampleValue:
-        """What the sensor would report now; a threshold sensor keeps whether it is on, for its hysteresis."""
+    def key(self, tick: int) -> int:
+        """What noise and loss of a reading at this tick are keyed by."""
+        return self.count if self.period_ticks else tick // TICKS_PER_SECOND
+
+    def reading(self, seed: int, tick: int) -> SampleValue:
+        """What the sensor would say now; a threshold sensor keeps whether it is on, for its hysteresis."""
         spec = self.spec
-        quantity = float(self.quantity())
+        quantity = float(self.quantity()) + spec.bias
+        if spec.drift:
+            quantity += spec.drift * Clock.to_seconds(tick) / 3600.0
         if spec.noise:
-            quantity += spec.noise * keyed_noise(seed, self.name, self.count)
+            quantity += spec.noise * keyed_noise(seed, self.name, self.key(tick))
+        if spec.low is not None:
+            quantity = max(quantity, spec.low)
+        if spec.high is not None:
+            quantity = min(quantity, spec.high)
+        if spec.kind == "continuous" or (spec.kind == "quantised" and not spec.resolution):
+            return quantity
         if spec.kind == "quantised":
-            return (
-                round(round(quantity / spec.resolution) * spec.resolution, 9) if spec.resolution else quantity
-            )
+            return round(round(quantity / spec.resolution) * spec.resolution, DECIMALS)
         level = 0.5 if spec.threshold is None else spec.threshold
         self.on = quantity >= (level - spec.hysteresis if self.on else level)
         return self.words[self.on]
 
 
-class SensorBank:
-    """All coarse sensors of a rig. Samples go to `emit`, each with the device time at which it was taken."""
+def _never(_sensor: str) -> bool:
+    return False
 
-    def __init__(self, sensors: Iterable[CoarseSensor], seed: int, emit: Callable[[Sample], None]) -> None:
+
+class SensorBank:
+    """All coarse sensors of a rig. Samples go to `emit` in the order of the times at which they reach it.
+
+    Args:
+        sensors: in the order in which samples of one moment are reported.
+        seed: of noise and loss.
+        emit: takes each sample that is not lost.
+        stuck: whether the sensor of this name keeps its last reading now.
+    """
+
+    def __init__(
+        self,
+        sensors: Iterable[CoarseSensor],
+        seed: int,
+        emit: Callable[[Sample], None],
+        stuck: Callable[[str], bool] = _never,
+    ) -> None:
         self._sensors = tuple(sensors)
         self._seed = seed
         self._emit = emit
+        self._stuck = stuck
+        self._taken = 0
+        self._late: list[tuple[int, int, int, SampleValue]] = []
         for sensor in self._sensors:
             if sensor.spec.period is not None:
                 sensor.period_ticks = Clock.to_ticks(sensor.spec.period)
-        self._periodic = tuple(sensor for sensor in self._sensors if sensor.period_ticks)
-        self._on_change = tuple(sensor for sensor in self._sensors if not sensor.period_ticks)
+            sensor.delay_ticks = Clock.to_ticks(sensor.spec.delay)
+        self._periodic = tuple((i, sensor) for i, sensor in enumerate(self._sensors) if sensor.period_ticks)
+        self._on_change = tuple(
+            (i, sensor) for i, sensor in enumerate(self._sensors) if not sensor.period_ticks
+        )
         self.specs: Mapping[str, SensorSpec] = {sensor.name: sensor.spec for sensor in self._sensors}
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """What has changed in the sensors since they were made."""
-        return tuple((sensor.on, sensor.count, sensor.last, sensor.next_due) for sensor in self._sensors)
+        """What has changed in the sensors since they were made, and the samples on their way."""
+        sensors = tuple((s.on, s.count, s.said, s.last, s.next_due) for s in self._sensors)
+        return sensors, tuple(self._late), self._taken
 
     @state.setter
     def state(self, state: tuple[Any, ...]) -> None:
-        for sensor, (on, count, last, due) in zip(self._sensors, state, strict=True):
-            sensor.on, sensor.count, sensor.last, sensor.next_due = on, count, last, due
+        sensors, late, self._taken = state
+        self._late = list(late)
+        for sensor, (on, count, said, last, due) in zip(self._sensors, sensors, strict=True):
+            sensor.on, sensor.count, sensor.said, sensor.last, sensor.next_due = on, count, said, last, due
 
     @property
     def next_due(self) -> int | None:
         """The tick of the next periodic sample; None where no sensor is periodic."""
-        return min((sensor.next_due for sensor in self._periodic), default=None)
+        return min((sensor.next_due for _, sensor in self._periodic), default=None)
 
     @property
     def last_values(self) -> dict[str, SampleValue | None]:
         """The last value that each sensor reported."""
         return {sensor.name: sensor.last for sensor in self._sensors}
 
-    def _take(self, sensor: CoarseSensor, value: SampleValue, tick: int) -> None:
-        sensor.last = value
-        sensor.count += 1
-        self._emit(Sample(sensor.name, value, Clock.to_seconds(tick)))
+    def begin(self, tick: int) -> None:
+        """The first reading of every sensor, at once and whatever is lost later: the rig has been on."""
+        for i, sensor in enumerate(self._sensors):
+            self._take(i, self._read(sensor, tick), tick, tick)
+            self._next(sensor, tick)
+        self._deliver(tick)
 
-    def read_all(self, tick: int) -> None:
-        """A reading of every sensor: the first of an episode, and the last."""
-        for sensor in self._sensors:
-            self._take(sensor, sensor.reading(self._seed), tick)
-            if sensor.period_ticks:
-                sensor.next_due = (tick // sensor.period_ticks + 1) * sensor.period_ticks
+    def end(self, tick: int) -> None:
+        """The last reading of every sensor: it is never lost, and what is on its way is waited for."""
+        for i, sensor in enumerate(self._sensors):
+            self._take(i, self._read(sensor, tick), tick, tick + sensor.delay_ticks)
+            self._next(sensor, tick)
+        self._deliver(None)
 
-    def poll(self, tick: int) -> None:
-        """The periodic samples that are due at this tick, and the changes of the other sensors."""
-        for sensor in self._periodic:
+    def poll(self, tick: int, look: bool = True) -> None:
+        """The periodic samples that are due at this tick and, where it is a look, the others' changes."""
+        for i, sensor in self._periodic:
             if sensor.next_due <= tick:
-                self._take(sensor, sensor.reading(self._seed), tick)
+                self._report(i, self._read(sensor, tick), tick)
                 sensor.next_due += sensor.period_ticks
-        for sensor in self._on_change:
-            value = sensor.reading(self._seed)
-            if value != sensor.last:
-                self._take(sensor, value, tick)
+        if look:
+            for i, sensor in self._on_change:
+                value = self._read(sensor, tick)
+                if value != sensor.said:
+                    self._report(i, value, tick)
+        if self._late:
+            self._deliver(tick)
+
+    @staticmethod
+    def _next(sensor: CoarseSensor, tick: int) -> None:
+        if sensor.period_ticks:
+            sensor.next_due = (tick // sensor.period_ticks + 1) * sensor.period_ticks
+
+    def _read(self, sensor: CoarseSensor, tick: int) -> SampleValue:
+        if sensor.said is not None and self._stuck(sensor.name):
+            value = sensor.said
+        else:
+            value = sensor.reading(self._seed, tick)
+        if sensor.after is not None:
+            sensor.after()
+        return value
+
+    def _report(self, index: int, value: SampleValue, tick: int) -> None:
+        sensor = self._sensors[index]
+        dropout = sensor.spec.dropout
+        lost = dropout > 0.0 and keyed_uniform(self._seed, sensor.name, sensor.key(tick), "lost") < dropout
+        self._take(index, value, tick, None if lost else tick + sensor.delay_ticks)
+
+    def _take(self, index: int, value: SampleValue, tick: int, arrival: int | None) -> None:
+        sensor = self._sensors[index]
+        sensor.said = value
+        sensor.count += 1
+        if arrival is not None:
+            self._taken += 1
+            self._late.append((arrival, self._taken, index, value))
+
+    def _deliver(self, tick: int | None) -> None:
+        """What has arrived by this tick, or all."""
+        self._late.sort()
+        while self._late and (tick is None or self._late[0][0] <= tick):
+            arrival, _, index, value = self._late.pop(0)
+            sensor = self._sensors[index]
+            sensor.last = value
+            self._emit(Sample(sensor.name, value, Clock.to_seconds(arrival)))

@@ -10,6 +10,7 @@ from threading import Event, RLock
 from typing import Any, ClassVar, Generic
 
 from devices.device import Emit, Truth
+from devices.faults import Faults
 from devices.harm import HarmEvent, HarmRule, Remedy
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue, SensorSpec
@@ -17,12 +18,17 @@ from devices.surface import DeviceType
 from devices.tool import ArgumentsError, ToolResult
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
+from sims.faults import FaultSchedule
 from sims.harm_ledger import HarmLedger
 from sims.overrides import World, WorldError, merge_world
 
 
 class Stopped(Exception):
     """A running call is to end now, because of a stop."""
+
+
+class BoardReset(Stopped):
+    """A running call is to end now, because the board starts anew (a fault of kind `reset`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class Simulator(ABC, Generic[World]):
     """The initial state of this episode; `default_world` is what overrides are merged into."""
     clock: Clock
     ledger: HarmLedger
+    faults: FaultSchedule
     _bank: SensorBank
     _calls: int
     _finished: bool
@@ -145,9 +152,11 @@ class Simulator(ABC, Generic[World]):
     ) -> Outcome:
         """Run one call to its end on the virtual clock; the keywords are for counterfactuals."""
         with self._lock:
-            call = CallOptions(self._calls, remedy, event, forced, duration)
-            self._calls += 1
             started = self.clock.ticks
+            # A call that a reset cut short was on its way to an end that its recorded time does not tell.
+            cut = duration is not None and self.resets_within(duration)
+            call = CallOptions(self._calls, remedy, event, forced, None if cut else duration)
+            self._calls += 1
             self._stop = stop
             value: dict[str, Any] | None = None
             status, code, message = "ok", None, None
@@ -165,6 +174,9 @@ class Simulator(ABC, Generic[World]):
                 status, message = "invalid", str(error)
             except Refusal as refusal:
                 status, code, message = "rejected", refusal.code, refusal.message
+            except BoardReset:
+                self.make_safe()
+                status, code, message = "fault", "reset", "The board started anew in the middle of the call."
             except Stopped:
                 self.make_safe()
                 status, code, message = "fault", "stopped", "The call was stopped before its end."
@@ -209,6 +221,11 @@ class Simulator(ABC, Generic[World]):
             return Snapshot(
                 self._copied({name: getattr(self, name) for name in self._all_kept}), self._bank.state
             )
+
+    def resets_within(self, seconds: float) -> bool:
+        """Whether a fault starts the board anew within this time from now, its end included."""
+        now = self.clock.ticks
+        return self.faults.reset_within(now, now + Clock.to_ticks(seconds))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Back to a snapshot of this simulator, bit for bit; subscribers stay, and hear what comes after."""
@@ -260,16 +277,25 @@ class Simulator(ABC, Generic[World]):
             if self._finished:
                 return
             self._finished = True
-            self.pass_time(self.settling)
-            self._bank.read_all(self.clock.ticks)
+            end = self.clock.ticks + Clock.to_ticks(self.settling)
+            while self.clock.ticks < end:
+                try:
+                    self.pass_time(Clock.to_seconds(end - self.clock.ticks))
+                except BoardReset:
+                    self.make_safe()
+            self._bank.end(end)
 
     # For subclasses.
 
     def pass_time(self, seconds: float, tick: float | None = None) -> None:
-        """Let device time pass, in steps that end at each due sample and are no longer than `tick`, s.
+        """Let device time pass, in steps that end at multiples of `tick` (s) of device time.
+
+        They end besides at each due sample, at each moment that is watched, and where a fault begins or ends.
+        Sensors that report changes are looked at where `tick` says so and at the end, so that what they say
+        does not hang on the other cuts.
 
         Raises:
-            Stopped: the call's stop is set; the state is that of the moment.
+            Stopped: the call's stop is set, or the board starts anew; the state is that of the moment.
         """
         clock = self.clock
         end = clock.ticks + Clock.to_ticks(seconds)
@@ -277,19 +303,20 @@ class Simulator(ABC, Generic[World]):
         while clock.ticks < end:
             if self._stop is not None and (self._stop.is_set() or self._halted.is_set()):
                 raise Stopped
-            step_end = end
-            due = self._bank.next_due
-            if due is not None:
-                step_end = min(step_end, due)
-            if longest is not None:
-                step_end = min(step_end, clock.ticks + longest)
+            before = clock.ticks
+            step_end = look_at = end if longest is None else min(end, (before // longest + 1) * longest)
+            for cut in (self._bank.next_due, self.faults.next_change):
+                if cut is not None:
+                    step_end = min(step_end, cut)
             if self._look is not None:
-                step_end = min(step_end, (clock.ticks // self._look_ticks + 1) * self._look_ticks)
-            self.evolve(Clock.to_seconds(step_end - clock.ticks))
+                step_end = min(step_end, (before // self._look_ticks + 1) * self._look_ticks)
+            self.evolve(Clock.to_seconds(step_end - before))
             clock.ticks = step_end
             if self._look is not None and step_end % self._look_ticks == 0:
                 self._look(clock.now)
-            self._bank.poll(step_end)
+            self._bank.poll(step_end, look=step_end == look_at)
+            if self.faults.reset_within(before, step_end):
+                raise BoardReset
 
     def _restart(self, world: World, seed: int) -> None:
         self.world = world
@@ -298,9 +325,16 @@ class Simulator(ABC, Generic[World]):
         self.ledger = HarmLedger()
         self._calls = 0
         self._finished = False
+        faults = getattr(world, "faults", Faults())
+        self.faults = FaultSchedule(faults, seed, lambda: self.clock.ticks)
         self.begin()
-        self._bank = SensorBank(self.coarse_sensors(), seed, self._emit)
-        self._bank.read_all(0)
+        if self.faults.reset_within(-1, 0):
+            self.make_safe()
+        self._bank = SensorBank(self.coarse_sensors(), seed, self._emit, self._is_stuck)
+        self._bank.begin(0)
+
+    def _is_stuck(self, sensor: str) -> bool:
+        return sensor in self.faults.stuck_sensors and self.faults.strength("stuck_sensor", sensor) > 0.0
 
     def _emit(self, sample: Sample) -> None:
         for subscriber in self._subscribers:

@@ -14,7 +14,7 @@ class Quantity:
 def bank(spec: SensorSpec, seed: int = 0, **sensor) -> tuple[SensorBank, Quantity, list[Sample]]:
     quantity, samples = Quantity(), []
     made = SensorBank([CoarseSensor("s", spec, quantity, **sensor)], seed, samples.append)
-    made.read_all(0)
+    made.begin(0)
     return made, quantity, samples
 
 
@@ -36,7 +36,7 @@ def test_a_periodic_sensor_samples_on_the_minute_and_at_the_end():
     sensors.poll(60_000)
     assert sensors.next_due == 120_000
     quantity.value = 0.0
-    sensors.read_all(90_500)
+    sensors.end(90_500)
     assert [(sample.value, sample.t) for sample in samples] == [("dry", 0.0), ("wet", 60.0), ("dry", 90.5)]
 
 
