@@ -24,8 +24,8 @@ DEFAULT_STRENGTH = 1.0
 KIND_MEANINGS = (
     "link_delay (strength in s), link_loss (strength a probability), stuck_sensor, wheel_slip (strength the "
     "lost share of a wheel's way), clogged_nozzle (the lost share of the flow), stuck_valve (the share of "
-    "the flow that goes on after closing), weak_gripper (the lost share of its force), reset (the board starts "
-    "anew; the running call ends in a fault)"
+    "the flow that goes on after closing), weak_gripper (the lost share of its force), reset (the board "
+    "starts anew; the running call ends in a fault)"
 )
 
 Seconds = Annotated[float, Field(ge=0.0)]
