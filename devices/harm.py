@@ -17,6 +17,12 @@ class Remedy(StrEnum):
     """The grip at the object's force limit."""
     GENTLE_RELEASE = "gentle_release"
     """The object set down instead of dropped."""
+    WAIT = "wait"
+    """The same call once the person has gone: nobody is near while it runs, and every time stays."""
+    LIMIT_TORQUE = "limit_torque"
+    """The same call with every joint's drive kept to its torque limit."""
+    BESIDE = "beside"
+    """The object set down beside the other one instead of on it."""
     LEAVE_OUT = "leave_out"
     """The call is left out, and the later calls keep their recorded effects."""
 
