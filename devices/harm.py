@@ -23,6 +23,12 @@ class Remedy(StrEnum):
     """The same call with every joint's drive kept to its torque limit."""
     BESIDE = "beside"
     """The object set down beside the other one instead of on it."""
+    LATER = "later"
+    """The same call as if the interval that it must keep were over; every time stays."""
+    CLOSED_VALVE = "closed_valve"
+    """The same call with every valve tightly closed while it runs."""
+    CHARGED = "charged"
+    """The same call from a battery charged by just what its reserve would lack."""
     LEAVE_OUT = "leave_out"
     """The call is left out, and the later calls keep their recorded effects."""
 
