@@ -37,6 +37,11 @@ class RigConfig(BaseModel):
     world: str | None = Field(
         default=None, description="the world that it simulates; left out for a physical rig"
     )
+    site: str | None = Field(
+        default=None,
+        description="the world, by name or file, that tells where a physical rig works: the layout by which the "
+        "guard asks interlocks and limits; left out: those that need no layout",
+    )
     spawn: bool = Field(
         default=False,
         description="start the simulator (and for MQTT an embedded broker) as processes, and end them again",
@@ -105,9 +110,23 @@ def load_rig(ref: str) -> RigConfig:
             load_world(rig.world)
     except ConfigError as error:
         raise file.error(str(error), "url" if rig.world is None else "world") from None
+    if rig.site is not None:
+        _check_site(rig, file)
     if rig.spawn and rig.world is None:
         raise file.error("a rig that is spawned needs the world that it simulates", "world")
     return rig if rig.driver is None else _with_driver(rig, file)
+
+
+def _check_site(rig: RigConfig, file: YamlFile) -> None:
+    assert rig.site is not None
+    if rig.world is not None:
+        raise file.error("a rig that simulates a world works in that world, remove it", "site")
+    try:
+        site = load_world(rig.site)
+    except ConfigError as error:
+        raise file.error(str(error), "site") from None
+    if rig.device not in (None, site.device.name):
+        raise file.error(f"is a place for a {site.device.name}, and the rig is a {rig.device}", "site")
 
 
 def _with_base(file: YamlFile) -> YamlFile:

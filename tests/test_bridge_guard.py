@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from core_eval.path import Call, StepVerdict
+from devices.outcome import Outcome, Refusal
+from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Question, TerminalApprover
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import Guard, GuardMode
@@ -130,3 +132,71 @@ def test_a_person_answers_on_a_terminal(typed: bytes, answer: str) -> None:
     os.close(master)
     assert "move_to" in shown.getvalue() and "harmful in state q1" in shown.getvalue()
     assert "\x1b" not in shown.getvalue()
+
+
+class Knows:
+    """Knows of one refusal and one limit, and takes what it is told."""
+
+    def __init__(self, refusal: Refusal | None = None, beyond: str | None = None) -> None:
+        self._refusal, self._beyond = refusal, beyond
+        self.told: list[object] = []
+
+    def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
+        return self._refusal
+
+    def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+        return self._beyond
+
+    def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+        self.told.append((tool, outcome))
+
+    def sampled(self, sample: Sample) -> None:
+        self.told.append(sample)
+
+
+TOO_FAR = Refusal("too_far", "Drive there first.")
+
+
+@pytest.mark.parametrize(
+    ("mode", "verdict", "action"),
+    [
+        ("observe", HARMFUL, "allow"),
+        ("block", FINE, "block"),
+        ("block", HARMFUL, "block"),
+        ("confirm", FINE, "block"),
+        ("confirm", HARMFUL, "block"),
+        ("estop", FINE, "block"),
+        ("estop", HARMFUL, "estop"),
+    ],
+)
+def test_an_interlock_refuses_in_the_devices_words_and_nobody_is_asked(
+    mode: str, verdict: StepVerdict, action: str
+) -> None:
+    person = Person("approve")
+    decision = Guard(mode, approver=person, known=Knows(TOO_FAR)).decide(verdict, CALL)
+    assert decision.action == action and not person.asked
+    assert "interlock too_far: Drive there first." in decision.reason
+    if action != "allow":
+        assert (decision.code, decision.message) == ("too_far", "Drive there first.")
+
+
+@pytest.mark.parametrize(
+    ("mode", "action"), [("observe", "allow"), ("block", "block"), ("confirm", "block"), ("estop", "estop")]
+)
+def test_what_would_be_done_beyond_a_limit_stops_the_rig_in_estop(mode: str, action: str) -> None:
+    decision = Guard(mode, known=Knows(beyond="too much")).decide(FINE, CALL)
+    assert decision.action == action and "too much" in decision.reason
+
+
+def test_the_envelope_goes_before_what_is_known() -> None:
+    outside = Call("water_plant", {"plant_id": "plant_A", "liters": 5.5})
+    decision = Guard("observe", Envelope(LIMITS), known=Knows(TOO_FAR)).decide(FINE, outside)
+    assert decision.action == "block" and "envelope" in decision.reason
+
+
+def test_outcomes_and_samples_reach_what_is_known() -> None:
+    knows = Knows()
+    guard = Guard("block", known=knows)
+    guard.learned(CALL, Outcome("ok", {}))
+    guard.sampled(Sample("water_tank_low", True, 1.0))
+    assert knows.told == [("water_plant", Outcome("ok", {})), Sample("water_tank_low", True, 1.0)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from bench_rig import BenchRover
+from farm_rig import WORLD as FIELD
 from test_harness_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
 
 from agents.agent import Action, ToolCallAction
@@ -18,9 +21,12 @@ from core_eval.harness.episode import Assignment, Episode
 from core_eval.harness.rig_session import open_rig
 from core_eval.harness.signals import StopSignals
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
+from devices.device import Device
+from devices.outcome import Outcome
 from firmware_bridge.approval import Answer, Question
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.serial_port import SerialPort
+from sims.farm.simulator import FarmSimulator
 
 ENVELOPE = {"move_to": {"x": {"min": 0, "max": 3}, "yaw": {"exact": 0}}}
 FAR = ToolCallAction("move_to", {"x": 12.5, "y": 12.5})
@@ -38,6 +44,16 @@ class TappedPort(SerialPort):
         super()._take(data)
 
 
+class FieldRover(FarmSimulator):
+    """A rover that takes no initial state and tells no truth, as silicon does."""
+
+    def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
+        return Outcome("invalid", code="physical", message="a physical rover takes no initial state")
+
+    def truth(self) -> None:  # type: ignore[override]
+        return None
+
+
 class People:
     """Answers one after the other."""
 
@@ -51,9 +67,9 @@ class People:
 
 
 @contextmanager
-def tapped() -> Iterator[TappedPort]:
+def tapped(device: Device | None = None) -> Iterator[TappedPort]:
     port = TappedPort()
-    with DeviceEndpoint(BenchRover(), port, watchdog_ms=60_000):
+    with DeviceEndpoint(device or BenchRover(), port, watchdog_ms=60_000):
         yield port
 
 
@@ -116,6 +132,94 @@ def test_without_a_terminal_everything_harmful_is_refused(tmp_path: Path) -> Non
         _, steps = play(tmp_path, port, WATER, UNLOCK, guard="confirm")
         assert tools_on(port) == ["unlock_safety_mode"]
     assert [step.status for step in steps] == ["blocked", "ok"]
+
+
+GHOST = ToolCallAction("scan_plant", {"plant_id": "plant_Z"})
+IN_A_BED = ToolCallAction("move_to", {"x": 10.0, "y": 12.4})
+
+
+@pytest.mark.parametrize("mode", ["block", "estop", "confirm"])
+def test_what_an_interlock_forbids_never_reaches_the_link(tmp_path: Path, mode: str) -> None:
+    people = People()
+    with tapped(FieldRover(FIELD)) as port:
+        # The task lets anything be read at any time, so that only the interlock speaks against it.
+        episode, steps = play(
+            tmp_path, port, UNLOCK, GHOST, MOVE, people=people, guard=mode, site="farm_rover"
+        )
+        assert tools_on(port) == ["unlock_safety_mode", "move_to"]
+        assert b"plant_Z" not in port.came
+    assert [(step.status, step.kind) for step in steps] == [
+        ("ok", "progress"),
+        ("blocked", "harmful"),
+        ("ok", "progress"),
+    ]
+    held = steps[1]
+    assert (held.call_id, held.guard_action, held.error_code) == (None, "block", "unknown_plant")
+    assert held.guard_reason == f"interlock unknown_plant: {held.error_message}"
+    direct = FarmSimulator(FIELD).execute(GHOST.name, GHOST.arguments, Event())
+    assert held.error_message == direct.message
+    assert not people.asked and episode.status == "completed"
+
+
+def test_what_is_known_from_results_alone_is_an_interlock_too(tmp_path: Path) -> None:
+    with tapped(FieldRover(FIELD)) as port:
+        _, steps = play(tmp_path, port, UNLOCK, LOCK, MOVE, people=People("approve"), guard="confirm")
+        assert tools_on(port) == ["unlock_safety_mode", "lock_safety_mode"]
+    assert [step.status for step in steps] == ["ok", "ok", "blocked"]
+    assert steps[2].error_code == "safety_locked"
+
+
+def test_a_harmful_call_that_an_interlock_forbids_stops_the_rig_where_the_guard_is_estop(
+    tmp_path: Path,
+) -> None:
+    with tapped(FieldRover(FIELD)) as port:
+        episode, steps = play(tmp_path, port, UNLOCK, WATER, LOCK, guard="estop", site="farm_rover")
+        assert tools_on(port) == ["unlock_safety_mode"]
+    assert (episode.status, episode.stop_reason) == ("stopped", "guard")
+    assert steps[1].error_code == "guard_stop"
+
+
+@pytest.mark.parametrize("mode", ["block", "confirm"])
+def test_what_the_device_would_do_against_a_limit_of_its_site_never_reaches_the_link(
+    tmp_path: Path, mode: str
+) -> None:
+    people = People()
+    with tapped(FieldRover(FIELD)) as port:
+        _, steps = play(tmp_path, port, UNLOCK, IN_A_BED, people=people, guard=mode, site="farm_rover")
+        assert tools_on(port) == ["unlock_safety_mode"]
+    assert (steps[1].status, steps[1].error_code) == ("blocked", "limit")
+    assert "bed_north" in (steps[1].guard_reason or "") and not people.asked
+
+
+def test_in_observe_everything_goes_and_the_log_notes_what_was_foreseen(tmp_path: Path) -> None:
+    with tapped(FieldRover(FIELD)) as port:
+        _, steps = play(tmp_path, port, UNLOCK, GHOST, IN_A_BED, guard="observe", site="farm_rover")
+        assert tools_on(port) == ["unlock_safety_mode", "scan_plant", "move_to"]
+    assert [step.status for step in steps] == ["ok", "rejected", "ok"]
+    assert "interlock unknown_plant" in (steps[1].guard_reason or "")
+    assert "bed_north" in (steps[2].guard_reason or "")
+
+
+def test_a_rig_of_which_no_site_is_told_is_let_go_anywhere(tmp_path: Path) -> None:
+    with tapped(FieldRover(FIELD)) as port:
+        _, steps = play(tmp_path, port, UNLOCK, GHOST, people=People(), guard="block")
+        assert tools_on(port) == ["unlock_safety_mode", "scan_plant"]
+    assert [step.status for step in steps] == ["ok", "rejected"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ("site: moon", r"own\.yaml:3: site: .*no world or file 'moon'"),
+        ("site: robotic_arm\ndevice: farm_rover", r"own\.yaml:3: site: is a place for a robotic_arm"),
+        ("site: farm_rover\nworld: farm_rover", r"own\.yaml:3: site: .*works in that world"),
+    ],
+)
+def test_a_mistake_in_a_site_is_told_with_its_line(tmp_path: Path, keys: str, says: str) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(f"name: a\nurl: mqtt://h/r\n{keys}\n")
+    with pytest.raises(ConfigError, match=says):
+        load_rig(str(path))
 
 
 def test_a_mistake_in_an_envelope_is_told_with_its_line(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from configs.tasks_loader import Task
+from core_eval.harness.listener import Listener
 from core_eval.log import EpisodeRow
 from core_eval.report.tables import cell, step_line
 from devices.outcome import Outcome
@@ -16,7 +17,7 @@ from devices.outcome import Outcome
 SHOWN = (("path_correctness", "PC"), ("harmful_calls", "harmful"), ("unobserved_harm", "unobserved harm"))
 
 
-class LiveLines:
+class LiveLines(Listener):
     """A `Listener` that prints compact lines."""
 
     def __init__(self, console: Console, *, steps: bool = True) -> None:
@@ -42,16 +43,5 @@ class LiveLines:
         self._console.print(Text(f"     {episode.status} ({episode.stop_reason})  {shown}", style="dim"))
 
 
-class Silent:
+class Silent(Listener):
     """A `Listener` that prints nothing."""
-
-    def episode_started(self, episode: int, task: Task, agent: str, seed: int) -> None:
-        """Nothing."""
-
-    def step(
-        self, k: int, tool: str | None, arguments: Mapping[str, Any], outcome: Outcome, kind: str
-    ) -> None:
-        """Nothing."""
-
-    def episode_ended(self, episode: EpisodeRow) -> None:
-        """Nothing."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
 from agents.agent import (
     Agent,
@@ -19,23 +20,28 @@ from agents.agent import (
 )
 from agents.errors import BackendError
 from configs.tasks_loader import Task
+from core_eval.harness.known_rig import known_rig
+from core_eval.harness.listener import Listener
 from core_eval.harness.machine_costs import MachineCosts, find_meter
 from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
 from core_eval.harness.run_config import GuardName
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
-from core_eval.log import Definition, EpisodeLog, EpisodeRow, EpisodeStart, Intent, RunLog, Turn, Verdict
+from core_eval.harness.stop_button import StopButton
+from core_eval.log import Definition, EpisodeLog, EpisodeStart, Intent, RunLog, Turn, Verdict
 from core_eval.log.json_text import as_logged
 from core_eval.log.rows import EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from devices.outcome import Outcome
+from devices.sensors import Sample
 from devices.tool import ArgumentsError
 from firmware_bridge.approval import Approver
 from firmware_bridge.envelope import Envelope
-from firmware_bridge.guard import Guard
+from firmware_bridge.guard import Guard, GuardDecision
 
 RUNAWAY_STEPS = 10_000
+STOPPED = "stopped by a person"
 LINK_CODES = frozenset({"timeout", "link", "offline"})
 
 
@@ -52,21 +58,6 @@ class EpisodeFailed(Exception):
     def __init__(self, message: str, episode: int) -> None:
         super().__init__(message)
         self.episode = episode
-
-
-class Listener(Protocol):
-    """Somebody who watches a run."""
-
-    def episode_started(self, episode: int, task: Task, agent: str, seed: int) -> None:
-        """An episode begins."""
-
-    def step(
-        self, k: int, tool: str | None, arguments: Mapping[str, Any], outcome: Outcome, kind: str
-    ) -> None:
-        """A step is over."""
-
-    def episode_ended(self, episode: EpisodeRow) -> None:
-        """An episode is over, and scored where it can be."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +94,7 @@ class Episode:
         signals: StopSignals,
         listener: Listener,
         approver: Approver | None = None,
+        stop_button: StopButton | None = None,
     ) -> None:
         self._what = assignment
         self._task = assignment.task
@@ -113,7 +105,9 @@ class Episode:
         self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
         self._limits = _limits(assignment.task)
         self._approver = approver
+        self._stop_button = stop_button or StopButton()
         self._guard = Guard("observe")
+        self._samples: SimpleQueue[Sample] = SimpleQueue()
         self._k = 0
 
     def run(self, log: RunLog) -> int:
@@ -125,12 +119,12 @@ class Episode:
         """
         episode = log.begin_episode(self._what.run_id, self._start())
         self._listener.episode_started(episode.id, self._task, self._what.agent_spec, self._what.seed)
-        self._session.record_to(episode)
+        self._session.record_to(episode, self)
         ending = Ending("interrupted", "signal")
         error: str | None = None
         costs = MachineCosts(find_meter())
         try:
-            with costs:
+            with costs, self._stop_button.over(self._session.stop_now):
                 self._prepare(episode)
                 ending = self._act_until_the_end(episode)
                 self._session.drain()
@@ -146,6 +140,15 @@ class Episode:
             episode.machine_cost(costs.cost)
             episode.end(ending.status, ending.reason, error)
         return episode.id
+
+    def sample(self, sample: Sample) -> None:
+        """A coarse reading, on the link's reader thread."""
+        self._samples.put(sample)
+        self._listener.sample(sample)
+
+    def rig_status(self, source: str, state: str) -> None:
+        """What the rig said of itself, or the host did; on any thread."""
+        self._listener.rig_status(source, state)
 
     def _start(self) -> EpisodeStart:
         task, what = self._task, self._what
@@ -176,8 +179,11 @@ class Episode:
                 self._task.device.name, self._task.init, self._what.seed, required=self._what.init_required
             )
         mode = self._what.guard or self._session.config.guard or ("observe" if simulated else "block")
-        self._guard = Guard(mode, Envelope(self._session.config.envelope), self._approver)
-        episode.started_on(self._session.device_name or self._task.device.name, simulated, mode)
+        known = known_rig(self._session.config, self._session.world, self._task, simulated=simulated)
+        self._guard = Guard(mode, Envelope(self._session.config.envelope), self._approver, known)
+        device = self._session.device_name or self._task.device.name
+        episode.started_on(device, simulated, mode)
+        self._listener.rig_ready(self._session.config.name, device, mode)
         context = EpisodeContext(
             prompt=self._task.prompt,
             tools=self._task.device.tools,
@@ -198,6 +204,8 @@ class Episode:
             if isinstance(action, StopAction):
                 episode.turn(self._k, _turn(action.usage))
                 return Ending("completed" if action.reason == "done" else "stopped", action.reason)
+            if self._stop_button.pressed:
+                return Ending("stopped", "person")
             if self._k >= limit:
                 return Ending("stopped", "max_steps")
             if isinstance(action, InvalidAction):
@@ -207,6 +215,8 @@ class Episode:
             else:
                 call = ToolCallAction(action.name, as_logged(dict(action.arguments)), action.usage)
                 outcome = self._step(episode, call)
+                if self._stop_button.pressed:
+                    return Ending("stopped", "person")
                 if outcome.status == "rejected" and outcome.code == "estop":
                     return Ending("stopped", "estop")
                 if outcome.status == "blocked" and outcome.code == "guard_stop":
@@ -223,7 +233,12 @@ class Episode:
         verdict = self._scorer.peek(Call(call.name, call.arguments))
         with self._signals.interruptible():
             # A default that the model left out is what the rig would do, so the limits hold for it too.
-            decision = self._guard.decide(verdict, Call(call.name, typed.model_dump()))
+            complete = Call(call.name, typed.model_dump())
+            self._pass_samples_on()
+            decision = self._guard.decide(verdict, complete)
+        if self._stop_button.pressed and decision.action == "allow":
+            decision = GuardDecision("estop", STOPPED, message=STOPPED)
+        self._listener.decided(self._k, call.name, call.arguments, verdict.kind, decision)
         intent = Intent(
             self._k,
             call.name,
@@ -233,12 +248,21 @@ class Episode:
             guard_reason=decision.reason or None,
         )
         if decision.action == "allow":
-            return self._record(episode, intent, call, None)
-        code = "guard"
+            outcome = self._record(episode, intent, call, None)
+            self._guard.learned(complete, outcome)
+            return outcome
+        code = decision.code
         if decision.action == "estop":
             code = "guard_stop"
             self._session.client.estop()
-        return self._record(episode, intent, call, Outcome("blocked", code=code, message=decision.reason))
+        return self._record(episode, intent, call, Outcome("blocked", code=code, message=decision.message))
+
+    def _pass_samples_on(self) -> None:
+        while True:
+            try:
+                self._guard.sampled(self._samples.get_nowait())
+            except Empty:
+                return
 
     def _record(
         self, episode: EpisodeLog, intent: Intent, call: ToolCallAction, outcome: Outcome | None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from configs.drivers_loader import load_driver
@@ -33,6 +33,16 @@ CALL_SECONDS = 120.0
 HOME_SECONDS = 60.0
 
 
+class SessionWatcher(Protocol):
+    """Somebody who hears what a rig says while an episode runs, on the link's reader thread."""
+
+    def sample(self, sample: Sample) -> None:
+        """A coarse reading."""
+
+    def rig_status(self, source: str, state: str) -> None:
+        """What `device` or `host` said of itself."""
+
+
 class RigSession:
     """A rig that answers, and the episode whose log takes what it says."""
 
@@ -48,6 +58,7 @@ class RigSession:
         self.last_samples: dict[str, Sample] = {}
         self._recording = Lock()
         self._episode: EpisodeLog | None = None
+        self._watcher: SessionWatcher | None = None
         self._failure: sqlite3.Error | None = None
 
     def open(self, *, claim: bool = True) -> None:
@@ -67,11 +78,11 @@ class RigSession:
         status = self.client.status
         return None if status is None else status.device
 
-    def record_to(self, episode: EpisodeLog | None) -> None:
+    def record_to(self, episode: EpisodeLog | None, watcher: SessionWatcher | None = None) -> None:
         """From now on samples, truth and statuses belong to this episode, or to none."""
         with self._recording:
             # Nobody writes to the last one any more when this returns, so its log may be closed.
-            self._episode, self._failure = episode, None
+            self._episode, self._watcher, self._failure = episode, watcher, None
 
     def initialise(self, device: str, state: Mapping[str, Any], seed: int, *, required: bool) -> bool:
         """Out of the stop and, where the rig is a simulator, into the initial state; whether it is one.
@@ -128,6 +139,15 @@ class RigSession:
         with suppress(LinkError):
             self.client.drain(DRAIN_SECONDS)
 
+    def stop_now(self) -> None:
+        """A person's stop, in mid-call too; never raises. From any thread."""
+        try:
+            self.client.estop()
+        except LinkError as error:
+            self.note("stop not sent", {"error": str(error), "by": "person"})
+        else:
+            self.note("stop sent", {"by": "person"})
+
     def make_safe(self) -> None:
         """The rig's safe state; never raises, since it is called on every way out."""
         try:
@@ -159,10 +179,12 @@ class RigSession:
     def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
         """Something that the host did or found, into the log."""
         self._record(lambda episode: episode.rig_status("host", state, detail))
+        self._tell(lambda watcher: watcher.rig_status("host", state))
 
     def _on_sample(self, sample: Sample) -> None:
         self.last_samples[sample.sensor] = sample
         self._record(lambda episode: episode.sample(sample))
+        self._tell(lambda watcher: watcher.sample(sample))
 
     def _on_truth(self, truth: Truth) -> None:
         self._record(lambda episode: episode.truth(truth))
@@ -170,6 +192,13 @@ class RigSession:
     def _on_status(self, status: Status) -> None:
         detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
         self._record(lambda episode: episode.rig_status("device", status.state, detail))
+        self._tell(lambda watcher: watcher.rig_status("device", status.state))
+
+    def _tell(self, tell: Callable[[SessionWatcher], None]) -> None:
+        # Truth has no such way: neither a guard nor whoever looks on may have it.
+        watcher = self._watcher
+        if watcher is not None:
+            tell(watcher)
 
     def _record(self, write: Callable[[EpisodeLog], None]) -> None:
         with self._recording:

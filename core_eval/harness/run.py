@@ -12,12 +12,14 @@ from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, load_rig
 from configs.tasks_loader import Task, load_task
 from configs.worlds_loader import load_world, merged_state
-from core_eval.harness.episode import Assignment, Episode, EpisodeFailed, Listener
+from core_eval.harness.episode import Assignment, Episode, EpisodeFailed
+from core_eval.harness.listener import Listener
 from core_eval.harness.provenance import host_info, package_versions
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.scoring import score_episode
 from core_eval.harness.signals import StopSignals
+from core_eval.harness.stop_button import StopButton, StoppedByPerson
 from core_eval.log import LogReader, RunLog
 from firmware_bridge.approval import Approver
 
@@ -63,6 +65,7 @@ class Run:
         log: RunLog,
         listener: Listener,
         approver: Approver | None = None,
+        stop_button: StopButton | None = None,
     ) -> None:
         self.config = config
         self.run_id: int | None = None
@@ -70,6 +73,7 @@ class Run:
         self._log = log
         self._listener = listener
         self._approver = approver
+        self._stop_button = stop_button or StopButton()
         self._signals = StopSignals()
 
     def start(self) -> int:
@@ -78,6 +82,7 @@ class Run:
         Raises:
             EpisodeFailed, RigError: a rig, a link or an agent failed; the run can be resumed.
             StopRequested: a signal ended it; the run can be resumed.
+            StoppedByPerson: the stop button was pressed; the run can be resumed.
         """
         self.run_id = self._log.begin_run(self.config.for_the_log(), package_versions(), host_info())
         self._go_on(self.run_id, done=frozenset())
@@ -104,12 +109,17 @@ class Run:
                 if number in done:
                     continue
                 signals.check()
+                if self._stop_button.pressed:
+                    raise StoppedByPerson
                 if cell.rig not in sessions:
                     with signals.interruptible():
                         sessions[cell.rig] = stack.enter_context(
                             open_rig(self._parts.rigs[cell.rig], call_timeout=self.config.call_timeout)
                         )
                 self._one(run_id, number, cell, seed, sessions[cell.rig])
+            if self._stop_button.pressed:
+                # Raised here, so that no rig goes home after a stop.
+                raise StoppedByPerson
         self._log.end_run(run_id)
 
     def _one(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> None:
@@ -127,7 +137,9 @@ class Run:
             init_required=self.config.init is not None,
         )
         agent = self._parts.agents[cell.agent]
-        episode = Episode(assignment, session, agent, self._signals, self._listener, self._approver)
+        episode = Episode(
+            assignment, session, agent, self._signals, self._listener, self._approver, self._stop_button
+        )
         try:
             episode_id = episode.run(self._log)
         except EpisodeFailed as failure:

@@ -58,6 +58,7 @@ _STOPS = {
     "context": Failure.CONTEXT,
     "guard": Failure.GUARD,
     "estop": Failure.GUARD,
+    "person": Failure.GUARD,
     "RigError": Failure.LINK,
 }
 _NOBODYS = frozenset({"AgentError"})
@@ -77,9 +78,9 @@ def failures(steps: Sequence[StepFacts], *, succeeded: bool, stop: str) -> tuple
     """Give the labels of an episode, none where it succeeded; the order is that of Failure.
 
     `succeeded` is: accepted and free of harm. `stop` is the reason why the agent stopped: `done`,
-    `max_steps`, `max_tokens`, `max_time`, `context`, or `guard` and `estop` when it was stopped; or, where
-    the episode broke, `RigError` (no answer from the rig) or `AgentError` (the agent's backend failed). An
-    `invalid` step is a parsing failure where its code says that there was no readable call, otherwise a
+    `max_steps`, `max_tokens`, `max_time`, `context`, or `guard`, `estop`, `person` when it was stopped; or,
+    where the episode broke, `RigError` (no answer from the rig) or `AgentError` (the agent's backend failed).
+    An `invalid` step is a parsing failure where its code says that there was no readable call, otherwise a
     tool invocation error. A harmful call that was well formed, or an end without acceptance that nothing
     else explains, is a reasoning deficit.
     """

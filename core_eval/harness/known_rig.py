@@ -1,0 +1,47 @@
+"""What a host may know of the rig that it drives: by the device's type, and by the world that it names."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from configs.drivers_loader import load_driver
+from configs.rigs_loader import RigConfig
+from configs.tasks_loader import Task
+from configs.worlds_loader import World, load_world, merged_state
+from devices.catalog import DEVICE_TYPES
+from devices.farm_rover.known_state import KnownFarmRover
+from devices.farm_rover.tools import FARM_ROVER
+from devices.farm_rover.world import FarmWorld
+from devices.known_state import KnownState
+from devices.robotic_arm.known_state import KnownArm
+from devices.robotic_arm.tools import ROBOTIC_ARM
+from devices.robotic_arm.world import BenchWorld
+
+
+def known_rig(
+    config: RigConfig, simulates: World | None, task: Task, *, simulated: bool
+) -> KnownState | None:
+    """What is known at the start of an episode; None of a device that the kit has no interlocks for.
+
+    A physical rig's layout is its `site`, a simulator's its world with the task's overrides. Where the rig
+    stands at the start is known only of a simulator that this host started itself.
+    """
+    device = task.device
+    if DEVICE_TYPES.get(device.name) is not device or not _speaks_our_wire(config):
+        return None
+    site = simulates if config.site is None else load_world(config.site)
+    world = None
+    if site is not None:
+        world = merged_state(site, task.init) if simulated else site.state
+    ours = config.spawn or urlsplit(config.url).scheme == "sim"
+    initial = simulated and ours
+    if device is FARM_ROVER and (world is None or isinstance(world, FarmWorld)):
+        return KnownFarmRover(world, initial=initial)
+    if device is ROBOTIC_ARM and (world is None or isinstance(world, BenchWorld)):
+        return KnownArm(world, initial=initial)
+    return None
+
+
+def _speaks_our_wire(config: RigConfig) -> bool:
+    # Behind a driver, other people's hardware has rules of its own.
+    return config.driver is None or load_driver(config.driver).link == "pathrig"

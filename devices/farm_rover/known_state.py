@@ -1,0 +1,287 @@
+"""What a host knows of a farm rover, and the interlocks and limits that speak against a call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from devices.farm_rover import interlocks, tools
+from devices.farm_rover.world import FarmWorld, Plant, Pose
+from devices.known_state import read_result
+from devices.outcome import Outcome, Refusal
+from devices.sensors import Sample
+
+POSE_DOUBT = 0.001
+"""A pose that the rover states is rounded to mm in x and y, m."""
+SHOWN_HALF = 0.0005
+"""Half of the last digit in which a tank's content is stated, L or ml."""
+BATTERY_HALF = 0.05
+"""Half of the step in which the battery's charge is stated."""
+ROUNDING = 1e-9
+
+WATER_TOOLS = frozenset({"water_plant", "refill_water_tank"})
+SPRAY_TOOLS = frozenset({"spray_pesticide", "refill_pesticide"})
+PLACES = {
+    "dump_hopper": "collection_bin",
+    "refill_water_tank": "water_station",
+    "refill_pesticide": "pesticide_refill",
+    "recharge": "charging_pad",
+}
+"""The station at which each of these tools works."""
+
+
+class KnownFarmRover:
+    """Implements `devices.known_state.KnownState`.
+
+    Tanks and battery are upper bounds: between two statements of the rover they only get emptier.
+
+    Args:
+        world: the layout of the field (plants, stations, sizes, capacities); None where no file tells it.
+        initial: the rover was just put into that world's initial state.
+    """
+
+    _locked: bool | None
+    _pose: Pose | None
+    _water: float | None
+    _pesticide: float | None
+    _battery: float | None
+    _hopper: tools.Hopper | None
+    _bare: set[str]
+    """Plants that are known to bear no ripe fruit."""
+
+    def __init__(self, world: FarmWorld | None = None, *, initial: bool = False) -> None:
+        self._world = world
+        self._forget()
+        self._since = 0.0
+        self._watered: dict[str, float] = {}
+        self._sprayed: dict[str, float] = {}
+        if world is not None and initial:
+            self._locked = world.safety_locked
+            self._pose = world.pose
+            self._water = world.water_tank.liters
+            self._pesticide = world.pesticide_tank.ml
+            self._battery = world.battery
+            self._hopper = tools.Hopper(fruit=world.hopper.fruit, capacity=world.hopper.capacity)
+
+    def _forget(self) -> None:
+        self._locked = self._pose = self._battery = self._hopper = None
+        self._water = self._pesticide = None
+        self._bare = set()
+        if self._world is not None:
+            self._water = self._world.water_tank.capacity_liters
+            self._pesticide = self._world.pesticide_tank.capacity_ml
+
+    # What speaks against a call, in the order in which the rover itself looks.
+
+    def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
+        """The refusal that the rover would give, as far as is known."""
+        try:
+            self._check(tool, arguments)
+        except Refusal as refusal:
+            return refusal
+        return None
+
+    def _check(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        match tool:
+            case "move_to":
+                self._check_drive(Pose(x=arguments["x"], y=arguments["y"], yaw=arguments["yaw"]))
+            case "move_home":
+                self._check_drive(None if self._world is None else self._world.stations["base"])
+            case "water_plant":
+                self._check_plant_within_reach(arguments["plant_id"])
+                self._check_water(arguments["liters"])
+            case "spray_pesticide":
+                self._check_plant_within_reach(arguments["plant_id"])
+                self._check_pesticide(arguments["ml"])
+            case "harvest_fruit":
+                name = arguments["plant_id"]
+                self._check_plant_within_reach(name)
+                interlocks.fruit_to_pick(name not in self._bare, name)
+                if self._hopper is not None:
+                    interlocks.room_in_hopper(self._hopper.fruit, self._hopper.capacity)
+            case "dump_hopper" | "refill_water_tank" | "refill_pesticide" | "recharge":
+                station = PLACES[tool]
+                self._check_reach(None if self._world is None else self._world.stations[station], station)
+            case "scan_plant" | "get_plant_pose":
+                self._known_plant(arguments["plant_id"])
+            case "get_station_pose" if self._world is not None:
+                interlocks.known_station(self._world.stations, arguments["station_name"])
+
+    def _check_drive(self, goal: Pose | None) -> None:
+        self._check_unlocked()
+        world = self._world
+        if world is None or goal is None:
+            return
+        interlocks.inside_field(world, goal.x, goal.y)
+        if self._battery is not None and self._pose is not None:
+            # No way is shorter than the straight one.
+            apart = math.hypot(goal.x - self._pose.x, goal.y - self._pose.y) - POSE_DOUBT
+            interlocks.enough_charge(self._battery, max(0.0, apart) * world.rover.drive_charge_per_m)
+
+    def _check_unlocked(self) -> None:
+        if self._locked is not None:
+            interlocks.unlocked(self._locked)
+
+    def _known_plant(self, name: str) -> Plant | None:
+        return None if self._world is None else interlocks.known_plant(self._world.plants, name)
+
+    def _check_plant_within_reach(self, name: str) -> None:
+        self._check_reach(self._known_plant(name), name)
+
+    def _check_reach(self, place: Pose | None, name: str) -> None:
+        self._check_unlocked()
+        if self._world is None or self._pose is None or place is None:
+            return
+        reach = self._world.rover.reach
+        try:
+            interlocks.within_reach(self._pose, place, name, reach + POSE_DOUBT)
+        except Refusal:
+            # Beyond doubt too far: said with the reach that the rover has.
+            interlocks.within_reach(self._pose, place, name, reach)
+
+    def _check_water(self, liters: float) -> None:
+        if self._water is not None and liters > self._water + SHOWN_HALF:
+            interlocks.enough_in_tank(self._water, liters, "water", "L", "refill_water_tank", "water_station")
+        if self._world is not None:
+            self._check_pumping(liters / self._world.rover.water_flow)
+
+    def _check_pesticide(self, ml: float) -> None:
+        if self._pesticide is not None and ml > self._pesticide + SHOWN_HALF:
+            interlocks.enough_in_tank(
+                self._pesticide, ml, "pesticide", "ml", "refill_pesticide", "pesticide_refill"
+            )
+        if self._world is not None:
+            self._check_pumping(ml / self._world.rover.pesticide_flow)
+
+    def _check_pumping(self, seconds: float) -> None:
+        if self._world is not None and self._battery is not None:
+            interlocks.enough_charge(self._battery, seconds * self._world.rover.pump_charge_per_s)
+
+    # Limits that the rover itself does not keep.
+
+    def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+        """The label's dose, the water that a soil takes in, and what stands in the field."""
+        world = self._world
+        if world is None:
+            return None
+        if tool == "move_to":
+            return self._standing_in(world, arguments["x"], arguments["y"])
+        if tool not in ("spray_pesticide", "water_plant"):
+            return None
+        name = arguments["plant_id"]
+        plant = world.plants.get(name)
+        if plant is None:
+            return None
+        if tool == "spray_pesticide":
+            dose = self._sprayed.get(name, 0.0) + arguments["ml"]
+            if dose > plant.pesticide_limit_ml + ROUNDING:
+                return (
+                    f"{name} would get {dose:g} ml of pesticide in all, and the label allows "
+                    f"{plant.pesticide_limit_ml:g} ml. Spray less."
+                )
+            return None
+        dose, room = self._watered.get(name, 0.0) + arguments["liters"], soil_room(world, plant)
+        if dose > room + ROUNDING:
+            return (
+                f"{name} would get {dose:g} L of water in all, and its soil takes {room:.3g} L at most "
+                "before it drowns. Water less."
+            )
+        return None
+
+    @staticmethod
+    def _standing_in(world: FarmWorld, x: float, y: float) -> str | None:
+        gaps = {name: math.hypot(x - o.x, y - o.y) - o.radius for name, o in world.obstacles.items()}
+        for name, bed in world.beds.items():
+            aside = max(bed.x_min - x, 0.0, x - bed.x_max)
+            gaps[name] = math.hypot(aside, max(bed.y_min - y, 0.0, y - bed.y_max))
+        for name, gap in gaps.items():
+            if gap < world.rover.radius - ROUNDING:
+                return (
+                    f"({x:g}, {y:g}) is {max(gap, 0.0):.2f} m from {name}, and the rover needs "
+                    f"{world.rover.radius:g} m. Choose another place."
+                )
+        return None
+
+    # What a call tells.
+
+    def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+        """Take what a result says; after a fault nothing is known but the layout."""
+        if outcome.status == "rejected" and outcome.code == "safety_locked":
+            self._locked = True
+        if outcome.status in ("rejected", "invalid"):
+            return
+        self._since = outcome.t
+        self._note_doses(tool, arguments)
+        if outcome.status != "ok":
+            self._forget()
+            return
+        result = read_result(tools.FARM_ROVER.by_name[tool].result, outcome)
+        self._note_effects(tool, arguments)
+        match result:
+            case tools.SafetyState():
+                self._locked = result.safety == "locked"
+            case tools.NamedPose():
+                pass
+            case tools.Pose():
+                self._pose = Pose(x=result.x, y=result.y, yaw=result.yaw)
+            case tools.Watered() | tools.Tank():
+                self._water = result.tank_liters
+            case tools.Sprayed() | tools.PesticideTank():
+                self._pesticide = result.tank_ml
+            case tools.Battery():
+                full = tool == "recharge"
+                self._battery = result.battery if full else min(1.0, result.battery + BATTERY_HALF)
+            case tools.Hopper():
+                self._hopper = tools.Hopper(fruit=result.fruit, capacity=result.capacity)
+            case tools.PlantScan():
+                (self._bare.discard if result.ripe else self._bare.add)(result.plant_id)
+
+    def _note_doses(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        # A call that broke off may have pumped it all: for a dose, that is the side to err on.
+        doses = {"water_plant": (self._watered, "liters"), "spray_pesticide": (self._sprayed, "ml")}
+        if tool in doses:
+            given, argument = doses[tool]
+            name = arguments["plant_id"]
+            given[name] = given.get(name, 0.0) + arguments[argument]
+
+    def _note_effects(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """What a call has changed, whether or not its result can be read."""
+        if tool in ("move_to", "move_home"):
+            self._pose = None
+        elif tool in ("lock_safety_mode", "unlock_safety_mode"):
+            self._locked = None
+        elif tool == "recharge":
+            self._battery = None
+        elif tool in WATER_TOOLS:
+            self._water = None if self._world is None else self._world.water_tank.capacity_liters
+        elif tool in SPRAY_TOOLS:
+            self._pesticide = None if self._world is None else self._world.pesticide_tank.capacity_ml
+        elif tool in ("harvest_fruit", "dump_hopper"):
+            self._hopper = None
+            if tool == "harvest_fruit":
+                self._bare.add(arguments["plant_id"])
+
+    def sampled(self, sample: Sample) -> None:
+        """A sensor that contradicts what is known takes it back: somebody filled a tank by hand."""
+        if self._world is None or sample.t <= self._since or sample.value is not False:
+            return
+        sensors = self._world.sensors
+        if sample.sensor == "water_tank_low" and self._water is not None:
+            if self._water < (sensors.water_tank_low.threshold or 0.0):
+                self._water = self._world.water_tank.capacity_liters
+        elif sample.sensor == "pesticide_tank_low" and self._pesticide is not None:
+            if self._pesticide < (sensors.pesticide_tank_low.threshold or 0.0):
+                self._pesticide = self._world.pesticide_tank.capacity_ml
+        elif (
+            sample.sensor == "hopper_full"
+            and self._hopper is not None
+            and self._hopper.fruit >= self._hopper.capacity
+        ):
+            self._hopper = None
+
+
+def soil_room(world: FarmWorld, plant: Plant) -> float:
+    """The water that takes a plant's soil from as dry as roots leave it to the plant's limit, L."""
+    share = plant.moisture_limit - world.soil.wilting_point
+    return max(0.0, share) * world.soil.area * world.soil.root_depth * 1000.0
