@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 from devices.device import Device
+from firmware_bridge.device_port import port_for
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError, OnFrame, PortHandler
 from firmware_bridge.messages import DeviceMessage, Status
@@ -53,7 +54,7 @@ class LocalLink:
     def __init__(self, device: Device, *, watchdog_ms: int = 5000, name: str = "local") -> None:
         self.name = f"{name}:{device.name}"
         self._port = LocalPort()
-        self.endpoint = DeviceEndpoint(device, self._port, watchdog_ms=watchdog_ms)
+        self.endpoint = DeviceEndpoint(device, port_for(device, self._port), watchdog_ms=watchdog_ms)
         self.endpoint.start()
         self._reader: threading.Thread | None = None
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from devices.device import Device
+from firmware_bridge.device_port import port_for
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import Port
 from firmware_bridge.parent_watch import watch_parent
@@ -64,7 +65,7 @@ def _serve(
     with end_signals() as wait_for_end:
         if exit_with_parent:
             watch_parent(wait_for_end.now)
-        with DeviceEndpoint(device, port, watchdog_ms=watchdog_ms):
+        with DeviceEndpoint(device, port_for(device, port), watchdog_ms=watchdog_ms):
             ready()
             wait_for_end()
 

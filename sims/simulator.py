@@ -10,12 +10,13 @@ from threading import Event, RLock
 from typing import Any, ClassVar, Generic
 
 from devices.device import Emit, Truth
-from devices.faults import Faults
+from devices.faults import LINK_FAULTS, Faults
 from devices.harm import HarmEvent, HarmRule, Remedy
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.surface import DeviceType
 from devices.tool import ArgumentsError, ToolResult
+from firmware_bridge.link import Port
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
 from sims.faults import FaultSchedule
@@ -242,6 +243,21 @@ class Simulator(ABC, Generic[World]):
         """
         self._look, self._look_ticks = look, max(1, Clock.to_ticks(period))
 
+    def link_faults(self) -> FaultSchedule | None:
+        """The faults of the link in this episode, for another thread's use; None where there are none."""
+        parts = self._world_faults()
+        link = Faults(
+            schedule=tuple(fault for fault in parts.schedule if fault.kind in LINK_FAULTS),
+            random=tuple(rate for rate in parts.random if rate.kind in LINK_FAULTS),
+        )
+        return FaultSchedule(link, self.seed, lambda: self.clock.ticks) if link != Faults() else None
+
+    def wrap_port(self, port: Port) -> Port:
+        """A port on which the faults of the link come to pass, for whoever serves this simulator."""
+        from sims.faulty_link import FaultyPort
+
+        return FaultyPort(port, self)
+
     @property
     def shared(self) -> tuple[object, ...]:
         """What parts of the state refer to and snapshots share, since it never changes in an episode."""
@@ -325,13 +341,15 @@ class Simulator(ABC, Generic[World]):
         self.ledger = HarmLedger()
         self._calls = 0
         self._finished = False
-        faults = getattr(world, "faults", Faults())
-        self.faults = FaultSchedule(faults, seed, lambda: self.clock.ticks)
+        self.faults = FaultSchedule(self._world_faults(), seed, lambda: self.clock.ticks)
         self.begin()
         if self.faults.reset_within(-1, 0):
             self.make_safe()
         self._bank = SensorBank(self.coarse_sensors(), seed, self._emit, self._is_stuck)
         self._bank.begin(0)
+
+    def _world_faults(self) -> Faults:
+        return getattr(self.world, "faults", Faults())
 
     def _is_stuck(self, sensor: str) -> bool:
         return sensor in self.faults.stuck_sensors and self.faults.strength("stuck_sensor", sensor) > 0.0

@@ -1,0 +1,233 @@
+"""Faults of the way to a simulated rig: messages late or lost, at the device's end of any link.
+
+The faults `link_delay` and `link_loss` of the simulator's world act by device time on calls, pings and hellos
+of the host, and on results, acks, pongs and samples of the device. Exempt is what is no part of the rig
+(`init` and the ground truth), what no retry repeats (a reset, the status), and the emergency stop. A loss is
+keyed by the seed and by which message it is: the second answer to the third call is lost in every run or in
+none, however often the host pings meanwhile. A delay is wall time, as all waiting on the link is.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from typing import Any
+
+from firmware_bridge import messages as wire
+from firmware_bridge.link import Port, PortHandler
+from sims.faults import FaultSchedule
+from sims.keyed_chance import keyed_uniform
+from sims.simulator import Simulator
+
+FAULTY_OPS = frozenset({"call", "ping", "hello", "result", "ack", "pong", "sample"})
+CALLS_KEPT = 1024
+"""Calls whose copies are told apart, the latest ones."""
+
+
+class Delayed:
+    """Messages on their way in one direction: none overtakes another that is subject to faults too."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._changed = threading.Condition()
+        self._waiting: deque[tuple[float, Callable[[], None]]] = deque()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def put(self, seconds: float, deliver: Callable[[], None]) -> None:
+        """Deliver it after so long, and after what is under way already; at once where nothing is."""
+        with self._changed:
+            if self._closed:
+                return
+            if seconds > 0.0 or self._waiting:
+                due = time.monotonic() + seconds
+                self._waiting.append((max(due, self._waiting[-1][0]) if self._waiting else due, deliver))
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                    self._thread.start()
+                self._changed.notify()
+                return
+        deliver()
+
+    def close(self) -> None:
+        """What is under way is lost."""
+        with self._changed:
+            self._closed = True
+            self._waiting.clear()
+            self._changed.notify()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(2.0)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._closed and (
+                    not self._waiting or (left := self._waiting[0][0] - time.monotonic()) > 0
+                ):
+                    self._changed.wait(left if self._waiting else None)
+                if self._closed:
+                    return
+                deliver = self._waiting[0][1]
+            deliver()
+            with self._changed:
+                # Only now, so that what comes meanwhile queues up behind it.
+                if self._waiting:
+                    self._waiting.popleft()
+
+
+class LinkFaults:
+    """What becomes of each message, by the faults of the episode that the simulator is in."""
+
+    def __init__(self, simulator: Simulator[Any]) -> None:
+        self._simulator = simulator
+        self._lock = threading.Lock()
+        self._episode: FaultSchedule | None = None
+        self._faults: FaultSchedule | None = None
+        self._calls: OrderedDict[wire.MessageId, int] = OrderedDict()
+        self._numbered = 0
+        self._seen: Counter[tuple[object, ...]] = Counter()
+        self.lost = 0
+        """Messages that were lost."""
+        self.delayed = 0
+        """Messages that were late."""
+
+    @property
+    def any(self) -> bool:
+        """Whether the episode has faults of the link at all."""
+        with self._lock:
+            return self._current() is not None
+
+    def fate(self, direction: str, op: str, call: wire.MessageId | None) -> float | None:
+        """The delay of this message, s; None where it is lost. `call` is the id of the call it belongs to."""
+        with self._lock:
+            faults = self._current()
+            if faults is None or op not in FAULTY_OPS:
+                return 0.0
+            which: tuple[object, ...] = (direction, op)
+            if call is not None:
+                if call not in self._calls:
+                    if direction == "out":
+                        # The answer to an init, or to a call of the episode before.
+                        return 0.0
+                    self._calls[call] = self._numbered
+                    self._numbered += 1
+                    if len(self._calls) > CALLS_KEPT:
+                        self._calls.popitem(last=False)
+                which = (*which, self._calls[call])
+            self._seen[which] += 1
+            loss = faults.strength("link_loss")
+            if loss and keyed_uniform(self._simulator.seed, "link", *which, self._seen[which]) < loss:
+                self.lost += 1
+                return None
+            delay = faults.strength("link_delay")
+            self.delayed += delay > 0.0
+            return delay
+
+    def _current(self) -> FaultSchedule | None:
+        if self._episode is not self._simulator.faults:
+            self._episode = self._simulator.faults
+            self._faults = self._simulator.link_faults()
+            self._calls.clear()
+            self._numbered = 0
+            self._seen.clear()
+        return self._faults
+
+
+class FaultyPort:
+    """A simulator's port whose messages suffer the link faults of its world; without any it passes all on.
+
+    After a call that a `reset` of the board has ended it tells its status, as a board that starts does.
+    """
+
+    def __init__(self, port: Port, simulator: Simulator[Any]) -> None:
+        self._port = port
+        self.faults = LinkFaults(simulator)
+        self._in = Delayed("delayed to the device")
+        self._out = Delayed("delayed from the device")
+        self._handler: PortHandler | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        # What else a port can do (who may read it, its path) is not the faults' concern.
+        return getattr(self._port, name)
+
+    @property
+    def dropped(self) -> int:
+        """Frames that did not check; lost ones never came."""
+        return self._port.dropped
+
+    def open(self, handler: PortHandler, last_will: wire.Status, max_frame: int) -> None:
+        """Start delivering. Raises LinkError."""
+        self._handler = handler
+        self._port.open(self, last_will, max_frame)
+
+    def send(self, message: wire.DeviceMessage, payload: bytes) -> None:
+        """Send it, now or later, or lose it."""
+        call = message.id if isinstance(message, wire.Result | wire.Ack) else None
+        delay = self.faults.fate("out", message.op, call)
+        if message.op not in FAULTY_OPS:
+            self._port.send(message, payload)
+        elif delay is not None:
+            self._out.put(delay, lambda: self._port.send(message, payload))
+        if (
+            isinstance(message, wire.Result)
+            and message.status == "fault"
+            and message.error is not None
+            and message.error.code == "reset"
+            and self._handler is not None
+        ):
+            self._handler.on_up()
+
+    def discard(self) -> None:
+        """Forget what has not gone out."""
+        self._port.discard()
+
+    def close(self, last: bytes) -> None:
+        """Send this last status, and close; what is under way is lost."""
+        self._in.close()
+        self._out.close()
+        self._port.close(last)
+
+    # What the port underneath calls.
+
+    def on_frame(self, payload: bytes, before_stop: bool = False) -> None:
+        """A payload from the host; it reaches the device now or later, or never."""
+        handler = self._handler
+        assert handler is not None
+        if not self.faults.any:
+            self._in.put(0.0, lambda: handler.on_frame(payload, before_stop))
+            return
+        op, call = _what(payload)
+        if op not in FAULTY_OPS:
+            handler.on_frame(payload, before_stop)
+            return
+        delay = self.faults.fate("in", op, call)
+        if delay is not None:
+            self._in.put(delay, lambda: handler.on_frame(payload, before_stop))
+
+    def on_stop(self) -> None:
+        """The emergency stop comes through at once."""
+        assert self._handler is not None
+        self._handler.on_stop()
+
+    def on_up(self) -> None:
+        """The link is up."""
+        assert self._handler is not None
+        self._handler.on_up()
+
+
+def _what(payload: bytes) -> tuple[str, wire.MessageId | None]:
+    """The op of a host's message, and the id where it is a call."""
+    try:
+        data = json.loads(payload)
+    except ValueError:
+        return "", None
+    if not isinstance(data, dict):
+        return "", None
+    message_id = data.get("id")
+    if data.get("op") == "call" and isinstance(message_id, str | int):
+        return "call", message_id
+    op = data.get("op")
+    return (op if isinstance(op, str) and op != "call" else ""), None
