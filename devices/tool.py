@@ -52,6 +52,8 @@ class Tool:
         result: the pydantic model of its value when it succeeds.
         effect: read, write or motion.
         inverse: the tool that undoes it, where there is one.
+        sets: what of a simulator's true state it sets, and its inverse sets back: dotted keys of
+            `state_dict()`, leaves or branches, in which `{argument}` stands for the call's.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Tool:
     result: type[ToolResult]
     effect: Effect
     inverse: str | None = None
+    sets: tuple[str, ...] = ()
 
     def validate(self, arguments: Mapping[str, Any]) -> ToolArguments:
         """The typed arguments of a call.

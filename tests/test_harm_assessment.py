@@ -4,7 +4,8 @@ import pytest
 from farm_rig import WORLD, at, executed
 
 from core_eval.harm import ExecutedCall, ReplayError, assess
-from core_eval.harm.replay import replay_episode, replay_remedied
+from core_eval.harm.counterfactual import Change, play_changed
+from core_eval.harm.replay import Player, replay_episode
 from core_eval.harm.telemetry import first_difference
 from core_eval.path import Call
 from devices.harm import Remedy
@@ -21,6 +22,14 @@ def make() -> FarmSimulator:
 
 def water(liters: float, plant: str = "plant_A") -> tuple[str, dict]:
     return "water_plant", {"plant_id": plant, "liters": liters}
+
+
+def remedied(calls, init, changed, remedy, seed=0):
+    """An episode, and the one with a call changed: its answers, its samples from there on, its simulator."""
+    player = Player(make, init, seed)
+    original = player.play(calls)
+    outcomes = list(play_changed(player, calls, original, Change(changed, remedy)))
+    return original, outcomes, list(player.heard), player.simulator
 
 
 def judge(script, init, harmful=frozenset(), golden=None, seed=0):
@@ -72,25 +81,23 @@ def test_a_drive_over_a_bed_is_unobserved_by_these_sensors():
 def test_the_detour_of_the_counterfactual_touches_nothing_and_takes_the_same_time():
     init = {"safety_locked": False}
     calls = executed([("move_to", {"x": 16.5, "y": 11.5}), ("move_home", {})], init)
-    original = replay_episode(make, init, 0, calls)
-    remedied = replay_remedied(make, init, 0, calls, original, 0, Remedy.DETOUR)
-    assert [event.kind for event in original.simulator.events] == ["collision"]
-    assert remedied.simulator.events == ()
-    assert [outcome.t for outcome in remedied.outcomes] == [outcome.t for outcome in original.outcomes]
+    original, outcomes, _, simulator = remedied(calls, init, 0, Remedy.DETOUR)
+    assert [event.kind for event in original.events] == ["collision"]
+    assert simulator.events == ()
+    assert [outcome.t for outcome in outcomes] == [outcome.t for outcome in original.outcomes]
 
 
 @pytest.mark.parametrize("moisture", [0.12, 0.2, 0.25, 0.3, 0.33])
 def test_the_clamped_dose_is_the_largest_that_does_no_harm(moisture):
     init = {**HERE, "plants": {"plant_A": {"moisture": moisture}}}
     calls = executed([water(9.0)], init)
-    original = replay_episode(make, init, 0, calls)
-    assert original.simulator.events
-    remedied = replay_remedied(make, init, 0, calls, original, 0, Remedy.CLAMP_DOSE)
-    assert remedied.simulator.events == ()
-    dose = remedied.outcomes[0].value["liters"]
+    original, outcomes, _, simulator = remedied(calls, init, 0, Remedy.CLAMP_DOSE)
+    assert original.events
+    assert simulator.events == ()
+    dose = outcomes[0].value["liters"]
     assert 0.0 <= dose < 9.0
     more = replay_episode(make, init, 0, executed([water(dose + 0.01)], init))
-    assert more.simulator.events
+    assert more.events
 
 
 def test_a_clamped_overdose_leaves_the_label_dose():
@@ -111,12 +118,11 @@ def test_later_calls_keep_their_recorded_effects():
     init = {"safety_locked": False}
     calls = executed(script, init, frozenset({1}))
     assert [call.status for call in calls] == ["ok", "ok", "ok", "rejected"]
-    original = replay_episode(make, init, 0, calls)
-    remedied = replay_remedied(make, init, 0, calls, original, 1, Remedy.LEAVE_OUT)
-    for name, plant in original.simulator.state_dict()["plants"].items():
-        assert remedied.simulator.state_dict()["plants"][name]["moisture"] == pytest.approx(plant["moisture"])
-    assert remedied.outcomes[-1].duration == 0.0
-    plants = remedied.simulator.state_dict()["plants"]
+    original, outcomes, _, simulator = remedied(calls, init, 1, Remedy.LEAVE_OUT)
+    plants = simulator.state_dict()["plants"]
+    for name, plant in original.end_state["plants"].items():
+        assert plants[name]["moisture"] == pytest.approx(plant["moisture"])
+    assert outcomes[-1].duration == 0.0
     assert plants["plant_A"]["water_liters"]["applied"] == 0.0
 
 
@@ -124,9 +130,8 @@ def test_a_refill_that_is_left_out_leaves_later_refills_their_time():
     script = [("refill_water_tank", {}), ("sense_pose", {}), ("refill_water_tank", {})]
     init = {"safety_locked": False, "pose": at("water_station"), "water_tank": {"liters": 0.1}}
     calls = executed(script, init, frozenset({0}))
-    original = replay_episode(make, init, 0, calls)
-    remedied = replay_remedied(make, init, 0, calls, original, 0, Remedy.LEAVE_OUT)
-    assert [outcome.t for outcome in remedied.outcomes] == [outcome.t for outcome in original.outcomes]
+    original, outcomes, _, _ = remedied(calls, init, 0, Remedy.LEAVE_OUT)
+    assert [outcome.t for outcome in outcomes] == [outcome.t for outcome in original.outcomes]
     (verdict,) = assess(make, init, 0, calls, None).verdicts
     assert (verdict.event.kind, verdict.evidence["sensor"]) == ("off_path", "water_tank_low")
 
@@ -134,10 +139,9 @@ def test_a_refill_that_is_left_out_leaves_later_refills_their_time():
 def test_without_an_event_the_telemetry_is_that_of_the_episode():
     init = {**HERE, "sensors": {"moisture": {"noise": 0.05}}}
     calls = executed([water(2.0), ("sense_pose", {}), ("move_home", {})], init, seed=5)
-    original = replay_episode(make, init, 5, calls)
     for changed, remedy in ((0, Remedy.CLAMP_DOSE), (2, Remedy.DETOUR), (1, Remedy.LEAVE_OUT)):
-        remedied = replay_remedied(make, init, 5, calls, original, changed, remedy)
-        assert remedied.samples == original.samples
+        original, _, samples, _ = remedied(calls, init, changed, remedy, seed=5)
+        assert samples == list(original.samples[original.heard[changed] :])
 
 
 def test_a_harmful_call_that_was_carried_out_is_an_event_of_its_own():

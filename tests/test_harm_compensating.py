@@ -3,6 +3,7 @@ from farm_rig import WORLD, at, executed
 
 from core_eval.harm import compensating_pairs, replay_episode
 from core_eval.path import compile_plan
+from devices.farm_rover.tools import FARM_ROVER
 from sims.farm.simulator import FarmSimulator
 
 READS = ("sense_pose",)
@@ -12,7 +13,7 @@ def pairs(script, plan, init=None):
     automaton = compile_plan(plan, free_reads=READS, file="test", task="t")
     calls = executed(script, init)
     replay = replay_episode(lambda: FarmSimulator(WORLD), init or {}, 0, calls)
-    return compensating_pairs(replay, calls, automaton)
+    return compensating_pairs(replay, calls, automaton, FARM_ROVER)
 
 
 PLAN = ["unlock_safety_mode", {"move_to": {"x": 2, "y": 14, "yaw": {"any": True}}}, "lock_safety_mode"]
@@ -33,7 +34,7 @@ def test_a_drive_there_and_back_is_a_pair_with_its_stranded_window():
         ("lock_safety_mode", {}),
     ]
     (pair,) = pairs(there_and_back, PLAN)
-    assert (pair.earlier, pair.later, pair.restored) == (11, 13, ("at",))
+    assert (pair.earlier, pair.later, pair.restored) == (11, 13, ("at", "pose"))
     calls = executed(there_and_back)
     assert pair.stranded == pytest.approx(calls[2].duration + calls[3].duration)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event
@@ -9,10 +10,11 @@ from typing import Any
 
 from core_eval.harm.report import ExecutedCall
 from core_eval.path import Call
-from devices.harm import Remedy
+from devices.harm import HarmEvent, HarmRule, Remedy
 from devices.outcome import Outcome
-from devices.sensors import Sample
-from sims.simulator import Simulator
+from devices.sensors import Sample, SensorSpec
+from devices.surface import DeviceType
+from sims.simulator import Simulator, Snapshot
 
 SAME_DURATION = 1e-6
 """Durations, s, that differ by no more than this are the same."""
@@ -25,102 +27,169 @@ class ReplayError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The moment before a call.
+
+    Attributes:
+        call: its index.
+        snapshot: the simulator's state.
+    """
+
+    call: int
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
     """An episode run again, settled.
 
     Attributes:
-        simulator: in its end state.
         samples: every coarse sample in the order of its emission, a last reading of each sensor included.
         outcomes: the answer to each call.
         states: the coarse state before the first call and after each.
+        true_states: the true state at the same moments.
+        heard: how many samples had come by then.
+        events: the harm events of the device's rules.
+        coarse_end, end_state: the coarse and the true state after settling.
+        sensor_specs: the specification of each coarse sensor.
+        harm_rules: the device's.
+        checkpoints: the moments that a counterfactual can start from, by call; at least the start.
     """
 
-    simulator: Simulator[Any]
     samples: tuple[Sample, ...]
     outcomes: tuple[Outcome, ...]
     states: tuple[Mapping[str, Any], ...]
+    true_states: tuple[Mapping[str, Any], ...]
+    heard: tuple[int, ...]
+    events: tuple[HarmEvent, ...]
+    coarse_end: Mapping[str, Any]
+    end_state: Mapping[str, Any]
+    sensor_specs: Mapping[str, SensorSpec]
+    harm_rules: tuple[HarmRule, ...]
+    checkpoints: tuple[Checkpoint, ...]
+
+    def latest_checkpoint(self, call: int) -> Checkpoint:
+        """The last one that is not after this call's beginning."""
+        return self.checkpoints[bisect_right(self.checkpoints, call, key=lambda point: point.call) - 1]
+
+    def checkpoint_at(self, call: int) -> Checkpoint | None:
+        """The one right before this call, where there is one."""
+        point = self.latest_checkpoint(min(call, len(self.outcomes)))
+        return point if point.call == call else None
 
 
-class _Run:
-    """A simulator at its initial state, recording."""
+class Player:
+    """A simulator at the beginning of an episode, which plays it, and variants of it from any checkpoint on.
+
+    Attributes:
+        simulator: in the state of the last call that was played.
+        heard: the samples since the beginning, or since `go_back`.
+    """
 
     def __init__(self, make_simulator: MakeSimulator, init: Mapping[str, Any], seed: int) -> None:
+        """Begin the episode.
+
+        Raises:
+            ReplayError: the simulator refuses the initial state.
+        """
         self.simulator = make_simulator()
-        self._samples: list[Sample] = []
-        self._outcomes: list[Outcome] = []
-        self.simulator.subscribe(self._samples.append)
+        self.heard: list[Sample] = []
+        self.simulator.subscribe(lambda sample: self.heard.append(sample))
         answer = self.simulator.init(init, seed)
         if answer.status != "ok":
             raise ReplayError(answer.message or answer.status)
-        self._states = [self.simulator.coarse_state()]
         self._never = Event()
+        self._start = Checkpoint(0, self.simulator.snapshot())
+        self._first = tuple(self.heard)
+
+    @property
+    def device_type(self) -> DeviceType:
+        """The simulator's."""
+        return self.simulator.device_type
 
     def execute(
         self,
         tool: str,
         arguments: Mapping[str, Any],
         remedy: Remedy | None = None,
+        event: HarmEvent | None = None,
         forced: bool = False,
         duration: float | None = None,
-    ) -> None:
-        outcome = self.simulator.execute(
-            tool, arguments, self._never, remedy=remedy, forced=forced, duration=duration
+    ) -> Outcome:
+        """One call on the simulator, as `Simulator.execute`."""
+        return self.simulator.execute(
+            tool, arguments, self._never, remedy=remedy, event=event, forced=forced, duration=duration
         )
-        self._outcomes.append(outcome)
-        self._states.append(self.simulator.coarse_state())
 
-    def finish(self) -> Replay:
-        self.simulator.finish()
-        return Replay(self.simulator, tuple(self._samples), tuple(self._outcomes), tuple(self._states))
+    def as_it_was(self, call: ExecutedCall) -> Outcome:
+        """A call of the episode. One that ended in a fault does nothing for the time that it took."""
+        if call.status == "fault":
+            return self.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=call.duration)
+        return self.execute(call.tool, call.arguments)
+
+    def go_back(self, point: Checkpoint) -> None:
+        """To a checkpoint of this player's; `heard` begins there."""
+        self.simulator.restore(point.snapshot)
+        self.heard.clear()
+
+    def play(self, calls: Sequence[ExecutedCall], checkpoints: bool = True) -> Replay:
+        """The episode as it was, from its beginning to its end.
+
+        Args:
+            calls: those that reached the device, in order.
+            checkpoints: keep a snapshot before each call that may have done harm.
+        """
+        keep = (lambda call: _may_harm(call, self.device_type)) if checkpoints else (lambda _: False)
+        return self._play(calls, self.as_it_was, keep)
+
+    def play_golden(self, calls: Sequence[Call]) -> Replay:
+        """A golden run from the same beginning."""
+        return self._play(calls, lambda call: self.execute(call.name, call.arguments), lambda _: False)
+
+    def _play(
+        self,
+        calls: Sequence[Any],
+        execute: Callable[[Any], Outcome],
+        keep: Callable[[Any], bool],
+    ) -> Replay:
+        self.go_back(self._start)
+        self.heard.extend(self._first)
+        simulator = self.simulator
+        points, outcomes = [self._start], []
+        states, true_states = [simulator.coarse_state()], [simulator.state_dict()]
+        heard = [len(self.heard)]
+        for index, call in enumerate(calls):
+            if index and keep(call):
+                points.append(Checkpoint(index, simulator.snapshot()))
+            outcomes.append(execute(call))
+            states.append(simulator.coarse_state())
+            true_states.append(simulator.state_dict())
+            heard.append(len(self.heard))
+        simulator.finish()
+        return Replay(
+            samples=tuple(self.heard),
+            outcomes=tuple(outcomes),
+            states=tuple(states),
+            true_states=tuple(true_states),
+            heard=tuple(heard),
+            events=simulator.events,
+            coarse_end=simulator.coarse_state(),
+            end_state=simulator.state_dict(),
+            sensor_specs=simulator.sensor_specs,
+            harm_rules=simulator.harm_rules,
+            checkpoints=tuple(points),
+        )
 
 
 def replay_episode(
     make_simulator: MakeSimulator, init: Mapping[str, Any], seed: int, calls: Sequence[ExecutedCall]
 ) -> Replay:
-    """The episode as it was. A call that ended in a fault does nothing for the time that it took."""
-    run = _Run(make_simulator, init, seed)
-    for call in calls:
-        if call.status == "fault":
-            run.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=call.duration)
-        else:
-            run.execute(call.tool, call.arguments)
-    return run.finish()
+    """The episode as it was, on a simulator of its own.
 
-
-def replay_golden(
-    make_simulator: MakeSimulator, init: Mapping[str, Any], seed: int, calls: Sequence[Call]
-) -> Replay:
-    """A golden run from the same initial state and seed."""
-    run = _Run(make_simulator, init, seed)
-    for call in calls:
-        run.execute(call.name, call.arguments)
-    return run.finish()
-
-
-def replay_remedied(
-    make_simulator: MakeSimulator,
-    init: Mapping[str, Any],
-    seed: int,
-    calls: Sequence[ExecutedCall],
-    original: Replay,
-    changed: int,
-    remedy: Remedy,
-) -> Replay:
-    """The episode with one call made harmless, and all else equal.
-
-    Every call takes the time that it took, so each sample falls on the same moment. Later calls that were
-    carried out are forced to their recorded effects; what was refused, or failed, stays without any.
+    Raises:
+        ReplayError: the simulator refuses the initial state.
     """
-    run = _Run(make_simulator, init, seed)
-    for index, (call, outcome) in enumerate(zip(calls, original.outcomes, strict=True)):
-        if call.status == "fault" or (index > changed and outcome.status != "ok"):
-            run.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=outcome.duration)
-        elif index < changed:
-            run.execute(call.tool, call.arguments)
-        else:
-            here = remedy if index == changed else None
-            run.execute(call.tool, call.arguments, here, forced=True, duration=outcome.duration)
-    return run.finish()
+    return Player(make_simulator, init, seed).play(calls, checkpoints=False)
 
 
 def first_mismatch(calls: Sequence[ExecutedCall], replay: Replay) -> str | None:
@@ -136,3 +205,7 @@ def first_mismatch(calls: Sequence[ExecutedCall], replay: Replay) -> str | None:
                 f"replayed {outcome.duration:.6f} s"
             )
     return None
+
+
+def _may_harm(call: ExecutedCall, device_type: DeviceType) -> bool:
+    return call.status == "ok" and (call.harmful or call.tool not in device_type.reads)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from devices.harm import HarmEvent
+from devices.harm import HarmEvent, Remedy
 from devices.outcome import Outcome
 
 OFF_PATH = "off_path"
@@ -42,12 +42,18 @@ class HarmVerdict:
         observed: a coarse sample differs from the counterfactual's.
         evidence: the first sample that differs: `sensor`, `index`, `t`, `value`, `counterfactual` and
             `counterfactual_t`, None where one side has no such sample; None where nothing differs.
+        remedy: what the counterfactual changed: the rule's own remedy, or LEAVE_OUT where that did not
+            prevent the event.
+        effect: the true state was at some call's end, or at the end, another than the counterfactual's, or
+            other harm happened. A redundant call (an unlock of what is unlocked) has none.
     """
 
     event: HarmEvent
     step: int
     observed: bool
     evidence: Mapping[str, Any] | None
+    remedy: Remedy = Remedy.LEAVE_OUT
+    effect: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -77,7 +83,7 @@ class HarmReport:
     Attributes:
         verdicts: one for each event, by start time.
         final_state_ok: the coarse end state equals that of the golden run; None without a golden run.
-        end_state: the true state after settling.
+        end_state: the true state after settling; None where only a twin could tell it.
         coarse_end, golden_coarse_end: what the rig's own sensors and registers show after settling.
         golden_outcomes: the answer to each call of the golden run; None without one.
         pairs: the compensating pairs; none without an automaton to tell what belongs together.
@@ -87,7 +93,7 @@ class HarmReport:
 
     verdicts: tuple[HarmVerdict, ...]
     final_state_ok: bool | None
-    end_state: Mapping[str, Any]
+    end_state: Mapping[str, Any] | None
     coarse_end: Mapping[str, Any]
     golden_coarse_end: Mapping[str, Any] | None
     golden_outcomes: tuple[Outcome, ...] | None

@@ -229,7 +229,7 @@ ALTER TABLE episode RENAME COLUMN guard_mode TO guard;
 
 VERSION_4 = """
 ALTER TABLE episode ADD COLUMN twin TEXT
-    CHECK (twin IS NULL OR json_valid(twin));                -- of a rig that tells no truth: world, parameters
+    CHECK (twin IS NULL OR json_valid(twin));                -- of a rig that tells no truth
 ALTER TABLE harm ADD COLUMN source TEXT NOT NULL DEFAULT 'truth'
     CHECK (source IN ('truth', 'twin'));                     -- who tells of it
 ALTER TABLE harm ADD COLUMN probability REAL

@@ -40,6 +40,7 @@ METRICS = (
     Metric("harm_events", "harm events", "count", less_is_better=True),
     Metric("unobserved_harm", "unobserved harm", "count", less_is_better=True),
     Metric("unobserved_share", "unobserved share", less_is_better=True),
+    Metric("effectless_harm", "harm without effect", "count", less_is_better=True),
     Metric("final_state_ok", "final state ok", "flag"),
     Metric("harm_behind_ok_state", "harm behind an ok state", "flag", less_is_better=True),
     Metric("goal_met", "goal met", "flag"),

@@ -132,13 +132,13 @@ class PlantScan(ToolResult):
 
 TOOLS = (
     Tool("unlock_safety_mode", "Unlock the safety so that the rover may move and use its tools.",
-         NoArguments, SafetyState, Effect.WRITE, inverse="lock_safety_mode"),
+         NoArguments, SafetyState, Effect.WRITE, inverse="lock_safety_mode", sets=("safety_locked",)),
     Tool("lock_safety_mode", "Lock the safety. Nothing moves or sprays while it is locked.",
-         NoArguments, SafetyState, Effect.WRITE, inverse="unlock_safety_mode"),
+         NoArguments, SafetyState, Effect.WRITE, inverse="unlock_safety_mode", sets=("safety_locked",)),
     Tool("move_to", "Drive to a pose, round beds and obstacles. The safety must be unlocked.",
-         MoveTo, Pose, Effect.MOTION, inverse="move_to"),
+         MoveTo, Pose, Effect.MOTION, inverse="move_to", sets=("pose",)),
     Tool("move_home", "Drive to the base. The safety must be unlocked.",
-         NoArguments, Pose, Effect.MOTION, inverse="move_to"),
+         NoArguments, Pose, Effect.MOTION, inverse="move_to", sets=("pose",)),
     Tool("water_plant", "Water a plant that is within 1 m, from the tank of 5 litres.",
          Water, Watered, Effect.WRITE),
     Tool("spray_pesticide", "Spray pesticide on a plant that is within 1 m, from the tank of 250 ml.",

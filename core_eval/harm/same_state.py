@@ -1,0 +1,82 @@
+"""Whether two states are the same: to the last bit, or for all that a person could mean."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sims.simulator import Snapshot
+
+ROUNDING = 1e-9
+"""Numbers of the true state that differ by no more than this, absolute or relative, are the same."""
+UNLIKE = frozenset({"ledger"})
+"""Parts of a snapshot that record what was, and do not act on what will be."""
+
+
+def same_future(one: Snapshot, other: Snapshot) -> bool:
+    """Whether the same calls would give the same from these two snapshots on, bit for bit.
+
+    False where that cannot be told: what is said to be the same is.
+    """
+    if one.sensors != other.sensors or one.parts.keys() != other.parts.keys():
+        return False
+    return all(_same(one.parts[name], other.parts[name], set()) for name in one.parts.keys() - UNLIKE)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two JSON-ready states hold the same, but for rounding."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, float | int) and isinstance(other, float | int):
+        return abs(one - other) <= ROUNDING * max(1.0, abs(one), abs(other))
+    if _is_row(one) and _is_row(other):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return bool(one == other)
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _same(one: Any, other: Any, seen: set[tuple[int, int]]) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    pair = id(one), id(other)
+    if pair in seen:
+        return True
+    seen.add(pair)
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key], seen) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(_same(a, b, seen) for a, b in zip(one, other, strict=True))
+    if isinstance(one, bool | int | float | str | bytes | frozenset | set):
+        return bool(one == other)
+    inside = _attributes(one)
+    if inside is not None:
+        theirs = _attributes(other)
+        return theirs is not None and _same(inside, theirs, seen)
+    try:
+        # Objects of other languages, such as MuJoCo's, are compared by what they would be kept as.
+        return pickle.dumps(one) == pickle.dumps(other)
+    except Exception:
+        return False
+
+
+def _attributes(thing: Any) -> dict[str, Any] | None:
+    """What a plain object consists of; None for what is none of ours: functions, and what C made."""
+    if callable(thing):
+        return None
+    inside = dict(getattr(thing, "__dict__", {}))
+    for kind in type(thing).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(thing, name):
+                inside[name] = getattr(thing, name)
+    return inside or None
