@@ -66,10 +66,13 @@ def play_changed(
     player.go_back(start)
     for call in calls[start.call : change.call]:
         player.as_it_was(call)
+        # Lazy physics is cut where it is read; so it is read where the episode's was.
+        player.simulator.state_dict()
     player.heard.clear()
     for index in range(change.call, len(calls)):
         call, outcome = calls[index], original.outcomes[index]
-        left_out = call.status == "fault" or (index > change.call and outcome.status != "ok")
+        refused = index > change.call and outcome.status not in ("ok", "fault")
+        left_out = refused or player.did_nothing(call)
         if left_out:
             yield player.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=outcome.duration)
         else:

@@ -122,10 +122,17 @@ class Player:
         )
 
     def as_it_was(self, call: ExecutedCall) -> Outcome:
-        """A call of the episode. One that ended in a fault does nothing for the time that it took."""
-        if call.status == "fault":
+        """A call of the episode."""
+        if self.did_nothing(call):
             return self.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=call.duration)
         return self.execute(call.tool, call.arguments)
+
+    def did_nothing(self, call: ExecutedCall) -> bool:
+        """Whether a call that comes now ended in a fault by which it did nothing for the time that it took.
+
+        Where a fault of the simulator's own starts the board anew, the call is cut short there again.
+        """
+        return call.status == "fault" and not self.simulator.resets_within(call.duration)
 
     def go_back(self, point: Checkpoint) -> None:
         """To a checkpoint of this player's; `heard` begins there."""
@@ -208,4 +215,4 @@ def first_mismatch(calls: Sequence[ExecutedCall], replay: Replay) -> str | None:
 
 
 def _may_harm(call: ExecutedCall, device_type: DeviceType) -> bool:
-    return call.status == "ok" and (call.harmful or call.tool not in device_type.reads)
+    return call.status in ("ok", "fault") and (call.harmful or call.tool not in device_type.reads)
