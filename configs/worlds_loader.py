@@ -91,11 +91,18 @@ def merged_state(world: World, overrides: Mapping[str, Any]) -> FarmWorld | Benc
 
 
 def make_simulator(world: World, seed: int = 0) -> Simulator[Any]:
-    """The simulator that matches a world; MuJoCo is loaded only for the arm."""
-    if isinstance(world.state, FarmWorld):
-        from sims.farm.simulator import FarmSimulator
+    """The simulator that matches a world; MuJoCo is loaded only for the arm.
 
-        return FarmSimulator(world.state, seed)
-    from sims.arm.simulator import ArmSimulator
+    Raises:
+        ConfigError: a fault sticks a sensor that the world does not have.
+    """
+    try:
+        if isinstance(world.state, FarmWorld):
+            from sims.farm.simulator import FarmSimulator
 
-    return ArmSimulator(world.state, seed)
+            return FarmSimulator(world.state, seed)
+        from sims.arm.simulator import ArmSimulator
+
+        return ArmSimulator(world.state, seed)
+    except WorldError as error:
+        raise ConfigError(str(error)) from None

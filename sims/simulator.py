@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from threading import Event, RLock
 from typing import Any, ClassVar, Generic
 
+from pydantic import BaseModel
+
 from devices.device import Emit, Truth
 from devices.faults import LINK_FAULTS, Faults
 from devices.harm import HarmEvent, HarmRule, Remedy
@@ -57,6 +59,15 @@ class Snapshot:
 
     parts: Mapping[str, Any]
     sensors: tuple[Any, ...]
+
+
+def _faults_of(world: BaseModel) -> Faults:
+    return getattr(world, "faults", Faults())
+
+
+def _sticks_sensors(world: BaseModel) -> bool:
+    faults = _faults_of(world)
+    return any(fault.entity is not None for fault in (*faults.schedule, *faults.random))
 
 
 class Simulator(ABC, Generic[World]):
@@ -133,6 +144,9 @@ class Simulator(ABC, Generic[World]):
         """Back to the initial state of the default world with these overrides merged in."""
         try:
             world = merge_world(self.default_world, state)
+            if _sticks_sensors(world):
+                # Which sensors there are shows when they are made.
+                type(self)(world, seed)
         except WorldError as error:
             return Outcome("invalid", code="bad_state", message=str(error), t=self.clock.now)
         with self._lock:
@@ -245,7 +259,7 @@ class Simulator(ABC, Generic[World]):
 
     def link_faults(self) -> FaultSchedule | None:
         """The faults of the link in this episode, for another thread's use; None where there are none."""
-        parts = self._world_faults()
+        parts = _faults_of(self.world)
         link = Faults(
             schedule=tuple(fault for fault in parts.schedule if fault.kind in LINK_FAULTS),
             random=tuple(rate for rate in parts.random if rate.kind in LINK_FAULTS),
@@ -341,15 +355,14 @@ class Simulator(ABC, Generic[World]):
         self.ledger = HarmLedger()
         self._calls = 0
         self._finished = False
-        self.faults = FaultSchedule(self._world_faults(), seed, lambda: self.clock.ticks)
+        self.faults = FaultSchedule(_faults_of(world), seed, lambda: self.clock.ticks)
         self.begin()
         if self.faults.reset_within(-1, 0):
             self.make_safe()
         self._bank = SensorBank(self.coarse_sensors(), seed, self._emit, self._is_stuck)
+        for name in sorted(self.faults.stuck_sensors - self._bank.specs.keys()):
+            raise WorldError(f"faults: there is no sensor {name!r}; there are {', '.join(self._bank.specs)}")
         self._bank.begin(0)
-
-    def _world_faults(self) -> Faults:
-        return getattr(self.world, "faults", Faults())
 
     def _is_stuck(self, sensor: str) -> bool:
         return sensor in self.faults.stuck_sensors and self.faults.strength("stuck_sensor", sensor) > 0.0
