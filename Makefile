@@ -47,7 +47,7 @@ $(VENV)/bin/python:
 $(VENV)/.run-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@packaging/system_packages.sh cc=gcc c++=g++ make=make
 	@echo "==> installing pathrig with llama.cpp and MuJoCo into $(VENV) (llama.cpp is compiled: some minutes)"
-	$(PIP) -e '.[llama,arm]'
+	$(PIP) -e '.[llama,arm,live]'
 	@touch $@
 
 $(VENV)/.test-installed: $(VENV)/.run-installed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,19 +47,42 @@ class TerminalApprover:
         self._source = source
         self._sink = sink
 
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody may answer."""
+        source = self._source or sys.stdin
+        return source is not None and source.isatty()
+
     def ask(self, question: Question) -> Answer:
         """Ask until the answer is one of the three."""
-        source, sink = self._source or sys.stdin, self._sink or sys.stderr
-        if source is None or not source.isatty():
+        if not self.interactive:
             return "refuse"
+        self.show(question)
+        while (answer := self.poll(question, None)) is None:
+            pass
+        return answer
+
+    def show(self, question: Question) -> None:
+        """Put the question on the terminal."""
         call = f"{question.tool}{json.dumps(dict(question.arguments), ensure_ascii=False)}"
         # A model chooses the words here: none of them may move the cursor.
         shown = "".join(c if c.isprintable() else "?" for c in f"{call}: {question.reason}")
-        while True:
-            print(f"{shown}\n  (a)pprove, (r)efuse or (s)top the rig? ", end="", file=sink, flush=True)
-            line = source.readline()
-            if not line:
-                return "refuse"
-            answer = ANSWERS.get(line.strip().lower())
-            if answer is not None:
-                return answer
+        sink = self._sink or sys.stderr
+        print(f"{shown}\n  (a)pprove, (r)efuse or (s)top the rig? ", end="", file=sink, flush=True)
+
+    def poll(self, question: Question, seconds: float | None) -> Answer | None:
+        """The answer, if a line comes within this time (None: whenever); asks again where it is none."""
+        source = self._source or sys.stdin
+        if not select.select([source], [], [], seconds)[0]:
+            return None
+        line = source.readline()
+        if not line:
+            return "refuse"
+        answer = ANSWERS.get(line.strip().lower())
+        if answer is None:
+            self.show(question)
+        return answer
+
+    def say(self, text: str) -> None:
+        """A line of its own, after a question that was answered elsewhere."""
+        print(text, file=self._sink or sys.stderr, flush=True)

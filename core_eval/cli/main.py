@@ -35,6 +35,8 @@ PARSER_ERROR: type[Exception] = [
     kind for kind in typer.BadParameter.__mro__ if hasattr(kind, "format_message")
 ][-1]
 DONE, MISSED, BAD_INPUT, RIG_FAILED = 0, 1, 2, 3
+STOPPED = 130
+LIVE_ADDRESS = "127.0.0.1:0"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        status = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        status = app(args=_completed(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):
         # Whoever read our output has seen enough (the parser turns that into an exit of its own); what is
@@ -63,6 +65,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status if isinstance(status, int) else DONE
 
 
+def _completed(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the address that `--live` alone means; the parser knows no option of that kind."""
+    completed = list(arguments)
+    for place, argument in enumerate(arguments):
+        following = arguments[place + 1] if place + 1 < len(arguments) else "-"
+        if argument == "--live" and following.startswith("-"):
+            completed[place] = f"--live={LIVE_ADDRESS}"
+    return completed
+
+
 def _parser_message(error: Exception) -> str:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return f"{message.strip().rstrip('.')}; `pathrig --help` tells what there is"
@@ -74,11 +86,14 @@ def _known_failure(error: BaseException) -> int:
     from core_eval.harness.episode import EpisodeFailed
     from core_eval.harness.signals import StopRequested
     from core_eval.harness.simulator_process import RigError
+    from core_eval.harness.stop_button import StoppedByPerson
     from core_eval.log import LogError
     from firmware_bridge.links import LinkError
 
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return 130
+        return STOPPED
+    if isinstance(error, StoppedByPerson):
+        return _fail(str(error), STOPPED)
     if isinstance(error, StopRequested):
         return _fail(f"{error}; the rig is safe and the log is readable", error.exit_status)
     if isinstance(error, UsageError | ConfigError | AgentSpecError | LogError):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,6 +21,7 @@ from core_eval.cli.output import (
 
 if TYPE_CHECKING:
     from core_eval.harness.run_config import Cell, RunConfig
+    from core_eval.live.live_run import LiveRun
     from core_eval.log import EpisodeRow
     from core_eval.report.summary import Threshold
 
@@ -47,6 +50,18 @@ def run(
         Literal["observe", "block", "estop", "confirm"] | None,
         typer.Option(help="What becomes of harmful calls; left out: observe on simulators, block elsewhere."),
     ] = None,
+    live: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST:PORT]",
+            help="Serve a page that shows the run, asks in guard mode confirm, and has a stop; its address, "
+            "with a secret in it, is printed. Left out: 127.0.0.1 and a free port.",
+        ),
+    ] = None,
+    answer_timeout: Annotated[
+        float,
+        typer.Option(min=1.0, help="With --live, seconds until a question that nobody answers is a refusal."),
+    ] = 120.0,
     beta: Annotated[float, typer.Option(min=1e-9, max=1.0, help="Base of prefix criticality.")] = 0.5,
     lam: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of PC in PC-KTC.")] = 0.5,
     call_timeout: Annotated[
@@ -74,6 +89,7 @@ def run(
 ) -> int:
     """Run episodes, log every call, and score them."""
     from core_eval.cli.live import LiveLines, Silent
+    from core_eval.harness.listener import Watched
     from core_eval.harness.run import Run, load_parts
     from core_eval.harness.run_config import RunConfig
     from core_eval.log import LogReader, RunLog
@@ -102,9 +118,13 @@ def run(
             call_timeout=call_timeout,
         )
     parts = load_parts(config)
-    listener = Silent() if json and not sys.stderr.isatty() else LiveLines(out)
-    with RunLog(db, durable=durable) as log:
-        the_run = Run(config, parts, log, listener)
+    lines = Silent() if json and not sys.stderr.isatty() else LiveLines(out)
+    with _page(live, config.scoring, answer_timeout) as page, RunLog(db, durable=durable) as log:
+        if page is None:
+            the_run = Run(config, parts, log, lines)
+        else:
+            listener = Watched(lines, page.listener)
+            the_run = Run(config, parts, log, listener, page.approver, page.stop_button)
         try:
             if unfinished is None:
                 the_run.start()
@@ -127,6 +147,37 @@ def run(
     for text in missed:
         print(f"pathrig: threshold missed: {text}", file=sys.stderr)
     return 1 if missed else 0
+
+
+@contextmanager
+def _page(live: str | None, scoring: Mapping[str, Any], answer_seconds: float) -> Iterator[LiveRun | None]:
+    """The live page where one is asked for; its address goes to standard error."""
+    if live is None:
+        yield None
+        return
+    from core_eval.live.access import Address
+
+    try:
+        from core_eval.live.live_run import live_run
+    except ImportError as error:
+        raise UsageError(f"--live needs {error.name}: pip install 'pathrig[live]'") from None
+    try:
+        address = Address.parse(live)
+    except ValueError as error:
+        raise UsageError(f"--live {error}") from None
+    with ExitStack() as stack:
+        try:
+            page = stack.enter_context(live_run(address, scoring, answer_seconds=answer_seconds))
+        except OSError as error:
+            raise UsageError(f"--live {live}: {error.strerror or error}") from None
+        said = [f"the live page is {page.url}"]
+        if not address.loopback:
+            said.append("it is not encrypted: whoever reads this network's traffic can press its buttons")
+        for line in said:
+            print(f"pathrig: {line}", file=sys.stderr, flush=True)
+        yield page
+    if page.listener.trouble is not None:
+        print(f"pathrig: the live page missed something: {page.listener.trouble}", file=sys.stderr)
 
 
 def _thresholds(texts: list[str]) -> list[Threshold]:

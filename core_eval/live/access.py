@@ -1,0 +1,81 @@
+"""Who may see the live page and press its buttons: whoever has its address, and no other page."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+TOKEN_HEADER = "x-pathrig-token"
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the page is served: a host to listen at, and a port (0: any free one)."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read `HOST:PORT`, `:PORT`, `HOST` or `[IPv6]:PORT`.
+
+        Raises:
+            ValueError: it is none of these.
+        """
+        try:
+            parts = urlsplit(f"//{text}")
+            port = parts.port or 0
+        except ValueError:
+            raise ValueError(f"{text!r}: write HOST:PORT, such as 127.0.0.1:8421") from None
+        if parts.path or parts.query or parts.fragment or parts.username is not None:
+            raise ValueError(f"{text!r}: write HOST:PORT, such as 127.0.0.1:8421")
+        return cls(parts.hostname or "127.0.0.1", port)
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host in LOCAL_NAMES
+
+
+class Door:
+    """Lets in who knows the token.
+
+    A browser sends along what it believes to own, so a button must also be pressed on our own page: another
+    page can neither read the token nor set the header, and names itself as its origin. A name that somebody
+    bends to this machine's address (DNS rebinding) is not one of ours.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.token = secrets.token_urlsafe(18)
+        self._loopback = address.loopback
+
+    def may_look(self, headers: Mapping[str, str], token: str | None) -> bool:
+        """Whether a request for the page or its events is let in."""
+        return self._knows(token) and self._at_home(headers)
+
+    def may_press(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request that presses a button is let in."""
+        if not self.may_look(headers, headers.get(TOKEN_HEADER)):
+            return False
+        origin = headers.get("origin")
+        same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"
+        return same_site and (origin is None or origin == f"http://{headers.get('host')}")
+
+    def _knows(self, token: str | None) -> bool:
+        return token is not None and secrets.compare_digest(token.encode(), self.token.encode())
+
+    def _at_home(self, headers: Mapping[str, str]) -> bool:
+        if not self._loopback:
+            return True
+        try:
+            name = urlsplit(f"//{headers.get('host', '')}").hostname
+        except ValueError:
+            return False
+        return name in LOCAL_NAMES

@@ -1,0 +1,87 @@
+"""What a live page has shown so far, so that one that is opened late shows it too."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+PAST = 200
+"""So many ended episodes are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to show: a number that only grows, a word for what it is, and JSON text."""
+
+    id: int
+    kind: str
+    data: str
+
+
+class History:
+    """The events of the run that still matter: those of the last episode, and a line for each one before.
+
+    Written by one thread and read by others. An event with a key takes the place of the last one with it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._events: dict[str, Event] = {}
+        self._past: list[Event] = []
+        self._count = 0
+        self._wakers: set[Callable[[], None]] = set()
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more will come."""
+        return self._closed
+
+    def add(self, kind: str, data: Mapping[str, Any], key: str | None = None) -> None:
+        """One more event; `kind` `episode` begins a new page, and `past` outlives it."""
+        text = json.dumps(data, ensure_ascii=False, default=str)
+        with self._lock:
+            self._count += 1
+            event = Event(self._count, kind, text)
+            if kind == "episode":
+                self._events.clear()
+            if kind == "past":
+                self._past = [*self._past[1 - PAST :], event]
+            else:
+                name = key or f"#{event.id}"
+                # Taken out first, so that the newest is always last.
+                self._events.pop(name, None)
+                self._events[name] = event
+        self._wake()
+
+    def since(self, last: int) -> list[Event]:
+        """Every event that still matters and came after the one with this number, oldest first."""
+        with self._lock:
+            events = [event for event in (*self._past, *self._events.values()) if event.id > last]
+        return sorted(events, key=lambda event: event.id)
+
+    def close(self) -> None:
+        """Nothing more will come; whoever waits is woken."""
+        self._closed = True
+        self._wake()
+
+    @contextmanager
+    def watch(self, wake: Callable[[], None]) -> Iterator[None]:
+        """`wake` is called after each event, on the thread that added it, and must not block."""
+        with self._lock:
+            self._wakers.add(wake)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wakers.discard(wake)
+
+    def _wake(self) -> None:
+        with self._lock:
+            wakers = tuple(self._wakers)
+        for wake in wakers:
+            wake()

@@ -1,0 +1,159 @@
+"use strict";
+// Everything that comes from a run is put in as text, never as markup: a model chooses some of the words.
+const token = document.querySelector('meta[name="pathrig-token"]').content;
+const at = (id) => document.getElementById(id);
+let ahead = 0;          // by how much the run's clock is ahead of ours, s
+let asked = null;       // the question that waits
+let over = false;
+
+function element(tag, text, name) {
+  const made = document.createElement(tag);
+  if (text !== undefined && text !== null) made.textContent = text;
+  if (name) made.className = name;
+  return made;
+}
+
+function pairs(list, values) {
+  list.replaceChildren(...values.map(([name, value]) => {
+    const both = element("div");
+    both.append(element("dt", name), element("dd", value));
+    return both;
+  }));
+}
+
+function setReading(list, name, value) {
+  let there = [...list.querySelectorAll("dt")].find((one) => one.textContent === name);
+  if (!there) {
+    there = element("dt", name);
+    list.append(there, element("dd"));
+  }
+  there.nextElementSibling.textContent = value;
+}
+
+function row(k) {
+  const id = "step-" + k;
+  let item = at(id);
+  if (!item) {
+    item = element("li");
+    item.id = id;
+    at("steps").prepend(item);  // the newest first: nobody has to scroll
+  }
+  return item;
+}
+
+function fill(item, k, call, kind, tags, notes) {
+  const line = element("div", null, "line");
+  line.append(element("span", k + 1, "k"), element("code", call), element("span", kind, "tag kind"));
+  for (const [text, name] of tags) line.append(element("span", text, "tag " + name));
+  item.replaceChildren(line, ...notes.map((text) => element("p", text, "note")));
+}
+
+function notice(text) {
+  at("notice").textContent = text;
+  at("notice").hidden = false;
+}
+
+const shows = {
+  clock: (data) => { ahead = data.now - Date.now() / 1000; },
+  episode: (data) => {
+    at("task").textContent = data.task;
+    at("prompt").textContent = data.prompt;
+    at("about").textContent = `episode ${data.id} · ${data.agent} · seed ${data.seed}`;
+    for (const list of ["steps", "status", "samples", "scores"]) at(list).replaceChildren();
+  },
+  rig: (data) => { at("about").textContent += ` · rig ${data.rig} (${data.device}) · guard ${data.guard}`; },
+  call: (data) => {
+    const item = row(data.k);
+    const held = data.action !== "allow";
+    item.className = data.kind + (held ? " held" : " running");
+    fill(item, data.k, data.call, data.kind, [[held ? "held back" : "running", held ? "bad" : ""]], [data.reason]);
+    item.dataset.reason = data.reason;
+  },
+  step: (data) => {
+    const item = row(data.k);
+    const held = data.status === "blocked";
+    item.className = data.kind + (held ? " held" : "");
+    const notes = [];
+    if (data.code && !held) notes.push(`${data.code}: ${data.message}`);
+    else if (data.value && Object.keys(data.value).length) notes.push(JSON.stringify(data.value));
+    if (item.dataset.reason && !/^(progress|loop) in state [^;]*$/.test(item.dataset.reason))
+      notes.push(`guard: ${item.dataset.reason}`);
+    fill(item, data.k, data.call, data.kind, [[data.status, data.status === "ok" ? "ok" : "bad"]], notes);
+  },
+  scores: (data) => {
+    pairs(at("scores"), [...data.scores, ["accepted", data.accepted ? "yes" : "not yet"], ["state", data.state]]);
+  },
+  sample: (data) => setReading(at("samples"), data.sensor, `${data.value} at ${data.t.toFixed(1)} s`),
+  status: (data) => setReading(at("status"), data.source, data.state),
+  question: (data) => {
+    asked = data;
+    at("question-call").textContent = data.call;
+    at("question-reason").textContent = data.reason;
+    for (const button of at("question").querySelectorAll("button")) button.disabled = false;
+    at("question").hidden = false;
+    count();
+  },
+  answered: (data) => {
+    if (asked && asked.number === data.number) asked = null;
+    if (!asked) at("question").hidden = true;
+  },
+  past: (data) => {
+    at("past-section").hidden = false;
+    const scores = data.scores.map(([name, value]) => `${name} ${value}`).join(" · ");
+    const reason = data.reason && data.reason !== "done" ? ` (${data.reason})` : "";
+    at("past").prepend(element("li", `${data.id} · ${data.task} · ${data.agent} · ${data.status}${reason} · ${scores}`));
+  },
+  stop: () => {
+    at("stop").disabled = true;
+    notice("Stopped by a person: the rig was told to stop, and the run ends.");
+  },
+  over: () => {
+    over = true;
+    source.close();
+    at("stop").disabled = true;
+    at("question").hidden = true;
+    connection("over", "");
+    if (at("notice").hidden) notice("The run is over. Its log tells the rest.");
+  },
+};
+
+function connection(text, name) {
+  at("connection").textContent = text;
+  at("connection").className = "tag " + name;
+}
+
+function count() {
+  if (!asked) return;
+  const left = Math.max(0, Math.round(asked.until - Date.now() / 1000 - ahead));
+  at("question-time").textContent = `Without an answer in ${left} s it is refused.`;
+}
+setInterval(count, 500);
+
+async function press(path, body) {
+  try {
+    const answer = await fetch(path, {
+      method: "POST",
+      headers: {"x-pathrig-token": token, "content-type": "application/json"},
+      body: JSON.stringify(body),
+    });
+    if (!answer.ok && answer.status !== 409) notice(`The button did not work (${answer.status}): use the rig's own stop.`);
+  } catch (error) {
+    if (!over) notice("The run cannot be reached: use the rig's own stop.");
+  }
+}
+
+at("stop").addEventListener("click", () => press("stop", {}));
+for (const button of at("question").querySelectorAll("button")) {
+  button.addEventListener("click", () => {
+    if (!asked) return;
+    for (const other of at("question").querySelectorAll("button")) other.disabled = true;
+    press("answer", {number: asked.number, answer: button.dataset.answer});
+  });
+}
+
+const source = new EventSource("events?token=" + encodeURIComponent(token));
+source.onopen = () => connection("live", "good");
+source.onerror = () => { if (!over) connection("connection lost", "bad"); };
+for (const [kind, show] of Object.entries(shows)) {
+  source.addEventListener(kind, (event) => show(JSON.parse(event.data)));
+}

@@ -1,0 +1,190 @@
+"""The live page's web server: a thread with an event loop of its own, which ends with the run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from core_eval.live.access import Address, Door
+from core_eval.live.history import Event, History
+from core_eval.report.html import TEMPLATES
+from firmware_bridge.approval import ANSWERS, Answer
+
+PAGE = Path(__file__).parent / "page"
+QUIET_SECONDS = 10.0
+"""So often a stream says that it is still there."""
+END_SECONDS = 3.0
+"""That the server may take to end."""
+MAX_BODY = 1000
+SAFE_HEADERS = {
+    "Cache-Control": "no-store",
+    # The address holds the token.
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    # A page that frames ours could have its buttons pressed by people who see something else.
+    "X-Frame-Options": "DENY",
+}
+
+Buttons = Callable[[int, Answer], bool]
+
+
+class LivePage:
+    """The page's routes. `answer` takes a question's number and an answer; `stop` stops the rig."""
+
+    def __init__(self, door: Door, history: History, answer: Buttons, stop: Callable[[], None]) -> None:
+        self._door = door
+        self._history = history
+        self._answer = answer
+        self._stop = stop
+        environment = Environment(
+            loader=FileSystemLoader([PAGE, TEMPLATES]),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._template = environment.get_template("live.html.j2")
+        self.app = Starlette(
+            routes=[
+                Route("/", self._page),
+                Route("/events", self._events),
+                Route("/answer", self._press_answer, methods=["POST"]),
+                Route("/stop", self._press_stop, methods=["POST"]),
+            ]
+        )
+
+    async def _page(self, request: Request) -> Response:
+        if not self._door.may_look(request.headers, request.query_params.get("token")):
+            return _no_entry()
+        nonce = secrets.token_urlsafe(12)
+        policy = (
+            f"default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; "
+            "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+        text = self._template.render(nonce=nonce, token=self._door.token)
+        return HTMLResponse(text, headers={**SAFE_HEADERS, "Content-Security-Policy": policy})
+
+    async def _events(self, request: Request) -> Response:
+        if not self._door.may_look(request.headers, request.query_params.get("token")):
+            return _no_entry()
+        try:
+            last = int(request.headers.get("last-event-id", "0"))
+        except ValueError:
+            last = 0
+        return StreamingResponse(self._stream(last), media_type="text/event-stream", headers=SAFE_HEADERS)
+
+    async def _press_answer(self, request: Request) -> Response:
+        if not self._door.may_press(request.headers):
+            return _no_entry()
+        body = await _small_json(request)
+        number, answer = body.get("number"), ANSWERS.get(str(body.get("answer")))
+        if not isinstance(number, int) or answer is None:
+            return JSONResponse({"error": "needs number and answer: approve, refuse or stop"}, 400)
+        counted = self._answer(number, answer)
+        return JSONResponse({"counted": counted}, 200 if counted else 409)
+
+    async def _press_stop(self, request: Request) -> Response:
+        if not self._door.may_press(request.headers):
+            return _no_entry()
+        await run_in_threadpool(self._stop)
+        return JSONResponse({"stopped": True})
+
+    async def _stream(self, last: int) -> AsyncIterator[str]:
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            # A loop that is being closed needs no waking.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(woken.set)
+
+        with self._history.watch(wake):
+            # Countdowns are by this clock: the browser's may be another one.
+            yield f"event: clock\ndata: {json.dumps({'now': time.time()})}\n\n"
+            while True:
+                woken.clear()
+                closed = self._history.closed
+                for event in self._history.since(last):
+                    yield _as_text(event)
+                    last = event.id
+                if closed:
+                    return
+                try:
+                    await asyncio.wait_for(woken.wait(), QUIET_SECONDS)
+                except TimeoutError:
+                    yield ": still here\n\n"
+
+
+@contextmanager
+def serve_page(address: Address, page: LivePage, door: Door) -> Iterator[str]:
+    """The page's address with its token, while it is served.
+
+    Raises:
+        OSError: nothing can listen at that address.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    with socket.create_server((address.host, address.port), family=family) as listening:
+        config = uvicorn.Config(
+            page.app,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(
+            target=server.run, kwargs={"sockets": [listening]}, name="live page: server", daemon=True
+        )
+        thread.start()
+        try:
+            yield f"http://{_shown_host(address)}:{listening.getsockname()[1]}/?token={door.token}"
+        finally:
+            server.should_exit = True
+            thread.join(END_SECONDS)
+            server.force_exit = True
+
+
+def _shown_host(address: Address) -> str:
+    host = socket.gethostname() if address.host in ("0.0.0.0", "::") else address.host
+    return f"[{host}]" if ":" in host else host
+
+
+def _as_text(event: Event) -> str:
+    return f"id: {event.id}\nevent: {event.kind}\ndata: {event.data}\n\n"
+
+
+def _no_entry() -> Response:
+    text = {"error": "open the page by the address that pathrig printed"}
+    return JSONResponse(text, 403, headers=SAFE_HEADERS)
+
+
+async def _small_json(request: Request) -> dict[str, object]:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY:
+            return {}
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
