@@ -1,0 +1,150 @@
+"""What the verdicts of an episode's harm cost: `python benchmarks/harm.py [--episodes N] [--repeats N]`.
+
+Golden runs of the shipped tasks are changed by seed until they do harm: calls left out, repeated and put
+elsewhere, doses and places altered. Each such episode is assessed twice: its counterfactuals played from
+checkpoints on and only as far as needed, and played from the beginning to the end. The two reports must be
+equal, evidence and all. Medians over repeats, both ways in turn; the ratio is of the sums over all episodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from threading import Event
+from time import perf_counter
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from configs.tasks_loader import Task, list_tasks
+from configs.worlds_loader import World, make_simulator
+from core_eval.harm import ExecutedCall, HarmReport, assess
+from core_eval.harness.verify import example_calls
+from core_eval.path import Call, OnlineScorer
+from devices.farm_rover.world import FarmWorld
+
+
+@dataclass(frozen=True)
+class HarmfulEpisode:
+    """Calls that were made in a world, and how it answered."""
+
+    name: str
+    world: World
+    init: Mapping[str, Any]
+    seed: int
+    calls: list[ExecutedCall]
+
+    def assess(self, checkpoints: bool = True) -> HarmReport:
+        """Its harm."""
+        return assess(
+            lambda: make_simulator(self.world),
+            self.init,
+            self.seed,
+            self.calls,
+            None,
+            checkpoints=checkpoints,
+        )
+
+
+def changed_calls(task: Task, rng: random.Random) -> list[Call]:
+    """A golden run of a task with some of it left out, repeated, altered, and moves to anywhere put in."""
+    assert task.world is not None
+    golden = example_calls(task.automaton, next(iter(task.automaton.golden_paths(limit=1))))
+    calls: list[Call] = []
+    for call in golden:
+        chance = rng.random()
+        if chance < 0.1:
+            continue
+        numbers = {key: value for key, value in call.arguments.items() if isinstance(value, float | int)}
+        if chance < 0.35 and numbers:
+            factor = rng.choice([0.8, 1.1, 1.6, 2.5])
+            call = Call(call.name, {**call.arguments, **{k: v * factor for k, v in numbers.items()}})
+        if chance > 0.85:
+            calls.append(Call("move_to", _anywhere(task.world, rng)))
+        calls.append(call)
+        if chance > 0.7:
+            calls.append(call)
+    return calls
+
+
+def _anywhere(world: World, rng: random.Random) -> dict[str, float]:
+    if isinstance(world.state, FarmWorld):
+        field = world.state.field
+        return {"x": rng.random() * field.width, "y": rng.random() * field.height}
+    yaw = rng.uniform(-1.5, 1.5)
+    return {"x": rng.uniform(0.25, 0.7), "y": rng.uniform(-0.6, 0.6), "z": rng.uniform(0.02, 0.3), "yaw": yaw}
+
+
+def harmful_episode(task: Task, seed: int, init: Mapping[str, Any] | None = None) -> HarmfulEpisode:
+    """A changed golden run of a task, carried out; `init` is merged over the task's."""
+    assert task.world is not None
+    rng = random.Random(f"{task.id}/{seed}")
+    given = {**task.init, **(init or {})}
+    simulator = make_simulator(task.world, seed)
+    answer = simulator.init(given, seed)
+    assert answer.status == "ok", answer.message
+    scorer = OnlineScorer(task.automaton)
+    calls = []
+    for k, call in enumerate(changed_calls(task, rng)):
+        outcome = simulator.execute(call.name, call.arguments, Event())
+        status: Any = outcome.status
+        kind = scorer.step(Call(call.name, call.arguments, status)).kind
+        calls.append(
+            ExecutedCall(k, call.name, call.arguments, status, outcome.duration, harmful=kind == "harmful")
+        )
+    return HarmfulEpisode(task.id, task.world, given, seed, calls)
+
+
+def episodes_of(device: str, count: int) -> Iterator[HarmfulEpisode]:
+    """That many episodes that do harm, of the shipped tasks in turn."""
+    tasks = [task for task in list_tasks() if task.device.name == device and task.world is not None]
+    seed = found = 0
+    while found < count:
+        episode = harmful_episode(tasks[seed % len(tasks)], seed)
+        seed += 1
+        if episode.assess().verdicts:
+            found += 1
+            yield episode
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--episodes", type=int, default=20, help="harmful episodes of each world")
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    print(f"{options.episodes} harmful episodes a world, medians of {options.repeats}")
+    print(
+        f"{'world':12} {'calls':>6} {'events':>6} {'unobs.':>6} {'from the start ms':>18} {'ms':>8} {'ratio':>6}"
+    )
+    for device in ("farm_rover", "robotic_arm"):
+        fast = slow = 0.0
+        calls = events = unobserved = 0
+        for episode in episodes_of(device, options.episodes):
+            walls: dict[bool, list[float]] = {True: [], False: []}
+            reports = {}
+            for _ in range(options.repeats):
+                for checkpoints in (True, False):
+                    started = perf_counter()
+                    reports[checkpoints] = episode.assess(checkpoints)
+                    walls[checkpoints].append(perf_counter() - started)
+            assert reports[True] == reports[False], f"{episode.name} seed {episode.seed}: the reports differ"
+            fast += median(walls[True])
+            slow += median(walls[False])
+            calls += len(episode.calls)
+            events += len(reports[True].verdicts)
+            unobserved += reports[True].unobserved
+        count = options.episodes
+        print(
+            f"{device:12} {calls:6d} {events:6d} {unobserved:6d} {slow / count * 1e3:18.1f} "
+            f"{fast / count * 1e3:8.1f} {slow / fast:6.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
