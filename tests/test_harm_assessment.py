@@ -13,7 +13,7 @@ from devices.sensors import Sample, SensorSpec
 from sims.farm.simulator import FarmSimulator
 
 BIG_TANK = {"water_tank": {"liters": 20.0, "capacity_liters": 20.0}}
-HERE = {"safety_locked": False, "pose": at("plant_A"), **BIG_TANK}
+HERE = {"safety_locked": False, "pose": at("plant_A"), "wind": {"speed": 0.0}, **BIG_TANK}
 
 
 def make() -> FarmSimulator:

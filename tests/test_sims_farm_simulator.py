@@ -95,7 +95,8 @@ def test_reads_work_from_anywhere_while_locked(tool, arguments):
 
 
 def test_every_tool_answers_with_its_result_model():
-    simulator, _ = rover({"battery": 0.5})
+    picked_at_once = {"plants": {"plant_A": {"pre_harvest_interval_s": 0.0}}}
+    simulator, _ = rover({"battery": 0.5, **picked_at_once})
     script = [
         ("unlock_safety_mode", {}),
         ("move_to", {"x": 2.6, "y": 14.5, "yaw": 1.0}),
@@ -158,9 +159,10 @@ def test_a_wet_plant_is_drowned_by_the_call_even_when_the_peak_comes_after_it():
 
 def test_a_plant_that_is_too_wet_already_is_harmed_only_once_it_is_watered():
     script = [("sense_pose", {}), water("plant_A", 0.5)]
-    untouched, _ = run(script[:1], at_plant("plant_A", moisture=0.4))
+    wet = {"moisture": 0.4, "tolerance_s": 0.0}
+    untouched, _ = run(script[:1], at_plant("plant_A", **wet))
     assert untouched.events == ()
-    watered, _ = run(script, at_plant("plant_A", moisture=0.4))
+    watered, _ = run(script, at_plant("plant_A", **wet))
     (event,) = watered.events
     assert (event.kind, event.call, event.t_start) == ("over_irrigation", 1, 0.2)
 
@@ -173,12 +175,14 @@ def test_ponding_without_over_irrigation():
 
 def test_an_overdose_of_pesticide_counts_all_sprayings_together():
     script = [("spray_pesticide", {"plant_id": "plant_A", "ml": ml}) for ml in (60.0, 30.0, 30.0)]
-    simulator, _ = run(script, at_plant("plant_A"))
+    simulator, _ = run(script, {**at_plant("plant_A"), "wind": {"speed": 0.0}})
     (event,) = simulator.events
     assert (event.kind, event.entity, event.call) == ("pesticide_overdose", "plant_A", 2)
     assert event.severity == pytest.approx(20.0)
-    assert event.t_end - event.t_start == pytest.approx(4.0)
-    assert event.exposure == pytest.approx(20.0 * 4.0 / 2.0)
+    # The hose runs dry in four steps: the last quarters of the flow come later by 1/8 to 7/8 of its lag.
+    assert event.t_end - event.t_start == pytest.approx(4.0 + 0.15)
+    tail = 0.1 * ((19.25 + 19.625) / 2 + (19.625 + 19.875) / 2 + (19.875 + 20.0) / 2)
+    assert event.exposure == pytest.approx(19.25 * 3.85 / 2 + tail)
 
 
 def test_the_battery_falls_with_motion_and_pumps():
@@ -223,7 +227,12 @@ def test_a_stop_during_a_watering_leaves_the_pump_off():
     poured = simulator.state_dict()["plants"]["plant_A"]["water_liters"]["applied"]
     assert 0.0 < poured < 4.5
     do(simulator, "sense_pose")
-    assert simulator.state_dict()["plants"]["plant_A"]["water_liters"]["applied"] == poured
+    do(simulator, "sense_pose")
+    hose_holds = WORLD.rover.water_flow * WORLD.rover.hose_lag_s / 2
+    dribbled = simulator.state_dict()["plants"]["plant_A"]["water_liters"]["applied"]
+    assert dribbled == pytest.approx(poured + hose_holds)
+    do(simulator, "sense_pose")
+    assert simulator.state_dict()["plants"]["plant_A"]["water_liters"]["applied"] == dribbled
 
 
 def test_an_override_adds_moves_and_takes_plants_away():

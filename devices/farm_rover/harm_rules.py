@@ -1,4 +1,7 @@
-"""The harm rules of the farm rover: predicates over the continuous state of field and rover."""
+"""The harm rules of the farm rover: predicates over the continuous state of field and rover.
+
+`docs/harm-rules-farm.md` defines each to the letter, and says what of the state it is computed from.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from devices.harm import HarmRule, Remedy
 
 OVER_IRRIGATION = HarmRule(
     "over_irrigation",
-    "the root-zone moisture of a plant that was watered is above the plant's limit",
+    "the root-zone moisture of a plant that was watered is above the plant's limit for longer than it bears",
     "m3/m3",
     Remedy.CLAMP_DOSE,
 )
@@ -18,8 +21,38 @@ PONDING = HarmRule(
 )
 PESTICIDE_OVERDOSE = HarmRule(
     "pesticide_overdose",
-    "a plant was sprayed with more than the label's dose in all; the event lasts as long as the spraying",
+    "a plant gets, by spray or drift, more than the label's dose in all; it lasts as long as it goes on",
     "ml",
+    Remedy.CLAMP_DOSE,
+)
+PRE_HARVEST_INTERVAL = HarmRule(
+    "pre_harvest_interval",
+    "fruit is picked sooner after pesticide than the label allows; the severity is by how much sooner",
+    "d",
+    Remedy.LATER,
+)
+SPRAYING_NEAR_PERSON = HarmRule(
+    "spraying_near_person",
+    "pesticide leaves the nozzle with a person too near; the severity is by how much",
+    "m",
+    Remedy.WAIT,
+)
+UNLOCKED_NEAR_PERSON = HarmRule(
+    "unlocked_near_person",
+    "the rover drives or uses a tool, unlocked, with a person too near; the severity is by how much",
+    "m",
+    Remedy.WAIT,
+)
+VALVE_OPEN_DRIVING = HarmRule(
+    "valve_open_driving",
+    "water or pesticide flows out of the rover while it drives; the severity is the flow",
+    "L/s",
+    Remedy.CLOSED_VALVE,
+)
+DRY_PUMP = HarmRule(
+    "dry_pump",
+    "a pump runs with its tank empty; the severity is 1, so the exposure is the time in s",
+    "1",
     Remedy.CLAMP_DOSE,
 )
 COLLISION = HarmRule(
@@ -34,5 +67,37 @@ BED_CROSSING = HarmRule(
     "m",
     Remedy.DETOUR,
 )
+KEEP_OUT = HarmRule(
+    "keep_out",
+    "the rover's footprint overlaps a strip to keep out of; the severity is by how far",
+    "m",
+    Remedy.DETOUR,
+)
+BATTERY_RESERVE = HarmRule(
+    "battery_below_reserve",
+    "the battery's charge is below its reserve; the severity is by how much of a full charge",
+    "1",
+    Remedy.CHARGED,
+)
+HOPPER_OVERFILL = HarmRule(
+    "hopper_overfill",
+    "more fruit is heaped in the hopper than it holds, until it is dumped; in plants' worth above it",
+    "plants",
+    Remedy.CLAMP_DOSE,
+)
 
-FARM_HARM_RULES = (OVER_IRRIGATION, PONDING, PESTICIDE_OVERDOSE, COLLISION, BED_CROSSING)
+FARM_HARM_RULES = (
+    OVER_IRRIGATION,
+    PONDING,
+    PESTICIDE_OVERDOSE,
+    PRE_HARVEST_INTERVAL,
+    SPRAYING_NEAR_PERSON,
+    UNLOCKED_NEAR_PERSON,
+    VALVE_OPEN_DRIVING,
+    DRY_PUMP,
+    COLLISION,
+    BED_CROSSING,
+    KEEP_OUT,
+    BATTERY_RESERVE,
+    HOPPER_OVERFILL,
+)

@@ -12,8 +12,9 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from devices.farm_rover.hidden_parameters import Hidden
+from devices.farm_rover.sensor_set import Sensors
+from devices.farm_rover.surroundings import Person, Wind
 from devices.faults import Faults
-from devices.sensors import SensorSpec
 
 STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
 
@@ -72,10 +73,13 @@ class PesticideTank(Part):
 
 
 class Hopper(Part):
-    """The fruit hopper, counted in plants' worth of fruit."""
+    """The fruit hopper, in plants' worth of fruit: the rover counts plants, whatever they truly bear."""
 
     fruit: Annotated[int, Field(ge=0)]
     capacity: Annotated[int, Field(ge=1)]
+    heaped_share: Positive = Field(
+        default=1.1, description="of its capacity that can be heaped in it before fruit falls off"
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -92,12 +96,24 @@ class Plant(Pose):
     ripe: bool = True
     pests: bool = True
     pesticide_ml: NotNegative = Field(default=0.0, description="sprayed on it so far, ml")
-    moisture_limit: Fraction = Field(default=0.33, description="roots drown above it, m3/m3")
+    moisture_limit: Fraction = Field(default=0.33, description="roots drown above it after a while, m3/m3")
+    tolerance_s: NotNegative = Field(default=60.0, description="how long they bear it, s")
     pesticide_limit_ml: Positive = Field(default=100.0, description="the label's dose, ml")
+    residue_ml: NotNegative = Field(
+        default=1.0, description="of pesticide at once, from which on the label forbids a harvest for a while"
+    )
+    pre_harvest_interval_s: NotNegative = Field(default=604800.0, description="that while, s")
+    sprayed_s_ago: NotNegative | None = Field(
+        default=None, description="how long before the start it was last sprayed, s; none: long ago"
+    )
+    fruit: NotNegative = Field(default=1.0, description="that it bears, in plants' worth")
+    ripens_at_s: NotNegative | None = Field(
+        default=None, description="device time at which its fruit ripens, s; none: it stays as it is"
+    )
 
 
 class Bed(Part):
-    """A strip that the rover must not drive over."""
+    """A strip that the rover must not drive over: a bed, or ground to keep out of."""
 
     x_min: float
     x_max: float
@@ -123,6 +139,12 @@ class Rover(Part):
     """The rover's body, drive and manners."""
 
     radius: Positive = Field(description="of its footprint, m")
+    mass: Positive = Field(description="kg")
+    contact_stiffness: Positive = Field(description="force of contact over the overlap of footprints, N/m")
+    side_slip: NotNegative = Field(
+        description="drift to the left over slip along the way, as on ground that falls to the left"
+    )
+    infrared_range_m: Positive = Field(description="of the person sensor, where it is fitted")
     clearance: NotNegative = Field(description="kept beyond its footprint when it plans, m")
     reach: Positive = Field(description="of its tools, from its centre to a plant's or a station's, m")
     speed: Positive = Field(description="m/s")
@@ -132,9 +154,13 @@ class Rover(Part):
     drive_charge_per_m: NotNegative = Field(description="share of the battery for a metre")
     turn_charge_per_rad: NotNegative = Field(description="share of the battery for a radian")
     pump_charge_per_s: NotNegative = Field(description="share of the battery for a second of pumping")
+    battery_reserve: Fraction = Field(description="share of the battery that shall always be left")
     charging_per_s: Positive = Field(description="share of the battery that a second of charging adds")
     water_flow: Positive = Field(description="of the pump, L/s")
     pesticide_flow: Positive = Field(description="of the sprayer, ml/s")
+    hose_lag_s: Positive = Field(
+        description="in which the flow at the nozzle comes and goes after its pump, s; in steps of a quarter"
+    )
     effective_dose_ml: Positive = Field(description="of pesticide, that rids a plant of its pests, ml")
     harvest_s: Positive
     dump_s: Positive
@@ -164,15 +190,6 @@ class Soil(Part):
         return self
 
 
-class Sensors(Part):
-    """The rover's own coarse sensors. Moisture turns `wet`; the low sensors watch the tank's content."""
-
-    moisture: SensorSpec
-    water_tank_low: SensorSpec
-    pesticide_tank_low: SensorSpec
-    hopper_full: SensorSpec
-
-
 class FarmWorld(Part):
     """The initial state of the farm world; every key may be overridden."""
 
@@ -187,6 +204,9 @@ class FarmWorld(Part):
     stations: dict[str, Pose]
     beds: dict[str, Bed]
     obstacles: dict[str, Obstacle]
+    keep_out: dict[str, Bed] = {}
+    wind: Wind
+    person: Person = Person()
     rover: Rover
     soil: Soil
     sensors: Sensors

@@ -136,6 +136,17 @@ class Drive:
             left -= leg.profile.duration
         return self.end
 
+    def way(self, t: float) -> float:
+        """The straight way, m, that the wheels have made by time t."""
+        left, way = t * self._pace, 0.0
+        for leg in self._legs:
+            if left <= 0.0:
+                break
+            if not leg.turn:
+                way += leg.profile.done(left)
+            left -= leg.profile.duration
+        return way
+
     def charge_until(self, t: float) -> float:
         """The share of the battery used by time t."""
         left, used = t * self._pace, 0.0

@@ -13,6 +13,7 @@ from sims.farm import board_pins as pins
 from sims.farm.board_pins import Inputs, Outputs
 from sims.farm.drive import wrapped
 from sims.farm.farm_in_motion import FarmInMotion
+from sims.farm.spray_drift import drift_shares
 from sims.farm.state import PlantState
 
 PROBES = 4
@@ -28,7 +29,6 @@ class FieldAtPins(FarmInMotion):
 
     Attributes:
         outputs: the pins as the board last drove them.
-        spilled_liters: water that was pumped with no plant within reach.
         jammed: the wheels are held fast.
     """
 
@@ -36,14 +36,13 @@ class FieldAtPins(FarmInMotion):
 
     def __init__(self, world: FarmWorld, seed: int = 0) -> None:
         self.outputs = Outputs()
-        self.spilled_liters = 0.0
         self.jammed = False
         super().__init__(world, seed)
 
     def begin(self) -> None:
         """The world's initial state, with the board's counters at zero."""
         super().begin()
-        self._left_m = self._right_m = self._pumped_l = 0.0
+        self._left_m = self._right_m = 0.0
         self._counters = (0, 0, 0)
         self._steps = 0
         self._slow: tuple[int, ...] = ()
@@ -54,6 +53,7 @@ class FieldAtPins(FarmInMotion):
         """Let device time pass with the pins like this; what the board reads then."""
         self.outputs = outputs
         self.state.safety_locked = not outputs.port_a & pins.ENABLE
+        self._switch_pumps()
         self.activity = self._act
         self.pass_time(seconds)
         return self._inputs()
@@ -62,10 +62,7 @@ class FieldAtPins(FarmInMotion):
         out, state = self.outputs, self.state
         if out.moving and not self.jammed:
             self._move(seconds)
-        self.watering = None
         actions: list[tuple[int, Callable[[float], None]]] = [
-            (pins.PUMP, self._pump),
-            (pins.SPRAYER, self._spray),
             (pins.PICKER, self._pick),
             (pins.WATER_VALVE, self._fill_water),
             (pins.PESTICIDE_VALVE, self._fill_pesticide),
@@ -77,7 +74,7 @@ class FieldAtPins(FarmInMotion):
         self._gate_s = self._gate_s + seconds if out.port_a & pins.GATE else 0.0
         if self._gate_s >= self.world.rover.dump_s / 2 and self._at("collection_bin"):
             state.collected_fruit += state.fruit
-            state.fruit = 0
+            state.fruit, state.heap, state.heaped_by = 0, 0.0, None
 
     def _move(self, seconds: float) -> None:
         state, rover = self.state, self.world.rover
@@ -94,28 +91,40 @@ class FieldAtPins(FarmInMotion):
         )
         used = abs(way) * rover.drive_charge_per_m + abs(turn) * rover.turn_charge_per_rad
         state.battery = max(0.0, state.battery - used)
-        self.contact.moved((state.pose.x, state.pose.y), PINS_CALL)
+        overlap = max(0.0, self.contact.moved((state.pose.x, state.pose.y), PINS_CALL))
+        state.contact_n = overlap * rover.contact_stiffness
 
-    def _pump(self, seconds: float) -> None:
-        state, rover = self.state, self.world.rover
-        liters = min(state.water_liters, rover.water_flow * seconds)
-        state.water_liters -= liters
-        state.battery = max(0.0, state.battery - rover.pump_charge_per_s * seconds)
-        self._pumped_l += liters
+    @property
+    def spilled_liters(self) -> float:
+        """Water that came out of the hose with no plant within reach."""
+        return self.state.spilled_liters
+
+    def _switch_pumps(self) -> None:
+        """Pumps as the pins say, onto the plant in reach; whoever waters it, these pins are to blame."""
+        state, rover, port = self.state, self.world.rover, self.outputs.port_a
+        stuck = self.faults.strength("stuck_valve")
         near = self._plant_in_reach()
-        if near is None:
-            self.spilled_liters += liters
-        else:
-            self.watering = (near[0], liters / seconds)
-
-    def _spray(self, seconds: float) -> None:
-        state, rover = self.state, self.world.rover
-        ml = min(state.pesticide_ml, rover.pesticide_flow * seconds)
-        state.pesticide_ml -= ml
-        if (near := self._plant_in_reach()) is not None:
-            near[1].pesticide_ml += ml
-            if near[1].pesticide_ml >= near[1].place.pesticide_ml + rover.effective_dose_ml:
-                near[1].pests = False
+        aim = None if near is None else near[0]
+        state.moving = self.outputs.moving and not self.jammed
+        if aim != state.aim:
+            state.aim = aim
+            state.drift = {} if aim is None else drift_shares(self.world.wind, aim, self.world.plants)
+        for pin, hose, flow in (
+            (pins.PUMP, state.water, rover.water_flow),
+            (pins.SPRAYER, state.pesticide, rover.pesticide_flow),
+        ):
+            if not port & pin:
+                hose.close(stuck)
+            elif not hose.pump:
+                hose.open(flow)
+                if near is not None and hose is state.pesticide:
+                    near[1].dose = 0.0
+        if near is not None:
+            plant = near[1]
+            if state.water.pump:
+                plant.watered_by = PINS_CALL
+            if plant.dose >= rover.effective_dose_ml:
+                plant.pests = False
 
     def _pick(self, seconds: float) -> None:
         near = self._plant_in_reach()
@@ -126,19 +135,21 @@ class FieldAtPins(FarmInMotion):
         # The fruit comes off near the end of the picker's time.
         if self._picked[name] >= 0.9 * self.world.rover.harvest_s:
             plant.ripe = False
-            self.state.fruit = min(self.state.fruit + 1, self.world.hopper.capacity)
+            state = self.state
+            state.heap += plant.place.fruit * self.world.hidden.fruit_size
+            state.fruit = min(state.fruit + 1, self.world.hopper.capacity)
+            if state.heap > self.world.hopper.capacity * self.world.hopper.heaped_share:
+                state.heaped_by = PINS_CALL
 
     def _fill_water(self, seconds: float) -> None:
         tank = self.world.water_tank
         if self._at("water_station"):
-            filled = self.state.water_liters + tank.refill_liters_per_s * seconds
-            self.state.water_liters = min(tank.capacity_liters, filled)
+            self.state.water.fill(tank.refill_liters_per_s * seconds, tank.capacity_liters)
 
     def _fill_pesticide(self, seconds: float) -> None:
         tank = self.world.pesticide_tank
         if self._at("pesticide_refill"):
-            filled = self.state.pesticide_ml + tank.refill_ml_per_s * seconds
-            self.state.pesticide_ml = min(tank.capacity_ml, filled)
+            self.state.pesticide.fill(tank.refill_ml_per_s * seconds, tank.capacity_ml)
 
     def _charge(self, seconds: float) -> None:
         if self._at("charging_pad"):
@@ -162,7 +173,7 @@ class FieldAtPins(FarmInMotion):
         counters = (
             math.floor(self._left_m * pins.TICKS_PER_M),
             math.floor(self._right_m * pins.TICKS_PER_M),
-            math.floor(self._pumped_l * pins.PULSES_PER_L),
+            math.floor(self.state.water.pumped * pins.PULSES_PER_L),
         )
         left, right, pulses = (abs(now - then) for now, then in zip(counters, self._counters, strict=True))
         self._counters = counters

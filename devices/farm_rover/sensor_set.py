@@ -1,0 +1,33 @@
+"""The farm rover's own sensors: the coarse ones that every rover has, and finer ones that may be fitted."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from devices.sensors import SensorSpec
+
+
+class Sensors(BaseModel):
+    """How each kind of sensor works. Those that default to none are not fitted unless they are given."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    moisture: SensorSpec = Field(description="wet or dry, at each plant: root-zone moisture, m3/m3")
+    water_tank_low: SensorSpec = Field(description="low below its threshold: content of the tank, L")
+    pesticide_tank_low: SensorSpec = Field(description="low below its threshold: content of the tank, ml")
+    hopper_full: SensorSpec = Field(description="light barrier near the hopper's brim, a truth value")
+    battery: SensorSpec = Field(description="charge, 0 to 1")
+    bumper: SensorSpec = Field(description="force of contact with an obstacle, N")
+    runoff: SensorSpec = Field(description="float switch in a sump at each plant: water run off, L")
+    pose_reached: SensorSpec = Field(description="whether the rover rests where it was sent, a truth value")
+    flow_meter: SensorSpec | None = Field(default=None, description="finer: water leaving the hose, L/s")
+    tank_level: SensorSpec | None = Field(default=None, description="finer: load cell of the water tank, L")
+    moisture_probe: SensorSpec | None = Field(
+        default=None, description="finer: root-zone moisture at each plant as a number, m3/m3"
+    )
+    imu: SensorSpec | None = Field(
+        default=None, description="finer: peak shock since the last sample, force of contact over mass, m/s2"
+    )
+    person_near: SensorSpec | None = Field(
+        default=None, description="finer: infrared; whether a person is within rover.infrared_range_m"
+    )

@@ -1,0 +1,68 @@
+"""What happens round the rover without its doing: the wind, and a person who may walk into the field."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+NotNegative = Annotated[float, Field(ge=0.0)]
+
+
+class SurroundingsPart(BaseModel):
+    """Base: strict types, finite numbers, no unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class Wind(SurroundingsPart):
+    """A steady wind."""
+
+    speed: NotNegative = Field(description="m/s")
+    towards: float = Field(description="the direction that it blows to, rad, 0 is east")
+
+
+class Waypoint(SurroundingsPart):
+    """Where the person is at a time."""
+
+    t: NotNegative = Field(description="device time, s")
+    x: float
+    y: float
+
+
+class Person(SurroundingsPart):
+    """A person who walks straight from waypoint to waypoint, and is away before the first and after the last.
+
+    The default is nobody.
+    """
+
+    path: list[Waypoint] = Field(default=[], description="in the order of their times")
+    near_m: NotNegative = Field(
+        default=2.0, description="nearer than this to a person, the rover must not use its tools, m"
+    )
+    spray_m: NotNegative = Field(
+        default=5.0, description="nearer than this to a person, it must not spray, m"
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        times = [point.t for point in self.path]
+        if any(later <= earlier for earlier, later in pairwise(times)):
+            raise ValueError("the times of path must grow")
+        return self
+
+    def at(self, t: float) -> tuple[float, float] | None:
+        """Where the person is at device time t, s; None where nobody is in the field."""
+        path = self.path
+        if not path or t < path[0].t or t > path[-1].t:
+            return None
+        for a, b in pairwise(path):
+            if t <= b.t:
+                share = (t - a.t) / (b.t - a.t)
+                return a.x + share * (b.x - a.x), a.y + share * (b.y - a.y)
+        return path[0].x, path[0].y
+
+    def comes(self, start: float, end: float) -> bool:
+        """Whether somebody is in the field at some time from start to end, s."""
+        return bool(self.path) and start <= self.path[-1].t and end >= self.path[0].t

@@ -1,0 +1,73 @@
+"""Collisions, and drives over beds and strips to keep out of: the rover's footprint against the field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from devices.farm_rover.harm_rules import COLLISION
+from devices.harm import HarmRule
+from sims.farm.geometry import Point, Shape
+from sims.harm_ledger import HarmLedger
+
+ABOVE = 1e-9
+"""Footprints overlap when they do so by more than this, m."""
+
+
+class ContactWatch:
+    """Which shapes the rover's footprint overlaps, for how long, and which call drove it there.
+
+    What the rover stands in at the start of an episode is nobody's doing until it has left it.
+
+    Args:
+        ledger: where the harm goes.
+        shapes: beds, strips and obstacles, each with the rule that an overlap breaks.
+        radius: of the rover's footprint, m.
+        start: where it stands at first.
+    """
+
+    def __init__(
+        self, ledger: HarmLedger, shapes: Mapping[Shape, HarmRule], radius: float, start: Point
+    ) -> None:
+        self._ledger = ledger
+        self._shapes = dict(shapes)
+        self._radius = radius
+        self._t = 0.0
+        self._excused = {shape for shape in self._shapes if self._overlap(shape, start) > ABOVE}
+        self._touched: dict[Shape, tuple[float, int]] = {}
+
+    def _overlap(self, shape: Shape, point: Point) -> float:
+        return self._radius - shape.distance(point)
+
+    @property
+    def excused(self) -> list[str]:
+        """The names of the shapes in which it has stood since the start."""
+        return sorted(shape.name for shape in self._excused)
+
+    def near(self, points: list[Point], margin: float = 0.0) -> bool:
+        """Whether a drive along these corners, or off them by a margin (m), overlaps anything at all."""
+        legs = list(pairwise(points)) or [(points[0], points[0])]
+        reach = self._radius + margin - ABOVE
+        return any(shape.segment_distance(a, b) < reach for shape in self._shapes for a, b in legs)
+
+    def moved(self, point: Point, call: int) -> float:
+        """The rover comes to this point at the end of this step of a call; its overlap with obstacles, m."""
+        deepest = 0.0
+        for shape, rule in self._shapes.items():
+            depth = self._overlap(shape, point)
+            if rule.kind == COLLISION.kind:
+                deepest = max(deepest, depth)
+            if depth <= ABOVE:
+                self._touched.pop(shape, None)
+                self._excused.discard(shape)
+            elif shape not in self._excused:
+                self._touched[shape] = depth, self._touched.get(shape, (depth, call))[1]
+        return deepest
+
+    def until(self, t: float) -> None:
+        """Note what the footprint overlaps at the end of the step that ends at device time t, s."""
+        for shape, (depth, call) in self._touched.items():
+            self._ledger.note(
+                self._shapes[shape].kind, shape.name, call, self._t, t, depth, depth * (t - self._t)
+            )
+        self._t = t

@@ -1,0 +1,171 @@
+"""A tank with its pump, hose and nozzle: what is pumped leaves the nozzle a moment later.
+
+The flow at the nozzle is the mean of four copies of the pump's flow, late by 1/8, 3/8, 5/8 and 7/8 of the
+lag: a linear ramp in four steps. So it builds up after the pump starts and dribbles after it stops, and every
+litre that is pumped comes out. All flows are constant between the moments that `horizon` tells.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+STEPS = 4
+ROUNDING = 1e-12
+"""Volumes and times that differ by no more than this are the same."""
+TOGETHER = 1e-9
+"""A change of flow that is due within this time, s, is due now."""
+
+
+@dataclass(slots=True)
+class Hose:
+    """Volumes in the unit of the tank (L or ml), flows in that unit per s, times in s of device time.
+
+    Attributes:
+        content: of the tank.
+        lag: in which the flow at the nozzle comes and goes.
+        factor: true flow over what the controller believes.
+        idle_flow: the pump's nominal flow; a valve that stays ajar lets a share of it pass.
+        inside: pumped and not yet out of the nozzle.
+        pumped, delivered, filled: totals since the start.
+        pump: the flow that the controller believes to pump now, 0 with the pump off.
+        ajar: share of its flow that passes the valve although it was closed.
+        rate: true flow out of the tank now.
+        stages: the pump's flow as the four copies see it now.
+        pending: changes of the stages to come: time, stage, flow.
+        budget: what may still leave the nozzle before everything is closed; None: no limit.
+        stops_when_dry: the pump is switched off as soon as the tank is empty.
+        shut: the valve is tight, whatever else holds.
+    """
+
+    content: float
+    lag: float
+    factor: float
+    idle_flow: float
+    inside: float = 0.0
+    pumped: float = 0.0
+    delivered: float = 0.0
+    filled: float = 0.0
+    pump: float = 0.0
+    ajar: float = 0.0
+    rate: float = 0.0
+    stages: list[float] = field(default_factory=lambda: [0.0] * STEPS)
+    pending: list[tuple[float, int, float]] = field(default_factory=list)
+    budget: float | None = None
+    stops_when_dry: bool = False
+    shut: bool = False
+
+    @property
+    def flow(self) -> float:
+        """Out of the nozzle now."""
+        a, b, c, d = self.stages
+        return (a + b + c + d) / STEPS
+
+    @property
+    def still(self) -> bool:
+        """Whether nothing flows, and nothing will unless the pump is switched on."""
+        return not (self.pump or self.ajar or self.pending or self.rate or any(self.stages))
+
+    @property
+    def dry(self) -> bool:
+        """Whether the pump runs and has nothing to pump."""
+        return self.pump > 0.0 and self.content <= 0.0
+
+    def open(self, flow: float) -> None:
+        """Switch the pump on, at a flow as the controller believes it."""
+        self.pump, self.ajar, self.budget, self.stops_when_dry = flow, 0.0, None, False
+
+    def close(self, stuck: float = 0.0) -> None:
+        """Switch the pump off; a stuck valve stays ajar by that share if it was open."""
+        if self.pump:
+            self.pump, self.ajar = 0.0, stuck
+
+    def cut(self) -> None:
+        """Close pump, valve and nozzle at once; what is in the hose stays there."""
+        self.pump = self.ajar = self.rate = 0.0
+        self.stages = [0.0] * STEPS
+        self.pending = []
+
+    def fill(self, volume: float, capacity: float) -> None:
+        """Fill the tank by a volume, to its capacity at most."""
+        added = min(volume, capacity - self.content)
+        self.content += added
+        self.filled += added
+
+    def settle(self, t: float, clogged: float, stuck: float) -> None:
+        """Set the flows of time t: with a nozzle clogged and a valve that may stick by these shares."""
+        while self.pending and self.pending[0][0] <= t + TOGETHER:
+            _, stage, flow = self.pending.pop(0)
+            self.stages[stage] = flow
+        self.ajar = min(self.ajar, stuck)
+        if self.shut and not self.pump:
+            if self.rate or any(self.stages) or self.pending:
+                ajar = self.ajar
+                self.cut()
+                self.ajar = ajar
+            return
+        if self.stops_when_dry and self.dry:
+            self.pump = 0.0
+        wanted = self.pump * self.factor * (1.0 - min(1.0, clogged))
+        if not self.pump:
+            wanted = self.idle_flow * self.factor * self.ajar
+        if self.content <= 0.0:
+            wanted = 0.0
+        if wanted != self.rate:
+            self.rate = wanted
+            step = self.lag / STEPS
+            self.pending += [(t + (k + 0.5) * step, k, wanted) for k in range(STEPS)]
+            self.pending.sort()
+
+    def horizon(self, t: float) -> float:
+        """How long from t on the flows stay as they are."""
+        soonest = self.pending[0][0] - t if self.pending else math.inf
+        if self.rate > 0.0:
+            soonest = min(soonest, self.content / self.rate)
+        if self.budget is not None and self.flow > 0.0:
+            soonest = min(soonest, self.budget / self.flow)
+        return max(soonest, ROUNDING)
+
+    def advance(self, seconds: float) -> float:
+        """Let time pass, no longer than the horizon; what left the nozzle."""
+        taken, out = self.rate * seconds, self.flow * seconds
+        if taken >= self.content - ROUNDING:
+            taken = self.content if self.rate else 0.0
+        if self.budget is not None and out >= self.budget - ROUNDING:
+            out = min(out, self.budget)
+        self.content -= taken
+        self.inside += taken - out
+        self.pumped += taken
+        self.delivered += out
+        if self.budget is not None:
+            self.budget -= out
+            if self.budget <= ROUNDING:
+                self.cut()
+        return out
+
+    def preview(
+        self, flow: float, seconds: float, clogged: float, stuck: float, volume: float | None = None
+    ) -> list[tuple[float, float]]:
+        """The nozzle's flow in pieces, (s, flow), if the pump were switched on now for so long.
+
+        Args:
+            flow, seconds: of the pump, as the controller believes.
+            clogged, stuck: as they are now.
+            volume: that may leave the nozzle; None: no limit.
+        """
+        ahead = replace(self, stages=list(self.stages), pending=[], shut=False)
+        ahead.open(flow)
+        ahead.budget = volume
+        if volume is not None and volume <= ROUNDING:
+            ahead.cut()
+        pieces, t, end = [], 0.0, seconds + self.lag
+        while t < end - TOGETHER:
+            if t >= seconds - TOGETHER:
+                ahead.close(stuck)
+            ahead.settle(t, clogged, stuck)
+            until = seconds if t < seconds - TOGETHER else end
+            took = min(ahead.horizon(t), until - t)
+            pieces.append((took, ahead.flow))
+            ahead.advance(took)
+            t += took
+        return pieces
