@@ -11,6 +11,7 @@ fewer changes, see the same noise and lose the same samples.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +34,7 @@ class CoarseSensor:
         quantity: the true quantity now, as a number or a truth value.
         words: the values that it reports when off and when on (threshold and switch sensors).
         after: called after each reading, for a quantity that is a peak since the last one.
-        on, count, said: whether it is on, its readings so far, and the last of them.
+        on, count, said: whether it is on, the index of its next periodic sample, and its last reading.
         last: the last value that reached the rig.
     """
 
@@ -75,6 +76,10 @@ class CoarseSensor:
         return self.words[self.on]
 
 
+def _arrival(late: tuple[int, int, SampleValue]) -> int:
+    return late[0]
+
+
 def _never(_sensor: str) -> bool:
     return False
 
@@ -100,8 +105,7 @@ class SensorBank:
         self._seed = seed
         self._emit = emit
         self._stuck = stuck
-        self._taken = 0
-        self._late: list[tuple[int, int, int, SampleValue]] = []
+        self._late: list[tuple[int, int, SampleValue]] = []
         for sensor in self._sensors:
             if sensor.spec.period is not None:
                 sensor.period_ticks = Clock.to_ticks(sensor.spec.period)
@@ -116,11 +120,11 @@ class SensorBank:
     def state(self) -> tuple[Any, ...]:
         """What has changed in the sensors since they were made, and the samples on their way."""
         sensors = tuple((s.on, s.count, s.said, s.last, s.next_due) for s in self._sensors)
-        return sensors, tuple(self._late), self._taken
+        return sensors, tuple(self._late)
 
     @state.setter
     def state(self, state: tuple[Any, ...]) -> None:
-        sensors, late, self._taken = state
+        sensors, late = state
         self._late = list(late)
         for sensor, (on, count, said, last, due) in zip(self._sensors, sensors, strict=True):
             sensor.on, sensor.count, sensor.said, sensor.last, sensor.next_due = on, count, said, last, due
@@ -186,16 +190,16 @@ class SensorBank:
     def _take(self, index: int, value: SampleValue, tick: int, arrival: int | None) -> None:
         sensor = self._sensors[index]
         sensor.said = value
-        sensor.count += 1
+        if sensor.period_ticks:
+            sensor.count += 1
         if arrival is not None:
-            self._taken += 1
-            self._late.append((arrival, self._taken, index, value))
+            # Behind those that arrive at the same time: the first to be sensed is the first to be heard.
+            insort(self._late, (arrival, index, value), key=_arrival)
 
     def _deliver(self, tick: int | None) -> None:
         """What has arrived by this tick, or all."""
-        self._late.sort()
         while self._late and (tick is None or self._late[0][0] <= tick):
-            arrival, _, index, value = self._late.pop(0)
+            arrival, index, value = self._late.pop(0)
             sensor = self._sensors[index]
             sensor.last = value
             self._emit(Sample(sensor.name, value, Clock.to_seconds(arrival)))
