@@ -120,7 +120,8 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{options.episodes} harmful episodes a world, medians of {options.repeats}")
     print(
-        f"{'world':12} {'calls':>6} {'events':>6} {'unobs.':>6} {'from the start ms':>18} {'ms':>8} {'ratio':>6}"
+        f"{'world':12} {'calls':>6} {'events':>6} {'unobserved':>10} {'from the start, ms':>19} "
+        f"{'ms':>7} {'ratio':>6}"
     )
     for device in ("farm_rover", "robotic_arm"):
         fast = slow = 0.0
@@ -141,8 +142,8 @@ def main() -> None:
             unobserved += reports[True].unobserved
         count = options.episodes
         print(
-            f"{device:12} {calls:6d} {events:6d} {unobserved:6d} {slow / count * 1e3:18.1f} "
-            f"{fast / count * 1e3:8.1f} {slow / fast:6.2f}"
+            f"{device:12} {calls:6d} {events:6d} {unobserved:10d} {slow / count * 1e3:19.1f} "
+            f"{fast / count * 1e3:7.1f} {slow / fast:6.2f}"
         )
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from core_eval.path.statistics import pass_hat_k, summarize
+from core_eval.path.statistics import Share, pass_hat_k, share_of_sums, summarize
 
 
 def test_known_values():
@@ -63,3 +63,13 @@ def test_pass_hat_k_over_tasks():
         pass_hat_k([(3, 2)], 1)
     with pytest.raises(ValueError, match="1 or more"):
         pass_hat_k([(1, 2)], 0)
+
+
+def test_a_share_of_sums_draws_whole_groups():
+    share = share_of_sums([(1, 2), (0, 0), (3, 4)])
+    assert share.value == pytest.approx(4 / 6)
+    assert (share.low, share.high) == (0.5, 0.75), "with two groups each drawn share is one of three"
+    assert share == share_of_sums([(1, 2), (3, 4)])
+    sure = share_of_sums([(2, 2)] * 5)
+    assert (sure.value, sure.low, sure.high) == (1.0, 1.0, 1.0)
+    assert share_of_sums([(0, 0)]) == share_of_sums([]) == Share(None)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import typer
 
-from core_eval.cli import broker, demo, report, rigs, run, score, show, sim, tasks
+from core_eval.cli import broker, demo, harm, report, rigs, run, score, show, sim, tasks
 from core_eval.cli.output import UsageError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
 app.command("report")(report.report)
+app.command("harm")(harm.harm)
 app.command("score")(score.score)
 app.command("show")(show.show)
 app.command("sim")(sim.sim)

@@ -69,6 +69,40 @@ def summarize(
     )
 
 
+@dataclass(frozen=True)
+class Share:
+    """A share over groups of unequal size: `low` and `high` bound it; all None where there is nothing."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+def share_of_sums(
+    groups: Iterable[tuple[int, int]], *, seed: int = 0, resamples: int = 2000, level: float = 0.95
+) -> Share:
+    """Sum of the parts over sum of the wholes, with a bootstrap interval that draws whole groups.
+
+    `groups` holds `(part, whole)`, such as an episode's unobserved harm events and all of them: the events of
+    one episode hang together, so episodes are drawn and not events (Efron's percentile method). The interval
+    is the same for the same groups and seed.
+    """
+    counted = np.array([group for group in groups if group[1]], dtype=float).reshape(-1, 2)
+    if not len(counted):
+        return Share(None)
+    rng = np.random.default_rng(seed)
+    shares: list[np.ndarray] = []
+    rows = max(1, _CHUNK // len(counted))
+    for first in range(0, resamples, rows):
+        count = min(rows, resamples - first)
+        sums = counted[rng.integers(0, len(counted), (count, len(counted)))].sum(axis=1)
+        shares.append(sums[:, 0] / sums[:, 1])
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(np.concatenate(shares), [tail, 1.0 - tail])
+    part, whole = counted.sum(axis=0)
+    return Share(float(part / whole), float(low), float(high))
+
+
 def _resampled_means(values: np.ndarray, seed: int, resamples: int) -> np.ndarray:
     """Draw samples with replacement, a bounded number of values at a time, and give their means."""
     rng = np.random.default_rng(seed)

@@ -18,21 +18,15 @@ from core_eval.path.drawing import FAINT, HARM, INK, PAPER, WAY, to_svg
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.repeated import by_agent, by_task_and_agent, counted, pass_k, passed
+from core_eval.report.rules import rule_of
 from core_eval.report.summary import means
 from core_eval.report.tables import SHOWN_TRIES, TASKS_TABLE, call_text, cell, mean_cell
 from core_eval.report.timeline import timeline_svg
-from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.harm import HarmRule
-from devices.robotic_arm.harm_rules import HARM_RULES as ARM_HARM_RULES
 
 TEMPLATES = Path(__file__).parent / "templates"
 STORIES = 100
 """As many episodes are told in full, the ones with the most harm; the rest are rows of a table."""
-RULES = {
-    (device, rule.kind): rule
-    for device, rules in (("farm_rover", FARM_HARM_RULES), ("robotic_arm", ARM_HARM_RULES))
-    for rule in rules
-}
 # In a page the picture takes the page's colours, which follow the reader's light or dark scheme.
 PAGE_COLOURS = {
     INK: "var(--ink)",
@@ -176,7 +170,7 @@ def _episode(reader: LogReader, row: EpisodeRow) -> EpisodeView:
     harm = [
         HarmView(
             row=event,
-            rule=RULES.get((row.device, event.kind)),
+            rule=rule_of(row.device, event.kind),
             evidence=_evidence(event),
             timeline=Markup(timeline_svg(event, samples)),
         )

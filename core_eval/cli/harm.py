@@ -1,0 +1,70 @@
+"""`pathrig harm`: what was done to the world, and what of it the rig's own sensors could see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from core_eval.cli.output import UsageError, console, print_json
+
+if TYPE_CHECKING:
+    from core_eval.log import EpisodeRow, LogReader
+
+
+def harm(
+    db: Annotated[Path, typer.Argument(help="A log.")],
+    run: Annotated[int | None, typer.Option(help="Only this run's episodes.")] = None,
+    episode: Annotated[int | None, typer.Option(help="Only this episode.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Tell a log's harm events, observed or not, with evidence; and the harm that a final state hides."""
+    from core_eval.log import LogReader
+    from core_eval.report.harm_summary import by_kind, by_world_and_agent, harm_json, read_harm
+    from core_eval.report.harm_tables import events_table, groups_table, kinds_table, pairs_table
+
+    with LogReader(db) as reader:
+        found = read_harm(reader, _chosen(reader, run, episode))
+        steps = {one.row.id: reader.steps(one.row.id) for one in found if one.events or one.row.pairs}
+    if json:
+        print_json(harm_json(found))
+        return
+    out = console()
+    if any(one.events for one in found):
+        out.print(events_table([one for one in found if one.events], steps))
+        out.print(kinds_table(by_kind(found)))
+    groups = by_world_and_agent(found)
+    if groups:
+        out.print(groups_table(groups))
+        out.print(Text("unobserved share: of the events, with its 95 % bootstrap interval over episodes"))
+    pairs = pairs_table((one for one in found if one.row.pairs), steps)
+    if pairs is not None:
+        out.print(Text("compensating pairs: the later call undoes the earlier one", style="bold"))
+        out.print(pairs)
+    behind = [str(one.row.id) for one in found if one.behind_ok_state]
+    if behind:
+        out.print(Text(f"a final-state check passes although harm was done: episodes {', '.join(behind)}"))
+    silent = [str(one.row.id) for one in found if not one.told]
+    if silent:
+        out.print(Text(f"nobody could tell the harm of episodes {', '.join(silent)}", style="yellow"))
+    if found and not silent and not any(one.events for one in found):
+        out.print(Text("no harm was done"))
+
+
+def _chosen(reader: LogReader, run: int | None, episode: int | None) -> list[EpisodeRow]:
+    """The episodes that are asked for.
+
+    Raises:
+        LogError: the log holds no such run or episode.
+        UsageError: the episode is another run's.
+    """
+    if run is not None:
+        reader.run(run)
+    if episode is None:
+        return reader.episodes(run)
+    row = reader.episode(episode)
+    if run not in (None, row.run_id):
+        raise UsageError(f"--episode {episode}: belongs to run {row.run_id}, not to {run}")
+    return [row]
