@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
 from dataclasses import asdict, dataclass, field
@@ -14,7 +13,7 @@ from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError, decode_host_message, encode
-from firmware_bridge.link import Port
+from firmware_bridge.link import Port, Waiting
 from firmware_bridge.result_cache import ResultCache, make_answer
 
 log = logging.getLogger(__name__)
@@ -73,7 +72,9 @@ class DeviceEndpoint:
         self._stopped = False
         self._reset_waits = False
         self._results = ResultCache(results_kept)
-        self._jobs: queue.SimpleQueue[_Running | None] = queue.SimpleQueue()
+        self._job: _Running | None = None
+        self._news = threading.Condition(self._lock)
+        self._waiting = Waiting(port, self._news)
         self._t = 0.0
         self._closed = Event()
         self._worker = threading.Thread(target=self._work, name=f"calls of {device.name}", daemon=True)
@@ -105,7 +106,7 @@ class DeviceEndpoint:
             return
         self._go_safe(publish=False)
         self._closed.set()
-        self._jobs.put(None)
+        self._waiting.interrupt()
         for thread in (self._worker, self._ticker):
             if thread.is_alive() and thread is not threading.current_thread():
                 thread.join(2.0)
@@ -179,7 +180,8 @@ class DeviceEndpoint:
                 if refusal is None:
                     job = _Running(message, next_ack=time.monotonic() + self._ack_after)
                     self._running = job
-                    self._jobs.put(job)
+                    self._job = job
+                    self._news.notify()
         if known is not None:
             self._port.send(*known)
         elif refusal is not None:
@@ -202,7 +204,7 @@ class DeviceEndpoint:
         return None
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        while (job := self._next_job()) is not None:
             outcome = self._run(job)
             self._t = outcome.t
             self._send_truth(job.message)
@@ -220,6 +222,11 @@ class DeviceEndpoint:
             self._port.send(*answer)
             if leave:
                 self._publish_status()
+
+    def _next_job(self) -> _Running | None:
+        self._waiting.until(lambda: self._job is not None or self._closed.is_set())
+        job, self._job = self._job, None
+        return job
 
     def _run(self, job: _Running) -> Outcome:
         message = job.message

@@ -48,8 +48,7 @@ class Exchange:
         """
         with self._one_call:
             pending = Pending(message_id)
-            with self._session.changed:
-                self._session.pending = pending
+            self._session.pending = pending
             try:
                 return self._until_answered(pending, build, what, timeout, unanswered)
             except LinkError as error:
@@ -57,8 +56,7 @@ class Exchange:
                     self._link.discard()
                 return fault("link", str(error))
             finally:
-                with self._session.changed:
-                    self._session.pending = None
+                self._session.pending = None
 
     def _until_answered(
         self, pending: Pending, build: Build, what: str, timeout: float, unanswered: str
@@ -85,9 +83,9 @@ class Exchange:
                 self._await_boot(deadline)
                 next_send = now
             elif now < next_send:
-                with session.changed:
-                    if pending.result is None and self._link.connected:
-                        session.changed.wait(min(next_send, deadline) - now)
+                seen = session.news
+                if pending.result is None and self._link.connected:
+                    session.wait_for_news(seen, min(next_send, deadline) - now)
             elif not payload:
                 if session.pongs and not session.clock.known:
                     session.measure(min(1.0, deadline - now))

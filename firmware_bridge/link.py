@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
@@ -76,6 +77,43 @@ class BrokeredLink(Protocol):
 
     def renew(self) -> None:
         """Keep what was claimed; to be called every two seconds or more often."""
+
+
+@runtime_checkable
+class ReadByWaiters(Protocol):
+    """A link or port that a thread that waits for news may read itself, so that nobody has to wake it."""
+
+    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
+        """Wait until `done()`, at most `timeout` seconds; deliver what comes on this thread meanwhile.
+
+        Only one thread reads at a time: `news` is to be notified of all that another one reads.
+        """
+
+    def interrupt(self) -> None:
+        """Have whoever reads look again whether it is done."""
+
+
+class Waiting:
+    """How to wait for what comes over a link or port, of whichever sort that is."""
+
+    def __init__(self, way: object, news: threading.Condition) -> None:
+        self._read = way if isinstance(way, ReadByWaiters) else None
+        self._news = news
+
+    def until(self, done: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Wait until `done()`, at most `timeout` seconds; whether it is."""
+        if self._read is not None:
+            self._read.read_until(done, timeout, self._news)
+            return done()
+        with self._news:
+            return self._news.wait_for(done, timeout)
+
+    def interrupt(self) -> None:
+        """Have all that wait look again whether they are done."""
+        with self._news:
+            self._news.notify_all()
+        if self._read is not None:
+            self._read.interrupt()
 
 
 class PortHandler(Protocol):

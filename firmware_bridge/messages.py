@@ -16,7 +16,7 @@ MessageId = StrictStr | StrictInt
 class Message(BaseModel):
     """Base of every message: one JSON object."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, ser_json_inf_nan="constants")
 
     v: Literal[1] = 1
 

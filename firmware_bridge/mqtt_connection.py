@@ -1,19 +1,16 @@
 """One MQTT connection, as both ends of a rig use it: paho-mqtt's protocol on a network loop of our own.
 
-paho's own loop thread costs every publish a wake-up of that thread. Here the thread that publishes writes to
-the socket itself, and the network thread only reads, keeps alive, and reconnects.
+paho's own loop thread costs every message a wake-up of that thread, and every answer another. Here the
+thread that publishes writes to the socket itself, and a thread that waits reads it; the connection's own
+thread reads while nobody waits, keeps alive, and reconnects.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import select
 import socket
-import ssl
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +21,7 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt_address import MqttAddress
 from firmware_bridge.mqtt_client import new_client, publish_properties
+from firmware_bridge.mqtt_reader import MqttReader
 
 log = logging.getLogger(__name__)
 
@@ -66,29 +64,26 @@ class MqttConnection:
         self._unacknowledged: dict[int, str] = {}
         self._client_id = client_id
         self._subscriptions = subscriptions
-        self._on_message = on_message
         self._on_link = on_link
         self._will = will
         self._will_retained = will_retained
         self._where = f"the broker at {address.host}:{address.port}"
-        # paho is entered under this lock alone; callbacks run outside it, from the inbox.
         self._lock = threading.RLock()
-        self._inbox: deque[Callable[[], None]] = deque()
         self._backlog: list[tuple[str, bytes, int, bool]] = []
         self._changed = threading.Condition()
-        self._up = False
         self._refusal: str | None = None
         self._closing = threading.Event()
         self._renewing = False
-        self._wake_r, self._wake_w = os.pipe()
-        os.set_blocking(self._wake_w, False)
-        self._client = self._new_client()
+        self._reader = MqttReader(self._lock, on_message)
+        self.read_until = self._reader.read_until
+        """`ReadByWaiters.read_until`."""
+        self._client = self._reader.client = self._new_client()
         self._thread = threading.Thread(target=self._run, name=f"mqtt {address.name}", daemon=True)
 
     @property
     def connected(self) -> bool:
         """Whether the broker is there and all subscriptions stand."""
-        return self._up
+        return self._reader.up
 
     def open(self, timeout: float = 5.0) -> None:
         """Connect and subscribe.
@@ -106,8 +101,8 @@ class MqttConnection:
             raise LinkError(text) from None
         self._thread.start()
         with self._changed:
-            self._changed.wait_for(lambda: self._up or self._refusal is not None, timeout)
-            up, refusal = self._up, self._refusal
+            self._changed.wait_for(lambda: self._reader.up or self._refusal is not None, timeout)
+            up, refusal = self._reader.up, self._refusal
         if not up:
             self.close()
             silent = f"does not answer within {timeout:g} s; {self._hint()}"
@@ -116,8 +111,8 @@ class MqttConnection:
     def ensure(self, timeout: float) -> None:
         """Wait until the connection is up. Raises LinkError."""
         with self._changed:
-            self._changed.wait_for(lambda: self._up or self._closing.is_set(), timeout)
-            if not self._up:
+            self._changed.wait_for(lambda: self._reader.up or self._closing.is_set(), timeout)
+            if not self._reader.up:
                 raise LinkError(f"no connection to {self._where}: it {self._refusal or 'is gone'}")
 
     def publish(
@@ -136,7 +131,7 @@ class MqttConnection:
         for them.
         """
         with self._lock:
-            if not self._up:
+            if not self._reader.up:
                 if qos:
                     self._backlog.append((topic, payload, qos, retain))
                 return None
@@ -144,11 +139,12 @@ class MqttConnection:
             if self._five and (expires is not None or correlation is not None):
                 properties = publish_properties(expires, correlation)
             info = self._client.publish(topic, payload, qos, retain, properties)
+            self._reader.acknowledge()
             if self._five and qos:
                 self._unacknowledged[info.mid] = topic
             unsent = self._client.want_write()
         if unsent:
-            self._wake()
+            self._reader.wake()
         return info
 
     def socket(self) -> socket.socket | None:
@@ -156,11 +152,15 @@ class MqttConnection:
         sock: Any = self._client.socket()
         return sock if isinstance(sock, socket.socket) else None
 
+    def interrupt(self) -> None:
+        """Have whoever reads look again whether it is done."""
+        self._reader.wake()
+
     def discard(self) -> None:
         """Send nothing later of what was published before now and has not been acknowledged."""
         with self._lock:
             self._backlog.clear()
-            self._renewing = not self._up
+            self._renewing = not self._reader.up
 
     def close(self, timeout: float = 2.0) -> None:
         """Disconnect in good order: the broker keeps the last will to itself."""
@@ -171,55 +171,22 @@ class MqttConnection:
             self._changed.notify_all()
         with self._lock, contextlib.suppress(OSError, ValueError):
             self._client.disconnect()
-        self._wake()
+        self._reader.end()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
-        self._up = False
+        self._reader.up = False
         if not self._thread.is_alive():
-            os.close(self._wake_r)
-            os.close(self._wake_w)
-
-    def _wake(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._wake_w, b"w")
+            self._reader.close()
 
     def _run(self) -> None:
         while not self._closing.is_set():
-            self._serve()
+            self._reader.serve()
             if self._closing.is_set():
                 return
             self._down()
             delay = BACK_OFF[0]
             while not self._closing.wait(delay) and not self._reconnect():
                 delay = min(2 * delay, BACK_OFF[1])
-
-    def _serve(self) -> None:
-        """Read until the connection is lost or closed."""
-        while True:
-            sock: Any = self._client.socket()
-            if sock is None or self._closing.is_set():
-                return
-            writers = [sock] if self._client.want_write() else []
-            try:
-                readable, _, _ = select.select([sock, self._wake_r], writers, [], 1.0)
-            except (OSError, ValueError):
-                return  # another thread's write found the connection broken and closed the socket
-            if self._wake_r in readable:
-                os.read(self._wake_r, 4096)
-            with self._lock:
-                if sock in readable:
-                    self._client.loop_read()
-                    while self._pending(sock):
-                        self._client.loop_read()
-                if self._client.want_write():
-                    self._client.loop_write()
-                self._client.loop_misc()
-            while self._inbox:
-                _guarded(self._inbox.popleft())
-
-    @staticmethod
-    def _pending(sock: Any) -> bool:
-        return isinstance(sock, ssl.SSLSocket) and sock.fileno() >= 0 and sock.pending() > 0
 
     def _hint(self) -> str:
         if self.address.tls and self.address.cert is None:
@@ -236,7 +203,7 @@ class MqttConnection:
         with self._lock:
             renew, self._renewing = self._renewing, False
             client = self._new_client() if renew else self._client
-            self._client = client
+            self._client = self._reader.client = client
         try:
             if renew:
                 self._connect(client)
@@ -250,13 +217,14 @@ class MqttConnection:
     def _down(self) -> None:
         with self._lock, self._changed:
             self._unacknowledged.clear()
-            was_up, self._up = self._up, False
+            was_up = self._reader.up
+            self._reader.connection_lost()
             if not was_up and self._refusal is None:
                 self._refusal = f"closes the connection before it answers; {self._hint()}"
             self._changed.notify_all()
-        self._inbox.clear()
         if was_up:
-            _guarded(lambda: self._on_link(False))
+            self._reader.later(lambda: self._on_link(False))
+            self._reader.deliver()
 
     def _new_client(self) -> mqtt.Client:
         client = new_client(self.address, self._client_id, self._will, self._will_retained)
@@ -265,7 +233,7 @@ class MqttConnection:
         client.on_connect = self._connected
         client.on_subscribe = self._subscribed
         client.on_disconnect = self._disconnected
-        client.on_message = self._message
+        client.on_message = self._reader.take
         if self._five:
             client.on_publish = self._published
         return client
@@ -294,9 +262,10 @@ class MqttConnection:
             client.publish(topic, payload, qos, retain)
         with self._changed:
             self._refusal = None
-            self._up = True
+            self._reader.up = True
             self._changed.notify_all()
-        self._inbox.append(lambda: self._on_link(True))
+        self._reader.later(lambda: self._on_link(True))
+        self._reader.later(self._reader.nudge)
 
     def _published(
         self, _client: mqtt.Client, _data: Any, mid: int, reason: ReasonCode, _properties: Any
@@ -304,38 +273,15 @@ class MqttConnection:
         topic = self._unacknowledged.pop(mid, None)
         if reason.is_failure and topic is not None and self._on_refused is not None:
             refused = self._on_refused
-            self._inbox.append(lambda: refused(topic))
+            self._reader.later(lambda: refused(topic))
 
     def _disconnected(
         self, client: mqtt.Client, _data: Any, _flags: Any, _reason: ReasonCode, _properties: Any
     ) -> None:
         # On whichever thread found out; the network thread does the rest.
-        self._wake()
-
-    def _message(self, client: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
-        topic, payload, retain = message.topic, bytes(message.payload), message.retain
-
-        def deliver() -> None:
-            self._on_message(topic, payload, retain)
-
-        def acknowledge() -> None:
-            with self._lock:
-                if client is self._client:
-                    client.ack(message.mid, message.qos)
-
-        self._inbox.append(deliver)
-        if message.qos:
-            self._inbox.append(acknowledge)
+        self._reader.wake()
 
     def _note(self, refusal: str) -> None:
         with self._changed:
             self._refusal = refusal
             self._changed.notify_all()
-
-
-def _guarded(callback: Callable[[], None]) -> None:
-    try:
-        callback()
-    except Exception:
-        # An exception here would end the network thread and leave the rig without a link.
-        log.exception("a callback of the MQTT connection failed")

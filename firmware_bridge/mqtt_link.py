@@ -48,7 +48,8 @@ class MqttLink:
         self._last_estop: MQTTMessageInfo | None = None
         self._stop_waits = False
         self._refused: str | None = None
-        lease_topic = self._topics.of("lease")
+        self._call_topic = self._topics.of("call")
+        self._lease_topic = lease_topic = self._topics.of("lease")
         self.lease = Lease(
             self.name, lambda payload: self._connection.publish(lease_topic, payload, retain=True)
         )
@@ -67,6 +68,8 @@ class MqttLink:
             will=(lease_topic, b""),
             on_refused=self._publish_refused,
         )
+        self.read_until, self.interrupt = self._connection.read_until, self._connection.interrupt
+        """`ReadByWaiters`."""
         self._connection.open(timeout)
 
     @property
@@ -94,12 +97,12 @@ class MqttLink:
         self._check_way()
         if payload == _RESET:
             self._stop_waits = False
-        self._connection.publish(self._topics.of("call"), payload)
+        self._connection.publish(self._call_topic, payload)
 
     def send_call(self, payload: bytes, call_id: str, seconds: float) -> None:
         """The same with, on MQTT 5, message expiry and the call's id as correlation data."""
         self._check_way()
-        self._connection.publish(self._topics.of("call"), payload, expires=seconds, correlation=call_id)
+        self._connection.publish(self._call_topic, payload, expires=seconds, correlation=call_id)
 
     def claim(self, timeout: float) -> bool:
         """Take the rig's lease; whether the broker keeps it. Raises LinkError where another host has it."""
@@ -160,16 +163,18 @@ class MqttLink:
                 self._on_state(False)
 
     def _message(self, topic: str, payload: bytes, retained: bool) -> None:
-        if topic == self._topics.of("lease"):
+        if topic == self._lease_topic:
             self.lease.take(payload, retained)
             return
         if self._stop_waits and topic == self._topics.of("status"):
             self._stop_again(payload)
-        with self._lock:
-            on_frame = self._on_frame
-            if on_frame is None:
-                self._early.append((payload, retained))
-                return
+        on_frame = self._on_frame
+        if on_frame is None:
+            with self._lock:
+                on_frame = self._on_frame
+                if on_frame is None:
+                    self._early.append((payload, retained))
+                    return
         on_frame(payload, retained)
 
     def _link_changed(self, up: bool) -> None:
@@ -186,6 +191,8 @@ class MqttPort:
         self._address = dataclasses.replace(address, rig=check_rig_name(rig or address.rig))
         self.name = self._address.name
         self._topics = Topics(self._address.rig)
+        self._stop_topic = self._topics.of("estop")
+        self._result_topic = self._topics.of("result")
         self._timeout = timeout
         self._handler: PortHandler | None = None
         self._connection: MqttConnection | None = None
@@ -209,17 +216,27 @@ class MqttPort:
         """Publish on the message's topic: samples with QoS 0, status retained."""
         if self._connection is None:
             return
-        match message:
-            case wire.Sample():
-                self._connection.publish(self._topics.sample(message.sensor), payload, qos=0)
-            case wire.Status():
-                self._connection.publish(self._topics.of("status"), payload, retain=True)
-            case wire.Truth():
-                self._connection.publish(self._topics.of("truth"), payload)
-            case wire.Result():
-                self._connection.publish(self._topics.of("result"), payload, correlation=str(message.id))
-            case _:
-                self._connection.publish(self._topics.of("result"), payload)
+        # Told by op: an isinstance that does not hold is slow for pydantic's models.
+        if message.op == "result":
+            self._connection.publish(self._result_topic, payload, correlation=str(message.id))
+        elif message.op == "sample":
+            self._connection.publish(self._topics.sample(message.sensor), payload, qos=0)
+        elif message.op == "status":
+            self._connection.publish(self._topics.of("status"), payload, retain=True)
+        elif message.op == "truth":
+            self._connection.publish(self._topics.of("truth"), payload)
+        else:
+            self._connection.publish(self._result_topic, payload)
+
+    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
+        """Wait until `done()`, and read meanwhile if nobody else does."""
+        assert self._connection is not None
+        self._connection.read_until(done, timeout, news)
+
+    def interrupt(self) -> None:
+        """Have whoever reads look again whether it is done."""
+        if self._connection is not None:
+            self._connection.interrupt()
 
     def discard(self) -> None:
         """Nothing: the broker takes everything at once."""
@@ -240,7 +257,7 @@ class MqttPort:
 
     def _message(self, topic: str, payload: bytes, retained: bool) -> None:
         assert self._handler is not None
-        if topic == self._topics.of("estop"):
+        if topic == self._stop_topic:
             self._handler.on_stop()
         elif retained:
             # A retained call would run again at every connection.

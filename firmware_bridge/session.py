@@ -13,7 +13,7 @@ from devices.harm import HarmEvent
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError, decode_device_message, encode
-from firmware_bridge.link import BrokeredLink, Link, LinkError
+from firmware_bridge.link import BrokeredLink, Link, LinkError, Waiting
 from firmware_bridge.link_clock import LinkClock
 
 HELLO = encode(wire.Hello())
@@ -56,6 +56,7 @@ class RigSession:
     Attributes:
         link: the link.
         status: the last status.
+        news: counts what was notified.
         status_count: how many statuses came that were no retained copies.
         offline_since: host time since when the rig has said that it is offline.
         pongs: how many pings were answered.
@@ -67,7 +68,8 @@ class RigSession:
 
     def __init__(self, link: Link, callbacks: Callbacks) -> None:
         self.link = link
-        self.changed = threading.Condition()
+        self.changed = threading.Condition(threading.Lock())
+        self.news = 0
         self.status: wire.Status | None = None
         self.status_count = 0
         self.offline_since: float | None = None
@@ -83,6 +85,7 @@ class RigSession:
         self._pong: tuple[float, float | None] | None = None
         self._ping_missed = False
         self._malformed = 0
+        self._waiting = Waiting(link, self.changed)
         self._heart: threading.Thread | None = None
 
     @property
@@ -103,8 +106,8 @@ class RigSession:
                 self._pong = None
             sent = time.monotonic()
             self.link.send(PING)
+            self.wait(lambda: self._pong is not None, timeout)
             with self.changed:
-                self.changed.wait_for(lambda: self._pong is not None, timeout)
                 pong, missed = self._pong, self._ping_missed
                 self._ping_missed = pong is None
                 if pong is None:
@@ -135,10 +138,17 @@ class RigSession:
     def hello_since(self, seen: int, timeout: float, until: Callable[[wire.Status], bool]) -> bool:
         """Like `hello`, but any status after the `seen`th counts. Raises LinkError."""
         self.link.send(HELLO)
-        with self.changed:
-            return self.changed.wait_for(
-                lambda: self.status_count > seen and self.status is not None and until(self.status), timeout
-            )
+        return self.wait(
+            lambda: self.status_count > seen and self.status is not None and until(self.status), timeout
+        )
+
+    def wait(self, done: Callable[[], bool], timeout: float) -> bool:
+        """Wait until `done()`, at most `timeout` seconds; whether it is. It is called at every news."""
+        return self._waiting.until(done, timeout)
+
+    def wait_for_news(self, seen: int, timeout: float) -> None:
+        """Wait until `news` is no longer `seen`, at most `timeout` seconds."""
+        self._waiting.until(lambda: self.news != seen, timeout)
 
     def beat(self) -> None:
         """Start the heartbeat: a ping every third of the device's watchdog time, or every second."""
@@ -151,7 +161,7 @@ class RigSession:
         self.closing.set()
         self.link.close()
         with self.changed:
-            self.changed.notify_all()
+            self._tell()
 
     def _beat(self) -> None:
         spent = 0.0
@@ -171,11 +181,15 @@ class RigSession:
                     self.ping(period)
             spent = time.monotonic() - began
 
+    def _tell(self) -> None:
+        self.news += 1
+        self.changed.notify_all()
+
     def _link_changed(self, up: bool) -> None:
         with self.changed:
             if up:
                 self.clock.forget()
-            self.changed.notify_all()
+            self._tell()
         if up:
             with contextlib.suppress(LinkError):
                 self.link.send(HELLO)
@@ -188,33 +202,44 @@ class RigSession:
             self._malformed += 1
             return
         self.last_heard = received
-        match message:
-            case wire.Sample():
-                if self._callbacks.sample is not None:
-                    self._callbacks.sample(Sample(message.sensor, message.value, message.t))
-            case wire.Truth():
-                if self._callbacks.truth is not None:
-                    self._callbacks.truth(_truth(message))
-            case wire.Status():
-                self._take_status(message, retained)
-            case wire.Result() | wire.Ack() | wire.Pong():
-                self._take_answer(message, received)
+        if message is None:
+            return
+        # Told by op: an isinstance that does not hold is slow for pydantic's models.
+        if message.op == "result":
+            self._take_result(message)
+        elif message.op == "ack":
+            self._take_ack(message, received)
+        elif message.op == "pong":
+            self._take_pong(message, received)
+        elif message.op == "status":
+            self._take_status(message, retained)
+        elif message.op == "sample":
+            if self._callbacks.sample is not None:
+                self._callbacks.sample(Sample(message.sensor, message.value, message.t))
+        elif self._callbacks.truth is not None:
+            self._callbacks.truth(_truth(message))
 
-    def _take_answer(self, message: wire.Result | wire.Ack | wire.Pong, received: float) -> None:
+    def _take_result(self, result: wire.Result) -> None:
         with self.changed:
             pending = self.pending
-            if isinstance(message, wire.Pong):
-                self.pongs += 1
-                if self._pong is None:
-                    self._pong = (received, message.m)
-            elif pending is None or pending.id != message.id:
-                return
-            elif isinstance(message, wire.Ack):
+            if pending is not None and pending.id == result.id:
+                pending.result = result
+                self._tell()
+
+    def _take_ack(self, ack: wire.Ack, received: float) -> None:
+        with self.changed:
+            pending = self.pending
+            if pending is not None and pending.id == ack.id:
                 pending.acks += 1
-                pending.acked_until = received + max(0.0, message.eta or 0.0)
-            else:
-                pending.result = message
-            self.changed.notify_all()
+                pending.acked_until = received + max(0.0, ack.eta or 0.0)
+                self._tell()
+
+    def _take_pong(self, pong: wire.Pong, received: float) -> None:
+        with self.changed:
+            self.pongs += 1
+            if self._pong is None:
+                self._pong = (received, pong.m)
+            self._tell()
 
     def _take_status(self, status: wire.Status, retained: bool) -> None:
         with self.changed:
@@ -225,7 +250,7 @@ class RigSession:
                 self.offline_since = None
             elif self.offline_since is None:
                 self.offline_since = time.monotonic()
-            self.changed.notify_all()
+            self._tell()
         if self._callbacks.status is not None:
             self._callbacks.status(status)
 

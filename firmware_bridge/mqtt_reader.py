@@ -1,0 +1,201 @@
+"""What comes in over an MQTT connection: read by its own thread, or by a thread that waits for an answer."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import paho.mqtt.client as mqtt
+
+from firmware_bridge.held_signals import HeldSignals
+from firmware_bridge.reading_turn import ReadingTurn
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT = 1.0
+"""Seconds between two looks at the keep-alive."""
+
+
+class MqttReader:
+    """Reads a paho client without a loop of its own, on whichever thread has the turn.
+
+    paho is entered under `lock` alone; what it reads goes to an inbox, and is handed over outside the lock.
+    What was handed over is acknowledged behind the next message that we publish, or before we wait: first the
+    machine, then the paperwork.
+
+    Args:
+        lock: guards the client.
+        on_message: takes topic, payload and the retain flag.
+
+    Attributes:
+        client: what to read.
+        up: whether threads that wait may read; until then only `serve` does.
+    """
+
+    def __init__(self, lock: threading.RLock, on_message: Callable[[str, bytes, bool], None]) -> None:
+        self.client: mqtt.Client | None = None
+        self.up = False
+        self._lock = lock
+        self._on_message = on_message
+        self._inbox: deque[mqtt.MQTTMessage | Callable[[], None]] = deque()
+        self._due: deque[int] = deque()
+        self._turn = ReadingTurn()
+        self._lost = False
+        self._ended = False
+        self._look_at = 0.0
+        self._wake_r, self._wake_w = os.pipe()
+        os.set_blocking(self._wake_w, False)
+
+    def take(self, _client: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
+        """The client's `on_message`."""
+        self._inbox.append(message)
+
+    def later(self, callback: Callable[[], None]) -> None:
+        """Have a callback run outside the lock, in step with the messages."""
+        self._inbox.append(callback)
+
+    def acknowledge(self) -> None:
+        """Acknowledge what was handed over. Needs the lock."""
+        due = self._due
+        while due and self.client is not None:
+            self.client.ack(due.popleft(), 1)
+
+    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
+        """Wait until `done()`, at most `timeout` seconds, and read meanwhile if nobody else does.
+
+        Callbacks run on this thread then. `news` is to be notified of what another thread reads.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with HeldSignals() as signals:
+            while not (done() or self._ended):
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return
+                if self._readable() and self._turn.take():
+                    self._read_in_turn(done, deadline, signals)
+                else:
+                    signals.open = True
+                    self._turn.wait(news, done, self._readable, left)
+                    signals.open = False
+
+    def serve(self) -> None:
+        """For the connection's own thread: read while nobody waits, until the connection is lost or ended."""
+        signals = HeldSignals()
+        while not (self._lost or self._ended):
+            if self._turn.take():
+                try:
+                    while not (self.up and self._turn.wanted):
+                        if not self._round(LONGEST_WAIT, signals):
+                            return
+                finally:
+                    self._turn.leave()
+            self._turn.stand_by()
+
+    def connection_lost(self) -> None:
+        """Forget what came over the old connection; to be called when `serve` has returned."""
+        self.up = False
+        self._inbox.clear()
+        self._due.clear()
+        self._lost = False
+
+    def nudge(self) -> None:
+        """Let threads that wait know that they may read."""
+        self._turn.nudge()
+
+    def deliver(self) -> None:
+        """Hand over what came."""
+        inbox = self._inbox
+        while inbox:
+            item = inbox.popleft()
+            try:
+                if isinstance(item, mqtt.MQTTMessage):
+                    if item.qos:
+                        self._due.append(item.mid)
+                    self._on_message(item.topic, bytes(item.payload), item.retain)
+                else:
+                    item()
+            except Exception:
+                # An exception here would end the network thread and leave the rig without a link.
+                log.exception("a callback of the MQTT connection failed")
+
+    def wake(self) -> None:
+        """Have whoever reads look again: at what there is to write, and whether it is done."""
+        with contextlib.suppress(BlockingIOError, OSError):
+            os.write(self._wake_w, b"w")
+
+    def end(self) -> None:
+        """Have all readers return, and read no more."""
+        self._ended = True
+        self.wake()
+        self._turn.call()
+        self._turn.nudge()
+
+    def close(self) -> None:
+        """Give back the pipe; nobody may read any more."""
+        os.close(self._wake_r)
+        os.close(self._wake_w)
+
+    def _readable(self) -> bool:
+        return self.up and not self._lost
+
+    def _read_in_turn(self, done: Callable[[], bool], deadline: float | None, signals: HeldSignals) -> None:
+        left = LONGEST_WAIT
+        try:
+            while not done():
+                if deadline is not None:
+                    left = min(LONGEST_WAIT, deadline - time.monotonic())
+                if left <= 0 or not self._round(left, signals):
+                    return
+        finally:
+            self._turn.leave()
+            if self._lost:
+                self._turn.call()
+
+    def _round(self, timeout: float, signals: HeldSignals) -> bool:
+        """Wait for something to read, and take it; whether the connection still stands. Needs the turn."""
+        client = self.client
+        sock: Any = None if client is None else client.socket()
+        if client is None or sock is None or self._ended:
+            self._lost = True
+            return False
+        if self._due:
+            with self._lock:
+                self.acknowledge()
+        writers = (sock,) if client.want_write() else ()
+        try:
+            signals.open = True
+            readable, _, _ = select.select((sock, self._wake_r), writers, (), timeout)
+            signals.open = False
+        except (OSError, ValueError):
+            # Another thread's write found the connection broken and closed the socket.
+            signals.open = False
+            self._lost = True
+            return False
+        if self._wake_r in readable:
+            os.read(self._wake_r, 4096)
+        now = time.monotonic()
+        with self._lock:
+            if sock in readable:
+                client.loop_read()
+                while _pending(sock):
+                    client.loop_read()
+            if client.want_write():
+                client.loop_write()
+            if now >= self._look_at:
+                self._look_at = now + LONGEST_WAIT
+                client.loop_misc()
+        if self._inbox:
+            self.deliver()
+        return True
+
+
+def _pending(sock: Any) -> bool:
+    return isinstance(sock, ssl.SSLSocket) and sock.fileno() >= 0 and sock.pending() > 0
