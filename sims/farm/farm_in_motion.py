@@ -123,6 +123,9 @@ class FarmInMotion(Simulator[FarmWorld]):
             state.spilled_liters += watered
         for name, plant in state.plants.items():
             inflow = watered / seconds if name == state.aim else 0.0
+            if plant.only_dries and not inflow:
+                plant.owed += seconds
+                continue
             plant.let_pass(seconds, inflow, self._soil_watch(name, plant, t))
         if sprayed:
             self._spread(sprayed, t, seconds)

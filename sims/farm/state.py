@@ -55,6 +55,11 @@ class PlantState:
         return self.column
 
     @property
+    def only_dries(self) -> bool:
+        """Whether no water stands on the soil and no harm goes on: its time may be owed until it is read."""
+        return not self.column.surface and self.drowned_by is None
+
+    @property
     def drowns_since(self) -> float | None:
         """Device time from which on its wetness is harm, s; None where it is not above its limit."""
         if self.above_since is None or self.drowned_by is None:
@@ -64,13 +69,7 @@ class PlantState:
     def let_pass(
         self, seconds: float, inflow: float, watch: Callable[[float], Callable[[Stretch], None]]
     ) -> None:
-        """Let time pass for the soil under this inflow, L/s; `watch(s)` watches from so long after now.
-
-        Soil on which no water stands can only dry, and so does no harm: its time is owed until it is read.
-        """
-        if not inflow and not self.column.surface and self.drowned_by is None:
-            self.owed += seconds
-            return
+        """Let time pass for the soil under this inflow, L/s; `watch(s)` watches from so long after now."""
         soil, passed = self.soil, 0.0
         while passed < seconds:
             cut = min(seconds - passed, max(self.place.tolerance_s, LEAST_CUT_S))
