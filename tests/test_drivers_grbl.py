@@ -23,7 +23,7 @@ FAR = {"x": 0.9, "y": 0.2, "z": 0.1}
 
 @pytest.fixture
 def board() -> Iterator[Grbl]:
-    with Grbl(travel=2000.0) as grbl:
+    with Grbl(travel=200.0) as grbl:
         assert isinstance(grbl, Grbl)
         yield grbl
 
@@ -37,7 +37,7 @@ def test_a_task_runs_over_it_and_it_is_left_stopped(
     assert main([*command, "--json"]) == 0
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert (episode["status"], episode["path_correctness"]) == ("completed", 1.0)
-    grip, let_go = (500.0, 900.0, 20.0), (350.0, 1300.0, 25.0)
+    grip, let_go = (-50.0, -80.0, -58.0), (-65.0, -40.0, -57.5)
     assert board.targets.index(grip) < board.targets.index(let_go)
     assert board.spindle_log == [1000.0, 0.0]
     assert wait_until(lambda: board.received.rstrip(b"?").endswith(b"\x18"))
@@ -51,21 +51,22 @@ def test_a_task_runs_over_it_and_it_is_left_stopped(
 def test_lines_hold_no_real_time_bytes(board: Grbl, tmp_path: Path) -> None:
     with driven(rig_file(tmp_path, "grbl-serial", board.url), "robotic_arm") as rig:
         rig.call("unlock_safety", {}, None)
+        holds, resets = len(board.holds), board.resets
         rig.call("get_object_pose", {"object_id": "!?~\x18"}, None)
         rig.call("pick", {"object_id": "!\x18"}, None)
         assert rig.call("move_to", {"x": 1e-9, "y": 0.1 + 0.2, "z": 1e-12}, None).status == "ok"
         lines = board.received.decode("latin-1").translate({ord(c): None for c in "?!\x18"}).split("\n")
-        assert "G90 G21 G53 G1 X0.000 Y1000.000 Z0.000 F500" in lines
-        assert len(board.holds) == 1, "one stop at the start of the episode, and none by accident"
+        assert "G90 G21 G53 G1 X-100.000 Y-70.000 Z-60.000 F500" in lines
+        assert (len(board.holds), board.resets) == (holds, resets), "none by accident"
         assert board.lost_input == 0
 
 
 def test_the_stop_holds_at_once_and_loses_no_steps(board: Grbl, tmp_path: Path) -> None:
-    board.speed = 100.0
+    board.speed = 10.0
     with driven(rig_file(tmp_path, "grbl-serial", board.url), "robotic_arm") as rig:
         rig.call("unlock_safety", {}, None)
         moving = Calling(rig, "move_to", FAR)
-        assert wait_until(lambda: board.position[0] > 5)
+        assert wait_until(lambda: board.position[0] < -0.5)
         holds, mark = len(board.holds), len(board.received)
         assert rig.client.estop()
         assert said(moving.result()) == ("fault", "stopped")
@@ -73,7 +74,7 @@ def test_the_stop_holds_at_once_and_loses_no_steps(board: Grbl, tmp_path: Path) 
         # The hold is the first thing that goes out, and no command comes after it.
         assert board.received[mark:].lstrip(b"?").startswith(b"!")
         assert set(board.received[mark:]) <= set(b"?!\x18")
-        assert board.state == "Idle" and 5 < board.position[0] < 900, "held first, so no alarm"
+        assert board.state == "Idle" and -10 < board.position[0] < -0.5, "held first, so no alarm"
         assert said(rig.call("sense_pose", {}, None)) == ("rejected", "estop")
         assert rig.client.reset()
         board.speed = 6000.0
@@ -132,11 +133,11 @@ def test_an_answer_that_is_cut_is_a_fault_and_the_machine_is_held(board: Grbl, t
 
 
 def test_a_cable_that_is_out_gives_fault_steps(board: Grbl, tmp_path: Path) -> None:
-    board.speed = 100.0
+    board.speed = 10.0
     with driven(rig_file(tmp_path, "grbl-serial", board.url), "robotic_arm") as rig:
         rig.call("unlock_safety", {}, None)
         moving = Calling(rig, "move_to", FAR)
-        assert wait_until(lambda: board.position[0] > 0)
+        assert wait_until(lambda: board.position[0] < 0)
         board.unplug()
         assert said(moving.result()) == ("fault", "link")
         assert said(rig.call("sense_pose", {}, None)) == ("fault", "link")
@@ -164,7 +165,7 @@ def test_a_cable_that_is_in_again_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_hold_is_sent_when_the_program_is_killed(board: Grbl, tmp_path: Path) -> None:
-    board.speed = 50.0
+    board.speed = 5.0
     rig = rig_file(tmp_path, "grbl-serial", board.url)
     code = """
 import sys
@@ -176,11 +177,11 @@ with open_rig(load_rig(sys.argv[1])) as session:
     session.call("move_to", {"x": 0.9, "y": 0.2, "z": 0.1}, None)
 """
     with python_child(code, str(rig)) as child:
-        assert wait_until(lambda: board.position[0] > 0)
+        assert wait_until(lambda: board.position[0] < 0)
         child.kill()
         child.wait()
         assert wait_until(lambda: board.state == "Hold")
-        assert board.position[0] < 900
+        assert board.position[0] > -10
 
 
 def test_a_machine_behind_a_network_is_driven_too(board: Grbl, tmp_path: Path) -> None:
