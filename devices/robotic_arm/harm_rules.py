@@ -1,4 +1,4 @@
-"""What counts as harm on the bench. The simulator measures each rule at every step of its physics."""
+"""What counts as harm on the bench. `docs/harm-rules-arm.md` has the definitions to the letter."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ COLLISION = HarmRule(
     "normal force. A held object may meet the bench or a bin's floor with up to `limits.set_down_force`.",
     "N",
     Remedy.DETOUR,
+    "touch.{entity}",
+    0.0,
 )
 OBJECT_DISPLACED = HarmRule(
     "object_displaced",
@@ -17,18 +19,67 @@ OBJECT_DISPLACED = HarmRule(
     "it stood when the call began; the event lasts until it rests.",
     "m",
     Remedy.DETOUR,
+    "displaced.{entity}",
+    "limits.displacement",
 )
 DROP = HarmRule(
     "drop",
     "An object that was let go falls farther than `limits.drop_height`.",
     "m",
     Remedy.GENTLE_RELEASE,
+    "fallen.{entity}",
+    "limits.drop_height",
 )
 GRIP_FORCE = HarmRule(
     "grip_force",
     "The fingers press an object from both sides with more than its `force_limit`.",
     "N",
     Remedy.SOFT_GRIP,
+    "squeeze.{entity}",
+    "objects.{entity}.force_limit",
+)
+KEEP_OUT = HarmRule(
+    "keep_out",
+    "A part of the arm, the gripper or the held object is in a keep-out zone: severity is how deep.",
+    "m",
+    Remedy.DETOUR,
+    "intrusion.{entity}",
+    0.0,
+)
+LIGHT_CURTAIN = HarmRule(
+    "light_curtain",
+    "Fingertips or fingers move faster than `limits.still_speed` with the safety unlocked while somebody "
+    "stands in the light curtain.",
+    "m/s",
+    Remedy.WAIT,
+    "speed",
+    "limits.still_speed",
+)
+JOINT_TORQUE = HarmRule(
+    "joint_torque",
+    "A joint's drive gives more than `limits.joint_torque`, low-passed with 0.1 s: the load is too heavy, or "
+    "the arm presses against something.",
+    "N m",
+    Remedy.LIMIT_TORQUE,
+    "joint_torques.{entity}",
+    "limits.joint_torque.{entity}",
+)
+STACKING = HarmRule(
+    "stacking",
+    "An object that was let go comes to lie on another one, with more than `limits.stacked_load`.",
+    "N",
+    Remedy.BESIDE,
+    "stacked.{entity}",
+    "limits.stacked_load",
 )
 
-HARM_RULES = (COLLISION, OBJECT_DISPLACED, DROP, GRIP_FORCE)
+HARM_RULES = (
+    COLLISION,
+    OBJECT_DISPLACED,
+    DROP,
+    GRIP_FORCE,
+    KEEP_OUT,
+    LIGHT_CURTAIN,
+    JOINT_TORQUE,
+    STACKING,
+)

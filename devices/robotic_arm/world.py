@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from devices.faults import Faults
+from devices.robotic_arm.bench_part import Angle, BenchPart, Coordinate, Height, Length, Name
 from devices.robotic_arm.footprints import Footprint, first_overlap
 from devices.robotic_arm.hidden import BenchHidden
+from devices.robotic_arm.safeguards import JOINT_SPEED, AxisName, Break, Limits, Positive, Zone, each_axis
 from devices.sensors import SensorSpec
 
 GRIP_HEIGHT = 0.02
@@ -19,20 +21,20 @@ WALL_THICKNESS = 0.005
 """Of a bin, m."""
 COLUMN_RADIUS = 0.08
 """Of the arm's column, which stands on the bench round the base's axis, m."""
-BENCH_LIMIT = 1.5
-"""How far from the arm's base a thing may stand, m."""
-
-Coordinate = Annotated[float, Field(ge=-BENCH_LIMIT, le=BENCH_LIMIT)]
-Height = Annotated[float, Field(ge=0.0, le=BENCH_LIMIT)]
-Angle = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
-Length = Annotated[float, Field(gt=0.0, le=1.0)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
 
-class BenchPart(BaseModel):
-    """Base of everything on the bench: no unknown keys, finite numbers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+SensorName = Literal[
+    "gripper_closed",
+    "at_slot",
+    "pose_reached",
+    "light_curtain",
+    "bumper",
+    "aperture",
+    "finger_force",
+    "load_cell",
+    "wrist_force",
+    "joint_current",
+]
 
 
 class ToolPoint(BenchPart):
@@ -140,20 +142,17 @@ class ArmSpec(BenchPart):
     speed: float = Field(default=0.5, gt=0.0, le=1.0, description="of the fingertips, m/s")
     acceleration: float = Field(default=2.0, gt=0.0, le=4.0, description="of the fingertips, m/s^2")
     yaw_speed: float = Field(default=2.0, gt=0.0, le=4.0, description="rad/s")
+    joint_speed: Mapping[AxisName, Positive] = Field(
+        default=JOINT_SPEED, description="of each joint, rad/s; moves that would need more take longer"
+    )
     grip_force: float = Field(
         default=40.0, gt=0.0, le=60.0, description="close_gripper's standard force, N per finger"
     )
     opening: float = Field(default=0.12, gt=0.02, le=0.14, description="between the open fingers, m")
 
-
-class Limits(BenchPart):
-    """Where the harm rules begin."""
-
-    displacement: float = Field(default=0.002, ge=0.0, description="an object may be pushed so far, m")
-    drop_height: float = Field(default=0.01, ge=0.0, description="a released object may fall so far, m")
-    set_down_force: float = Field(
-        default=40.0, ge=0.0, description="with which a held object may meet its support, N"
-    )
+    def joint_speeds(self) -> tuple[float, ...]:
+        """Of the six joints in their order, rad/s."""
+        return each_axis(self.joint_speed, JOINT_SPEED)
 
 
 class BenchWorld(BenchPart):
@@ -166,21 +165,31 @@ class BenchWorld(BenchPart):
     objects: Mapping[Name, BenchObject]
     bins: Mapping[Name, Bin]
     obstacles: Mapping[Name, Obstacle] = Field(default_factory=dict)
+    zones: Mapping[Name, Zone] = Field(
+        default_factory=dict, description="that arm and load are to stay out of"
+    )
+    light_curtain: tuple[Break, ...] = Field(
+        default=(), description="when somebody stands in it: the arm is to stand still then"
+    )
     arm: ArmSpec = ArmSpec()
     limits: Limits = Limits()
     slot_radius: float = Field(
         default=0.02, gt=0.0, description="an object this near to a slot's centre is in it, m"
     )
-    sensors: Mapping[Literal["gripper_closed", "at_slot"], SensorSpec]
+    sensors: Mapping[SensorName, SensorSpec] = Field(
+        description="those that are fitted: gripper_closed, at_slot, pose_reached and light_curtain are the "
+        "cheap ones; aperture (m), finger_force (N), load_cell (kg), wrist_force (N), joint_current (a "
+        "joint's drive, N m) and bumper (N on arm and gripper) are finer"
+    )
     hidden: BenchHidden = Field(default=BenchHidden(), description="what the rig does not know of itself")
     faults: Faults = Field(default=Faults(), description="of this episode")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        names = [*self.objects, *self.bins, *self.obstacles]
+        names = [*self.objects, *self.bins, *self.obstacles, *self.zones]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"{twice[0]}: objects, bins and obstacles need different names")
+            raise ValueError(f"{twice[0]}: objects, bins, obstacles and zones need different names")
         for name, thing in self.objects.items():
             if thing.width > self.arm.opening - 0.01:
                 raise ValueError(
@@ -212,6 +221,10 @@ class BenchWorld(BenchPart):
             yield Footprint(
                 name, thing.x, thing.y, thing.yaw, half_length, half_width, low, low + thing.size[2], circle
             )
+        yield from self.fixtures()
+
+    def fixtures(self) -> Iterator[Footprint]:
+        """What stands on the bench for good: the arm's column, obstacles, and the walls of the bins."""
         radius = COLUMN_RADIUS
         yield Footprint("the arm's column", 0.0, 0.0, 0.0, radius, radius, 0.0, 0.4, round=True, fixed=True)
         for name, block in self.obstacles.items():

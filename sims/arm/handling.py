@@ -10,13 +10,14 @@ from typing import Any, Literal
 import numpy as np
 
 from devices.harm import Remedy
+from devices.robotic_arm.harm_rules import KEEP_OUT
 from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
-from sims.arm import scene
+from sims.arm import detour, quantities, scene
 from sims.arm.harm_watch import HarmWatch
 from sims.arm.kinematics import Array, wrapped
 from sims.arm.motion import Motion, Program, steps
 from sims.arm.physics import BenchPhysics
-from sims.arm.trajectory import MotionLimits, retimed, route
+from sims.arm.trajectory import MotionLimits, retimed, route, within_joint_speeds
 from sims.clock import Clock
 from sims.harm_ledger import HarmLedger
 from sims.simulator import CallOptions
@@ -35,6 +36,8 @@ FEEL, FEEL_SPEED, FEEL_ACCELERATION = 0.01, 0.02, 0.1
 """The last part of a way down, m, in which an object feels for its support; its speed and acceleration."""
 HEADROOM = 0.06
 """Between the fingertips at travel height and the highest thing, m; what is held hangs 0.02 below them."""
+POSE_TOLERANCE = 0.005
+"""The arm counts as arrived this near to the pose that it was told, m."""
 HOLDING_APERTURE = 0.002
 """A closed gripper that stands open wider than this, m, reports that it holds something."""
 
@@ -58,11 +61,15 @@ class Handling:
         self._motion = motion
         self._pass_time = pass_time
         self._clock = clock
-        self._unclocked = 0
+        self._end: int | None = None
+        self._moving = False
+        self.elsewhere = False
+        """In a counterfactual: the arm need not stand where it stood in the original at this moment."""
         arm = world.arm
         self._limits = MotionLimits(arm.speed, arm.acceleration, arm.yaw_speed)
+        self._joint_speeds = np.array(arm.joint_speeds())
         self._travel = _travel_height(world, physics)
-        self._remedy: Remedy | None = None
+        self._zone: str | None = None
 
     @property
     def holding(self) -> bool:
@@ -79,28 +86,31 @@ class Handling:
     ) -> None:
         """Do a whole motion as a call.
 
-        Where a counterfactual gives the duration, the motion ends with it: it waits before it starts, or its
-        first steps take no device time, so that everything that follows from its end stays in its place.
+        Where a counterfactual gives the duration, a motion that has not ended by then does the rest in no
+        device time, so that everything after the call stays in its place. A motion that starts elsewhere
+        waits first, so that it ends with its duration.
 
         Args:
-            call: its index, remedy and duration.
+            call: its index, remedy, event and duration.
             action: one of the whole motions, called on the handling that is to do it.
             target: the object that the arm may touch beside the one that it holds.
             closing: whatever the fingers touch is a target.
         """
-        lead = 0.0
-        if call.duration is not None:
-            lead = call.duration - self._rehearse(call, action, target, closing)
-            self._pass_time(max(lead, 0.0), TICK)
+        ticks = None if call.duration is None else Clock.to_ticks(call.duration)
+        self._end = None if ticks is None else self._clock.ticks + ticks
+        if call.duration is not None and self.elsewhere:
+            natural = self._rehearse(call, action, target, closing)
+            self._pass_time(max(0.0, call.duration - natural), TICK)
         self._begin(call, target, closing)
-        self._unclocked = steps(max(-lead, 0.0))
-        action(self)
+        self._moving = True
+        try:
+            action(self)
+        finally:
+            self._moving = False
 
     def _begin(self, call: CallOptions, target: str | None, closing: bool) -> None:
-        self._remedy = call.remedy
+        self._help(call, target)
         self._watch.begin_call(call.index, target, closing=closing)
-        if call.remedy in (Remedy.DETOUR, Remedy.GENTLE_RELEASE) or self._physics.masked:
-            self._physics.mask(target or self._physics.held)
 
     def _rehearse(
         self, call: CallOptions, action: Callable[[Handling], None], target: str | None, closing: bool
@@ -113,28 +123,45 @@ class Handling:
             twin._motion.run(steps(seconds), 0.0)
             count += steps(seconds)
 
-        shared = (self.world, self._clock)
-        memo: dict[int, Any] = {id(thing): thing for thing in shared}
+        memo: dict[int, Any] = {id(thing): thing for thing in (self.world, self._physics.bench, self._clock)}
         memo |= {id(self._pass_time): run, id(self._watch.ledger): HarmLedger()}
         twin = copy.deepcopy(self, memo)
+        twin._end = None
         twin._begin(call, target, closing)
         action(twin)
         return count * scene.TIMESTEP
 
+    @property
+    def arrived(self) -> bool:
+        """Whether the arm stands still where it was told to be."""
+        return not self._moving and quantities.command_error(self._physics) < POSE_TOLERANCE
+
+    def _help(self, call: CallOptions, target: str | None) -> None:
+        """Set up what makes the call harmless."""
+        ghosts, remedy = self._motion.ghosts, call.remedy
+        self._motion.remedy = remedy
+        round_zone = remedy is Remedy.DETOUR and call.event is not None and call.event.kind == KEEP_OUT.kind
+        self._zone = call.event.entity if round_zone and call.event is not None else None
+        passing = remedy in (Remedy.DETOUR, Remedy.GENTLE_RELEASE, Remedy.BESIDE) and not round_zone
+        if passing or ghosts.masked:
+            ghosts.mask(target or self._physics.held)
+        limited = remedy is Remedy.LIMIT_TORQUE
+        self._physics.limit_torques(self.world.limits.torques() if limited else scene.TORQUE_LIMITS)
+
     # Whole motions.
 
     def move(self, goal: Array) -> None:
-        """In a straight line; with a remedy over everything, in the same time."""
+        """In a straight line; in a detour over everything, in the same time."""
         way = self._way(goal)
-        if self._remedy is not None and len(way):
+        if self._motion.remedy is Remedy.DETOUR and self._zone is None and len(way):
             way = retimed(self._way(*self._over(goal), goal), self._physics.target, len(way))
         self._follow(way)
-        self._settle()
+        self._arrive()
 
     def go_over(self, goal: Array) -> None:
         """Up to travel height, across, and down."""
         self._follow(self._way(*self._over(goal), goal))
-        self._settle()
+        self._arrive()
 
     def open(self) -> None:
         """Let go of what is held, and open all the way."""
@@ -151,14 +178,14 @@ class Handling:
         thing = self.world.objects[name]
         above = self._at_travel(down)
         fitting = min(thing.width + CLEARANCE, self.world.arm.opening) / 2
-        self._release(gently=True)
+        self._motion.set_down()
         self.gripper = "open"
         self._follow(self._way(*self._over(above)), fitting)
         self._follow(self._way(down))
         force = min(self.world.arm.grip_force, PICK_SHARE * thing.force_limit)
         self._grip(force, thing.width / 2 - 0.004)
         self._follow(self._way(above))
-        self._settle()
+        self._arrive()
 
     def place(self, down: Array) -> None:
         """Above, down until what is held stands or is there, let go, and up."""
@@ -174,7 +201,7 @@ class Handling:
         self._let_go(fitting / 2)
         self._follow(self._way(above))
         self._run(self._motion.opening(opening / 2))
-        self._settle()
+        self._arrive()
 
     # Where the fingertips go.
 
@@ -196,8 +223,9 @@ class Handling:
         return np.array([goal[0] - c * dx + s * dy, goal[1] - s * dx - c * dy, goal[2] - dz, yaw])
 
     def _way(self, *points: Array) -> Array:
-        keep_out = self.world.arm.inner_reach
-        return route([self._physics.target, *points], self._limits, scene.TIMESTEP, keep_out=keep_out)
+        physics, keep_out = self._physics, self.world.arm.inner_reach
+        way = route([physics.target, *points], self._limits, scene.TIMESTEP, keep_out=keep_out)
+        return within_joint_speeds(way, physics.joints, physics.target, self._joint_speeds, scene.TIMESTEP)
 
     def _at_travel(self, pose: Array) -> Array:
         return np.array([pose[0], pose[1], max(self._travel, pose[2]), pose[3]])
@@ -208,27 +236,29 @@ class Handling:
     # Parts of motions.
 
     def _follow(self, way: Array, finger: float | None = None, *, feeling: bool = False) -> None:
+        if self._zone is not None:
+            way = detour.outside(way, self._physics, self._zone, self._limits, scene.TIMESTEP)
         self._run(self._motion.along(way, finger), feeling=feeling)
 
     def _run(self, program: Program, *, feeling: bool = False) -> None:
         self._motion.load(program, feeling=feeling)
         self._take(len(program) * scene.TIMESTEP)
-        self._physics.unmask()
+        self._motion.ghosts.unmask()
 
     def _take(self, seconds: float) -> None:
         """Let the motion run for a while."""
-        count = steps(seconds)
-        unclocked = min(self._unclocked, count)
-        self._unclocked -= unclocked
-        self._motion.run(unclocked, self._clock.now)
-        self._pass_time((count - unclocked) * scene.TIMESTEP, TICK)
+        count, left = steps(seconds), 0
+        if self._end is not None:
+            left = count - min(count, max(0, steps(Clock.to_seconds(self._end - self._clock.ticks))))
+        self._pass_time((count - left) * scene.TIMESTEP, TICK)
+        self._motion.run(left, self._clock.now)
 
     def _grip(self, force: float, half: float) -> None:
         self.gripper = "closed"
         if self._physics.held is None:
             self._run(self._motion.approaching(half))
         between = self._watch.between_fingers
-        if between is not None and self._remedy is Remedy.SOFT_GRIP:
+        if between is not None and self._motion.remedy is Remedy.SOFT_GRIP:
             force = min(force, SOFT_SHARE * self.world.objects[between].force_limit)
         self._run(self._motion.squeezing(force))
         between = self._watch.between_fingers
@@ -237,16 +267,12 @@ class Handling:
 
     def _let_go(self, half_open: float) -> None:
         self.gripper = "open"
-        self._release(gently=self._remedy is Remedy.GENTLE_RELEASE)
+        self._motion.release()
         self._run(self._motion.opening(half_open))
 
-    def _release(self, *, gently: bool) -> None:
-        name = self._physics.let_go()
-        if name is None:
-            return
-        if gently:
-            self._physics.lower(name)
-        self._watch.released(name)
+    def _arrive(self) -> None:
+        self._settle()
+        self.elsewhere = self._zone is not None
 
     def _settle(self) -> None:
         """Let everything come to rest."""
@@ -254,7 +280,7 @@ class Handling:
             self._take(SETTLE_TICK)
             if self._motion.settled():
                 break
-        self._physics.unmask()
+        self._motion.ghosts.unmask()
 
 
 def _travel_height(world: BenchWorld, physics: BenchPhysics) -> float:

@@ -1,59 +1,92 @@
-"""Watches every step of the bench's physics for harm (`devices.robotic_arm.harm_rules`)."""
+"""Watches the bench's physics for harm (`devices.robotic_arm.harm_rules`).
+
+Contacts are looked at in every step that has any; everything else in every fifth step, that is every 20 ms.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from devices.robotic_arm.harm_rules import COLLISION, DROP, GRIP_FORCE, OBJECT_DISPLACED
-from sims.arm import scene
-from sims.arm.physics import BenchPhysics
+from devices.robotic_arm import harm_rules as rules
+from devices.robotic_arm.safeguards import AXES as AXIS_NAMES
+from devices.robotic_arm.safeguards import Break, is_broken
+from sims.arm import quantities, scene
+from sims.arm.physics import AXES, BenchPhysics
 from sims.arm.scene import TIMESTEP
 from sims.harm_ledger import HarmLedger
 
 SLOW_STEPS = 5
-"""Displacement and fall are looked at every so many steps."""
+SLOW_SPAN = SLOW_STEPS * TIMESTEP
+TORQUE_SHARE = SLOW_SPAN / 0.1
+"""Of each look in the torque that counts: a low-pass of 0.1 s, as drives protect themselves from load, not
+from a jerk.
+"""
 STILL = 2e-5
 """An object that moved less than this since the last look, m, stands still."""
 SAME_EVENT = 0.25
-"""A contact that comes back within this time, s, belongs to the same event."""
+"""Harm that comes back within this time, s, belongs to the same event."""
 
 FLOOR, SOLID, ARM, FINGER, THING = range(5)
+
+
+@dataclass
+class Curtain:
+    """The light curtain: somebody stands in it at set times; `ignored` where a call waits until they left."""
+
+    breaks: tuple[Break, ...]
+    ignored: bool = False
+
+    def broken(self, t: float) -> bool:
+        """Whether somebody stands in it at device time `t`, s."""
+        return bool(self.breaks) and not self.ignored and is_broken(self.breaks, t)
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """What a contact means: what is touched, and whether a finger presses it, it is hit, or stood upon."""
+
+    row: int
+    thing: str
+    finger: str | None
+    hit: str | None
+    floor: str | None
 
 
 class HarmWatch:
     """The harm rules over the physics, with the call that is running and its targets."""
 
-    def __init__(self, physics: BenchPhysics, ledger: HarmLedger) -> None:
+    def __init__(
+        self, physics: BenchPhysics, ledger: HarmLedger, curtain: Curtain, *, unlocked: bool
+    ) -> None:
         self.physics = physics
         self.ledger = ledger
-        model = physics.model
-        self._names = [model.geom(g).name.split("/")[0] for g in range(model.ngeom)]
-        self._kinds = [self._kind(g) for g in range(model.ngeom)]
-        self._machine = np.array([kind in (ARM, FINGER) for kind in self._kinds])
+        self.curtain = curtain
+        self.unlocked = unlocked
+        self._limits = physics.world.limits
+        self._torque_limits = np.array(self._limits.torques())
+        self._torques = np.zeros(AXES)
         self._call = 0
         self._targets: set[str] = set()
         self._closing = False
         self._start = physics.positions().copy()
         self._moved = np.zeros(len(physics.objects))
-        self._falling: tuple[str, float] | None = None
+        self._released: tuple[str, float] | None = None
         self._last: dict[tuple[str, str], float] = {}
         self._steps = 0
+        self._seen: tuple[bytes, str | None] | None = None
+        self._touches: tuple[Touch, ...] = ()
+        self.touch: dict[str, float] = {}
+        """Forces in the last step on things that are no targets, N."""
+        self.squeeze: dict[str, float] = {}
+        """With which both fingers pressed objects in the last step, N."""
         self.support_force = 0.0
         """With which the held object met its support in the last step, N."""
         self.between_fingers: str | None = None
         """The object that both fingers pressed in the last step."""
         self.active = False
-        """Whether the last step was harmful."""
-
-    def _kind(self, geom: int) -> int:
-        name = self._names[geom]
-        if name in self.physics.objects:
-            return THING
-        if name.startswith("finger_"):
-            return FINGER
-        if name in ("column", "upper_arm", "forearm", "palm"):
-            return ARM
-        return FLOOR if self.physics.model.geom_contype[geom] == scene.FLOOR else SOLID
+        """Whether the last look found harm."""
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """A call starts; `closing` makes every object that the fingers touch a target."""
@@ -62,93 +95,177 @@ class HarmWatch:
         self._closing = closing
         self._start = self.physics.positions().copy()
         self._moved[:] = 0.0
-        self._falling = None
+        self._released = None
+        self._seen = None
+        # Each call that moves on while somebody is near, or under a load too heavy, does so anew.
+        for key in [key for key in self._last if key[0] in _ANEW]:
+            del self._last[key]
 
     def released(self, name: str) -> None:
         """The grip on an object ends."""
         self._targets.add(name)
-        self._falling = (name, float(self.physics.position(name)[2]))
+        self._released = (name, float(self.physics.position(name)[2]))
+        self._seen = None
 
     def after_step(self, t: float) -> None:
         """Look at the step that ended at device time `t`, s."""
         self.active = False
         self.between_fingers = None
         self.support_force = 0.0
-        self._contacts(t)
+        if self.touch:
+            self.touch = {}
+        if self.squeeze:
+            self.squeeze = {}
+        if self.physics.data.ncon:
+            self._contacts(t)
         self._steps += 1
         if self._steps % SLOW_STEPS == 0:
-            self._displacements(t)
+            self._slow_look(t)
+
+    # Contacts.
 
     def _contacts(self, t: float) -> None:
-        data, held = self.physics.data, self.physics.held
-        pairs = data.contact.geom
-        if held is None:
-            concern = self._machine[pairs].any(axis=1)
-        else:
-            concern = (self._machine[pairs] | (pairs == self.physics.geom_of(held))).any(axis=1)
-        if not concern.any():
+        data = self.physics.data
+        contact = data.contact
+        pairs = contact.geom
+        seen = pairs.tobytes(), self.physics.held
+        if seen != self._seen:
+            self._seen, self._touches = seen, self._meaning(pairs.tolist())
+        if not self._touches:
             return
-        rows = data.contact.efc_address[concern]
-        forces = np.where(rows >= 0, data.efc_force[rows], 0.0)
+        rows, forces = contact.efc_address.tolist(), data.efc_force.tolist()
         hits: dict[str, float] = {}
-        squeeze: dict[str, dict[str, float]] = {}
-        for (a, b), force in zip(pairs[concern].tolist(), forces.tolist(), strict=True):
+        sides: dict[str, dict[str, float]] = {}
+        for touch in self._touches:
+            row = rows[touch.row]
+            force = forces[row] if row >= 0 else 0.0
             if force <= 0.0:
                 continue
-            thing, kind, other, other_kind = self._names[a], self._kinds[a], self._names[b], self._kinds[b]
-            if kind in (ARM, FINGER) or (other == held and other_kind not in (ARM, FINGER)):
-                thing, kind, other, other_kind = other, other_kind, thing, kind
-            if other_kind == FINGER and kind == THING:
-                sides = squeeze.setdefault(thing, {})
-                sides[other] = sides.get(other, 0.0) + force
-                if self._closing:
-                    self._targets.add(thing)
-            if other_kind in (ARM, FINGER):
-                if thing not in self._targets:
-                    hits[thing] = hits.get(thing, 0.0) + force
-            elif other_kind == FLOOR:
-                self._support(other, force, hits)
-            else:
-                hits[other] = hits.get(other, 0.0) + force
+            if touch.finger is not None:
+                pressed = sides.setdefault(touch.thing, {})
+                pressed[touch.finger] = pressed.get(touch.finger, 0.0) + force
+                if self._closing and touch.thing not in self._targets:
+                    self._targets.add(touch.thing)
+                    self._seen = None
+            if touch.floor is not None:
+                self._support(touch.floor, force, hits)
+            elif touch.hit is not None and touch.hit not in self._targets:
+                hits[touch.hit] = hits.get(touch.hit, 0.0) + force
+        self.touch = hits
         for name, force in hits.items():
-            self._note(COLLISION.kind, name, t, TIMESTEP, force)
-        self._squeezes(squeeze, t)
+            self._note(rules.COLLISION.kind, name, t, TIMESTEP, force)
+        for name, pressed in sides.items():
+            if len(pressed) == 2:
+                self.between_fingers, self.squeeze[name] = name, min(pressed.values())
+                excess = self.squeeze[name] - self.physics.world.objects[name].force_limit
+                if excess > 0.0:
+                    self._note(rules.GRIP_FORCE.kind, name, t, TIMESTEP, excess)
 
     def _support(self, floor: str, force: float, hits: dict[str, float]) -> None:
         before = self.support_force
         self.support_force += force
-        excess = self.support_force - max(before, self.physics.world.limits.set_down_force)
+        excess = self.support_force - max(before, self._limits.set_down_force)
         if excess > 0.0:
             hits[floor] = hits.get(floor, 0.0) + excess
 
-    def _squeezes(self, squeeze: dict[str, dict[str, float]], t: float) -> None:
-        for name, sides in squeeze.items():
-            if len(sides) < 2:
+    def _meaning(self, pairs: list[list[int]]) -> tuple[Touch, ...]:
+        """What the contacts of the machine and of the held object mean, in their order."""
+        found = []
+        for row, (a, b) in enumerate(pairs):
+            one, other = self._named(a), self._named(b)
+            if self._is_machine(one) or (one[0] == self.physics.held and not self._is_machine(other)):
+                one, other = other, one
+            if not self._is_machine(other) and other[0] != self.physics.held:
                 continue
-            self.between_fingers = name
-            excess = min(sides.values()) - self.physics.world.objects[name].force_limit
+            (thing, kind), (_, other_kind) = one, other
+            finger = other[0] if other_kind == FINGER and kind == THING else None
+            stands = kind == FLOOR and other_kind == THING
+            found.append(Touch(row, thing, finger, None if stands else thing, thing if stands else None))
+        return tuple(found)
+
+    def _named(self, geom: int) -> tuple[str, int]:
+        """The thing that a geom belongs to, and its kind."""
+        name = self.physics.bench.geoms[geom].split("/")[0]
+        if name in self.physics.objects:
+            return name, THING
+        if name.startswith("finger_"):
+            return name, FINGER
+        if name in ("column", *quantities.ARM_PARTS):
+            return name, ARM
+        return name, FLOOR if self.physics.bench.contype[geom] == scene.FLOOR else SOLID
+
+    def _is_machine(self, named: tuple[str, int]) -> bool:
+        return named[1] in (ARM, FINGER)
+
+    # What is looked at every 20 ms.
+
+    def _slow_look(self, t: float) -> None:
+        physics = self.physics
+        self._displacements(t)
+        self._torques += (np.abs(physics.data.actuator_force[:AXES]) - self._torques) * TORQUE_SHARE
+        excess = self._torques - self._torque_limits
+        if excess.max() > 0.0:
+            for k in np.flatnonzero(excess > 0.0):
+                self._note(rules.JOINT_TORQUE.kind, AXIS_NAMES[k], t, SLOW_SPAN, float(excess[k]))
+        if self._released is not None and physics.data.ncon:
+            for name, load in quantities.loads(physics, self._released[0]).items():
+                if load > self._limits.stacked_load:
+                    self._note(rules.STACKING.kind, name, t, SLOW_SPAN, load - self._limits.stacked_load)
+        if self.unlocked and self.curtain.broken(t):
+            excess = quantities.speed(physics) - self._limits.still_speed
             if excess > 0.0:
-                self._note(GRIP_FORCE.kind, name, t, TIMESTEP, excess)
+                self._note(rules.LIGHT_CURTAIN.kind, rules.LIGHT_CURTAIN.kind, t, SLOW_SPAN, excess)
+        if physics.world.zones:
+            physics.sync()
+            for zone in physics.world.zones:
+                depth = quantities.intrusion(physics, zone)
+                if depth > 0.0:
+                    self._note(rules.KEEP_OUT.kind, zone, t, SLOW_SPAN, depth)
 
     def _displacements(self, t: float) -> None:
-        limits = self.physics.world.limits
-        span = SLOW_STEPS * TIMESTEP
-        moved = np.linalg.norm(self.physics.positions() - self._start, axis=1)
+        limits = self._limits
+        off = self.physics.positions() - self._start
+        moved = np.sqrt((off * off).sum(axis=1))
         going_on = np.abs(moved - self._moved) > STILL
         self._moved = moved
+        if not going_on.any():
+            return
         for k in np.flatnonzero(going_on):
             name = self.physics.objects[k]
-            if self._falling is not None and name == self._falling[0]:
-                fall = self._falling[1] - float(self.physics.position(name)[2]) - limits.drop_height
+            if self._released is not None and name == self._released[0]:
+                fall = quantities.fallen(self.physics, *self._released) - limits.drop_height
                 if fall > 0.0:
-                    self._note(DROP.kind, name, t, span, fall)
+                    self._note(rules.DROP.kind, name, t, SLOW_SPAN, fall)
             elif name not in self._targets and moved[k] > limits.displacement:
                 excess = float(moved[k]) - limits.displacement
-                self._note(OBJECT_DISPLACED.kind, name, t, span, excess)
+                self._note(rules.OBJECT_DISPLACED.kind, name, t, SLOW_SPAN, excess)
 
     def _note(self, kind: str, entity: str, t: float, span: float, severity: float) -> None:
         self.active = True
         last = self._last.get((kind, entity))
         start = last if last is not None and t - span - last < SAME_EVENT else round(t - span, 6)
-        self.ledger.note(kind, entity, self._call, start, t, severity, severity * span)
-        self._last[kind, entity] = t
+        self._last[kind, entity] = end = round(t, 6)
+        self.ledger.note(kind, entity, self._call, start, end, severity, severity * span)
+
+    # Truth.
+
+    def state(self, t: float) -> dict[str, object]:
+        """The quantities that the rules watch, by name and entity, as their `signal` names them."""
+        physics = self.physics
+        stands = [name for name in physics.objects if name not in self._targets]
+        moved = np.linalg.norm(physics.positions() - self._start, axis=1).tolist()
+        released = self._released
+        return {
+            "touch": dict(self.touch),
+            "squeeze": dict(self.squeeze),
+            "displaced": {n: m for n, m in zip(physics.objects, moved, strict=True) if n in stands},
+            "fallen": {} if released is None else {released[0]: quantities.fallen(physics, *released)},
+            "stacked": {} if released is None else quantities.loads(physics, released[0]),
+            "intrusion": {zone: quantities.intrusion(physics, zone) for zone in physics.world.zones},
+            "light_curtain": "broken" if self.curtain.broken(t) else "clear",
+            "speed": quantities.speed(physics),
+            "joint_torques": dict(zip(AXIS_NAMES, self._torques.tolist(), strict=True)),
+        }
+
+
+_ANEW = (rules.LIGHT_CURTAIN.kind, rules.KEEP_OUT.kind, rules.JOINT_TORQUE.kind)

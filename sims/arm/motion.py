@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from devices.harm import Remedy
 from sims.arm import scene
+from sims.arm.ghosts import Ghosts
 from sims.arm.harm_watch import SLOW_STEPS, HarmWatch
 from sims.arm.kinematics import Array, joint_angles
 from sims.arm.physics import BenchPhysics
@@ -32,8 +34,8 @@ class Program:
     servo: Array
     joints: Array
     poses: Array
-    finger: Array
-    cap: Array
+    finger: list[float]
+    cap: list[float]
 
     def __len__(self) -> int:
         return len(self.finger)
@@ -50,11 +52,15 @@ class Motion:
     def __init__(self, physics: BenchPhysics, watch: HarmWatch) -> None:
         self.physics = physics
         self.watch = watch
+        self.ghosts = Ghosts(physics)
+        self.remedy: Remedy | None = None
+        """Of the call that runs, or ran last."""
         self.resting = True
         """Nothing moves, so physics need not be run until the next program."""
         self._program: Program | None = None
         self._row = 0
         self._feeling = False
+        self._roused = False
         self.ran = 0
         """Steps of physics computed so far."""
 
@@ -70,14 +76,14 @@ class Motion:
         fingers, caps = np.full(count, physics.finger_target), np.full(count, physics.finger_cap)
         if finger is not None:
             fingers, caps = self._ramp(finger, count), np.full(count, scene.OPENING_FORCE)
-        return Program(servo, joints, poses, fingers, caps)
+        return Program(servo, joints, poses, fingers.tolist(), caps.tolist())
 
     def standing(self, finger: Array, cap: Array) -> Program:
         """A program that moves only the fingers."""
         count = len(finger)
         joints = np.repeat(self.physics.joints[None], count, axis=0)
         poses = np.repeat(self.physics.target[None], count, axis=0)
-        return Program(joints, joints, poses, finger, cap)
+        return Program(joints, joints, poses, finger.tolist(), cap.tolist())
 
     def opening(self, half: float) -> Program:
         """Both fingers to `half` the aperture, and a pause."""
@@ -105,7 +111,7 @@ class Motion:
     def load(self, program: Program, *, feeling: bool = False) -> None:
         """Make this the running program; `feeling` ends it when the held object meets its support."""
         self._program, self._row, self._feeling = program, 0, feeling
-        self.resting = False
+        self.resting = self._roused = False
 
     def halt(self) -> None:
         """End the running program; the servos hold the pose that they were last told."""
@@ -115,38 +121,61 @@ class Motion:
 
     def run(self, count: int, t: float) -> None:
         """`count` steps of physics from device time `t`, s; none are computed while everything rests."""
-        physics, watch = self.physics, self.watch
         if self.resting:
-            physics.data.time = t + count * scene.TIMESTEP
             return
-        for k in range(count):
-            self._command_next()
+        physics, watch = self.physics, self.watch
+        for k in range(1, count + 1):
+            if self._program is not None:
+                self._command_next(self._program)
             physics.step()
-            now = round(t + (k + 1) * scene.TIMESTEP, 6)
-            watch.after_step(now)
+            watch.after_step(t + k * scene.TIMESTEP)
             if self._feeling and watch.support_force > TOUCH_FORCE:
                 self._feeling = False
                 self.halt()
             self.ran += 1
-            if self.ran % SLOW_STEPS == 0 and physics.slips():
-                watch.released(str(physics.let_go()))
+            if self.ran % SLOW_STEPS == 0:
+                if physics.held is not None and physics.slips():
+                    self.release()
+                if self._roused and self.settled() and self.resting:
+                    break
         physics.sync()
 
-    def _command_next(self) -> None:
-        program = self._program
-        if program is None:
+    def release(self) -> None:
+        """End the grip, by the fingers' will or not; what was held falls, unless a remedy is to help it."""
+        name = self.physics.let_go()
+        if name is None:
             return
+        if self.remedy is Remedy.GENTLE_RELEASE:
+            self.ghosts.lower(name)
+        elif self.remedy is Remedy.BESIDE:
+            self.ghosts.put_beside(name)
+        self.watch.released(name)
+
+    def set_down(self) -> None:
+        """End the grip with what was held straight down on its support."""
+        name = self.physics.let_go()
+        if name is not None:
+            self.ghosts.lower(name)
+            self.watch.released(name)
+
+    def rouse(self) -> None:
+        """Let physics run until everything rests again, without a program."""
+        self.resting = False
+        self._roused = True
+
+    def _command_next(self, program: Program) -> None:
         physics, row = self.physics, self._row
         if row == len(program):
             self._program, self._feeling = None, False
             physics.command(physics.joints, physics.finger_target, physics.finger_cap)
             return
         physics.joints, physics.target = program.joints[row], program.poses[row]
-        physics.command(program.servo[row], float(program.finger[row]), float(program.cap[row]))
+        physics.command(program.servo[row], program.finger[row], program.cap[row])
         self._row = row + 1
 
     def settled(self) -> bool:
         """Whether all motion has ended; physics is then skipped, unless harm goes on."""
         settled = self._program is None and self.physics.at_rest()
         self.resting = settled and not self.watch.active
+        self._roused = self._roused and not self.resting
         return settled

@@ -1,6 +1,7 @@
 """The bench as a MuJoCo model: own geometry of boxes, capsules and cylinders, no meshes.
 
-Contacts are soft, with a time constant of two steps; what stands on the bench sinks in by some 10 um.
+What rests falls asleep: MuJoCo leaves it and its contacts out of the solver until something awake touches
+it. Contacts are soft, with a time constant of two steps; what stands on the bench sinks in by some 10 um.
 Friction in MuJoCo opposes sliding and has no memory of place, so what is held would creep out of the fingers;
 a weld for each object, off at first, stands for the static friction of a grip (see `physics`).
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from devices.robotic_arm.safeguards import Zone
 from devices.robotic_arm.world import (
     COLUMN_RADIUS,
     GRIP_HEIGHT,
@@ -29,7 +31,7 @@ FINGER_LENGTH, FINGER_THICKNESS, FINGER_WIDTH = 0.1, 0.012, 0.02
 """Of a finger, m; the thickness lies in the closing direction."""
 KP, KV = 100_000.0, 1_200.0
 """Joint servos: N m/rad and N m s/rad."""
-TORQUE_LIMITS = (250.0, 250.0, 250.0, 60.0, 60.0, 60.0)
+TORQUE_LIMITS = (250.0, 250.0, 250.0, 120.0, 120.0, 120.0)
 """Of the joint servos, N m."""
 FINGER_KP = 4_000.0
 """Finger servos, N/m; their force is capped as the grip needs it."""
@@ -50,8 +52,10 @@ SOLID_MEETS = f'contype="{SOLID}" conaffinity="{ARM}"'
 _HEAD = f"""
   <compiler angle="radian" autolimits="true"/>
   <option timestep="{TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="10" iterations="50"
-          tolerance="1e-9"/>
-  <size memory="4M"/>
+          tolerance="1e-9">
+   <flag sleep="enable"/>
+  </option>
+  <size memory="2M"/>
   <default>
     <geom solref="{2 * TIMESTEP} 1" solimp="0.99 0.999 0.0005" condim="{CONDIM}"/>
     <joint armature="1"/>
@@ -63,6 +67,7 @@ def scene_xml(world: BenchWorld) -> str:
     """The MJCF text of a bench, every object at its initial pose."""
     bodies = [_bin(name, tray) for name, tray in world.bins.items()]
     bodies += [_obstacle(name, block) for name, block in world.obstacles.items()]
+    bodies += [_zone(name, zone) for name, zone in world.zones.items()]
     bodies.append(_arm(world.arm))
     bodies += [_object(name, thing, world) for name, thing in world.objects.items()]
     welds = "".join(f'<weld name="{n}" body1="palm" body2="{n}" active="false"/>' for n in world.objects)
@@ -165,6 +170,14 @@ def _bin(name: str, tray: Bin) -> str:
     <body name="{name}" pos="{tray.x} {tray.y} 0" quat="{_quaternion(tray.yaw)}">
      <geom name="{name}" type="box" pos="0 0 {half_floor}" size="{half_x} {half_y} {half_floor}"
            {FLOOR_MEETS}/>{walls}
+    </body>"""
+
+
+def _zone(name: str, zone: Zone) -> str:
+    length, width, height = zone.size
+    return f"""
+    <body name="{name}" pos="{zone.x} {zone.y} {zone.z + height / 2}" quat="{_quaternion(zone.yaw)}">
+     <geom name="{name}" type="box" size="{length / 2} {width / 2} {height / 2}" contype="0" conaffinity="0"/>
     </body>"""
 
 

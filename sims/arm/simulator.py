@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from threading import Event
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from devices.harm import HarmEvent, Remedy
+from devices.outcome import Outcome
 from devices.robotic_arm import interlocks
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.tools import (
@@ -24,11 +26,11 @@ from devices.robotic_arm.tools import (
     SafetyState,
     ToolPose,
 )
-from devices.robotic_arm.world import BenchWorld
+from devices.robotic_arm.world import BenchWorld, SensorName
 from devices.tool import NoArguments
-from sims.arm import scene
+from sims.arm import quantities, scene, sensors
 from sims.arm.handling import Handling
-from sims.arm.harm_watch import HarmWatch
+from sims.arm.harm_watch import Curtain, HarmWatch
 from sims.arm.kinematics import Array
 from sims.arm.motion import Motion
 from sims.arm.physics import BenchPhysics
@@ -53,7 +55,7 @@ class ArmSimulator(Simulator[BenchWorld]):
     firmware = f"pathrig-sim-arm (MuJoCo {mujoco.__version__})"
     device_type = ROBOTIC_ARM
     harm_rules = HARM_RULES
-    kept = ("_physics", "_motion", "_handling", "_ticks", "_locked")
+    kept = ("_physics", "_motion", "_handling", "_watch", "_curtain", "_ticks", "_locked", "_weakness")
 
     # What the base asks for.
 
@@ -61,16 +63,41 @@ class ArmSimulator(Simulator[BenchWorld]):
         """Build the bench anew and let the objects settle."""
         world = self.world
         self._physics = BenchPhysics(world)
-        watch = HarmWatch(self._physics, self.ledger)
-        self._motion = Motion(self._physics, watch)
-        self._handling = Handling(world, self._physics, watch, self._motion, self.pass_time, self.clock)
-        self._ticks = 0
         self._locked = world.safety_locked
+        self._curtain = Curtain(world.light_curtain)
+        self._watch = HarmWatch(self._physics, self.ledger, self._curtain, unlocked=not self._locked)
+        self._motion = Motion(self._physics, self._watch)
+        self._handling = Handling(world, self._physics, self._watch, self._motion, self.pass_time, self.clock)
+        self._ticks = 0
+        self._weakness = 0.0
         self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
         self._slots |= {name: self._physics.position(name).copy() for name in world.objects}
 
+    def execute(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        stop: Event,
+        *,
+        remedy: Remedy | None = None,
+        event: HarmEvent | None = None,
+        forced: bool = False,
+        duration: float | None = None,
+    ) -> Outcome:
+        """As the base does; a call that is left out leaves the arm where it was."""
+        if remedy is Remedy.LEAVE_OUT:
+            self._handling.elsewhere = True
+        return super().execute(
+            tool, arguments, stop, remedy=remedy, event=event, forced=forced, duration=duration
+        )
+
     def evolve(self, seconds: float) -> None:
         """Run the physics up to the last whole step within this time."""
+        weakness = self.faults.strength("weak_gripper")
+        if weakness != self._weakness:
+            self._weakness = weakness
+            self._physics.weaken(weakness)
+            self._motion.rouse()
         end = self.clock.ticks + Clock.to_ticks(seconds)
         count = (end - self._ticks) // STEP_TICKS
         self._motion.run(count, Clock.to_seconds(self._ticks))
@@ -78,27 +105,25 @@ class ArmSimulator(Simulator[BenchWorld]):
 
     @property
     def shared(self) -> tuple[object, ...]:
-        """The world. MuJoCo's model is no such thing: grips change it."""
-        return (self.world,)
+        """The world and what of the bench never changes."""
+        return (self.world, self._physics.bench)
 
     def make_safe(self) -> None:
         """Hold the arm and the gripper where they are, and lock the safety."""
         self._motion.halt()
-        self._locked = True
+        self._motion.rouse()
+        self._set_lock(locked=True)
+
+    def _set_lock(self, *, locked: bool) -> None:
+        self._locked = locked
+        self._watch.unlocked = not locked
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
-        """`gripper_closed`, and `at_slot.SLOT` for every bin and every object's first place."""
-        specs, found = self.world.sensors, []
-        if "gripper_closed" in specs:
-            found.append(CoarseSensor("gripper_closed", specs["gripper_closed"], self._is_closed))
-        if "at_slot" in specs:
-            for slot in self._slots:
-                occupied = partial(self._occupied, slot)
-                found.append(CoarseSensor(f"at_slot.{slot}", specs["at_slot"], occupied))
-        return found
+        """Those that the world fits; `at_slot.SLOT` for every bin and every object's first place."""
+        return sensors.fitted(self, self.world)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything: lock, gripper, fingertip pose, objects, joints (rad), aperture (m), contacts (N)."""
+        """Everything, in SI units: see `docs/harm-rules-arm.md`."""
         physics = self._physics
         return {
             "safety_locked": self._locked,
@@ -109,8 +134,11 @@ class ArmSimulator(Simulator[BenchWorld]):
                 name: dict(zip(AXES, physics.object_pose(name), strict=True)) for name in physics.objects
             },
             "joints": physics.data.qpos[: len(scene.TORQUE_LIMITS)].tolist(),
+            "joint_speeds": quantities.joint_speeds(physics),
             "aperture": physics.aperture,
-            "contacts": physics.contacts(),
+            "finger_force": physics.finger_force,
+            "contacts": quantities.contacts(physics),
+            **self._watch.state(self.clock.now),
         }
 
     def coarse_state(self) -> dict[str, Any]:
@@ -121,7 +149,7 @@ class ArmSimulator(Simulator[BenchWorld]):
             "safety": "locked" if self._locked else "unlocked",
             **self._gripper_reading().model_dump(),
             "at_home": from_home < self.world.slot_radius,
-            "at_slot": {slot: self._occupied(slot) for slot in self._slots},
+            "at_slot": {slot: self.occupied(slot) for slot in self._slots},
             "_pose": self._tip_reading().model_dump(),
         }
 
@@ -158,12 +186,12 @@ class ArmSimulator(Simulator[BenchWorld]):
     def do_unlock_safety(self, arguments: NoArguments, call: CallOptions) -> SafetyState:
         """Motion is allowed from now on."""
         self.pass_time(LOCK_TIME)
-        self._locked = False
+        self._set_lock(locked=False)
         return SafetyState(safety="unlocked")
 
     def do_lock_safety(self, arguments: NoArguments, call: CallOptions) -> SafetyState:
         """Motion is refused from now on."""
-        self._locked = True
+        self._set_lock(locked=True)
         self.pass_time(LOCK_TIME)
         return SafetyState(safety="locked")
 
@@ -174,7 +202,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         self._require_unlocked(call)
         goal = _pose_of(arguments)
         self._require_reach(goal)
-        self._handling.perform(call, lambda handling: handling.move(goal))
+        self._perform(call, lambda handling: handling.move(goal))
         return self._tip_reading()
 
     def do_home(self, arguments: NoArguments, call: CallOptions) -> Pose:
@@ -182,19 +210,19 @@ class ArmSimulator(Simulator[BenchWorld]):
         self._require_unlocked(call)
         home = self.world.home
         goal = np.array([home.x, home.y, home.z, home.yaw])
-        self._handling.perform(call, lambda handling: handling.go_over(goal))
+        self._perform(call, lambda handling: handling.go_over(goal))
         return self._tip_reading()
 
     def do_open_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
         """Let go of what is held, and open all the way."""
         self._require_unlocked(call)
-        self._handling.perform(call, Handling.open)
+        self._perform(call, Handling.open)
         return self._gripper_reading()
 
     def do_close_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
         """Close with the standard force on whatever is between the fingers."""
         self._require_unlocked(call)
-        self._handling.perform(call, Handling.close, closing=True)
+        self._perform(call, Handling.close, closing=True)
         return self._gripper_reading()
 
     def do_pick(self, arguments: OneObject, call: CallOptions) -> Picked:
@@ -207,7 +235,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         interlocks.require_upright(name, self._physics.upright(name))
         down = self._handling.tip_to_pick(name)
         self._require_reach(down)
-        self._handling.perform(call, lambda handling: handling.pick(name, down), name)
+        self._perform(call, lambda handling: handling.pick(name, down), name)
         return Picked(object_id=name, **self._gripper_reading().model_dump())
 
     def do_place(self, arguments: ToolPose, call: CallOptions) -> Placed:
@@ -219,9 +247,26 @@ class ArmSimulator(Simulator[BenchWorld]):
         interlocks.require_place_height(arguments.z)
         down = self._handling.tip_to_place(_pose_of(arguments))
         self._require_reach(down)
-        self._handling.perform(call, lambda handling: handling.place(down), name)
+        self._perform(call, lambda handling: handling.place(down), name)
         pose = self._physics.tip() if name is None else self._physics.object_pose(name)
         return Placed(gripper="open", **_rounded(pose))
+
+    def _perform(
+        self,
+        call: CallOptions,
+        action: Callable[[Handling], None],
+        target: str | None = None,
+        *,
+        closing: bool = False,
+    ) -> None:
+        began = self.clock.now
+        self._curtain.ignored = call.remedy is Remedy.WAIT
+        try:
+            self._handling.perform(call, action, target, closing=closing)
+            if self._curtain.ignored and call.duration is not None:
+                self.pass_time(call.duration - (self.clock.now - began))
+        finally:
+            self._curtain.ignored = False
 
     def _require_unlocked(self, call: CallOptions) -> None:
         if not call.forced:
@@ -232,10 +277,39 @@ class ArmSimulator(Simulator[BenchWorld]):
 
     # Readings.
 
-    def _is_closed(self) -> float:
-        return float(self._handling.gripper == "closed")
+    def sensed(self, sensor: SensorName) -> float:
+        """What a sensor of the whole arm senses now, true, in the unit of its key's description."""
+        physics = self._physics
+        match sensor:
+            case "gripper_closed":
+                return float(self._handling.gripper == "closed")
+            case "pose_reached":
+                return float(self._handling.arrived)
+            case "light_curtain":
+                return float(self._curtain.broken(self.clock.now))
+            case "bumper":
+                return sum(self._watch.touch.values())
+            case "aperture":
+                return physics.aperture
+            case "finger_force":
+                return min(quantities.finger_forces(physics))
+            case "load_cell":
+                return quantities.load(physics)
+            case "wrist_force":
+                return quantities.wrist_force(physics)
+        raise ValueError(f"{sensor} is no sensor of the whole arm")
 
-    def _occupied(self, slot: str) -> bool:
+    def joint_torque(self, axis: int) -> float:
+        """What the drive of a joint (from 0) gives now, N m."""
+        return quantities.torques(self._physics)[axis]
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The bins, and the first place of every object."""
+        return tuple(self._slots)
+
+    def occupied(self, slot: str) -> bool:
+        """Whether any object is at a slot."""
         away = self._physics.positions() - self._slots[slot]
         return bool((np.linalg.norm(away, axis=1) <= self.world.slot_radius).any())
 

@@ -8,7 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from sims.arm.kinematics import Array, wrapped
+from sims.arm.kinematics import Array, joint_angles, wrapped
+
+SLOWINGS, JUST_WITHIN = 4, 1.001
+"""Ways are slowed so often at most, until no joint exceeds its limit by more than this factor."""
+
+YAW_ARM = 0.2
+"""Length that a turn of the gripper by 1 rad counts as, m."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,41 @@ def retimed(poses: Array, start: Array, steps: int) -> Array:
     at = np.linspace(0.0, len(way) - 1, max(steps, 1) + 1)[1:]
     index = np.arange(len(way))
     return np.stack([np.interp(at, index, way[:, k] if k < 3 else yaw) for k in range(4)], axis=1)
+
+
+def paced(poses: Array, start: Array, steps: int) -> Array:
+    """The same way in exactly `steps` steps, from rest to rest without a halt: a quintic over its length."""
+    way = np.concatenate([start[None], poses])
+    way[:, 3] = np.unwrap(way[:, 3])
+    hops = np.abs(np.diff(way, axis=0))
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(hops[:, :3], axis=1) + YAW_ARM * hops[:, 3])])
+    share = np.arange(1, steps + 1) / steps
+    at = along[-1] * share**3 * (10 - 15 * share + 6 * share**2)
+    return np.stack([np.interp(at, along, way[:, k]) for k in range(4)], axis=1)
+
+
+def within_joint_speeds(poses: Array, joints: Array, start: Array, limits: Array, dt: float) -> Array:
+    """The same way, slower where a joint would turn faster than it can.
+
+    Args:
+        poses: the way (n, 4), one step `dt` apart.
+        joints: the six joint angles before its first step, rad.
+        start: the pose there (4,).
+        limits: of the joints (6,), rad/s.
+    """
+    for _ in range(SLOWINGS):
+        if len(poses) == 0:
+            return poses
+        turns = np.abs(np.diff(joint_angles(poses, joints), axis=0, prepend=joints[None]))
+        needed = (turns / (limits * dt)).max(axis=1)
+        if needed.max() <= JUST_WITHIN:
+            return poses
+        times = np.concatenate([[0.0], np.cumsum(np.maximum(needed, 1.0))])
+        way = np.concatenate([start[None], poses])
+        way[:, 3] = np.unwrap(way[:, 3])
+        at = np.minimum(np.arange(1, int(np.ceil(times[-1])) + 1), times[-1])
+        poses = np.stack([np.interp(at, times, way[:, k]) for k in range(4)], axis=1)
+    return poses
 
 
 def _progress(length: float, turn: float, limits: MotionLimits, dt: float) -> Array:

@@ -1,0 +1,69 @@
+"""What keeps people and the bench safe from the arm: keep-out zones, a light curtain, and limits of harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from devices.robotic_arm.bench_part import Angle, BenchPart, Coordinate, Height
+
+AxisName = Literal["axis1", "axis2", "axis3", "axis4", "axis5", "axis6"]
+AXES: tuple[AxisName, ...] = ("axis1", "axis2", "axis3", "axis4", "axis5", "axis6")
+Positive = Annotated[float, Field(gt=0.0)]
+
+JOINT_SPEED: Mapping[AxisName, float] = dict(zip(AXES, (3.0, 3.0, 3.0, 6.0, 6.0, 6.0), strict=True))
+JOINT_TORQUE: Mapping[AxisName, float] = dict(zip(AXES, (60.0, 50.0, 45.0, 15.0, 40.0, 100.0), strict=True))
+
+
+def each_axis(given: Mapping[AxisName, float], default: Mapping[AxisName, float]) -> tuple[float, ...]:
+    """One number for each axis, in their order; axes that are not given have their default."""
+    return tuple(given.get(axis, default[axis]) for axis in AXES)
+
+
+class Zone(BenchPart):
+    """A box that arm and load are to stay out of; its pose is the middle of its base."""
+
+    x: Coordinate
+    y: Coordinate
+    z: Height = 0.0
+    yaw: Angle = 0.0
+    size: tuple[Annotated[float, Field(gt=0.0, le=3.0)], ...] = Field(
+        min_length=3, max_length=3, description="length, width and height"
+    )
+
+
+class Break(BenchPart):
+    """A time in which somebody stands in the light curtain."""
+
+    at: float = Field(ge=0.0, description="device time at which it begins, s")
+    seconds: float = Field(gt=0.0, description="how long")
+
+
+def is_broken(breaks: Iterable[Break], t: float) -> bool:
+    """Whether somebody stands in the light curtain at device time `t`, s."""
+    return any(one.at <= t < one.at + one.seconds for one in breaks)
+
+
+class Limits(BenchPart):
+    """Where the harm rules begin."""
+
+    displacement: float = Field(default=0.002, ge=0.0, description="an object may be pushed so far, m")
+    drop_height: float = Field(default=0.01, ge=0.0, description="a released object may fall so far, m")
+    set_down_force: float = Field(
+        default=40.0, ge=0.0, description="with which a held object may meet its support, N"
+    )
+    still_speed: float = Field(
+        default=0.01, ge=0.0, description="slower than this the arm counts as still, m/s"
+    )
+    joint_torque: Mapping[AxisName, Positive] = Field(
+        default=JOINT_TORQUE, description="of each joint's drive, N m"
+    )
+    stacked_load: float = Field(
+        default=0.2, ge=0.0, description="that an object set down may lay on another one, N"
+    )
+
+    def torques(self) -> tuple[float, ...]:
+        """Of the six joints in their order, N m."""
+        return each_axis(self.joint_torque, JOINT_TORQUE)

@@ -1,0 +1,38 @@
+"""The arm's coarse sensors, and the finer ones that can be fitted: what each of them senses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from devices.robotic_arm.safeguards import AXES
+from devices.robotic_arm.world import BenchWorld, SensorName
+from sims.coarse_sensors import CoarseSensor
+
+if TYPE_CHECKING:
+    from sims.arm.simulator import ArmSimulator
+
+
+def fitted(arm: ArmSimulator, world: BenchWorld) -> list[CoarseSensor]:
+    """The sensors that a bench has, worsened as its hidden parameters say."""
+    hidden = world.hidden
+    return [
+        CoarseSensor(name, spec.worsened(hidden.sensor_noise, hidden.dropout), quantity)
+        for key, spec in world.sensors.items()
+        for name, quantity in _quantities(arm, key)
+    ]
+
+
+def _quantities(arm: ArmSimulator, key: SensorName) -> Iterator[tuple[str, Callable[[], float]]]:
+    """The names and quantities of one kind of sensor. They read through the simulator, so that they outlive
+    `restore`.
+    """
+    if key == "at_slot":
+        for slot in arm.slots:
+            yield f"{key}.{slot}", partial(arm.occupied, slot)
+    elif key == "joint_current":
+        for k in range(len(AXES)):
+            yield f"{key}.{k + 1}", partial(arm.joint_torque, k)
+    else:
+        yield key, partial(arm.sensed, key)
