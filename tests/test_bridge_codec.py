@@ -145,6 +145,15 @@ def test_what_is_sent_keeps_nulls_of_values_and_leaves_out_missing_keys() -> Non
     assert sent == {"v": 1, "op": "result", "id": "a", "status": "ok", "value": {"held": None}}
 
 
+@pytest.mark.parametrize("text", ["NaN", "-Infinity", 'a "NaN" in quotes'])
+def test_words_that_name_no_number_may_stand_in_texts_and_keys(text: str) -> None:
+    call = wire.Call(id="a", tool=text, args={text: text, "x": 1.5})
+    assert json.loads(encode(call))["args"] == {text: text, "x": 1.5}
+    assert decode_host_message(encode(call)) == call
+    result = wire.Result(id="a", status="ok", value={text: [text, 2]})
+    assert decode_device_message(encode(result)) == result
+
+
 def test_values_without_json_are_refused_not_changed() -> None:
     with pytest.raises(ValueError):
         encode(wire.Call(id="a", tool="t", args={"x": float("inf")}))
