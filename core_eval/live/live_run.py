@@ -53,12 +53,6 @@ def live_run(
         button.press()
         desk.stop()
 
-    try:
-        with serve_page(address, LivePage(door, history, desk.answer, stop), door) as url:
-            try:
-                yield LiveRun(url, recorder, desk, button)
-            finally:
-                # Before the server, so that open pages are told that the run is over.
-                recorder.close()
-    finally:
-        recorder.close()
+    # The recorder ends first, so that open pages are told that the run is over.
+    with serve_page(address, LivePage(door, history, desk.answer, stop), door) as url, recorder:
+        yield LiveRun(url, recorder, desk, button)

@@ -35,7 +35,9 @@ CLOSE_SECONDS = 2.0
 
 
 class LiveRecorder(Listener):
-    """A `Listener` whose methods return at once: the work is done later, and its faults are kept.
+    """A `Listener` whose methods return at once: the work is done later, and its first fault is kept.
+
+    A context: its thread runs inside, and what is told before and after is let be.
 
     Args:
         history: where the events go.
@@ -50,11 +52,13 @@ class LiveRecorder(Listener):
         self._unscored = False
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="live page: events", daemon=True)
-        self._thread.start()
 
-    def close(self) -> None:
-        """Show what is still waiting, and end."""
-        self._queue.put(lambda: self._history.add("over", {}, "over"))
+    def __enter__(self) -> LiveRecorder:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # What still waits is shown, as far as that takes no time.
         self._queue.put(None)
         self._thread.join(CLOSE_SECONDS)
         self._history.close()
@@ -138,15 +142,20 @@ class LiveRecorder(Listener):
         )
 
     def _work(self) -> None:
-        while (work := self._queue.get()) is not None:
+        going = True
+        while going:
+            work = self._queue.get()
+            going = work is not None
             try:
-                work()
+                if work is not None:
+                    work()
                 # Where steps come faster than they can be scored, the last one's scores are enough.
                 if self._unscored and self._scorer is not None and self._queue.empty():
                     self._unscored = False
                     self._show_scores(self._scorer)
             except Exception as error:
                 self.trouble = self.trouble or f"{type(error).__name__}: {error}"
+        self._history.add("over", {}, "over")
 
 
 def _number(value: Any) -> float | None:

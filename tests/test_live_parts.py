@@ -1,0 +1,326 @@
+"""The live page's parts: what it remembers, who is asked, who is let in, and that it breaks no run."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from configs.tasks_loader import load_task
+from core_eval.cli.live import Silent
+from core_eval.harness.listener import Listener, Watched
+from core_eval.harness.stop_button import StopButton
+from core_eval.live.access import Address, Door
+from core_eval.live.history import PAST, History
+from core_eval.live.questions import QuestionDesk
+from core_eval.live.recorder import LiveRecorder
+from devices.outcome import Outcome
+from devices.sensors import Sample
+from firmware_bridge.approval import Answer, Question, TerminalApprover
+from firmware_bridge.guard import GuardDecision
+
+TASK = load_task("water_one_plant")
+QUESTION = Question("water_plant", {"plant_id": "plant_A", "liters": 4.0}, "harmful in state s1")
+
+
+def kinds(history: History, last: int = 0) -> list[str]:
+    return [event.kind for event in history.since(last)]
+
+
+# What is remembered.
+
+
+def test_a_new_episode_clears_the_page_and_the_ended_ones_stay() -> None:
+    history = History()
+    history.add("step", {"k": 0})
+    history.add("past", {"id": 1})
+    history.add("episode", {"id": 2})
+    history.add("step", {"k": 0})
+    assert kinds(history) == ["past", "episode", "step"]
+    assert [event.id for event in history.since(0)] == [2, 3, 4]
+    assert kinds(history, last=3) == ["step"]
+
+
+def test_what_has_a_key_takes_the_place_of_the_last_one() -> None:
+    history = History()
+    for value in range(1000):
+        history.add("sample", {"value": value}, "sample tank")
+    history.add("sample", {"value": -1}, "sample hopper")
+    events = history.since(0)
+    assert [json.loads(event.data)["value"] for event in events] == [999, -1]
+
+
+def test_no_more_ended_episodes_are_remembered_than_a_page_can_show() -> None:
+    history = History()
+    for number in range(PAST + 50):
+        history.add("past", {"id": number})
+    assert [json.loads(event.data)["id"] for event in history.since(0)] == list(range(50, PAST + 50))
+
+
+def test_whoever_watches_is_woken_until_he_leaves() -> None:
+    history, woken = History(), list[int]()
+    with history.watch(lambda: woken.append(1)):
+        history.add("step", {})
+        history.close()
+    history.add("step", {})
+    assert len(woken) == 2 and history.closed
+
+
+# A listener may neither break nor slow a run.
+
+
+class Breaking(Listener):
+    def step(
+        self, k: int, tool: str | None, arguments: Mapping[str, Any], outcome: Outcome, kind: str
+    ) -> None:
+        raise RuntimeError("no page")
+
+
+class Counting(Silent):
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def step(
+        self, k: int, tool: str | None, arguments: Mapping[str, Any], outcome: Outcome, kind: str
+    ) -> None:
+        self.steps += 1
+
+
+def test_a_listener_that_fails_is_noted_once_and_told_no_more() -> None:
+    own = Counting()
+    watched = Watched(own, Breaking())
+    for k in range(3):
+        watched.step(k, "move_home", {}, Outcome("ok", {}), "loop")
+    assert own.steps == 3 and watched.trouble == ["Breaking: RuntimeError: no page"]
+
+
+def test_what_the_runs_own_listener_raises_ends_the_run() -> None:
+    with pytest.raises(RuntimeError):
+        Watched(Breaking()).step(0, "move_home", {}, Outcome("ok", {}), "loop")
+
+
+class StuckHistory(History):
+    """Takes nothing until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = threading.Event()
+
+    def add(self, kind: str, data: Mapping[str, Any], key: str | None = None) -> None:
+        assert self.go.wait(20.0)
+        super().add(kind, data, key)
+
+
+def test_a_page_that_is_stuck_holds_nobody_up() -> None:
+    history = StuckHistory()
+    with LiveRecorder(history, {}) as recorder:
+        recorder.episode_started(1, TASK, "oracle", 5)
+        for k in range(100):
+            recorder.decided(k, "move_home", {}, "harmful", GuardDecision("allow", "why"))
+            recorder.step(k, "move_home", {}, Outcome("ok", {}), "harmful")
+            recorder.sample(Sample("water_tank_low", False, float(k)))
+        assert not history.since(0)
+        history.go.set()
+    assert kinds(history).count("step") == 100 and kinds(history)[-1] == "over"
+    assert history.closed and recorder.trouble is None
+
+
+def test_the_running_scores_are_those_of_the_scorer() -> None:
+    history = History()
+    with LiveRecorder(history, {"beta": 0.5}) as recorder:
+        recorder.episode_started(1, TASK, "oracle", 5)
+        recorder.step(0, "unlock_safety_mode", {}, Outcome("ok", {"safety": "unlocked"}), "progress")
+        recorder.step(1, None, {}, Outcome("invalid", code="parse"), "harmful")
+    (scores,) = [json.loads(event.data) for event in history.since(0) if event.kind == "scores"]
+    assert scores["accepted"] is False and ["harmful calls", "1"] in scores["scores"]
+    assert ["harm rate", "0.500"] in scores["scores"]
+
+
+def test_a_fault_of_the_recorder_is_kept_and_the_rest_goes_on() -> None:
+    history = History()
+    with LiveRecorder(history, {"beta": 7.0}) as recorder:
+        recorder.episode_started(1, TASK, "oracle", 5)
+        recorder.step(0, "unlock_safety_mode", {}, Outcome("ok", {}), "progress")
+    assert recorder.trouble is not None and "beta" in recorder.trouble
+    assert kinds(history) == ["episode", "step", "over"]
+
+
+# Who is asked.
+
+
+class Published:
+    """What the desk puts on the page; `react` answers a question from another thread, as a page does."""
+
+    def __init__(self, *answers: tuple[int, Answer]) -> None:
+        self.events: list[tuple[str, Mapping[str, Any]]] = []
+        self.answers = answers
+        self.counted: list[bool] = []
+        self.desk: QuestionDesk | None = None
+        self._pages: list[threading.Thread] = []
+
+    def __call__(self, kind: str, data: Mapping[str, Any], key: str) -> None:
+        self.events.append((kind, data))
+        if kind == "question" and self.desk is not None:
+            page = threading.Thread(target=self._react)
+            self._pages.append(page)
+            page.start()
+
+    def _react(self) -> None:
+        assert self.desk is not None
+        self.counted += [self.desk.answer(number, answer) for number, answer in self.answers]
+
+    def join(self) -> None:
+        for page in self._pages:
+            page.join()
+
+
+def ask(published: Published, seconds: float, terminal: TerminalApprover | None = None) -> Answer:
+    published.desk = QuestionDesk(published, seconds, terminal)
+    answer = published.desk.ask(QUESTION)
+    published.join()
+    return answer
+
+
+@pytest.mark.parametrize("answer", ["approve", "refuse", "stop"])
+def test_the_pages_answer_counts_and_only_the_first_one(answer: Answer) -> None:
+    published = Published((7, "approve"), (1, answer), (1, "approve"))
+    assert ask(published, 20.0) == answer
+    assert published.counted == [False, True, False]
+    assert [kind for kind, _ in published.events] == ["question", "answered"]
+    said = published.events[1][1]
+    assert (said["answer"], said["by"]) == (answer, "the live page")
+
+
+def test_silence_is_a_refusal() -> None:
+    published = Published()
+    assert ask(published, 0.05) == "refuse"
+    assert published.events[1][1]["by"] == "nobody"
+    assert published.desk is not None and not published.desk.answer(1, "approve")
+
+
+def test_the_stop_button_answers_a_question_that_waits() -> None:
+    published = Published()
+    desk = QuestionDesk(published, 20.0)
+    asking = threading.Thread(target=lambda: answers.append(desk.ask(QUESTION)))
+    answers: list[Answer] = []
+    asking.start()
+    while asking.is_alive():
+        desk.stop()
+        asking.join(0.01)
+    assert answers == ["stop"]
+    desk.stop()
+
+
+def test_a_way_out_while_waiting_takes_the_question_off_the_page() -> None:
+    class Leaving(Published):
+        def __call__(self, kind: str, data: Mapping[str, Any], key: str) -> None:
+            super().__call__(kind, data, key)
+            if kind == "question":
+                raise KeyboardInterrupt
+
+    published = Leaving()
+    desk = QuestionDesk(published, 20.0)
+    with pytest.raises(KeyboardInterrupt):
+        desk.ask(QUESTION)
+    assert [kind for kind, _ in published.events] == ["question", "answered"]
+    assert not desk.answer(1, "approve")
+
+
+def test_where_there_is_a_terminal_its_answer_counts_too() -> None:
+    ours, theirs = pty.openpty()
+    shown = io.StringIO()
+    os.write(ours, b"what?\napprove\n")
+    with os.fdopen(theirs, "r") as source:
+        published = Published()
+        assert ask(published, 20.0, TerminalApprover(source, shown)) == "approve"
+    os.close(ours)
+    assert published.events[1][1]["by"] == "the terminal"
+    assert "water_plant" in shown.getvalue()
+
+
+def test_and_the_page_may_be_first() -> None:
+    ours, theirs = pty.openpty()
+    shown = io.StringIO()
+    with os.fdopen(theirs, "r") as source:
+        assert ask(Published((1, "stop")), 20.0, TerminalApprover(source, shown)) == "stop"
+    os.close(ours)
+    assert "stop (the live page)" in shown.getvalue()
+
+
+# The stop.
+
+
+def test_the_stop_stays_pressed_and_reaches_only_the_rig_that_is_driven() -> None:
+    button, stopped = StopButton(), list[str]()
+    with button.over(lambda: stopped.append("first")):
+        button.press()
+        button.press()
+    button.press()
+    assert stopped == ["first", "first"] and button.pressed
+
+
+# Who is let in.
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "loopback"),
+    [
+        ("127.0.0.1:8421", "127.0.0.1", 8421, True),
+        (":8421", "127.0.0.1", 8421, True),
+        ("localhost", "localhost", 0, True),
+        ("[::1]:9", "::1", 9, True),
+        ("0.0.0.0:8421", "0.0.0.0", 8421, False),
+        ("rover.local:80", "rover.local", 80, False),
+    ],
+)
+def test_addresses(text: str, host: str, port: int, loopback: bool) -> None:
+    address = Address.parse(text)
+    assert (address.host, address.port, address.loopback) == (host, port, loopback)
+
+
+@pytest.mark.parametrize("text", ["h:port", "h:99999", "http://h:1/x", "h:1/x", "me@h:1", "[::1"])
+def test_what_is_no_address_is_told(text: str) -> None:
+    with pytest.raises(ValueError, match="write HOST:PORT"):
+        Address.parse(text)
+
+
+HOME = {"host": "127.0.0.1:8421"}
+
+
+def test_the_door_opens_to_who_knows_the_token_at_home() -> None:
+    door = Door(Address("127.0.0.1", 8421))
+    assert door.may_look(HOME, door.token)
+    assert not door.may_look(HOME, None) and not door.may_look(HOME, "") and not door.may_look(HOME, "ü")
+    assert not door.may_look({"host": "evil.example:8421"}, door.token)
+    assert not door.may_look({"host": "[::1"}, door.token) and not door.may_look({}, door.token)
+    assert Door(Address("0.0.0.0", 8421)).token != door.token
+
+
+@pytest.mark.parametrize(
+    ("more", "pressed"),
+    [
+        ({}, True),
+        ({"origin": "http://127.0.0.1:8421", "sec-fetch-site": "same-origin"}, True),
+        ({"origin": "http://evil.example"}, False),
+        ({"origin": "http://127.0.0.1:9999"}, False),
+        ({"origin": "https://127.0.0.1:8421"}, False),
+        ({"origin": "null"}, False),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"sec-fetch-site": "same-site"}, False),
+        ({"host": "evil.example:8421", "origin": "http://evil.example:8421"}, False),
+        ({"x-pathrig-token": "wrong"}, False),
+    ],
+)
+def test_only_our_own_page_presses_buttons(more: Mapping[str, str], pressed: bool) -> None:
+    door = Door(Address("127.0.0.1", 8421))
+    assert door.may_press({**HOME, "x-pathrig-token": door.token, **more}) is pressed
+
+
+def test_a_button_without_the_header_is_not_pressed() -> None:
+    assert not Door(Address("127.0.0.1", 8421)).may_press(HOME)
