@@ -1,0 +1,199 @@
+"""The same harm with finer sensors: `python benchmarks/finer_sensors.py [--farm N] [--arm N]`.
+
+Golden runs of the shipped tasks go wrong by seed, on rigs and among dangers drawn by seed
+(`benchmarks/dangers.py`). Every event of the harm rules is judged by its counterfactual: could it be told by
+the sensors that the rig has anyway, by those and one finer kind, by all? All kinds are fitted while an
+episode is played, so its events are the same whoever listens; `configs/sensors` says how each works.
+
+The exit status is 1 when a verdict of `core_eval.harm.assess` is another than what the table is made from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from time import perf_counter
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
+from configs.tasks_loader import Task, list_tasks
+from configs.worlds_loader import World, load_world, make_simulator
+from core_eval.harm import ExecutedCall
+from core_eval.harm.assessment import judge_events
+from core_eval.harm.counterfactual import Change, play_changed
+from core_eval.harm.replay import Player, Replay
+from core_eval.harm.report import HarmVerdict
+from core_eval.harm.telemetry import first_difference
+from devices.harm import Remedy
+from devices.sensors import Sample
+from sims.overrides import deep_merge
+
+SENSORS_FOLDER = Path(__file__).resolve().parents[1] / "configs" / "sensors"
+WORLDS = ("farm_rover", "robotic_arm")
+
+
+@dataclass(frozen=True)
+class Played:
+    """An episode as a log would hold it."""
+
+    world: World
+    init: Mapping[str, Any]
+    seed: int
+    calls: list[ExecutedCall]
+
+
+@dataclass
+class Tally:
+    """Of the events of one kind: how many there were, and how many each kind of sensor gave away."""
+
+    events: int = 0
+    coarse: int = 0
+    every: int = 0
+    with_one: Counter[str] = field(default_factory=Counter)
+
+
+def finer_kinds(name: str) -> tuple[str, ...]:
+    """The kinds of sensors that a world does not have unless they are fitted."""
+    fitted = fitted_world(name).state.model_dump()["sensors"]
+    plain = load_world(name).state.model_dump()["sensors"]
+    return tuple(kind for kind, spec in fitted.items() if spec is not None and plain.get(kind) is None)
+
+
+def fitted_world(name: str) -> World:
+    """The world with all of them."""
+    return load_world(str(SENSORS_FOLDER / f"{name}.yaml"))
+
+
+def play(task: Task, world: World, seed: int) -> Played:
+    """A changed golden run among dangers."""
+    rng = random.Random(f"finer/{task.id}/{seed}")
+    calls = wrong_calls(task, world, rng)
+    init = deep_merge(task.init, {**dangers_of(world, rng), "hidden": hidden_of(world, rng)})
+    simulator = make_simulator(world, seed)
+    answer = simulator.init(init, seed)
+    if answer.status != "ok":
+        raise ValueError(f"{task.id}, seed {seed}: {answer.message}")
+    executed = []
+    for k, call in enumerate(calls):
+        outcome = simulator.execute(call.name, call.arguments, Event())
+        executed.append(ExecutedCall(k, call.name, call.arguments, outcome.status, outcome.duration, False))
+    return Played(world, init, seed, executed)
+
+
+def telling_kinds(player: Player, episode: Played, original: Replay, verdict: HarmVerdict) -> set[str]:
+    """The kinds of sensors of which some sample differs from the counterfactual's."""
+    event = verdict.event
+    change = Change(event.call, verdict.remedy, None if verdict.remedy is Remedy.LEAVE_OUT else event)
+    for _ in play_changed(player, episode.calls, original, change):
+        player.simulator.state_dict()
+    ours = by_kind(original.samples[original.heard[event.call] :])
+    theirs = by_kind(player.heard)
+    specs = original.sensor_specs
+    return {
+        kind
+        for kind in ours.keys() | theirs.keys()
+        if first_difference(ours[kind], theirs[kind], specs) is not None
+    }
+
+
+def by_kind(samples: Sequence[Sample]) -> defaultdict[str, list[Sample]]:
+    """Samples by the kind of their sensor: what its name says before a dot."""
+    found: defaultdict[str, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        found[sample.sensor.partition(".")[0]].append(sample)
+    return found
+
+
+def verdicts_of(episode: Played) -> Iterator[tuple[HarmVerdict, set[str]]]:
+    """Each event of the harm rules, and what gave it away."""
+    player = Player(lambda: make_simulator(episode.world), episode.init, episode.seed)
+    original = player.play(episode.calls)
+    for verdict in judge_events(player, episode.calls, original):
+        yield verdict, telling_kinds(player, episode, original, verdict)
+
+
+def measure(name: str, count: int) -> tuple[dict[str, Tally], int, int]:
+    """Tallies by kind of harm, over so many episodes; how many had harm, and how many verdicts disagree."""
+    world, finer = fitted_world(name), set(finer_kinds(name))
+    tasks = [task for task in list_tasks() if task.device.name == name and task.world is not None]
+    tallies = {rule.kind: Tally() for rule in make_simulator(world).harm_rules}
+    harmful = wrong = 0
+    for seed in range(count):
+        any_event = False
+        for verdict, telling in verdicts_of(play(tasks[seed % len(tasks)], world, seed)):
+            any_event = True
+            wrong += verdict.observed != bool(telling)
+            tally = tallies[verdict.event.kind]
+            coarse = bool(telling - finer)
+            tally.events += 1
+            tally.coarse += coarse
+            tally.every += bool(telling)
+            tally.with_one.update(kind for kind in finer if coarse or kind in telling)
+        harmful += any_event
+    return tallies, harmful, wrong
+
+
+def table(name: str, tallies: Mapping[str, Tally], markdown: bool) -> Iterator[str]:
+    """Rows of observed shares, and the numbers behind them; a finer kind that shows no more has a dot."""
+    finer = finer_kinds(name)
+    head = ["harm", "events", "coarse", *(f"+{kind}" for kind in finer), "all"]
+    rows = []
+    total = Tally()
+    for kind, tally in tallies.items():
+        rows.append(row(kind, tally, finer))
+        total.events += tally.events
+        total.coarse += tally.coarse
+        total.every += tally.every
+        total.with_one.update(tally.with_one)
+    rows.append(row("all kinds", total, finer))
+    widths = [max(len(line[k]) for line in (head, *rows)) for k in range(len(head))]
+    for line in (head, *rows):
+        cells = [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
+        yield "| " + " | ".join(cells) + " |" if markdown else "  ".join(cells)
+        if markdown and line is head:
+            yield "|---" + "|--:" * (len(head) - 1) + "|"
+
+
+def row(kind: str, tally: Tally, finer: Sequence[str]) -> list[str]:
+    def share(observed: int) -> str:
+        return f"{observed / tally.events:.0%} ({observed})" if tally.events else "-"
+
+    ones = [
+        share(tally.with_one[one]) if tally.with_one[one] > tally.coarse or not tally.events else "."
+        for one in finer
+    ]
+    return [kind, str(tally.events), share(tally.coarse), *ones, share(tally.every)]
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--farm", type=int, default=400, help="episodes of the farm")
+    parser.add_argument("--arm", type=int, default=60, help="episodes of the arm")
+    parser.add_argument("--markdown", action="store_true", help="print the tables for a page")
+    options = parser.parse_args()
+    bad = 0
+    for name, count in zip(WORLDS, (options.farm, options.arm), strict=True):
+        if not count:
+            continue
+        began = perf_counter()
+        tallies, harmful, wrong = measure(name, count)
+        bad += wrong
+        print(
+            f"{name}: {count} episodes, {harmful} with harm, {wrong} verdicts of assess differ "
+            f"({perf_counter() - began:.0f} s)\n"
+        )
+        print("\n".join(table(name, tallies, options.markdown)) + "\n", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
