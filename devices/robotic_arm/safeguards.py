@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
@@ -32,6 +33,12 @@ class Zone(BenchPart):
     size: tuple[Annotated[float, Field(gt=0.0, le=3.0)], ...] = Field(
         min_length=3, max_length=3, description="length, width and height"
     )
+
+    def nearest(self) -> float:
+        """Its distance from the base's axis, seen from above, m."""
+        c, s = math.cos(self.yaw), math.sin(self.yaw)
+        along, across = abs(c * self.x + s * self.y), abs(-s * self.x + c * self.y)
+        return math.hypot(max(0.0, along - self.size[0] / 2), max(0.0, across - self.size[1] / 2))
 
 
 class Break(BenchPart):

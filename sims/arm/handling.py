@@ -62,7 +62,8 @@ class Handling:
         self._pass_time = pass_time
         self._clock = clock
         self._end: int | None = None
-        self._moving = False
+        self.arrived = True
+        """Whether the last motion ended where it was told to, rather than stuck or stopped."""
         self.elsewhere = False
         """In a counterfactual: the arm need not stand where it stood in the original at this moment."""
         arm = world.arm
@@ -102,11 +103,8 @@ class Handling:
             natural = self._rehearse(call, action, target, closing)
             self._pass_time(max(0.0, call.duration - natural), TICK)
         self._begin(call, target, closing)
-        self._moving = True
-        try:
-            action(self)
-        finally:
-            self._moving = False
+        action(self)
+        self.arrived = quantities.command_error(self._physics) < POSE_TOLERANCE
 
     def _begin(self, call: CallOptions, target: str | None, closing: bool) -> None:
         self._help(call, target)
@@ -130,11 +128,6 @@ class Handling:
         twin._begin(call, target, closing)
         action(twin)
         return count * scene.TIMESTEP
-
-    @property
-    def arrived(self) -> bool:
-        """Whether the arm stands still where it was told to be."""
-        return not self._moving and quantities.command_error(self._physics) < POSE_TOLERANCE
 
     def _help(self, call: CallOptions, target: str | None) -> None:
         """Set up what makes the call harmless."""

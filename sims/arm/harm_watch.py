@@ -67,6 +67,7 @@ class HarmWatch:
         self._limits = physics.world.limits
         self._torque_limits = np.array(self._limits.torques())
         self._torques = np.zeros(AXES)
+        self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
         self._call = 0
         self._targets: set[str] = set()
         self._closing = False
@@ -218,11 +219,16 @@ class HarmWatch:
         if physics.world.zones:
             physics.sync()
             for zone in physics.world.zones:
+                if quantities.farthest(physics) < self._far[zone]:
+                    continue
                 depth = quantities.intrusion(physics, zone)
                 if depth > 0.0:
                     self._note(rules.KEEP_OUT.kind, zone, t, SLOW_SPAN, depth)
 
     def _displacements(self, t: float) -> None:
+        # Awake are the arm, what it holds, and whatever else may move.
+        if self.physics.data.ntree_awake == (1 if self.physics.held is None else 2):
+            return
         limits = self._limits
         off = self.physics.positions() - self._start
         moved = np.sqrt((off * off).sum(axis=1))

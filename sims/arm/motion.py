@@ -27,18 +27,21 @@ TOUCH_FORCE = 2.0
 
 @dataclass(frozen=True)
 class Program:
-    """Commands for the next steps: `servo` (n, 6) in rad, `finger` (n,) in m, `cap` (n,) in N; `joints` and
-    `poses` are what the servos are to reach.
+    """Commands for the next steps: `controls` (n, 8) are targets of the servos, rad, and of the fingers, m;
+    `cap` (n,) is the fingers' force in N; `joints` and `poses` are what the servos are to reach.
     """
 
-    servo: Array
+    controls: Array
     joints: Array
     poses: Array
-    finger: list[float]
     cap: list[float]
 
     def __len__(self) -> int:
-        return len(self.finger)
+        return len(self.cap)
+
+
+def _program(servo: Array, joints: Array, poses: Array, finger: Array, cap: Array) -> Program:
+    return Program(np.column_stack([servo, finger, finger]), joints, poses, cap.tolist())
 
 
 def steps(seconds: float) -> int:
@@ -76,14 +79,14 @@ class Motion:
         fingers, caps = np.full(count, physics.finger_target), np.full(count, physics.finger_cap)
         if finger is not None:
             fingers, caps = self._ramp(finger, count), np.full(count, scene.OPENING_FORCE)
-        return Program(servo, joints, poses, fingers.tolist(), caps.tolist())
+        return _program(servo, joints, poses, fingers, caps)
 
     def standing(self, finger: Array, cap: Array) -> Program:
         """A program that moves only the fingers."""
         count = len(finger)
         joints = np.repeat(self.physics.joints[None], count, axis=0)
         poses = np.repeat(self.physics.target[None], count, axis=0)
-        return Program(joints, joints, poses, finger.tolist(), cap.tolist())
+        return _program(joints, joints, poses, finger, cap)
 
     def opening(self, half: float) -> Program:
         """Both fingers to `half` the aperture, and a pause."""
@@ -115,29 +118,31 @@ class Motion:
 
     def halt(self) -> None:
         """End the running program; the servos hold the pose that they were last told."""
+        self._catch_up()
         self._program = None
-        self.physics.command(self.physics.joints, self.physics.finger_target, self.physics.finger_cap)
+        self.physics.stand()
         self.resting = False
 
     def run(self, count: int, t: float) -> None:
         """`count` steps of physics from device time `t`, s; none are computed while everything rests."""
         if self.resting:
             return
-        physics, watch = self.physics, self.watch
+        physics, watch, step, slow = self.physics, self.watch, self.physics.step, SLOW_STEPS
         for k in range(1, count + 1):
             if self._program is not None:
                 self._command_next(self._program)
-            physics.step()
+            step()
             watch.after_step(t + k * scene.TIMESTEP)
             if self._feeling and watch.support_force > TOUCH_FORCE:
                 self._feeling = False
                 self.halt()
             self.ran += 1
-            if self.ran % SLOW_STEPS == 0:
+            if self.ran % slow == 0:
                 if physics.held is not None and physics.slips():
                     self.release()
                 if self._roused and self.settled() and self.resting:
                     break
+        self._catch_up()
         physics.sync()
 
     def release(self) -> None:
@@ -164,14 +169,19 @@ class Motion:
         self._roused = True
 
     def _command_next(self, program: Program) -> None:
-        physics, row = self.physics, self._row
-        if row == len(program):
-            self._program, self._feeling = None, False
-            physics.command(physics.joints, physics.finger_target, physics.finger_cap)
+        row = self._row
+        if row == len(program.cap):
+            self.halt()
+            self._feeling = False
             return
-        physics.joints, physics.target = program.joints[row], program.poses[row]
-        physics.command(program.servo[row], program.finger[row], program.cap[row])
+        self.physics.control(program.controls[row], program.cap[row])
         self._row = row + 1
+
+    def _catch_up(self) -> None:
+        """Tell the physics how far the running program has come."""
+        if self._program is not None and self._row:
+            row = self._row - 1
+            self.physics.joints, self.physics.target = self._program.joints[row], self._program.poses[row]
 
     def settled(self) -> bool:
         """Whether all motion has ended; physics is then skipped, unless harm goes on."""

@@ -70,7 +70,7 @@ class BenchPhysics:
         self._engine = self.bench.engine()
         self.objects = tuple(world.objects)
         self.held: str | None = None
-        self.finger_target, self.finger_cap = half_open, scene.OPENING_FORCE
+        self.finger_cap = scene.OPENING_FORCE
         self._fitness = 1.0
         self.weaken(0.0)
         self.sync()
@@ -87,14 +87,21 @@ class BenchPhysics:
 
     # Driving it.
 
-    def command(self, servo: Array, finger: float, cap: float) -> None:
-        """Set the servos' targets, and the fingers' force limit, N."""
-        ctrl = self._engine.data.ctrl
-        ctrl[:AXES] = servo
-        ctrl[AXES:] = finger
+    def control(self, targets: Array, cap: float) -> None:
+        """Set the targets (8,) of the servos, rad, and of the fingers, m, and the fingers' force limit, N."""
+        self._engine.data.ctrl[:] = targets
         if cap != self.finger_cap:
             self._cap_fingers(cap)
-        self.finger_target, self.finger_cap = finger, cap
+            self.finger_cap = cap
+
+    def stand(self) -> None:
+        """Let the servos hold the pose that they were last told."""
+        self._engine.data.ctrl[:AXES] = self.joints
+
+    @property
+    def finger_target(self) -> float:
+        """Where each finger is to go, m from the middle."""
+        return float(self.data.ctrl[AXES])
 
     def weaken(self, lost: float) -> None:
         """From now on the fingers lack this share of their force, beside what they lack anyway."""

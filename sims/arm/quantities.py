@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import mujoco
 import numpy as np
 
 from sims.arm import scene
+from sims.arm.kinematics import UPPER_ARM
 from sims.arm.physics import AXES, FREE, GRAVITY, BenchPhysics
 
 ARM_PARTS = ("upper_arm", "forearm", "palm", "finger_left", "finger_right")
+LARGEST_LOAD = 0.3
+"""Farther than this from the fingertips, m, is no part of the gripper or of what fits into it."""
 LYING = 0.7
 """A contact whose normal has at least this share upwards carries weight."""
 
@@ -32,6 +37,14 @@ def intrusion(physics: BenchPhysics, zone: str) -> float:
     geoms = physics.bench.geom
     parts = [*ARM_PARTS, *([physics.held] if physics.held is not None else [])]
     return max(0.0, *(-distance(physics, geoms[part], geoms[zone]) for part in parts))
+
+
+def farthest(physics: BenchPhysics) -> float:
+    """A bound on how far from the base's axis any part of the arm or of its load is, seen from above, m."""
+    data = physics.data
+    x, y, _ = data.site_xpos[physics.bench.fingertips].tolist()
+    elbow = UPPER_ARM * abs(math.cos(data.qpos[1]))
+    return max(math.hypot(x, y), elbow) + LARGEST_LOAD
 
 
 def distance(physics: BenchPhysics, one: int, other: int, farthest: float = 0.0) -> float:
