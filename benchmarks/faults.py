@@ -5,7 +5,9 @@
 `serial`: 100,000 frames of calls to a device on a pseudo terminal, half of them with flipped, lost or
 inserted bytes. `broker`: a mosquitto killed and restarted 50 times while calls run. `disorder`: each message
 of 2,000 calls may come twice, later than the next ones, or after its deadline. `kill9`: a host process killed
-at 100 random moments of a call in flight, and the time until the device is in its safe state.
+at 100 random moments of a call in flight, and the time until the device is in its safe state. `simulated`:
+500 calls to the farm rover's simulator on a pseudo terminal, whose own world loses a fifth of the messages and
+delays the rest by 2 ms, both ways; each call takes 0.2 s of device time, so its clock counts them as well.
 
 Each line says how many calls were made, executed, answered, and how many ids were executed more than once or
 with arguments that nobody sent. The exit status is 1 when any of these two is not 0.
@@ -33,6 +35,7 @@ from typing import Any
 
 import serial
 
+from configs.worlds_loader import load_world, make_simulator
 from devices.outcome import Outcome
 from firmware_bridge import messages as wire
 from firmware_bridge.client import RigClient
@@ -43,9 +46,10 @@ from firmware_bridge.links import open_link
 from firmware_bridge.local_link import LocalPort
 from firmware_bridge.mqtt_link import MqttPort
 from firmware_bridge.serial_port import SerialPort
+from sims.faulty_link import FaultyPort
 
-FULL = {"serial": 100_000, "broker": 50, "disorder": 2_000, "kill9": 100}
-"""Frames, restarts, calls and kills at scale 1."""
+FULL = {"serial": 100_000, "broker": 50, "disorder": 2_000, "kill9": 100, "simulated": 500}
+"""Frames, restarts, calls, kills and calls at scale 1."""
 SCHEDULING = 0.05
 """Seconds that the system may take to give the device's thread a processor."""
 
@@ -429,6 +433,41 @@ def kill_hosts(kills: int, seed: int) -> Counts:
     }
 
 
+def simulated_link(calls: int, seed: int) -> Counts:
+    """Calls over the faults of a simulator's own world, retried by the host."""
+    device = make_simulator(load_world("farm_rover"))
+    serial_port = SerialPort("pty")
+    port = device.wrap_port(serial_port)
+    assert isinstance(port, FaultyPort)
+    outcomes: Counter[str] = Counter()
+    faults = [
+        {"kind": "link_loss", "at": 0.0, "strength": 0.2},
+        {"kind": "link_delay", "at": 0.0, "strength": 0.002},
+    ]
+    with (
+        DeviceEndpoint(device, port, watchdog_ms=600_000),
+        RigClient(open_link(f"serial://{serial_port.path}"), retry_after=0.02) as client,
+    ):
+        client.open()
+        client.reset()
+        if client.init({"faults": {"schedule": faults}}, seed).status != "ok":
+            sys.exit("the simulator takes no faults of the link")
+        for _ in range(calls):
+            outcome = client.call("sense_battery", {}, timeout=30.0)
+            outcomes[outcome.status if outcome.status == "ok" else str(outcome.code)] += 1
+        executed = round(device.clock.now / device.world.rover.read_s)
+    return {
+        "calls": calls,
+        "lost": port.faults.lost,
+        "delayed": port.faults.delayed,
+        "executed": executed,
+        "answered": outcomes["ok"],
+        "unanswered": calls - outcomes["ok"],
+        "twice": max(0, executed - calls),
+        "wrong": max(0, outcomes["ok"] - executed),
+    }
+
+
 def new_host(path: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", HOST, f"serial://{path}"]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -439,6 +478,7 @@ RUNS: Mapping[str, Callable[[int, int], Counts]] = {
     "broker": broker_restarts,
     "disorder": disorder,
     "kill9": kill_hosts,
+    "simulated": simulated_link,
 }
 
 

@@ -33,6 +33,13 @@ def test_a_killed_host_leaves_the_device_safe(faults: ModuleType) -> None:
     assert (counts["twice"], counts["wrong"]) == (0, 0)
 
 
+def test_a_simulated_link_loses_messages_and_no_call(faults: ModuleType) -> None:
+    counts = faults.run("simulated", 0.05, seed=3)
+    assert counts["executed"] == counts["answered"] == counts["calls"] == 25
+    assert (counts["twice"], counts["wrong"], counts["unanswered"]) == (0, 0, 0)
+    assert counts["lost"] > 5 and counts["delayed"] > 50
+
+
 def test_the_account_would_show_what_is_wrong(faults: ModuleType) -> None:
     ledger = faults.Ledger()
     stop = faults.threading.Event()
