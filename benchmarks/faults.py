@@ -6,8 +6,8 @@
 inserted bytes. `broker`: a mosquitto killed and restarted 50 times while calls run. `disorder`: each message
 of 2,000 calls may come twice, later than the next ones, or after its deadline. `kill9`: a host process killed
 at 100 random moments of a call in flight, and the time until the device is in its safe state. `simulated`:
-500 calls to the farm rover's simulator on a pseudo terminal, whose own world loses a fifth of the messages and
-delays the rest by 2 ms, both ways; each call takes 0.2 s of device time, so its clock counts them as well.
+500 calls to the farm rover's simulator on a pseudo terminal, whose own world loses a fifth of the messages
+and delays the rest by 2 ms, both ways; each call takes 0.2 s of device time, so its clock counts them too.
 
 Each line says how many calls were made, executed, answered, and how many ids were executed more than once or
 with arguments that nobody sent. The exit status is 1 when any of these two is not 0.
