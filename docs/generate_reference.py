@@ -6,6 +6,7 @@ python docs/generate_reference.py --check    exits with 1 where a page is not wh
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,7 @@ from core_eval.log.schema import MIGRATIONS
 from core_eval.report.aggregate import DEFAULT_FILE, AggregateFile
 from devices.catalog import DEVICE_TYPES
 from devices.farm_rover.harm_rules import FARM_HARM_RULES as FARM_HARM
+from devices.faults import Fault, FaultRate
 from devices.robotic_arm.harm_rules import HARM_RULES as ARM_HARM
 from devices.sensors import SensorSpec
 
@@ -144,8 +146,12 @@ def config_page() -> str:
         parts.append(
             table(("key", "value"), ((f"`{key}`", f"`{json.dumps(value)}`") for key, value in leaves(state)))
         )
-    parts.append("### A sensor\n\n" + (SensorSpec.__doc__ or "").strip() + "\n")
+    parts.append("### A sensor\n\n" + inspect.cleandoc(SensorSpec.__doc__ or "") + "\n")
     parts.append(keys(SensorSpec))
+    parts.append("### Faults\n\n[How they act](../sensors-and-faults.md). An entry of `faults.schedule`:\n")
+    parts.append(keys(Fault))
+    parts.append("An entry of `faults.random`:\n")
+    parts.append(keys(FaultRate))
     return "\n".join(parts)
 
 
