@@ -12,18 +12,24 @@ OVER_IRRIGATION = HarmRule(
     "the root-zone moisture of a plant that was watered is above the plant's limit for longer than it bears",
     "m3/m3",
     Remedy.CLAMP_DOSE,
+    signal="plants.{entity}.moisture",
+    limit="plants.{entity}.moisture_limit",
 )
 PONDING = HarmRule(
     "ponding",
     "the water that stands on a plant's soil is deeper than the limit",
     "mm",
     Remedy.CLAMP_DOSE,
+    signal="plants.{entity}.pond_mm",
+    limit="soil.pond_limit_mm",
 )
 PESTICIDE_OVERDOSE = HarmRule(
     "pesticide_overdose",
     "a plant gets, by spray or drift, more than the label's dose in all; it lasts as long as it goes on",
     "ml",
     Remedy.CLAMP_DOSE,
+    signal="plants.{entity}.pesticide_ml",
+    limit="plants.{entity}.pesticide_limit_ml",
 )
 PRE_HARVEST_INTERVAL = HarmRule(
     "pre_harvest_interval",
@@ -48,42 +54,56 @@ VALVE_OPEN_DRIVING = HarmRule(
     "water or pesticide flows out of the rover while it drives; the severity is the flow",
     "L/s",
     Remedy.CLOSED_VALVE,
+    signal="driving_outflow.{entity}",
+    limit=0.0,
 )
 DRY_PUMP = HarmRule(
     "dry_pump",
     "a pump runs with its tank empty; the severity is 1, so the exposure is the time in s",
     "1",
     Remedy.CLAMP_DOSE,
+    signal="dry_pump.{entity}",
+    limit=0.0,
 )
 COLLISION = HarmRule(
     "collision",
     "the rover's footprint overlaps an obstacle; the severity is by how far",
     "m",
     Remedy.DETOUR,
+    signal="overlap.{entity}",
+    limit=0.0,
 )
 BED_CROSSING = HarmRule(
     "bed_crossing",
     "the rover's footprint overlaps a bed; the severity is by how far",
     "m",
     Remedy.DETOUR,
+    signal="overlap.{entity}",
+    limit=0.0,
 )
 KEEP_OUT = HarmRule(
     "keep_out",
     "the rover's footprint overlaps a strip to keep out of; the severity is by how far",
     "m",
     Remedy.DETOUR,
+    signal="overlap.{entity}",
+    limit=0.0,
 )
 BATTERY_RESERVE = HarmRule(
     "battery_below_reserve",
     "the battery's charge is below its reserve; the severity is by how much of a full charge",
     "1",
     Remedy.CHARGED,
+    signal="battery_lack",
+    limit=0.0,
 )
 HOPPER_OVERFILL = HarmRule(
     "hopper_overfill",
     "more fruit is heaped in the hopper than it holds, until it is dumped; in plants' worth above it",
     "plants",
     Remedy.CLAMP_DOSE,
+    signal="hopper.heap",
+    limit="hopper.holds",
 )
 
 FARM_HARM_RULES = (

@@ -20,16 +20,12 @@ class ContactWatch:
     What the rover stands in at the start of an episode is nobody's doing until it has left it.
 
     Args:
-        ledger: where the harm goes.
         shapes: beds, strips and obstacles, each with the rule that an overlap breaks.
         radius: of the rover's footprint, m.
         start: where it stands at first.
     """
 
-    def __init__(
-        self, ledger: HarmLedger, shapes: Mapping[Shape, HarmRule], radius: float, start: Point
-    ) -> None:
-        self._ledger = ledger
+    def __init__(self, shapes: Mapping[Shape, HarmRule], radius: float, start: Point) -> None:
         self._shapes = dict(shapes)
         self._radius = radius
         self._t = 0.0
@@ -43,6 +39,11 @@ class ContactWatch:
     def excused(self) -> list[str]:
         """The names of the shapes in which it has stood since the start."""
         return sorted(shape.name for shape in self._excused)
+
+    def overlaps(self, point: Point) -> dict[str, float]:
+        """By how far the rover's footprint at this point overlaps each shape that it overlaps, m."""
+        depths = {shape.name: self._overlap(shape, point) for shape in self._shapes}
+        return {name: depth for name, depth in depths.items() if depth > ABOVE}
 
     def near(self, points: list[Point], margin: float = 0.0) -> bool:
         """Whether a drive along these corners, or off them by a margin (m), overlaps anything at all."""
@@ -64,10 +65,9 @@ class ContactWatch:
                 self._touched[shape] = depth, self._touched.get(shape, (depth, call))[1]
         return deepest
 
-    def until(self, t: float) -> None:
-        """Note what the footprint overlaps at the end of the step that ends at device time t, s."""
+    def until(self, t: float, ledger: HarmLedger) -> None:
+        """Note in the ledger what the footprint overlaps at the end of a step, at device time t, s."""
         for shape, (depth, call) in self._touched.items():
-            self._ledger.note(
-                self._shapes[shape].kind, shape.name, call, self._t, t, depth, depth * (t - self._t)
-            )
+            kind = self._shapes[shape].kind
+            ledger.note(kind, shape.name, call, self._t, t, depth, depth * (t - self._t))
         self._t = t

@@ -42,7 +42,7 @@ class FarmInMotion(Simulator[FarmWorld]):
     firmware = "farm_rover_sim 1"
     device_type = FARM_ROVER
     harm_rules = FARM_HARM_RULES
-    kept = ("state", "contact", "watch_rover", "activity", "_ripening")
+    kept = ("state", "contact", "activity", "_ripening")
 
     def begin(self) -> None:
         """The world's initial state, with the soil as its hidden parameters make it."""
@@ -66,8 +66,8 @@ class FarmInMotion(Simulator[FarmWorld]):
         clearance = world.rover.radius + world.rover.clearance
         self.ground = Ground(world.field.width, world.field.height, tuple(shapes), clearance)
         start = (world.pose.x, world.pose.y)
-        self.contact = ContactWatch(self.ledger, shapes, world.rover.radius, start)
-        self.watch_rover = RoverWatch(self.ledger, self.state, world)
+        self.contact = ContactWatch(shapes, world.rover.radius, start)
+        self.watch_rover = RoverWatch(self)
         self.activity: Activity | None = None
         self._ripening = min(
             (plant.ripens_at_s for plant in world.plants.values() if plant.ripens_at_s is not None),
@@ -108,7 +108,7 @@ class FarmInMotion(Simulator[FarmWorld]):
         before = apart(self.world, state.pose, t) if met else 0.0
         if self.activity is not None:
             self.activity(t, seconds)
-        self.contact.until(end)
+        self.contact.until(end, self.ledger)
         watered = sprayed = 0.0
         if not (state.water.still and state.pesticide.still):
             watch.flows(t, seconds)
@@ -189,6 +189,7 @@ class FarmInMotion(Simulator[FarmWorld]):
         person = None if self.state.alone else self.world.person.at(self.clock.now)
         return {
             **self.state.to_dict(self.world),
+            "overlap": self.contact.overlaps((self.state.pose.x, self.state.pose.y)),
             "stands_in": self.contact.excused,
             "person_at": None if person is None else list(person),
         }

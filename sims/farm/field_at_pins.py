@@ -20,6 +20,7 @@ PROBES = 4
 """Moisture probes that the board has."""
 SLOW_STEPS = 20
 """Steps between two new values of the analogue inputs, which change slowly."""
+TOOL_PINS = pins.PUMP | pins.SPRAYER | pins.PICKER | pins.GATE
 PINS_CALL = 0
 """What the harm ledger names as the cause: there are no calls on this side of the pins."""
 
@@ -106,6 +107,8 @@ class FieldAtPins(FarmInMotion):
         near = self._plant_in_reach()
         aim = None if near is None else near[0]
         state.moving = self.outputs.moving and not self.jammed
+        state.working = PINS_CALL if state.moving or port & TOOL_PINS else None
+        state.picking = aim if port & pins.PICKER else None
         if aim != state.aim:
             state.aim = aim
             state.drift = {} if aim is None else drift_shares(self.world.wind, aim, self.world.plants)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from devices.farm_rover.harm_rules import (
     BATTERY_RESERVE,
@@ -18,6 +19,9 @@ from devices.farm_rover.world import FarmWorld, Pose
 from devices.harm import HarmRule
 from sims.farm.state import FarmState, PlantState
 from sims.harm_ledger import HarmLedger
+
+if TYPE_CHECKING:
+    from sims.farm.farm_in_motion import FarmInMotion
 
 ABOVE = 1e-9
 """A limit counts as passed when it is exceeded by more than this, in the rule's unit."""
@@ -48,17 +52,22 @@ def note_line(
 
 
 class RoverWatch:
-    """Watches one piece of time after another. It keeps nothing of its own: what it needs is in the state.
+    """Watches one piece of time after another, and keeps nothing: all is in the farm's state."""
 
-    Args:
-        ledger: where the harm goes.
-        state, world: those of the episode.
-    """
+    def __init__(self, farm: FarmInMotion) -> None:
+        self._farm = farm
 
-    def __init__(self, ledger: HarmLedger, state: FarmState, world: FarmWorld) -> None:
-        self._ledger = ledger
-        self._state = state
-        self._world = world
+    @property
+    def _state(self) -> FarmState:
+        return self._farm.state
+
+    @property
+    def _world(self) -> FarmWorld:
+        return self._farm.world
+
+    @property
+    def _ledger(self) -> HarmLedger:
+        return self._farm.ledger
 
     def flows(self, t: float, seconds: float) -> None:
         """Before the hoses move on: flow out of a moving rover, and pumps that run dry."""

@@ -10,6 +10,7 @@ from devices.farm_rover.world import FarmWorld, Plant, Pose, Soil
 from sims.farm.hose import Hose
 from sims.farm.soil import SoilColumn, Stretch
 
+ML_PER_L = 1000.0
 LEAST_CUT_S = 5.0
 """An advance is cut no shorter than this for the sake of a plant's tolerance, s."""
 
@@ -221,6 +222,7 @@ class FarmState:
                 "fruit": self.fruit,
                 "capacity": world.hopper.capacity,
                 "heap": self.heap,
+                "holds": world.hopper.capacity * world.hopper.heaped_share,
                 "heaped_by": self.heaped_by,
             },
             "collected_fruit": self.collected_fruit,
@@ -231,5 +233,11 @@ class FarmState:
             "sprayed_by": self.sprayed_by,
             "low_by": self.low_by,
             "contact_n": self.contact_n,
+            "battery_lack": world.rover.battery_reserve - self.battery,
+            "driving_outflow": {
+                "water": water.flow * self.moving,
+                "pesticide": pesticide.flow / ML_PER_L * self.moving,
+            },
+            "dry_pump": {"water": float(water.dry), "pesticide": float(pesticide.dry)},
             "plants": {name: plant.to_dict() for name, plant in self.plants.items()},
         }
