@@ -6,7 +6,8 @@ MQTT: one mosquitto on loopback; host and device are processes, QoS 1 and TCP_NO
 request and a response of the same lengths on two topics. Serial: pseudo terminals; raw is a pyserial host
 that reads as many bytes as it knows will come (`raw`) or a line (`readline`), and an echo process that sends
 back a line of the result's length. Trips of all kinds take turns in blocks, so that a busy machine
-slows all alike.
+slows all alike; the CPU time that host and device spend on a trip says more than latency where others
+use the machine (medians over the blocks).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import threading
 import time
 import tty
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,37 @@ class BenchDevice:
         """No truth."""
 
 
+@dataclass
+class Kind:
+    """One kind of trip, the process at its other end, and what its trips took, in seconds."""
+
+    trip: Callable[[], None]
+    device: int
+    times: list[float] = field(default_factory=list)
+    host_cpu: list[float] = field(default_factory=list)
+    device_cpu: list[float] = field(default_factory=list)
+
+    def block(self, trips: int) -> None:
+        """Make so many trips."""
+        host, device = time.process_time(), cpu_of(self.device)
+        for _ in range(trips):
+            start = time.perf_counter()
+            self.trip()
+            self.times.append(time.perf_counter() - start)
+        self.host_cpu.append((time.process_time() - host) / trips)
+        self.device_cpu.append((cpu_of(self.device) - device) / trips)
+
+    def forget(self) -> None:
+        """Count from here."""
+        for figures in (self.times, self.host_cpu, self.device_cpu):
+            figures.clear()
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU time that another process has used: its clock, as clock_getcpuclockid(3) makes it."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
 def _no_delay(client: mqtt.Client, data: Any, sock: Any) -> None:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -121,12 +154,12 @@ def wait_then_exit(wait: Callable[[], None]) -> None:
 
 
 @contextlib.contextmanager
-def child(*arguments: str) -> Iterator[str]:
-    """This script as another process; yields the line that it prints when it is ready."""
+def child(*arguments: str) -> Iterator[tuple[str, int]]:
+    """This script as another process: the line that it prints when it is ready, and its id."""
     process = subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        yield process.stdout.readline().strip()
+        yield process.stdout.readline().strip(), process.pid
     finally:
         process.terminate()
         process.wait(10)
@@ -155,20 +188,15 @@ def mosquitto() -> Iterator[int]:
             process.wait(10)
 
 
-def take_turns(trips: int, kinds: Mapping[str, Callable[[], None]]) -> dict[str, list[float]]:
-    """Seconds of each trip of each kind; a first block of each is not counted."""
-    times: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for trip in kinds.values():
-        for _ in range(BLOCK):
-            trip()
-    while any(len(sink) < trips for sink in times.values()):
-        for kind, trip in kinds.items():
-            sink = times[kind]
-            for _ in range(min(BLOCK, trips - len(sink))):
-                start = time.perf_counter()
-                trip()
-                sink.append(time.perf_counter() - start)
-    return times
+def take_turns(trips: int, kinds: Mapping[str, Kind]) -> Mapping[str, Kind]:
+    """The kinds with so many trips each; a first block of each is not counted."""
+    for kind in kinds.values():
+        kind.block(BLOCK)
+        kind.forget()
+    while any(len(kind.times) < trips for kind in kinds.values()):
+        for kind in kinds.values():
+            kind.block(min(BLOCK, trips - len(kind.times)))
+    return kinds
 
 
 def call_trip(client: RigClient) -> Callable[[], None]:
@@ -180,8 +208,12 @@ def call_trip(client: RigClient) -> Callable[[], None]:
     return trip
 
 
-def bench_mqtt(trips: int) -> dict[str, list[float]]:
-    with mosquitto() as port, child("--raw-mqtt", str(port)), child("--mqtt", str(port)):
+def bench_mqtt(trips: int) -> Mapping[str, Kind]:
+    with (
+        mosquitto() as port,
+        child("--raw-mqtt", str(port)) as (_, raw_device),
+        child("--mqtt", str(port)) as (_, device),
+    ):
         answered = threading.Event()
         raw = raw_client(port, "raw/result", lambda *_: answered.set())
 
@@ -193,14 +225,15 @@ def bench_mqtt(trips: int) -> dict[str, list[float]]:
 
         with RigClient(open_link(f"mqtt://127.0.0.1:{port}/bench")) as client:
             client.open()
-            times = take_turns(trips, {"raw": raw_trip, "bridge": call_trip(client)})
+            kinds = {"raw": Kind(raw_trip, raw_device), "bridge": Kind(call_trip(client), device)}
+            take_turns(trips, kinds)
         raw.disconnect()
         raw.loop_stop()
-        return times
+        return kinds
 
 
-def bench_serial(trips: int) -> dict[str, list[float]]:
-    with child("--raw-serial") as raw_path, child("--serial") as path:
+def bench_serial(trips: int) -> Mapping[str, Kind]:
+    with child("--raw-serial") as (raw_path, raw_device), child("--serial") as (path, device):
         line, answer = to_line(CALL), len(to_line(RESULT))
         raw = serial.Serial(raw_path, 115200, timeout=10, exclusive=True)
 
@@ -216,22 +249,32 @@ def bench_serial(trips: int) -> dict[str, list[float]]:
 
         with RigClient(open_link(f"serial://{path}")) as client:
             client.open()
-            kinds = {"raw": raw_trip, "readline": readline_trip, "bridge": call_trip(client)}
-            times = take_turns(trips, kinds)
+            kinds = {
+                "raw": Kind(raw_trip, raw_device),
+                "readline": Kind(readline_trip, raw_device),
+                "bridge": Kind(call_trip(client), device),
+            }
+            take_turns(trips, kinds)
         raw.close()
-        return times
+        return kinds
 
 
-def report(link: str, times: Mapping[str, list[float]]) -> None:
-    def row(kind: str) -> tuple[float, float]:
-        return statistics.median(times[kind]) * 1e3, statistics.quantiles(times[kind], n=100)[98] * 1e3
+def report(link: str, kinds: Mapping[str, Kind]) -> None:
+    def percentiles(kind: Kind) -> tuple[float, float]:
+        cuts = statistics.quantiles(kind.times, n=100)
+        return cuts[49] * 1e3, cuts[98] * 1e3
 
-    p50, p99 = row("bridge")
-    print(f"{link:6} bridge    p50 {p50:.3f} ms   p99 {p99:.3f} ms   {len(times['bridge'])} trips, none lost")
-    for kind in times.keys() - {"bridge"}:
-        raw_p50, raw_p99 = row(kind)
-        ratio = f"bridge is {p50 / raw_p50:.2f}x and {p99 / raw_p99:.2f}x of it"
-        print(f"{link:6} {kind:8}  p50 {raw_p50:.3f} ms   p99 {raw_p99:.3f} ms   {ratio}")
+    p50, p99 = percentiles(kinds["bridge"])
+    for name, kind in kinds.items():
+        own_p50, own_p99 = percentiles(kind)
+        host, device = (statistics.median(cpu) * 1e6 for cpu in (kind.host_cpu, kind.device_cpu))
+        note = f"bridge is {p50 / own_p50:.2f}x and {p99 / own_p99:.2f}x of it"
+        if name == "bridge":
+            note = f"{len(kind.times)} trips, none lost"
+        print(
+            f"{link:6} {name:8}  p50 {own_p50:.3f} ms   p99 {own_p99:.3f} ms   "
+            f"CPU host {host:3.0f} us, device {device:3.0f} us   {note}"
+        )
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from threading import Event
 
 from devices.device import Device
@@ -13,6 +13,7 @@ from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError, decode_host_message, encode
+from firmware_bridge.device_messages import id_of_unfit, refusal, status_message, truth_message
 from firmware_bridge.link import Port, Waiting
 from firmware_bridge.result_cache import ResultCache, make_answer
 
@@ -32,16 +33,16 @@ class _Running:
 class DeviceEndpoint:
     """Answers the wire for a device: results, acks, refusals, watchdog, status, samples, truth.
 
-    Stop, ping and hello are answered on the port's reader thread while a call runs on the worker thread.
-    Every answered id is kept, refusals too: a second copy of a refused call must not move the machine later.
+    Stop, ping and hello are answered while a call runs on the worker thread, which reads the port itself
+    between calls where the port lets it. Every answered id is kept, refusals too: a second copy of a refused
+    call must not move the machine later.
     An `init` is accepted while the device is stopped, and leaves it stopped. An ack goes out when a call
     takes longer than `ack_after` seconds, and again every `ack_every`; its eta is twice that.
 
     Args:
         device: what runs the calls.
         port: the link's end.
-        watchdog_ms: without a message from a host for so long, the device goes to its safe state; armed by
-            the first message.
+        watchdog_ms: goes to its safe state when a host that has spoken is silent for so long.
         max_frame: bytes of the longest frame that is taken.
         results_kept: results that are kept for repeated ids, at least 32.
     """
@@ -69,8 +70,7 @@ class DeviceEndpoint:
         self._lock = threading.Lock()
         self._safety = threading.RLock()
         self._running: _Running | None = None
-        self._stopped = False
-        self._reset_waits = False
+        self._stopped = self._reset_waits = False
         self._results = ResultCache(results_kept)
         self._job: _Running | None = None
         self._news = threading.Condition(self._lock)
@@ -157,51 +157,31 @@ class DeviceEndpoint:
         return int((time.monotonic() - self._born) * 1000)
 
     def _answer_unfit(self, error: CodecError) -> None:
-        data = error.data or {}
-        if data.get("op") == "estop":
+        if error.data is not None and error.data.get("op") == "estop":
             self.on_stop()
-        message_id = data.get("id")
-        if (
-            data.get("op") in ("call", "init")
-            and isinstance(message_id, str | int)
-            and not isinstance(message_id, bool)
-        ):
+        message_id = id_of_unfit(error)
+        if message_id is not None:
             self._heard = time.monotonic()
             outcome = Outcome("invalid", code="malformed", message=str(error), t=self._t)
             self._port.send(*make_answer(message_id, outcome))
 
     def _accept(self, message: wire.Call | wire.Init) -> None:
+        refused = None
         with self._lock:
             known = self._results.get(message.id)
             running = self._running
-            refusal = None
             if known is None and (running is None or running.message.id != message.id):
-                refusal = self._refusal(message)
-                if refusal is None:
+                refused = refusal(message, running is not None, self._stopped, self._link_ms(), self._t)
+                if refused is None:
                     job = _Running(message, next_ack=time.monotonic() + self._ack_after)
-                    self._running = job
-                    self._job = job
+                    self._running = self._job = job
                     self._news.notify()
         if known is not None:
             self._port.send(*known)
-        elif refusal is not None:
-            self._port.send(*self._results.keep(message.id, refusal))
+        elif refused is not None:
+            self._port.send(*self._results.keep(message.id, refused))
         elif running is not None:
             self._send(wire.Ack(id=message.id, eta=2 * self._ack_every))
-
-    def _refusal(self, message: wire.Call | wire.Init) -> Outcome | None:
-        def no(status: str, code: str, text: str) -> Outcome:
-            return Outcome(status, code=code, message=text, t=self._t)
-
-        if self._running is not None:
-            return no("rejected", "busy", "another call is running; wait for its result")
-        if isinstance(message, wire.Init):
-            return None
-        if self._stopped:
-            return no("rejected", "estop", "the device is stopped; reset it first")
-        if message.not_after is not None and self._link_ms() > message.not_after:
-            return no("fault", "late", "the call came after the latest moment at which it might start")
-        return None
 
     def _work(self) -> None:
         while (job := self._next_job()) is not None:
@@ -231,9 +211,9 @@ class DeviceEndpoint:
     def _run(self, job: _Running) -> Outcome:
         message = job.message
         try:
-            if isinstance(message, wire.Init):
-                return self._device.init(message.state, message.seed)
-            return self._device.execute(message.tool, message.args, job.stop)
+            if message.op == "call":
+                return self._device.execute(message.tool, message.args, job.stop)
+            return self._device.init(message.state, message.seed)
         except Exception as error:
             log.exception("the device failed in %s", message.op)
             self._device_safe()
@@ -243,21 +223,13 @@ class DeviceEndpoint:
         try:
             truth = self._device.truth()
             if truth is not None:
-                self._send(
-                    wire.Truth(
-                        id=message.id if isinstance(message, wire.Call) else None,
-                        t=truth.t,
-                        state=dict(truth.state),
-                        events=[asdict(event) for event in truth.events],
-                    )
-                )
+                self._send(truth_message(message, truth))
         except Exception:
             log.exception("the ground truth could not be sent")
 
     def _go_safe(self, publish: bool = True) -> None:
         with self._lock:
-            self._stopped = True
-            self._reset_waits = False
+            self._stopped, self._reset_waits = True, False
             if self._running is not None:
                 self._running.stop.set()
         with self._safety:
@@ -311,15 +283,7 @@ class DeviceEndpoint:
                 self._send(wire.Ack(id=job.message.id, eta=2 * self._ack_every))
 
     def _status(self, state: str) -> wire.Status:
-        return wire.Status.model_validate(
-            {
-                "state": state,
-                "device": self._device.name,
-                "fw": self._device.firmware,
-                "watchdog_ms": self._watchdog_ms,
-                "max_frame": self._max_frame,
-            }
-        )
+        return status_message(self._device, state, self._watchdog_ms, self._max_frame)
 
     def _publish_status(self) -> None:
         if not self._closed.is_set():

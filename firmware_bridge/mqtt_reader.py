@@ -80,7 +80,7 @@ class MqttReader:
                 if left is not None and left <= 0:
                     return
                 if self._readable() and self._turn.take():
-                    self._read_in_turn(done, deadline, signals)
+                    self._read(done, deadline, signals)
                 else:
                     signals.open = True
                     self._turn.wait(news, done, self._readable, left)
@@ -91,12 +91,7 @@ class MqttReader:
         signals = HeldSignals()
         while not (self._lost or self._ended):
             if self._turn.take():
-                try:
-                    while not (self.up and self._turn.wanted):
-                        if not self._round(LONGEST_WAIT, signals):
-                            return
-                finally:
-                    self._turn.leave()
+                self._read(self._given_up, None, signals)
             self._turn.stand_by()
 
     def connection_lost(self) -> None:
@@ -143,59 +138,56 @@ class MqttReader:
         os.close(self._wake_r)
         os.close(self._wake_w)
 
+    def _given_up(self) -> bool:
+        return self.up and self._turn.wanted
+
     def _readable(self) -> bool:
         return self.up and not self._lost
 
-    def _read_in_turn(self, done: Callable[[], bool], deadline: float | None, signals: HeldSignals) -> None:
-        left = LONGEST_WAIT
+    def _read(self, done: Callable[[], bool], deadline: float | None, signals: HeldSignals) -> None:
+        """Read until `done()`, or the connection is lost or ended. Needs the turn, and gives it up."""
+        client, lock, inbox = self.client, self._lock, self._inbox
+        sock: Any = None if client is None else client.socket()
+        encrypted = isinstance(sock, ssl.SSLSocket)
+        wait = LONGEST_WAIT
         try:
             while not done():
                 if deadline is not None:
-                    left = min(LONGEST_WAIT, deadline - time.monotonic())
-                if left <= 0 or not self._round(left, signals):
+                    wait = min(LONGEST_WAIT, deadline - time.monotonic())
+                    if wait <= 0:
+                        return
+                if client is None or sock is None or self._ended:
+                    self._lost = True
                     return
+                if self._due:
+                    with lock:
+                        self.acknowledge()
+                writers = (sock,) if client.want_write() else ()
+                signals.open = True
+                try:
+                    readable, _, _ = select.select((sock, self._wake_r), writers, (), wait)
+                except (OSError, ValueError):
+                    # Another thread's write found the connection broken and closed the socket.
+                    self._lost = True
+                    return
+                finally:
+                    signals.open = False
+                if self._wake_r in readable:
+                    os.read(self._wake_r, 4096)
+                with lock:
+                    if sock in readable:
+                        client.loop_read()
+                        while encrypted and sock.fileno() >= 0 and sock.pending() > 0:
+                            client.loop_read()
+                    if client.want_write():
+                        client.loop_write()
+                    now = time.monotonic()
+                    if now >= self._look_at:
+                        self._look_at = now + LONGEST_WAIT
+                        client.loop_misc()
+                if inbox:
+                    self.deliver()
         finally:
             self._turn.leave()
             if self._lost:
                 self._turn.call()
-
-    def _round(self, timeout: float, signals: HeldSignals) -> bool:
-        """Wait for something to read, and take it; whether the connection still stands. Needs the turn."""
-        client = self.client
-        sock: Any = None if client is None else client.socket()
-        if client is None or sock is None or self._ended:
-            self._lost = True
-            return False
-        if self._due:
-            with self._lock:
-                self.acknowledge()
-        writers = (sock,) if client.want_write() else ()
-        try:
-            signals.open = True
-            readable, _, _ = select.select((sock, self._wake_r), writers, (), timeout)
-            signals.open = False
-        except (OSError, ValueError):
-            # Another thread's write found the connection broken and closed the socket.
-            signals.open = False
-            self._lost = True
-            return False
-        if self._wake_r in readable:
-            os.read(self._wake_r, 4096)
-        now = time.monotonic()
-        with self._lock:
-            if sock in readable:
-                client.loop_read()
-                while _pending(sock):
-                    client.loop_read()
-            if client.want_write():
-                client.loop_write()
-            if now >= self._look_at:
-                self._look_at = now + LONGEST_WAIT
-                client.loop_misc()
-        if self._inbox:
-            self.deliver()
-        return True
-
-
-def _pending(sock: Any) -> bool:
-    return isinstance(sock, ssl.SSLSocket) and sock.fileno() >= 0 and sock.pending() > 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-PATIENCE = 0.005
+PATIENCE = 0.01
 """Seconds that a connection may go unread after a waiting thread left it, before its own thread reads on."""
 
 

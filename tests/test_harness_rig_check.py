@@ -117,7 +117,7 @@ def test_a_careless_rig_fails_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_rig_that_runs_an_id_twice_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ResultCache, "get", lambda *_: None)
-    monkeypatch.setattr(DeviceEndpoint, "_refusal", lambda *_: None)
+    monkeypatch.setattr("firmware_bridge.endpoint.refusal", lambda *_: None)
     calls: list[str] = []
 
     class Honest(BenchRover):

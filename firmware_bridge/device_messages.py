@@ -1,0 +1,62 @@
+"""What a device says for itself: its status, its ground truth, and why it does not run a call."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from devices.device import Device, Truth
+from devices.outcome import Outcome
+from firmware_bridge import messages as wire
+from firmware_bridge.codec import CodecError
+
+
+def status_message(device: Device, state: str, watchdog_ms: int, max_frame: int) -> wire.Status:
+    """Who is there, and in which state."""
+    return wire.Status.model_validate(
+        {
+            "state": state,
+            "device": device.name,
+            "fw": device.firmware,
+            "watchdog_ms": watchdog_ms,
+            "max_frame": max_frame,
+        }
+    )
+
+
+def truth_message(after: wire.Call | wire.Init, truth: Truth) -> wire.Truth:
+    """The ground truth after a call, or after an init."""
+    return wire.Truth(
+        id=after.id if isinstance(after, wire.Call) else None,
+        t=truth.t,
+        state=dict(truth.state),
+        events=[asdict(event) for event in truth.events],
+    )
+
+
+def refusal(
+    message: wire.Call | wire.Init, busy: bool, stopped: bool, link_ms: int, t: float
+) -> Outcome | None:
+    """Why a new message is not run; None where nothing is in its way.
+
+    `link_ms` is the device's link clock now, ms; `t` the device time of its last outcome, s.
+    """
+    if busy:
+        text = "another call is running; wait for its result"
+        return Outcome("rejected", code="busy", message=text, t=t)
+    if message.op == "init":
+        return None
+    if stopped:
+        return Outcome("rejected", code="estop", message="the device is stopped; reset it first", t=t)
+    if message.not_after is not None and link_ms > message.not_after:
+        text = "the call came after the latest moment at which it might start"
+        return Outcome("fault", code="late", message=text, t=t)
+    return None
+
+
+def id_of_unfit(error: CodecError) -> wire.MessageId | None:
+    """The id of a call or an init that cannot be read, where it has one that can be answered."""
+    data = error.data or {}
+    message_id = data.get("id")
+    if data.get("op") not in ("call", "init") or isinstance(message_id, bool):
+        return None
+    return message_id if isinstance(message_id, str | int) else None
