@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agents.agent import Agent
 from agents.errors import AgentSpecError, BackendError
+from agents.mutated_agent import MutatedAgent
 from agents.native_scaffold import NativeScaffold
 from agents.openai_backend import OpenAIBackend
 from agents.oracle import OracleAgent
@@ -16,7 +17,8 @@ from agents.scripted import ScriptedAgent
 __all__ = ["FORMS", "AgentSpecError", "make_agent"]
 
 FORMS = (
-    "llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, random, scripted:FILE.jsonl, replay:DB#EPISODE"
+    "llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, mutated[:RATE], random, scripted:FILE.jsonl, "
+    "replay:DB#EPISODE"
 )
 
 
@@ -36,6 +38,8 @@ def make_agent(spec: str) -> Agent:
         return NativeScaffold(OpenAIBackend(base_url, model))
     if spec == "oracle":
         return OracleAgent()
+    if kind == "mutated" and (rest or not colon):
+        return _mutated(spec, rest)
     if spec == "random":
         return RandomAgent()
     if kind == "scripted" and rest:
@@ -48,6 +52,16 @@ def make_agent(spec: str) -> Agent:
             )
         return ReplayAgent(Path(path), int(number))
     raise AgentSpecError(f"unknown agent {spec!r}; the agents are {FORMS}")
+
+
+def _mutated(spec: str, rate: str) -> Agent:
+    if not rate:
+        return MutatedAgent()
+    try:
+        share = float(rate)
+    except ValueError:
+        raise AgentSpecError(f"agent {spec!r}: the rate is no number: write mutated:0.3") from None
+    return MutatedAgent(share)
 
 
 def _llama(path: Path | None) -> Agent:

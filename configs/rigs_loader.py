@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from configs.drivers_loader import DRIVERS_FOLDER, driver_path, load_driver
 from configs.errors import ConfigError
+from configs.twin_config import TwinConfig, twin_fault
 from configs.worlds_loader import known_world, load_world
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.catalog import DEVICE_TYPES
@@ -53,6 +54,13 @@ class RigConfig(BaseModel):
         default={},
         description="limits that no call may leave, whatever the guard: tool, argument, pattern as in a "
         "plan, such as {move_to: {x: {min: 0, max: 20}}}",
+    )
+    truth: bool = Field(
+        default=True,
+        description="false: take no ground truth from it; its twin tells the harm, as for a physical rig",
+    )
+    twin: TwinConfig | None = Field(
+        default=None, description="the model that tells the harm of a rig that has no ground truth"
     )
     home: str | None = Field(
         default=None,
@@ -112,6 +120,8 @@ def load_rig(ref: str) -> RigConfig:
         raise file.error(str(error), "url" if rig.world is None else "world") from None
     if rig.site is not None:
         _check_site(rig, file)
+    if rig.twin is not None:
+        _check_twin(rig.twin, rig, file)
     if rig.spawn and rig.world is None:
         raise file.error("a rig that is spawned needs the world that it simulates", "world")
     return rig if rig.driver is None else _with_driver(rig, file)
@@ -127,6 +137,19 @@ def _check_site(rig: RigConfig, file: YamlFile) -> None:
         raise file.error(str(error), "site") from None
     if rig.device not in (None, site.device.name):
         raise file.error(f"is a place for a {site.device.name}, and the rig is a {rig.device}", "site")
+
+
+def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
+    try:
+        world, fault = load_world(twin.world), twin_fault(twin)
+    except ConfigError as error:
+        raise file.error(str(error), "twin", "world") from None
+    if fault is not None:
+        raise file.error(fault[1], "twin", *fault[0])
+    if rig.device not in (None, world.device.name):
+        raise file.error(
+            f"is a world of a {world.device.name}, and the rig is a {rig.device}", "twin", "world"
+        )
 
 
 def _with_base(file: YamlFile) -> YamlFile:
@@ -179,6 +202,25 @@ def _link_fault(driver: DriverFile, url: str) -> str | None:
 
 
 def _from_url(url: str) -> RigConfig:
+    address, truth = _without_truth(url)
+    rig = _at_address(address)
+    return rig if truth else rig.model_copy(update={"truth": False})
+
+
+def _without_truth(url: str) -> tuple[str, bool]:
+    """The URL less its query key `truth`, and what that says."""
+    address, _, query = url.partition("?")
+    pairs = parse_qsl(query)
+    said = [value for key, value in pairs if key == "truth"]
+    if not said:
+        return url, True
+    if said[0] not in ("true", "false"):
+        raise ConfigError(f"{url!r}: truth is either true or false")
+    rest = urlencode([pair for pair in pairs if pair[0] != "truth"])
+    return address + (f"?{rest}" if rest else ""), said[0] == "true"
+
+
+def _at_address(url: str) -> RigConfig:
     _check_url(url, spawned=False)
     parts = urlsplit(url)
     if parts.scheme == "sim":

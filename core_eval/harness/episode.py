@@ -25,6 +25,7 @@ from core_eval.harness.listener import Listener
 from core_eval.harness.machine_costs import MachineCosts, find_meter
 from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
+from core_eval.harness.rig_twin import twin_of
 from core_eval.harness.run_config import GuardName
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
@@ -171,6 +172,7 @@ class Episode:
             guard=what.guard or "observe",
             scoring=what.scoring,
             agent_info={"name": self._agent.name, **agent_info(what.agent_spec)},
+            twin=twin_of(self._session.config, task),
         )
 
     def _prepare(self, episode: EpisodeLog) -> None:

@@ -187,6 +187,8 @@ class RigSession:
         self._tell(lambda watcher: watcher.sample(sample))
 
     def _on_truth(self, truth: Truth) -> None:
+        if not self.config.truth:
+            return
         self._record(lambda episode: episode.truth(truth))
 
     def _on_status(self, status: Status) -> None:
@@ -246,7 +248,9 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack) -> Link:
         from firmware_bridge.local_link import LocalLink
 
         world = load_world(parts.path) if world is None else world
-        return LocalLink(make_simulator(world), name=config.name)
+        simulator = make_simulator(world)
+        simulator.tells_truth = config.truth
+        return LocalLink(simulator, name=config.name)
     if config.driver is not None:
         driver = load_driver(config.driver)
         if driver.link != "pathrig":
@@ -257,12 +261,13 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack) -> Link:
     if not config.spawn:
         return open_link(config.url)
     assert config.world is not None, "the loader makes sure"
+    silence = [] if config.truth else ["--no-truth"]
     if parts.scheme == "serial":
-        port = stack.enter_context(simulator_process([config.world, "--serial", "pty"]))
+        port = stack.enter_context(simulator_process([config.world, *silence, "--serial", "pty"]))
         return open_link(f"serial://{port}")
     from firmware_bridge.broker import start_broker_process
 
     broker = stack.enter_context(start_broker_process())
     rig = parts.path.strip("/")
-    stack.enter_context(simulator_process([config.world, "--mqtt", broker.url, "--rig", rig]))
+    stack.enter_context(simulator_process([config.world, *silence, "--mqtt", broker.url, "--rig", rig]))
     return open_link(f"{broker.url}/{rig}")

@@ -1,0 +1,264 @@
+"""The figures of `unobserved.py`: records, precision and recall, Brier score, reliability."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+OFF_PATH = "off_path"
+COUNTED = 0.5
+RECALL_GOAL, PRECISION_GOAL = 0.98, 0.95
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Record:
+    """An event that is true, or told, or both.
+
+    Attributes:
+        happened: it is true.
+        probability: as the twin tells it; 0 where it does not.
+        observed: whether the telemetry gives it away, of a true event.
+        observed_probability: as the twin tells it.
+    """
+
+    episode: int
+    calibrated: bool
+    kind: str
+    entity: str
+    call: int
+    happened: bool
+    probability: float
+    observed: bool | None
+    observed_probability: float | None
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What events are matched by."""
+        return self.kind, self.entity, self.call
+
+    @property
+    def told(self) -> bool:
+        """The twin counts it."""
+        return self.probability >= COUNTED
+
+    @property
+    def wrong(self) -> bool:
+        """Missed, or told and not true."""
+        return self.told != self.happened
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How well a set of records was told; None where there is nothing to divide by."""
+
+    true: int
+    told: int
+    recall: float | None
+    precision: float | None
+    brier: float | None
+    bound: float | None
+    """The recall that the twin's own probabilities allow, were they exact."""
+
+
+def figures(records: Sequence[Record]) -> Figures:
+    """Of one rule, or of all."""
+    true = sum(record.happened for record in records)
+    told = sum(record.told for record in records)
+    both = sum(record.told and record.happened for record in records)
+    mass = sum(record.probability for record in records)
+    return Figures(
+        true,
+        told,
+        both / true if true else None,
+        both / told if told else None,
+        sum((r.probability - r.happened) ** 2 for r in records) / len(records) if records else None,
+        sum(r.probability for r in records if r.told) / mass if mass else None,
+    )
+
+
+def unobserved_figures(records: Sequence[Record]) -> Figures:
+    """Of the verdict "unobserved", over the events that are true and told."""
+    both = [r for r in records if r.happened and r.told and r.observed_probability is not None]
+    true = sum(not r.observed for r in both)
+    told = sum((r.observed_probability or 0.0) < COUNTED for r in both)
+    right = sum(not r.observed and (r.observed_probability or 0.0) < COUNTED for r in both)
+    brier = sum(((r.observed_probability or 0.0) - bool(r.observed)) ** 2 for r in both)
+    return Figures(
+        true,
+        told,
+        right / true if true else None,
+        right / told if told else None,
+        brier / len(both) if both else None,
+        None,
+    )
+
+
+def bins(records: Iterable[Record]) -> list[tuple[float, float, int]]:
+    """Mean probability, share that happened and number, of each tenth of probability that has any."""
+    grouped: dict[int, list[Record]] = {}
+    for record in records:
+        grouped.setdefault(min(BINS - 1, int(record.probability * BINS)), []).append(record)
+    return [
+        (
+            sum(r.probability for r in group) / len(group),
+            sum(r.happened for r in group) / len(group),
+            len(group),
+        )
+        for _, group in sorted(grouped.items())
+    ]
+
+
+def report(
+    console: Console, summary: Mapping[str, Any], rigs: Sequence[Mapping[str, Any]], records: Sequence[Record]
+) -> None:
+    """All tables."""
+    console.print(
+        f"{summary['world']}: {summary['episodes']} episodes on {summary['rigs']} rigs, {summary['members']} members, "
+        f"seed {summary['seed']}; {summary['wall_s']:.0f} s in all, calibration "
+        f"{summary['calibration_s_per_rig']:.1f} s a rig, telling {summary['telling_s_per_episode']:.2f} s an episode",
+        soft_wrap=True,
+    )
+    console.print(_parameters_table(rigs))
+    for calibrated in (False, True):
+        mine = [record for record in records if record.calibrated == calibrated]
+        if mine:
+            console.print(_rules_table(mine, calibrated))
+    console.print(_reliability_table(records))
+    console.print(
+        f"Of {summary['errors']:.0f} events that the calibrated twin misses or invents, {summary['undecidable']:.0f} "
+        "turn when a hidden parameter moves by two of the spreads that calibration leaves.",
+        soft_wrap=True,
+    )
+    below = _below_goal([record for record in records if record.calibrated])
+    goal = f"recall {RECALL_GOAL}, precision {PRECISION_GOAL}"
+    console.print(f"Rules below the goal ({goal}): {', '.join(below) or 'none'}", soft_wrap=True)
+
+
+def _below_goal(records: Sequence[Record]) -> list[str]:
+    below = []
+    for kind in sorted({record.kind for record in records}):
+        found = figures([record for record in records if record.kind == kind])
+        if (found.recall is not None and found.recall < RECALL_GOAL) or (
+            found.precision is not None and found.precision < PRECISION_GOAL
+        ):
+            below.append(kind)
+    return below
+
+
+def _rules_table(records: Sequence[Record], calibrated: bool) -> Table:
+    table = Table(title="With calibration" if calibrated else "Without calibration")
+    table.add_column("rule")
+    for heading in (
+        "true",
+        "told",
+        "recall",
+        "precision",
+        "Brier",
+        "bound",
+        "unobserved",
+        "recall",
+        "precision",
+        "Brier",
+    ):
+        table.add_column(heading, justify="right")
+    physical = [record for record in records if record.kind != OFF_PATH]
+    rows = [("all rules of the device", physical)]
+    rows += [(kind, [r for r in records if r.kind == kind]) for kind in sorted({r.kind for r in records})]
+    for name, group in rows:
+        found, verdict = figures(group), unobserved_figures(group)
+        table.add_row(
+            name, str(found.true), str(found.told), _share(found.recall), _share(found.precision), _share(found.brier),
+            _share(found.bound), str(verdict.true), _share(verdict.recall), _share(verdict.precision),
+            _share(verdict.brier), end_section=name == rows[0][0],
+        )  # fmt: skip
+    return table
+
+
+def _reliability_table(records: Sequence[Record]) -> Table:
+    table = Table(title="Reliability, rules of the device: probability told, share that happened")
+    for heading in ("calibrated", "probability", "happened", "events"):
+        table.add_column(heading, justify="right")
+    for calibrated in (False, True):
+        mine = [r for r in records if r.calibrated == calibrated and r.kind != OFF_PATH]
+        for told, happened, count in bins(mine):
+            table.add_row("yes" if calibrated else "no", f"{told:.3f}", f"{happened:.3f}", str(count))
+    return table
+
+
+def _parameters_table(rigs: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(title="Calibration: error of the pinned parameters, in their unit and in stated spreads")
+    for heading in (
+        "parameter",
+        "rigs pinned",
+        "root mean square error",
+        "mean spread",
+        "within two spreads",
+    ):
+        table.add_column(heading, justify="left" if heading == "parameter" else "right")
+    for place, one in enumerate(rigs[0]["fitted"]):
+        pinned = [
+            (rig["fitted"][place], rig["hidden"][one["name"]])
+            for rig in rigs
+            if rig["fitted"][place]["pinned"]
+        ]
+        errors = [fitted["estimate"]["value"] - true for fitted, true in pinned]
+        spreads = [fitted["estimate"]["spread"] for fitted, _ in pinned]
+        inside = sum(abs(e) <= 2.0 * s for e, s in zip(errors, spreads, strict=True))
+        table.add_row(
+            one["name"],
+            f"{len(pinned)}/{len(rigs)}",
+            f"{math.sqrt(sum(e * e for e in errors) / len(errors)):.4f}" if errors else "-",
+            f"{sum(spreads) / len(spreads):.4f}" if spreads else "-",
+            f"{inside}/{len(pinned)}",
+        )
+    return table
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def reliability_svg(records: Sequence[Record]) -> str:
+    """The reliability diagram: probability told across, share that happened up; the diagonal is right."""
+    size, edge = 320, 50
+    shapes = []
+    for calibrated, colour in ((False, "#c60"), (True, "#06c")):
+        mine = [r for r in records if r.calibrated == calibrated and r.kind != OFF_PATH]
+        points = [
+            (edge + told * size, edge + (1.0 - happened) * size, count)
+            for told, happened, count in bins(mine)
+        ]
+        if not points:
+            continue
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
+        shapes.append(f'<polyline points="{line}" fill="none" stroke="{colour}"/>')
+        shapes += [
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{2.0 + math.log10(count):.1f}" fill="{colour}">'
+            f"<title>{count} events</title></circle>"
+            for x, y, count in points
+        ]
+        label = "with calibration" if calibrated else "without calibration"
+        shapes.append(
+            f'<text x="{edge + 10}" y="{edge + 20 + 18 * calibrated}" fill="{colour}">{label}</text>'
+        )
+    ticks = "".join(
+        f'<text x="{edge + share * size}" y="{edge + size + 16}" text-anchor="middle">{share:g}</text>'
+        f'<text x="{edge - 6}" y="{edge + (1 - share) * size + 4}" text-anchor="end">{share:g}</text>'
+        for share in (0.0, 0.5, 1.0)
+    )
+    whole = size + 2 * edge
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} {whole}" font-family="sans-serif" font-size="12">'
+        f'<rect width="{whole}" height="{whole}" fill="#fff"/>'
+        f'<rect x="{edge}" y="{edge}" width="{size}" height="{size}" fill="none" stroke="#999"/>'
+        f'<line x1="{edge}" y1="{edge + size}" x2="{edge + size}" y2="{edge}" stroke="#999" stroke-dasharray="4"/>'
+        f'{ticks}<text x="{whole / 2}" y="{whole - 8}" text-anchor="middle">probability told</text>'
+        f'<text x="14" y="{whole / 2}" text-anchor="middle" transform="rotate(-90 14 {whole / 2})">share that happened</text>'
+        f"{''.join(shapes)}</svg>\n"
+    )

@@ -1,0 +1,65 @@
+"""A logged episode as its twin takes it: without anything that only the rig itself could know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from configs.errors import ConfigError
+from configs.twin_config import TwinConfig, twin_world_name
+from configs.worlds_loader import STATE_MODELS, World, load_world, merged_state
+from core_eval.harm.logged_episode import executed_calls
+from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
+from core_eval.log import EpisodeRow, LogReader, StepRow
+from devices.catalog import device_type
+from devices.sensors import Sample
+
+SECRETS = ("hidden", "faults")
+"""Parts of a world that no rig tells of itself: a twin never takes them from a log."""
+
+
+def believed_world(twin: TwinConfig, episode: EpisodeRow) -> World:
+    """The world of an episode as anybody beside the rig describes it: nothing hidden, no faults.
+
+    It is the log's, where the twin's world is the one that the log holds; else the world of the twin's name.
+
+    Raises:
+        ConfigError: there is none, or the episode's initial state does not fit it.
+    """
+    model = STATE_MODELS.get(episode.device)
+    logged = episode.definition.world_state
+    if model is not None and logged is not None and episode.world == twin_world_name(twin):
+        known = {key: value for key, value in logged.items() if key not in SECRETS}
+        world = World(episode.world, device_type(episode.device), model.model_validate(known))
+    else:
+        world = load_world(twin.world)
+        state = world.state.model_copy(update={name: type(getattr(world.state, name))() for name in SECRETS})
+        world = World(world.name, world.device, state)
+    if world.device.name != episode.device:
+        raise ConfigError(
+            f"{twin.world} is a world of a {world.device.name}, and the rig is a {episode.device}"
+        )
+    init = {key: value for key, value in episode.init.items() if key not in SECRETS}
+    return World(world.name, world.device, merged_state(world, init))
+
+
+def logged_episode(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> LoggedEpisode:
+    """The calls and the telemetry of an episode, in device time since it began.
+
+    A simulator's clock begins with the episode. A physical rig's runs since it was switched on, so its
+    episode begins with its first call, and what its sensors had said before counts as said then.
+    """
+    reached = [step for step in steps if step.call_id is not None and step.status is not None]
+    begin = 0.0 if episode.simulated else _first_start(reached)
+    calls: list[LoggedCall] = []
+    clock = 0.0
+    for step, call in zip(reached, executed_calls(steps), strict=True):
+        # A call that was never answered has no time of its own.
+        start = clock if step.t_device is None else max(clock, step.t_device - call.duration - begin)
+        calls.append(LoggedCall(call, start, step.result if isinstance(step.result, dict) else None))
+        clock = start + call.duration
+    samples = (Sample(row.sensor, row.value, max(0.0, row.t - begin)) for row in reader.samples(episode.id))
+    return LoggedEpisode(tuple(calls), tuple(samples))
+
+
+def _first_start(steps: Sequence[StepRow]) -> float:
+    return next((s.t_device - (s.duration or 0.0) for s in steps if s.t_device is not None), 0.0)

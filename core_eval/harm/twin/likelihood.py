@@ -1,0 +1,157 @@
+"""How likely the logged telemetry is, given what a member of the ensemble went through.
+
+- A periodic sensor has independent noise at each sample. One with a threshold says "on" with the probability
+  that quantity plus noise passes the level that holds after its last word; one that rounds, with the
+  probability that the sum rounds to what was said; a continuous one has a normal density.
+- A sensor that reports its changes is compared as a step function of time: what counts is for how long the
+  two disagree.
+- The results of reads are compared by their words and truth values, calls that act by how long they took.
+A sample that is missing says nothing. Each term has a floor, since rigs do what no model knows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.member import Track
+from devices.sensors import Sample, SampleValue, SensorSpec
+
+OUTLIER = 1e-3
+"""Share of periodic samples that may say anything at all."""
+MODEL_ERROR = 1e-3
+"""By how much a model's quantity may be off, as a share of the sensor's threshold or of the reading."""
+CHANGE_S = 0.1
+"""How far apart, s, two changes of the same sensor commonly are where the model holds."""
+MOST_CHANGE = 20.0
+"""From how many such times on the cost of a disagreement grows as its logarithm only."""
+OTHER_WORD = 4.0
+"""Cost of a result that holds another word or truth value."""
+CALL_S, CALL_SHARE = 0.02, 0.002
+"""How far the length of a call may be off, s, and as a share of it."""
+
+
+def log_likelihood(episode: LoggedEpisode, track: Track) -> float:
+    """Of the whole episode's log, up to a constant."""
+    total = 0.0
+    logged = by_sensor(episode.samples)
+    for name, spec in track.specs.items():
+        samples = logged.get(name)
+        if not samples:
+            continue
+        if spec.period is not None:
+            total += _periodic(samples, spec, track.sensed.get(name, ([], [])), track.words[name][1])
+        else:
+            ours = [sample for sample in track.samples if sample.sensor == name]
+            apart = disagreement(samples, ours, episode.end)
+            total -= MOST_CHANGE * math.log1p(apart / CHANGE_S / MOST_CHANGE)
+    total -= OTHER_WORD * sum(
+        _other_words(one.result, other)
+        for one, other in zip(episode.calls, track.results, strict=True)
+        if one.result is not None and other is not None
+    )
+    for one, seconds in zip(episode.calls, track.durations, strict=True):
+        if seconds is not None:
+            off = abs(seconds - one.call.duration) / (CALL_S + CALL_SHARE * one.call.duration)
+            total -= MOST_CHANGE * math.log1p(off / MOST_CHANGE)
+    return total
+
+
+def by_sensor(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
+    """The samples of each sensor, in order."""
+    grouped: dict[str, list[Sample]] = {}
+    for sample in samples:
+        grouped.setdefault(sample.sensor, []).append(sample)
+    return grouped
+
+
+def _periodic(
+    samples: Sequence[Sample],
+    spec: SensorSpec,
+    sensed: tuple[Sequence[float], Sequence[float]],
+    on: SampleValue,
+) -> float:
+    times, values = sensed
+    if not times:
+        return 0.0
+    quantities = np.interp([sample.t for sample in samples], times, values)
+    total = 0.0
+    before: SampleValue | None = None
+    for sample, quantity in zip(samples, quantities, strict=True):
+        if sample.t > 0.0:
+            total += math.log(
+                (1.0 - OUTLIER) * _chance(sample.value, before, float(quantity), spec, on) + OUTLIER
+            )
+        before = sample.value
+    return total
+
+
+def _chance(
+    value: SampleValue, before: SampleValue | None, quantity: float, spec: SensorSpec, on: SampleValue
+) -> float:
+    if spec.kind in ("threshold", "switch"):
+        level = 0.5 if spec.threshold is None else spec.threshold
+        if before is not None and alike(before, on):
+            level -= spec.hysteresis
+        width = math.hypot(spec.noise, MODEL_ERROR * abs(level))
+        above = _below((quantity - level) / width)
+        return above if alike(value, on) else 1.0 - above
+    if isinstance(value, str):
+        return 1.0
+    half = spec.resolution / 2.0 if spec.kind == "quantised" else 0.0
+    width = max(math.hypot(spec.noise, MODEL_ERROR * abs(quantity)), 1e-12)
+    off = float(value) - quantity
+    if not half:
+        # A density, per a thousandth of the reading: a number without unit, as a probability is.
+        unit = 1e-3 * max(abs(float(value)), 1e-3)
+        return unit / width * math.exp(-((off / width) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
+    return _below((off + half) / width) - _below((off - half) / width)
+
+
+def _below(z: float) -> float:
+    return 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+
+def disagreement(samples: Sequence[Sample], others: Sequence[Sample], end: float) -> float:
+    """For how long two sensors that report changes say different things until `end`, s."""
+    moments = sorted({0.0, end, *(s.t for s in (*samples, *others) if 0.0 < s.t < end)})
+    apart = 0.0
+    one, other = _Steps(samples), _Steps(others)
+    for start, stop in pairwise(moments):
+        if not alike(one.at(start), other.at(start)):
+            apart += stop - start
+    return apart
+
+
+class _Steps:
+    """What a sensor that reports changes says at a moment; asked in order of time."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._samples = samples
+        self._next = 0
+        self._value: SampleValue | None = samples[0].value if samples else None
+
+    def at(self, t: float) -> SampleValue | None:
+        while self._next < len(self._samples) and self._samples[self._next].t <= t:
+            self._value = self._samples[self._next].value
+            self._next += 1
+        return self._value
+
+
+def alike(a: SampleValue | None, b: SampleValue | None) -> bool:
+    """Whether two readings are the same; truth values and the log's 0 and 1 are."""
+    if isinstance(a, str) or isinstance(b, str) or a is None or b is None:
+        return a == b
+    return abs(float(a) - float(b)) <= 1e-9
+
+
+def _other_words(logged: Mapping[str, Any], ours: Mapping[str, Any]) -> int:
+    """How many words and truth values of a result differ."""
+    return sum(
+        isinstance(value, bool | str) and key in ours and ours[key] != value for key, value in logged.items()
+    )

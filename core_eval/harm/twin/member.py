@@ -1,0 +1,193 @@
+"""One member of a twin's ensemble: the simulator of the rig's world, driven along a logged episode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Event
+from typing import Any
+
+from core_eval.harm.replay import MakeSimulator, ReplayError
+from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
+from devices.harm import HarmEvent, Remedy
+from devices.sensors import Sample, SampleValue, SensorSpec
+from devices.tool import Effect
+from sims.clock import Clock
+from sims.coarse_sensors import CoarseSensor
+from sims.simulator import Simulator
+
+OFF_GRID_S = 1.0
+"""How often the quantities are noted where the rig's samples do not fall on the simulator's moments, s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A call made harmless: its index, the remedy, and the event that the remedy is to prevent."""
+
+    call: int
+    remedy: Remedy
+    event: HarmEvent | None
+
+
+@dataclass(slots=True)
+class Track:
+    """What a member went through.
+
+    Attributes:
+        events: its harm events; those of the same kind, entity and call are one.
+        samples: its coarse telemetry, none lost, with a last reading of every sensor.
+        sensed: for each periodic sensor, the times at which samples arrive, s, and the quantity of each
+            without noise.
+        results: what each call gave; None where it did not act.
+        durations: how long each call that acts took by itself, s, where that was asked for.
+        specs: the sensors.
+        words: what each of them says when it is off, and when it is on.
+        end_state, coarse_end: the true state, and what the sensors show, after settling.
+    """
+
+    events: tuple[HarmEvent, ...] = ()
+    samples: list[Sample] = field(default_factory=list)
+    sensed: dict[str, tuple[list[float], list[float]]] = field(default_factory=dict)
+    results: list[Mapping[str, Any] | None] = field(default_factory=list)
+    durations: list[float | None] = field(default_factory=list)
+    specs: Mapping[str, SensorSpec] = field(default_factory=dict)
+    words: Mapping[str, tuple[SampleValue, SampleValue]] = field(default_factory=dict)
+    end_state: Mapping[str, Any] = field(default_factory=dict)
+    coarse_end: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Driver:
+    """Drives one simulator along episodes, with other hidden parameters each time."""
+
+    def __init__(self, make_simulator: MakeSimulator) -> None:
+        self._simulator = make_simulator()
+        self._made = self._simulator.coarse_sensors
+        # The bank asks the simulator for its sensors at each init, and so gets ours.
+        self._simulator.coarse_sensors = self._noting_sensors  # type: ignore[method-assign]
+        self._track = Track()
+        self._simulator.subscribe(lambda sample: self._track.samples.append(sample))
+
+    @property
+    def simulator(self) -> Simulator[Any]:
+        """In its state after the latest `drive`."""
+        return self._simulator
+
+    def drive(
+        self,
+        episode: LoggedEpisode,
+        hidden: Mapping[str, float],
+        seed: int,
+        change: Change | None = None,
+        *,
+        timed: bool = False,
+        settle: bool = True,
+    ) -> Track:
+        """Run the episode's calls: the effects of those that were carried out, and the recorded times.
+
+        Args:
+            episode: the log.
+            hidden: the member's hidden parameters.
+            seed: of the member's own noise.
+            change: one call made harmless.
+            timed: let each call that acts take the time that it takes by itself, and note that. What follows
+                is late where it takes too long, which only members do that fit badly.
+            settle: wait for lagging effects at the end.
+
+        Raises:
+            ReplayError: the simulator refuses the parameters.
+        """
+        self._track = track = Track()
+        simulator = self._simulator
+        answer = simulator.init({"hidden": dict(hidden)}, seed)
+        if answer.status != "ok":
+            raise ReplayError(answer.message or answer.status)
+        off_grid = not on_grid(episode.samples, simulator.sensor_specs)
+        simulator.watch(OFF_GRID_S, self._note_all if off_grid else None)
+        for index, logged in enumerate(episode.calls):
+            self._wait_until(logged.start)
+            here = change if change is not None and change.call == index else None
+            self._execute(logged, here, at_leisure=timed and here is None and self._acts(logged))
+        self._wait_until(episode.end)
+        if settle:
+            simulator.finish()
+        track.events = merged(simulator.events)
+        track.specs = simulator.sensor_specs
+        track.words = {sensor.name: sensor.words for sensor in self._made()}
+        if settle:
+            track.end_state, track.coarse_end = simulator.state_dict(), simulator.coarse_state()
+        return track
+
+    def _wait_until(self, t: float) -> None:
+        self._simulator.pass_time(t - self._simulator.clock.now)
+
+    def _acts(self, logged: LoggedCall) -> bool:
+        tool = self._simulator.device_type.by_name.get(logged.call.tool)
+        return tool is not None and tool.effect is not Effect.READ and logged.call.status == "ok"
+
+    def _execute(self, logged: LoggedCall, change: Change | None, *, at_leisure: bool) -> None:
+        call = logged.call
+        acts = call.status == "ok"
+        remedy = change.remedy if change is not None else None if acts else Remedy.LEAVE_OUT
+        outcome = self._simulator.execute(
+            call.tool,
+            call.arguments,
+            Event(),
+            remedy=remedy,
+            event=None if change is None else change.event,
+            forced=acts,
+            duration=None if at_leisure else call.duration,
+        )
+        self._track.durations.append(outcome.duration if at_leisure else None)
+        self._track.results.append(outcome.value if acts else None)
+
+    def _noting_sensors(self) -> Sequence[CoarseSensor]:
+        """The simulator's sensors, none of whose samples is lost; each reading's quantity is noted."""
+        return [self._noting(sensor) for sensor in self._made()]
+
+    def _noting(self, sensor: CoarseSensor) -> CoarseSensor:
+        spec = sensor.spec.model_copy(update={"dropout": 0.0})
+        quantity = (
+            self._noted(sensor.name, spec, sensor.quantity) if spec.period is not None else sensor.quantity
+        )
+        return replace(sensor, spec=spec, quantity=quantity)
+
+    def _noted(self, name: str, spec: SensorSpec, quantity: Callable[[], float]) -> Callable[[], float]:
+        def read() -> float:
+            value = float(quantity())
+            self._note(name, spec, value)
+            return value
+
+        return read
+
+    def _note(self, name: str, spec: SensorSpec, value: float) -> None:
+        now = self._simulator.clock.now
+        times, values = self._track.sensed.setdefault(name, ([], []))
+        times.append(now + spec.delay)
+        values.append(value + spec.bias + spec.drift * now / 3600.0)
+
+    def _note_all(self, _t: float) -> None:
+        for sensor in self._made():
+            if sensor.spec.period is not None:
+                self._note(sensor.name, sensor.spec, float(sensor.quantity()))
+
+
+def on_grid(samples: Sequence[Sample], specs: Mapping[str, SensorSpec]) -> bool:
+    """Whether every periodic sample came at a moment at which the simulator's own sensor is read."""
+    for sample in samples:
+        spec = specs.get(sample.sensor)
+        if spec is None or spec.period is None or sample.t <= 0.0:
+            continue
+        ticks = Clock.to_ticks(sample.t - spec.delay)
+        if ticks % max(1, Clock.to_ticks(spec.period)):
+            return False
+    return True
+
+
+def merged(events: Sequence[HarmEvent]) -> tuple[HarmEvent, ...]:
+    """Events of the same kind, entity and call as one, from the first's start to the last's end."""
+    by_key: dict[tuple[str, str, int], HarmEvent] = {}
+    for event in events:
+        key = event.kind, event.entity, event.call
+        known = by_key.get(key)
+        by_key[key] = event if known is None else known.extended(event.t_end, event.severity, event.exposure)
+    return tuple(by_key.values())

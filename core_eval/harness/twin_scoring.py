@@ -1,0 +1,142 @@
+"""The harm of an episode on a rig that tells no truth: what its twin makes of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from configs.errors import ConfigError
+from configs.twin_config import TwinConfig
+from configs.worlds_loader import make_simulator
+from core_eval.harm.compensating import compensating_pairs
+from core_eval.harm.logged_episode import NoReplayError, executed_calls
+from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
+from core_eval.harm.report import HarmReport, HarmVerdict
+from core_eval.harm.twin.from_log import believed_world, logged_episode
+from core_eval.harm.twin.parameters import Beliefs, Estimate
+from core_eval.harm.twin.telling import Twin, TwinEvent, TwinTelling
+from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
+from core_eval.path import Call, TaskAutomaton
+from core_eval.path.baselines import final_state_baseline
+
+
+@dataclass(frozen=True)
+class TwinReport:
+    """What the twin tells.
+
+    Attributes:
+        harm_report: the events that are more likely than not, as a report of the truth has them; its end
+            states are those of the member that the telemetry fits best.
+        rows: all events that are not too improbable, with their probabilities.
+        telling: the ensemble behind it.
+    """
+
+    harm_report: HarmReport
+    rows: Sequence[HarmRow]
+    telling: TwinTelling
+
+
+def twin_report(
+    reader: LogReader,
+    episode: EpisodeRow,
+    automaton: TaskAutomaton,
+    steps: Sequence[StepRow],
+    golden: Sequence[Call] | None,
+) -> TwinReport:
+    """Run the twin along a logged episode.
+
+    Raises:
+        NoReplayError: it cannot be done, with why.
+    """
+    assert episode.twin is not None
+    try:
+        config = TwinConfig.model_validate(episode.twin)
+        world = believed_world(config, episode)
+        beliefs = Beliefs.of(world.state, estimates_of(config))
+    except ConfigError as error:
+        raise NoReplayError(f"the twin's world: {error}") from None
+    except (ValidationError, KeyError) as error:
+        raise NoReplayError(f"the log's twin is none of this version: {error.args or error}") from None
+
+    def make() -> Any:
+        return make_simulator(world)
+
+    try:
+        telling = Twin(make, beliefs, config.members).tell(
+            logged_episode(reader, episode, steps), episode.seed
+        )
+    except ReplayError as error:
+        raise NoReplayError(f"the twin's simulator refuses the parameters: {error}") from None
+    calls = executed_calls(steps)
+    by_k = {step.k: step.id for step in steps}
+    rows = [_row(event, calls[event.call].step, by_k) for event in telling.events]
+    return TwinReport(_harm_report(make, telling, steps, automaton, golden), rows, telling)
+
+
+def estimates_of(config: TwinConfig) -> Mapping[str, Estimate]:
+    """What calibration found, as the twin's beliefs take it."""
+    return {name: Estimate(found.value, found.spread) for name, found in config.parameters.items()}
+
+
+def _row(event: TwinEvent, k: int, by_k: Mapping[int, int]) -> HarmRow:
+    return HarmRow(
+        kind=event.kind,
+        entity=event.entity,
+        observed=event.observed,
+        t_start=event.t_start.mean,
+        t_end=event.t_end.mean,
+        severity=event.severity.mean,
+        exposure=event.exposure.mean,
+        evidence=event.evidence,
+        step_id=by_k[k],
+        k=k,
+        source="twin",
+        probability=event.probability,
+        observed_probability=event.observed_probability,
+        remedy=event.remedy.value,
+    )
+
+
+def _harm_report(
+    make: MakeSimulator,
+    telling: TwinTelling,
+    steps: Sequence[StepRow],
+    automaton: TaskAutomaton,
+    golden: Sequence[Call] | None,
+) -> HarmReport:
+    best = telling.best
+    calls = executed_calls(steps)
+    player = Player(make, {"hidden": dict(best.hidden)}, best.seed)
+    golden_run = None if golden is None else player.play_golden(golden)
+    replay = player.play(calls, checkpoints=False)
+    mismatch = first_mismatch(calls, replay)
+    coarse_end = best.track.coarse_end
+    return HarmReport(
+        verdicts=tuple(
+            HarmVerdict(
+                event=event.event,
+                step=calls[event.call].step,
+                observed=event.observed,
+                evidence=event.evidence,
+                remedy=event.remedy,
+            )
+            for event in telling.events
+            if event.counts
+        ),
+        final_state_ok=None
+        if golden_run is None
+        else final_state_baseline(golden_run.coarse_end, coarse_end),
+        end_state=best.track.end_state,
+        coarse_end=coarse_end,
+        golden_coarse_end=None if golden_run is None else golden_run.coarse_end,
+        golden_outcomes=None if golden_run is None else golden_run.outcomes,
+        # Pairs are told from what a replay sets, which it does only where it answers as the rig did.
+        pairs=()
+        if mismatch is not None
+        else compensating_pairs(replay, calls, automaton, player.device_type),
+        replay_matches=mismatch is None,
+        mismatch=mismatch,
+    )
