@@ -82,6 +82,8 @@ class HarmWatch:
         """Forces in the last step on things that are no targets, N."""
         self.squeeze: dict[str, float] = {}
         """With which both fingers pressed objects in the last step, N."""
+        self.bump = 0.0
+        """The greatest force on all of them together since somebody set this to 0, N."""
         self.support_force = 0.0
         """With which the held object met its support in the last step, N."""
         self.between_fingers: str | None = None
@@ -153,6 +155,8 @@ class HarmWatch:
             elif touch.hit is not None and touch.hit not in self._targets:
                 hits[touch.hit] = hits.get(touch.hit, 0.0) + force
         self.touch = hits
+        if hits:
+            self.bump = max(self.bump, sum(hits.values()))
         for name, force in hits.items():
             self._note(rules.COLLISION.kind, name, t, TIMESTEP, force)
         for name, pressed in sides.items():

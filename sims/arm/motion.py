@@ -140,7 +140,7 @@ class Motion:
             if self.ran % slow == 0:
                 if physics.held is not None and physics.slips():
                     self.release()
-                if self._roused and self.settled() and self.resting:
+                elif self._roused and self.settled() and self.resting:
                     break
         self._catch_up()
         physics.sync()

@@ -18,7 +18,12 @@ def fitted(arm: ArmSimulator, world: BenchWorld) -> list[CoarseSensor]:
     """The sensors that a bench has, worsened as its hidden parameters say."""
     hidden = world.hidden
     return [
-        CoarseSensor(name, spec.worsened(hidden.sensor_noise, hidden.dropout), quantity)
+        CoarseSensor(
+            name,
+            spec.worsened(hidden.sensor_noise, hidden.dropout),
+            quantity,
+            after=arm.forget_bump if key == "bumper" else None,
+        )
         for key, spec in world.sensors.items()
         for name, quantity in _quantities(arm, key)
     ]

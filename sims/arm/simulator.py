@@ -288,7 +288,7 @@ class ArmSimulator(Simulator[BenchWorld]):
             case "light_curtain":
                 return float(self._curtain.broken(self.clock.now))
             case "bumper":
-                return sum(self._watch.touch.values())
+                return self._watch.bump
             case "aperture":
                 return physics.aperture
             case "finger_force":
@@ -298,6 +298,10 @@ class ArmSimulator(Simulator[BenchWorld]):
             case "wrist_force":
                 return quantities.wrist_force(physics)
         raise ValueError(f"{sensor} is no sensor of the whole arm")
+
+    def forget_bump(self) -> None:
+        """The bumper was read."""
+        self._watch.bump = 0.0
 
     def joint_torque(self, axis: int) -> float:
         """What the drive of a joint (from 0) gives now, N m."""
