@@ -25,7 +25,9 @@ class SensorSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    kind: Literal["threshold", "switch", "quantised", "continuous"] = "switch"
+    kind: Literal["threshold", "switch", "quantised", "continuous"] = Field(
+        default="switch", description="what it reports: on and off, steps of its resolution, or the number"
+    )
     period: float | None = Field(
         default=None, gt=0, description="seconds of device time between samples; whole milliseconds"
     )

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from firmware_bridge import messages as wire
-from firmware_bridge.link import Port, PortHandler
+from firmware_bridge.link import Port, PortHandler, ReadByWaiters
 from sims.faults import FaultSchedule
 from sims.keyed_chance import keyed_uniform
 from sims.simulator import Simulator
@@ -28,10 +28,16 @@ CALLS_KEPT = 1024
 
 
 class Delayed:
-    """Messages on their way in one direction: none overtakes another that is subject to faults too."""
+    """Messages on their way in one direction: none overtakes another that is subject to faults too.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: of the thread that delivers what is late.
+        after: called after each of these.
+    """
+
+    def __init__(self, name: str, after: Callable[[], None] = lambda: None) -> None:
         self._name = name
+        self._after = after
         self._changed = threading.Condition()
         self._waiting: deque[tuple[float, Callable[[], None]]] = deque()
         self._thread: threading.Thread | None = None
@@ -72,6 +78,7 @@ class Delayed:
                     return
                 deliver = self._waiting[0][1]
             deliver()
+            self._after()
             with self._changed:
                 # Only now, so that what comes meanwhile queues up behind it.
                 if self._waiting:
@@ -145,7 +152,7 @@ class FaultyPort:
     def __init__(self, port: Port, simulator: Simulator[Any]) -> None:
         self._port = port
         self.faults = LinkFaults(simulator)
-        self._in = Delayed("delayed to the device")
+        self._in = Delayed("delayed to the device", self._wake)
         self._out = Delayed("delayed from the device")
         self._handler: PortHandler | None = None
 
@@ -206,6 +213,11 @@ class FaultyPort:
         delay = self.faults.fate("in", op, call)
         if delay is not None:
             self._in.put(delay, lambda: handler.on_frame(payload, before_stop))
+
+    def _wake(self) -> None:
+        # Whoever waits for news by reading the port has not seen it come another way.
+        if isinstance(self._port, ReadByWaiters):
+            self._port.interrupt()
 
     def on_stop(self) -> None:
         """The emergency stop comes through at once."""
