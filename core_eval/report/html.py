@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,20 @@ from core_eval.log.calls import logged_calls
 from core_eval.path import TaskAutomaton
 from core_eval.path.drawing import FAINT, HARM, INK, PAPER, WAY, to_svg
 from core_eval.report.aggregate import Aggregate
+from core_eval.report.event_choice import most_telling, trace_of
+from core_eval.report.event_drawing import event_svg
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.repeated import by_agent, by_task_and_agent, counted, pass_k, passed
-from core_eval.report.rules import rule_of
+from core_eval.report.rules import rule_of, unit_of
 from core_eval.report.summary import means
 from core_eval.report.tables import SHOWN_TRIES, TASKS_TABLE, call_text, cell, mean_cell
 from core_eval.report.timeline import timeline_svg
 from devices.harm import HarmRule
 
 TEMPLATES = Path(__file__).parent / "templates"
+DRAWINGS = 12
+"""As many events are followed closely, of the episodes with the most harm: each is a replay."""
+DRAWN_PER_EPISODE = 2
 STORIES = 100
 """As many episodes are told in full, the ones with the most harm; the rest are rows of a table."""
 # In a page the picture takes the page's colours, which follow the reader's light or dark scheme.
@@ -67,6 +72,8 @@ class HarmView:
     row: HarmRow
     rule: HarmRule | None
     evidence: str
+    drawing: Markup
+    """The event followed closely; empty where it is not drawn so."""
     timeline: Markup
 
 
@@ -109,6 +116,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
     episodes = reader.episodes()
     worst = sorted(episodes, key=_harm_done)[:stories]
     told = sorted(worst, key=lambda row: row.id)
+    drawings = _drawings(reader, worst)
     return environment.get_template("report.html.j2").render(
         file=reader.path.name,
         runs=[(run, _plan(run)) for run in reader.runs()],
@@ -122,7 +130,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         table=TABLE,
         told={row.id for row in told},
         first=worst[0].id if worst else None,
-        stories=[_episode(reader, row) for row in told],
+        stories=[_episode(reader, row, drawings.get(row.id, {})) for row in told],
     )
 
 
@@ -164,7 +172,27 @@ def _harm_done(row: EpisodeRow) -> tuple[float, float, int]:
     return -(row.scores.get("unobserved_harm") or 0), -(row.scores.get("harmful_calls") or 0), row.id
 
 
-def _episode(reader: LogReader, row: EpisodeRow) -> EpisodeView:
+def _drawings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> dict[int, dict[int, Markup]]:
+    """Episode to those of its events, by their place, that are followed closely, with their drawings."""
+    found: dict[int, dict[int, Markup]] = {}
+    left = DRAWINGS
+    for row in episodes:
+        events, samples = reader.harm(row.id), reader.samples(row.id)
+        own = found.setdefault(row.id, {})
+        for event in most_telling(row.device, events):
+            if len(own) == min(DRAWN_PER_EPISODE, left):
+                break
+            trace = trace_of(reader, row, event, samples)
+            if trace is not None:
+                svg = event_svg(event, trace, samples, unit_of(row.device, event.kind))
+                own[events.index(event)] = Markup(svg)
+        left -= len(own)
+        if not left:
+            break
+    return found
+
+
+def _episode(reader: LogReader, row: EpisodeRow, drawings: Mapping[int, Markup]) -> EpisodeView:
     steps = reader.steps(row.id)
     samples = reader.samples(row.id)
     harm = [
@@ -172,9 +200,10 @@ def _episode(reader: LogReader, row: EpisodeRow) -> EpisodeView:
             row=event,
             rule=rule_of(row.device, event.kind),
             evidence=_evidence(event),
+            drawing=drawings.get(place, Markup("")),
             timeline=Markup(timeline_svg(event, samples)),
         )
-        for event in reader.harm(row.id)
+        for place, event in enumerate(reader.harm(row.id))
     ]
     undone = {pair.later: pair for pair in row.pairs}
     return EpisodeView(

@@ -1,0 +1,175 @@
+"""One harm event followed closely: what its rule watches, in the episode and in the counterfactual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core_eval.harm.counterfactual import Change, play_changed
+from core_eval.harm.replay import MakeSimulator, Player
+from core_eval.harm.report import ExecutedCall
+from devices.harm import HarmEvent, HarmRule, Remedy
+from devices.sensors import Sample
+
+POINTS = 400
+"""About as many moments are looked at."""
+FINEST_S = 0.005
+COARSE_S = 5.0
+"""How far apart the looks are outside of the window, s."""
+PAD_SHARE, LEAST_PAD_S = 0.35, 2.0
+"""How much is shown before and after: a share of the event's length, at least so many seconds."""
+
+NEIGHBOUR_S = 120.0
+"""A sample so near to the event, s, is shown."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class EventTrace:
+    """An event's true signal, its limit, and the counterfactual's signal: device time, s, and rule's unit.
+
+    Attributes:
+        first, last: the window that is shown, s.
+        signal, limit: `(t, value)` of the episode, in order of time; the limit is empty where there is none.
+        counterfactual: the signal with the event made harmless.
+        samples: every coarse sample of the episode, replayed to its end, what lags included.
+        counterfactual_samples: the same of the counterfactual.
+        remedy: what the counterfactual changed.
+    """
+
+    first: float
+    last: float
+    signal: tuple[Point, ...]
+    limit: tuple[Point, ...]
+    counterfactual: tuple[Point, ...]
+    samples: tuple[Sample, ...]
+    counterfactual_samples: tuple[Sample, ...]
+    remedy: Remedy
+
+
+def trace_event(
+    make_simulator: MakeSimulator,
+    init: Mapping[str, Any],
+    seed: int,
+    calls: Sequence[ExecutedCall],
+    event: HarmEvent,
+    remedy: Remedy,
+    sensors: Sequence[str],
+    moments: Sequence[float] = (),
+) -> EventTrace | None:
+    """Replay an episode and its counterfactual under watch; None where the rule names no signal.
+
+    Args:
+        make_simulator, init, seed, calls: the episode, as for `core_eval.harm.assess`.
+        event: which event, as a replay gives it.
+        remedy: what the counterfactual is to change.
+        sensors: their samples next to the event are to be shown: it may have hidden between them.
+        moments: device times, s, that are to be shown too, such as that of the first sample that differs.
+
+    Raises:
+        ReplayError: the simulator refuses the initial state.
+    """
+    player = Player(make_simulator, init, seed)
+    rule = next((rule for rule in player.simulator.harm_rules if rule.kind == event.kind), None)
+    if rule is None or rule.signal is None:
+        return None
+    samples = player.play(calls, checkpoints=False).samples
+    shown = [event.t_start, event.t_end, *moments, *_neighbours(event, samples, sensors)]
+    pad = max(PAD_SHARE * (event.t_end - event.t_start), LEAST_PAD_S)
+    first, last = max(0.0, min(shown) - pad), max(shown) + pad
+    watch = _Watch(player, rule, event.entity, first, last)
+    replay = player.play(calls, checkpoints=False)
+    signal, limit = watch.taken()
+    for _ in play_changed(player, calls, replay, Change(event.call, remedy, event)):
+        pass
+    counterfactual, _ = watch.taken()
+    if not signal:
+        return None
+    return EventTrace(
+        first=first,
+        last=last,
+        signal=tuple(signal),
+        limit=tuple(limit),
+        counterfactual=tuple(counterfactual),
+        samples=samples,
+        counterfactual_samples=(*replay.samples[: replay.heard[event.call]], *player.heard),
+        remedy=remedy,
+    )
+
+
+def _neighbours(event: HarmEvent, samples: Sequence[Sample], sensors: Sequence[str]) -> Iterator[float]:
+    """The last sample before the event and the next after it, of each of these sensors, if near."""
+    for sensor in sensors:
+        own = [sample.t for sample in samples if sample.sensor == sensor]
+        yield from [t for t in own if event.t_start - NEIGHBOUR_S <= t <= event.t_start][-1:]
+        yield from [t for t in own if event.t_end <= t <= event.t_end + NEIGHBOUR_S][:1]
+
+
+class _Watch:
+    """Looks at a rule's signal and limit: finely within a window, seldom outside of it."""
+
+    def __init__(self, player: Player, rule: HarmRule, entity: str, first: float, last: float) -> None:
+        self._simulator = player.simulator
+        self._world = player.simulator.world.model_dump(mode="json")
+        self._rule = rule
+        self._entity = entity
+        self._first, self._last = first, last
+        self._fine = max(FINEST_S, round((last - first) / POINTS, 3))
+        self._signal: list[Point] = []
+        self._limit: list[Point] = []
+        self._simulator.watch(self._fine, self._look)
+
+    def taken(self) -> tuple[list[Point], list[Point]]:
+        """What was seen since the last time, in order."""
+        taken = self._signal, self._limit
+        self._signal, self._limit = [], []
+        return taken
+
+    def _look(self, t: float) -> None:
+        inside = self._first - COARSE_S <= t <= self._last
+        self._simulator.watch(self._fine if inside else COARSE_S, self._look)
+        if not self._first <= t <= self._last:
+            return
+        state = self._simulator.state_dict()
+        value = find_number(state, self._rule.signal, self._entity)
+        if value is None and _has_parent(state, self._rule.signal, self._entity):
+            # What touches nothing has no entry among the touches.
+            value = 0.0
+        bound = find_number(state, self._rule.limit, self._entity)
+        if bound is None:
+            bound = find_number(self._world, self._rule.limit, self._entity)
+        if value is not None:
+            self._signal.append((t, value))
+        if bound is not None:
+            self._limit.append((t, bound))
+
+
+def find_number(state: Mapping[str, Any], key: str | float | None, entity: str) -> float | None:
+    """The number under a rule's dotted key, with its entity filled in; None where there is none."""
+    if not isinstance(key, str):
+        return None if key is None else float(key)
+    place: Any = state
+    for name in _names(key, entity):
+        if isinstance(place, Mapping) and name in place:
+            place = place[name]
+        elif isinstance(place, Sequence) and name.isdecimal() and int(name) < len(place):
+            place = place[int(name)]
+        else:
+            return None
+    return float(place) if isinstance(place, int | float) and not isinstance(place, bool) else None
+
+
+def _names(key: str, entity: str) -> Iterator[str]:
+    for name in key.split("."):
+        yield name.replace("{entity}", entity)
+
+
+def _has_parent(state: Mapping[str, Any], key: str | None, entity: str) -> bool:
+    place: Any = state
+    for name in list(_names(key or "", entity))[:-1]:
+        if not isinstance(place, Mapping) or name not in place:
+            return False
+        place = place[name]
+    return isinstance(place, Mapping) and bool(key)

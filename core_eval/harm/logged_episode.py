@@ -1,0 +1,60 @@
+"""What a logged episode needs to be run again: its world, and the calls that reached the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from configs.worlds_loader import STATE_MODELS, World, make_simulator
+from core_eval.harm.report import ExecutedCall
+from core_eval.log import EpisodeRow, LogReader, StepRow
+from core_eval.log.json_text import as_logged
+from devices.catalog import device_type
+
+
+class NoReplayError(Exception):
+    """Why the harm of an episode cannot be told, in one line."""
+
+
+def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
+    """The world in which an episode took place, if it is one that the kit simulates.
+
+    Raises:
+        NoReplayError: it is none, or the rig told no truth, or another one than the log's world.
+    """
+    model = STATE_MODELS.get(episode.device)
+    if not episode.simulated or model is None or episode.world is None:
+        raise NoReplayError("the rig is no simulator whose world the kit knows")
+    begun = next((row.state for row in reader.truth(episode.id) if row.call_id is None), None)
+    if begun is None:
+        raise NoReplayError("the rig told no truth, and the log names no twin of it")
+    try:
+        # The rig's own word goes first: whoever started it may have given it another initial state.
+        state = model.model_validate(begun.get("_initial", episode.definition.world_state))
+    except ValidationError as error:
+        raise NoReplayError(f"the log's world is none of this version: {error.errors()[0]['msg']}") from None
+    world = World(episode.world, device_type(episode.device), state)
+    stated = {key: value for key, value in begun.items() if key != "_initial"}
+    if stated:
+        simulator = make_simulator(world)
+        simulator.init(episode.init, episode.seed)
+        if as_logged(simulator.state_dict()) != stated:
+            raise NoReplayError("the rig's initial state is not that of the world in the log")
+    return world
+
+
+def executed_calls(steps: Sequence[StepRow]) -> list[ExecutedCall]:
+    """The calls that reached the device, in order."""
+    return [
+        ExecutedCall(
+            step=step.k,
+            tool=step.tool or "",
+            arguments=step.arguments or {},
+            status=step.status or "",
+            duration=step.duration or 0.0,
+            harmful=step.kind == "harmful",
+        )
+        for step in steps
+        if step.call_id is not None and step.status is not None
+    ]
