@@ -66,7 +66,7 @@ class Exchange:
         deadline = start + timeout
         pause = self._retry_after
         payload = b""
-        restarts = 0
+        restarts, asked = 0, False
         while pending.result is None:
             if pending.acks:
                 stretched = min(pending.acked_until + ETA_GRACE, start + MAX_STRETCH * timeout)
@@ -109,6 +109,9 @@ class Exchange:
                 self._send(payload, message_id=pending.id, seconds=deadline - time.monotonic())
                 pause = min(2 * pause, 4 * self._retry_after)
                 next_send = time.monotonic() + pause
+            elif self._brokered is not None and not asked:
+                asked = True
+                self._brokered.check_permission()
             now = time.monotonic()
         return outcome_of(pending.result)
 

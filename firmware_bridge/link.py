@@ -68,6 +68,13 @@ class BrokeredLink(Protocol):
     def send_call(self, payload: bytes, call_id: str, seconds: float) -> None:
         """Send a call that the broker is to forget after `seconds`, where it can. Raises LinkError."""
 
+    def check_permission(self) -> None:
+        """Ask the broker whether it lets our calls through, where it would not tell by itself.
+
+        Raises:
+            LinkError: it does not.
+        """
+
     def claim(self, timeout: float) -> bool:
         """Take the rig for this host alone; False where the broker has no place for such claims.
 

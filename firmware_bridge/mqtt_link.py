@@ -17,9 +17,11 @@ from firmware_bridge.link import LinkError, OnFrame, PortHandler
 from firmware_bridge.mqtt_address import Topics, check_rig_name, parse_mqtt_url
 from firmware_bridge.mqtt_connection import MqttConnection
 from firmware_bridge.mqtt_lease import Lease
+from firmware_bridge.mqtt_permissions import may_publish
 
 _ESTOP = encode(wire.Estop())
 _RESET = encode(wire.Reset())
+_PING = encode(wire.Ping())
 
 
 class MqttLink:
@@ -40,6 +42,7 @@ class MqttLink:
         if not address.rig:
             raise LinkError(f"{address.name} names no rig; write mqtt://host[:port]/RIG")
         self.name = address.name
+        self._url, self._version = url, address.version
         self._topics = Topics(address.rig)
         self._lock = threading.Lock()
         self._early: list[tuple[bytes, bool]] = []
@@ -104,6 +107,11 @@ class MqttLink:
         self._check_way()
         self._connection.publish(self._call_topic, payload, expires=seconds, correlation=call_id)
 
+    def check_permission(self) -> None:
+        """Raise LinkError where a broker of 3.1.1, which acknowledges what it drops, says so in MQTT 5."""
+        if self._version != 5 and may_publish(self._url, "call", _PING) is False:
+            raise LinkError(self._forbidden(self._call_topic))
+
     def claim(self, timeout: float) -> bool:
         """Take the rig's lease; whether the broker keeps it. Raises LinkError where another host has it."""
         self.lease.claim(timeout)
@@ -155,10 +163,14 @@ class MqttLink:
             elif isinstance(message, wire.Status) and message.state == "estop":
                 self._stop_waits = False
 
+    @staticmethod
+    def _forbidden(topic: str) -> str:
+        return f"the broker does not let us publish on {topic}; check its access list"
+
     def _publish_refused(self, topic: str) -> None:
         # The lock is for brokers that have a place for it; `rigs check` tells where one has none.
         if topic != self._topics.of("lease"):
-            self._refused = f"the broker does not let us publish on {topic}; check its access list"
+            self._refused = self._forbidden(topic)
             if self._on_state is not None:
                 self._on_state(False)
 
