@@ -1,0 +1,131 @@
+"""The rover's coarse sensors, and the finer ones that may be fitted."""
+
+from typing import Any
+
+import pytest
+from farm_rig import WORLD, at, do, rover, run
+
+from devices.farm_rover.surroundings import Person
+from devices.sensors import Sample
+
+OPEN = {"safety_locked": False}
+HERE = {**OPEN, "pose": at("plant_A"), "water_tank": {"liters": 20.0, "capacity_liters": 20.0}}
+
+
+def said(samples: list[Sample], sensor: str) -> list[Any]:
+    return [sample.value for sample in samples if sample.sensor == sensor]
+
+
+def test_every_rover_has_the_coarse_sensors_and_no_finer_one() -> None:
+    simulator, _ = rover()
+    plants = {f"{kind}.{name}" for kind in ("moisture", "runoff") for name in WORLD.plants}
+    others = {"water_tank_low", "pesticide_tank_low", "hopper_full", "battery", "bumper", "pose_reached"}
+    assert set(simulator.sensor_specs) == plants | others
+
+
+def test_the_battery_is_told_in_tenths() -> None:
+    _, samples = run([("move_to", at("plant_D"))], {**OPEN, "battery": 0.56})
+    assert said(samples, "battery") == [0.6, 0.5, 0.5]
+
+
+def test_a_touch_is_not_felt_and_a_push_is() -> None:
+    """20 N at 2 kN/m are 1 cm."""
+    radius = WORLD.rover.radius
+    for depth, felt in ((0.008, False), (0.012, True)):
+        post = {"x": 7.0, "y": 5.0 + radius + 0.2 - depth, "radius": 0.2}
+        init = {**OPEN, "obstacles": {**dict.fromkeys(WORLD.obstacles), "post": post}}
+        simulator, samples = rover(init)
+        do(simulator, "move_to", x=7.0, y=5.0)
+        do(simulator, "move_to", x=5.0, y=5.0)
+        simulator.finish()
+        assert [event.kind for event in simulator.events] == ["collision"]
+        assert (True in said(samples, "bumper")) is felt
+        assert said(samples, "bumper")[-1] is False
+
+
+def test_water_that_runs_off_lifts_the_float() -> None:
+    """The basin holds 7.2 L; while it is filled some seeps in."""
+    spilt, samples = run([("water_plant", {"plant_id": "plant_A", "liters": 16.0})], HERE)
+    assert spilt.state_dict()["plants"]["plant_A"]["water_liters"]["runoff"] > 0.1
+    assert said(samples, "runoff.plant_A")[-1] is True
+    assert True not in said(samples, "runoff.plant_B")
+    _, samples = run([("water_plant", {"plant_id": "plant_A", "liters": 4.0})], HERE)
+    assert True not in said(samples, "runoff.plant_A")
+
+
+def test_pose_reached_goes_out_on_the_way() -> None:
+    _, samples = run([("move_to", at("plant_C"))], OPEN)
+    assert said(samples, "pose_reached") == [True, False, True, True]
+
+
+@pytest.mark.parametrize(("size", "full"), [(0.8, False), (1.0, True), (1.2, True)])
+def test_the_hopper_s_light_barrier_sees_fruit_and_no_count(size: float, full: bool) -> None:
+    init = {**OPEN, "pose": at("plant_A"), "hopper": {"fruit": 1}, "hidden": {"fruit_size": size}}
+    simulator, samples = run([("harvest_fruit", {"plant_id": "plant_A"})], init)
+    assert said(samples, "hopper_full")[-1] is full
+    assert simulator.state_dict()["hopper"]["fruit"] == 2
+
+
+FINER = {
+    "flow_meter": {"kind": "quantised", "period": 1.0, "resolution": 0.005},
+    "tank_level": {"kind": "quantised", "period": 5.0, "resolution": 0.05},
+    "moisture_probe": {"kind": "quantised", "period": 10.0, "resolution": 0.001},
+    "imu": {"kind": "quantised", "period": 0.5, "resolution": 0.1},
+    "person_near": {"kind": "switch"},
+}
+
+
+def test_finer_sensors_tell_what_the_coarse_ones_do_not() -> None:
+    person = {"path": [{"t": 0.0, "x": 2.0, "y": 19.0}, {"t": 60.0, "x": 2.0, "y": 13.0}]}
+    script = [("water_plant", {"plant_id": "plant_A", "liters": 2.0})] * 2
+    simulator, samples = run(script, {**HERE, "person": person, "sensors": FINER})
+    assert max(said(samples, "flow_meter")) == pytest.approx(0.1)
+    assert said(samples, "tank_level")[0] == 20.0
+    assert said(samples, "tank_level")[-1] == 16.0
+    probe = said(samples, "moisture_probe.plant_A")
+    assert probe[0] == 0.12
+    assert probe[-1] == pytest.approx(simulator.state_dict()["plants"]["plant_A"]["moisture"], abs=5e-4)
+    assert said(samples, "person_near")[0] is False
+    assert True in said(samples, "person_near")
+    assert set(said(samples, "imu")) == {0.0}
+
+
+def test_the_shock_of_a_collision_is_kept_until_the_next_sample() -> None:
+    post = {"x": 7.0, "y": 5.0, "radius": 0.05}
+    init = {**OPEN, "obstacles": {**dict.fromkeys(WORLD.obstacles), "post": post}, "sensors": FINER}
+    simulator, samples = rover(init)
+    do(simulator, "move_to", x=7.0, y=5.0)
+    do(simulator, "move_to", x=5.0, y=5.0)
+    simulator.finish()
+    deepest = 0.45 * WORLD.rover.contact_stiffness / WORLD.rover.mass
+    assert max(said(samples, "imu")) == pytest.approx(deepest, abs=0.1)
+    assert said(samples, "imu")[-1] == 0.0
+
+
+def test_a_share_of_the_samples_is_lost_and_the_noise_is_worse() -> None:
+    def moisture(**hidden: float) -> list[Any]:
+        init = {
+            "hidden": hidden,
+            "sensors": {"moisture": {"noise": 0.02, "hysteresis": 0.0}},
+            "settling_s": 36000.0,
+        }
+        simulator, samples = rover({**init, "plants": {"plant_A": {"moisture": 0.18}}}, 3)
+        simulator.finish()
+        return said(samples, "moisture.plant_A")
+
+    plain = moisture()
+    lost = 1.0 - len(moisture(dropout=0.1)) / len(plain)
+    assert lost == pytest.approx(0.1, abs=0.03)
+    assert moisture(moisture_noise=2.0).count("wet") > 2 * plain.count("wet")
+
+
+def test_a_person_walks_straight_and_is_away_before_and_after() -> None:
+    path = [{"t": 10.0, "x": 0.0, "y": 0.0}, {"t": 20.0, "x": 10.0, "y": 5.0}]
+    person = Person.model_validate({"path": path})
+    assert person.at(9.9) is None
+    assert person.at(14.0) == pytest.approx((4.0, 2.0))
+    assert person.at(20.1) is None
+    assert (person.comes(0.0, 9.0), person.comes(0.0, 10.0), person.comes(21.0, 30.0)) == (False, True, False)
+    with pytest.raises(ValueError, match="times of path must grow"):
+        Person.model_validate({"path": [path[1], path[0]]})
+    assert Person().at(0.0) is None
