@@ -11,6 +11,7 @@ from devices.farm_rover.world import FarmWorld, Plant, Pose
 from devices.known_state import read_result
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
+from devices.tool import Effect
 
 POSE_DOUBT = 0.001
 """A pose that the rover states is rounded to mm in x and y, m."""
@@ -29,6 +30,10 @@ PLACES = {
     "recharge": "charging_pad",
 }
 """The station at which each of these tools works."""
+WITH_NOBODY_NEAR = frozenset(
+    tool.name for tool in tools.TOOLS if tool.effect is not Effect.READ and not tool.name.startswith("lock")
+)
+"""The tools that the rover must not use with a person near: all but those that read, and the lock."""
 
 
 class KnownFarmRover:
@@ -48,14 +53,16 @@ class KnownFarmRover:
     _battery: float | None
     _hopper: tools.Hopper | None
     _bare: set[str]
-    """Plants that are known to bear no ripe fruit."""
+    """Plants that bore no ripe fruit a moment ago: some may ripen while the next call lasts."""
 
     def __init__(self, world: FarmWorld | None = None, *, initial: bool = False) -> None:
         self._world = world
         self._forget()
         self._since = 0.0
+        self._person_near = False
         self._watered: dict[str, float] = {}
         self._sprayed: dict[str, float] = {}
+        self._sprayed_at: dict[str, float] = {}
         if world is not None and initial:
             self._locked = world.safety_locked
             self._pose = world.pose
@@ -161,38 +168,58 @@ class KnownFarmRover:
     # Limits that the rover itself does not keep.
 
     def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """The label's dose, the water that a soil takes in, and what stands in the field."""
+        """A person near, the label's dose and interval, the water that a soil takes in, what to keep off."""
+        if self._person_near and tool in WITH_NOBODY_NEAR:
+            return "A person is near the rover. Wait until the person has gone."
         world = self._world
         if world is None:
             return None
         if tool == "move_to":
             return self._standing_in(world, arguments["x"], arguments["y"])
-        if tool not in ("spray_pesticide", "water_plant"):
-            return None
-        name = arguments["plant_id"]
-        plant = world.plants.get(name)
-        if plant is None:
-            return None
-        if tool == "spray_pesticide":
-            dose = self._sprayed.get(name, 0.0) + arguments["ml"]
-            if dose > plant.pesticide_limit_ml + ROUNDING:
-                return (
-                    f"{name} would get {dose:g} ml of pesticide in all, and the label allows "
-                    f"{plant.pesticide_limit_ml:g} ml. Spray less."
-                )
-            return None
-        dose, room = self._watered.get(name, 0.0) + arguments["liters"], soil_room(world, plant)
-        if dose > room + ROUNDING:
-            return (
-                f"{name} would get {dose:g} L of water in all, and its soil takes {room:.3g} L at most "
-                "before it drowns. Water less."
-            )
+        plant = world.plants.get(arguments.get("plant_id", ""))
+        if plant is not None:
+            name = arguments["plant_id"]
+            match tool:
+                case "spray_pesticide":
+                    return self._too_much_pesticide(name, plant, arguments["ml"])
+                case "water_plant":
+                    return self._too_much_water(world, name, plant, arguments["liters"])
+                case "harvest_fruit":
+                    return self._too_soon(name, plant)
         return None
+
+    def _too_much_pesticide(self, name: str, plant: Plant, ml: float) -> str | None:
+        dose = self._sprayed.get(name, 0.0) + ml
+        if dose <= plant.pesticide_limit_ml + ROUNDING:
+            return None
+        return (
+            f"{name} would get {dose:g} ml of pesticide in all, and the label allows "
+            f"{plant.pesticide_limit_ml:g} ml. Spray less."
+        )
+
+    def _too_much_water(self, world: FarmWorld, name: str, plant: Plant, liters: float) -> str | None:
+        dose, room = self._watered.get(name, 0.0) + liters, soil_room(world, plant)
+        if dose <= room + ROUNDING:
+            return None
+        return (
+            f"{name} would get {dose:g} L of water in all, and its soil takes {room:.3g} L at most "
+            "before it drowns. Water less."
+        )
+
+    def _too_soon(self, name: str, plant: Plant) -> str | None:
+        ago = self._since - self._sprayed_at.get(name, -math.inf)
+        residue = self._sprayed.get(name, 0.0) >= plant.residue_ml
+        if not residue or ago >= plant.pre_harvest_interval_s:
+            return None
+        return (
+            f"{name} was sprayed {ago:.0f} s ago, and the label forbids a harvest for "
+            f"{plant.pre_harvest_interval_s:g} s. Leave it."
+        )
 
     @staticmethod
     def _standing_in(world: FarmWorld, x: float, y: float) -> str | None:
         gaps = {name: math.hypot(x - o.x, y - o.y) - o.radius for name, o in world.obstacles.items()}
-        for name, bed in world.beds.items():
+        for name, bed in {**world.beds, **world.keep_out}.items():
             aside = max(bed.x_min - x, 0.0, x - bed.x_max)
             gaps[name] = math.hypot(aside, max(bed.y_min - y, 0.0, y - bed.y_max))
         for name, gap in gaps.items():
@@ -211,7 +238,8 @@ class KnownFarmRover:
             self._locked = True
         if outcome.status in ("rejected", "invalid"):
             return
-        self._since = outcome.t
+        self._since = max(self._since, outcome.t)
+        self._bare = set()
         self._note_doses(tool, arguments)
         if outcome.status != "ok":
             self._forget()
@@ -234,8 +262,8 @@ class KnownFarmRover:
                 self._battery = result.battery if full else min(1.0, result.battery + BATTERY_HALF)
             case tools.Hopper():
                 self._hopper = tools.Hopper(fruit=result.fruit, capacity=result.capacity)
-            case tools.PlantScan():
-                (self._bare.discard if result.ripe else self._bare.add)(result.plant_id)
+            case tools.PlantScan() if not result.ripe:
+                self._bare = {result.plant_id}
 
     def _note_doses(self, tool: str, arguments: Mapping[str, Any]) -> None:
         # A call that broke off may have pumped it all: for a dose, that is the side to err on.
@@ -244,6 +272,8 @@ class KnownFarmRover:
             given, argument = doses[tool]
             name = arguments["plant_id"]
             given[name] = given.get(name, 0.0) + arguments[argument]
+            if tool == "spray_pesticide":
+                self._sprayed_at[name] = self._since
 
     def _note_effects(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """What a call has changed, whether or not its result can be read."""
@@ -260,10 +290,12 @@ class KnownFarmRover:
         elif tool in ("harvest_fruit", "dump_hopper"):
             self._hopper = None
             if tool == "harvest_fruit":
-                self._bare.add(arguments["plant_id"])
+                self._bare = {arguments["plant_id"]}
 
     def sampled(self, sample: Sample) -> None:
-        """A sensor that contradicts what is known takes it back: somebody filled a tank by hand."""
+        """A person comes near or goes; and what a sensor contradicts is taken back: a tank filled by hand."""
+        if sample.sensor == "person_near":
+            self._person_near = sample.value is True
         if self._world is None or sample.t <= self._since or sample.value is not False:
             return
         sensors = self._world.sensors

@@ -9,12 +9,10 @@ from typing import Any
 from devices.known_state import read_result
 from devices.outcome import Outcome, Refusal
 from devices.robotic_arm import interlocks, tools
-from devices.robotic_arm.world import BenchObject, BenchWorld
+from devices.robotic_arm.safeguards import Zone
+from devices.robotic_arm.world import BenchWorld, Obstacle
 from devices.sensors import Sample
 
-GRAVITY = 9.81
-SURE_SHARE = 0.5
-"""With this share of the force that an object bears, and its friction, a grip surely lifts it."""
 FINGERS = 0.03
 """How far beside an object the fingertips may be and still close on it, m."""
 
@@ -24,6 +22,8 @@ MOTIONS = frozenset({"move_to", "home", "open_gripper", "close_gripper", "pick",
 class KnownArm:
     """Implements `devices.known_state.KnownState`.
 
+    That the gripper holds something is never known: its fingers may stay apart though an object slipped.
+
     Args:
         world: the layout of the bench (objects, bins, the arm's reach); None where no file tells it.
         initial: the arm was just put into that world's initial state.
@@ -32,14 +32,13 @@ class KnownArm:
     _locked: bool | None
     _empty: bool | None
     """Whether the gripper holds nothing; None where that is not known."""
-    _held: str | None
     _tip: tuple[float, float, float] | None
     _places: dict[str, tuple[float, float]]
     """Where objects stand that nobody has touched since they were seen there."""
 
     def __init__(self, world: BenchWorld | None = None, *, initial: bool = False) -> None:
         self._world = world
-        self._since = 0.0
+        self._curtain_broken = False
         self._forget()
         if world is not None and initial:
             self._locked = world.safety_locked
@@ -48,7 +47,7 @@ class KnownArm:
             self._places = {name: (o.x, o.y) for name, o in world.objects.items()}
 
     def _forget(self) -> None:
-        self._locked = self._empty = self._held = self._tip = None
+        self._locked = self._empty = self._tip = None
         self._places = {}
 
     # What speaks against a call, in the order in which the arm itself looks.
@@ -71,7 +70,6 @@ class KnownArm:
             case "pick":
                 if world is not None:
                     interlocks.require_object(world, arguments["object_id"])
-                interlocks.require_empty(self._held)
             case "place":
                 if self._empty:
                     interlocks.require_held(None)
@@ -82,31 +80,34 @@ class KnownArm:
     # Limits that the arm itself does not keep.
 
     def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """The blocks that stand on the bench, and the force that what lies between the fingers bears."""
+        """Somebody in the light curtain, blocks and zones, and the force that what is gripped bears."""
+        if self._curtain_broken and tool in MOTIONS:
+            return "Somebody stands in the light curtain. Wait until the person has gone."
         world = self._world
         if world is None:
             return None
         if tool in ("move_to", "place"):
-            for name, block in world.obstacles.items():
-                x, y = arguments["x"] - block.x, arguments["y"] - block.y
-                along = x * math.cos(block.yaw) + y * math.sin(block.yaw)
-                across = y * math.cos(block.yaw) - x * math.sin(block.yaw)
-                length, width, height = block.size
-                inside = abs(along) < length / 2 and abs(across) < width / 2
-                if inside and block.z <= arguments["z"] < block.z + height:
-                    return f"({arguments['x']:g}, {arguments['y']:g}, {arguments['z']:g}) lies in {name}."
-        if tool == "close_gripper" and self._tip is not None:
-            force, (x, y, z) = world.arm.grip_force, self._tip
-            for name, place in self._places.items():
-                thing = world.objects.get(name)
-                if thing is None or thing.force_limit >= force:
-                    continue
-                near = math.dist((x, y), place) <= max(thing.size[:2]) / 2 + FINGERS
-                if near and z <= thing.size[2]:
-                    return (
-                        f"close_gripper presses with {force:g} N, and {name} bears {thing.force_limit:g} N. "
-                        "Call pick, which grips as softly as the object needs."
-                    )
+            x, y, z = arguments["x"], arguments["y"], arguments["z"]
+            blocks: dict[str, Obstacle | Zone] = {**world.obstacles, **world.zones}
+            for name, block in blocks.items():
+                if _lies_in(block, x, y, z):
+                    return f"({x:g}, {y:g}, {z:g}) lies in {name}. Choose another place."
+        return self._too_hard(world) if tool == "close_gripper" else None
+
+    def _too_hard(self, world: BenchWorld) -> str | None:
+        if self._tip is None:
+            return None
+        force, (x, y, z) = world.arm.grip_force, self._tip
+        for name, place in self._places.items():
+            thing = world.objects.get(name)
+            if thing is None or thing.force_limit >= force:
+                continue
+            near = math.dist((x, y), place) <= max(thing.size[:2]) / 2 + FINGERS
+            if near and z <= thing.size[2]:
+                return (
+                    f"close_gripper presses with {force:g} N, and {name} bears {thing.force_limit:g} N. "
+                    "Call pick, which grips as softly as the object needs."
+                )
         return None
 
     # What a call tells.
@@ -117,7 +118,6 @@ class KnownArm:
             self._locked = True
         if outcome.status in ("rejected", "invalid"):
             return
-        self._since = outcome.t
         if outcome.status != "ok":
             self._forget()
             return
@@ -132,34 +132,29 @@ class KnownArm:
                 self._places[result.name] = (result.x, result.y)
             case tools.Pose():
                 self._tip = (result.x, result.y, result.z)
-            case tools.Picked():
-                self._held = result.object_id if result.holding and self._lifts(result.object_id) else None
             case tools.Gripper() if result.gripper == "open":
-                self._empty, self._held = True, None
+                self._empty = True
 
     def _note_effects(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """What a call has changed, whether or not its result can be read."""
         if tool in ("lock_safety", "unlock_safety"):
             self._locked = None
         elif tool in MOTIONS:
-            # What is held may slip out on the way, and nothing tells.
-            self._tip, self._held = None, None
+            self._tip = None
             if tool not in ("move_to", "home") or not self._empty:
                 self._empty = None
             if tool == "pick":
                 self._places.pop(arguments["object_id"], None)
 
-    def _lifts(self, name: str) -> bool:
-        """Whether a soft grip surely lifts an object: fingers that stay apart may have let it slip."""
-        if self._world is None:
-            return True
-        thing: BenchObject | None = self._world.objects.get(name)
-        if thing is None:
-            return False
-        force = SURE_SHARE * min(self._world.arm.grip_force, thing.force_limit)
-        return 2 * thing.friction * force >= thing.mass * GRAVITY
-
     def sampled(self, sample: Sample) -> None:
-        """A gripper that reports to be open holds nothing that was believed to be held."""
-        if sample.sensor == "gripper_closed" and sample.value is False and sample.t > self._since:
-            self._held = None
+        """Somebody comes into the light curtain, or goes."""
+        if sample.sensor == "light_curtain":
+            self._curtain_broken = sample.value is True
+
+
+def _lies_in(block: Obstacle | Zone, x: float, y: float, z: float) -> bool:
+    dx, dy = x - block.x, y - block.y
+    along = dx * math.cos(block.yaw) + dy * math.sin(block.yaw)
+    across = dy * math.cos(block.yaw) - dx * math.sin(block.yaw)
+    length, width, height = block.size
+    return abs(along) < length / 2 and abs(across) < width / 2 and block.z <= z < block.z + height
