@@ -1,4 +1,4 @@
-"""What a rig does not know of itself, faults and finer sensors of the arm: physics that Coulomb would know."""
+"""What an arm does not know of itself, its faults and finer sensors: physics that Coulomb would know."""
 
 from threading import Event
 
@@ -138,7 +138,7 @@ def last(samples, name):
 
 
 def test_finer_sensors_tell_what_they_sense():
-    simulator, samples = run([pick("box_large")], FINER)
+    _, samples = run([pick("box_large")], FINER)
     thing = WORLD.objects["box_large"]
     assert last(samples, "aperture") == pytest.approx(thing.width, abs=2e-3)
     assert last(samples, "finger_force") == pytest.approx(WORLD.arm.grip_force, rel=0.03)
@@ -234,7 +234,7 @@ CALLS = st.lists(
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(CALLS, st.floats(0.6, 1.4), st.floats(0.7, 1.2))
 def test_no_episode_crashes_and_all_numbers_stay_finite(calls, friction, grip):
-    simulator, samples = arm(
+    simulator, _ = arm(
         {
             "hidden": {"friction": friction, "grip_force": grip},
             "faults": {"random": [{"kind": "weak_gripper", "per_hour": 300.0, "seconds": 2.0}]},

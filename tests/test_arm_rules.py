@@ -95,7 +95,7 @@ def test_the_detour_leads_round_the_zone_to_the_same_place_in_the_same_time():
 
 
 def test_a_move_whose_end_is_in_the_zone_waits_before_it():
-    simulator, _, outcome = remedied([to(0.6, 0.0, 0.3)], WALL, "keep_out", "wall")
+    _, _, outcome = remedied([to(0.6, 0.0, 0.3)], WALL, "keep_out", "wall")
     assert 0.05 < outcome.value["y"] < 0.4
 
 
@@ -135,7 +135,7 @@ def test_the_wait_makes_the_same_move_with_nobody_there():
 
 def test_a_fitted_light_curtain_shows_who_stands_in_it():
     init = curtain(0.3, 0.4) | {"sensors": {"light_curtain": {"kind": "switch"}}}
-    simulator, samples = run([RIGHT], init)
+    _, samples = run([RIGHT], init)
     seen = [(s.value, s.t) for s in samples if s.sensor == "light_curtain"]
     assert [value for value, _ in seen] == [False, True, False, False]
     assert seen[1][1] == pytest.approx(0.3, abs=0.05)

@@ -58,7 +58,10 @@ class Ghosts:
     def _touching(self) -> set[tuple[int, int]]:
         physics = self._physics
         physics.sync()
+        flags = physics.model.opt.enableflags
+        physics.model.opt.enableflags = 0  # what sleeps touches, too
         mujoco.mj_collision(physics.model, physics.data)
+        physics.model.opt.enableflags = flags
         return {(int(a), int(b)) for a, b in physics.data.contact.geom}
 
     def lower(self, name: str) -> None:
