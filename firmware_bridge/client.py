@@ -1,4 +1,4 @@
-"""The host's client: synchronous calls above, the link's reader thread below."""
+"""The host's client: synchronous calls above, whoever reads the link below."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ REGAIN_PERIOD = 0.1
 
 
 class RigClient:
-    """Drives one rig over a link. Callbacks run on the reader thread and must not call back into the client.
+    """Drives one rig over a link.
+
+    Callbacks run one at a time on the thread that reads, which is one that waits in a call of ours or the
+    link's own; they must not call back into the client. SIGINT and SIGTERM never strike within them.
 
     Trouble of the link never raises from `call` and `init`: it is an outcome with status `fault` and code
     `timeout` (no answer before the deadline), `link` (no link), `offline` (the rig said that it went),

@@ -35,7 +35,7 @@ class Link(Protocol):
         """Frames that did not check."""
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
-        """Deliver all payloads from now on, and every change of `connected`, on the reader thread."""
+        """Deliver all payloads from now on, and every change of `connected`, on the thread that reads."""
 
     def ensure(self, timeout: float) -> None:
         """Return once the link is up: MQTT waits for the broker, a serial port is opened again.
@@ -124,7 +124,7 @@ class Waiting:
 
 
 class PortHandler(Protocol):
-    """What a device's port calls, on its reader thread."""
+    """What a device's port calls, on the thread that reads."""
 
     def on_frame(self, payload: bytes, before_stop: bool = False) -> None:
         """A payload came; `before_stop`: it began before a stop byte that has been seen already."""

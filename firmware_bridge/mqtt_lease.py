@@ -94,7 +94,7 @@ class Lease:
             return self._other
 
     def take(self, payload: bytes, retained: bool) -> None:
-        """What the broker says of the lease, on the reader thread."""
+        """What the broker says of the lease, on the thread that reads."""
         claim = decode_claim(payload)
         again = False
         with self._changed:

@@ -1,4 +1,4 @@
-"""The lower half of the host's client: what comes in on the reader thread, pings, and the device's clock."""
+"""The lower half of the host's client: what comes in over the link, pings, and the device's clock."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ClockReading:
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """Where what a rig publishes goes, on the reader thread."""
+    """Where what a rig publishes goes, on the thread that reads."""
 
     sample: Callable[[Sample], None] | None = None
     truth: Callable[[Truth], None] | None = None
