@@ -40,8 +40,8 @@ class RigConfig(BaseModel):
     )
     site: str | None = Field(
         default=None,
-        description="the world, by name or file, that tells where a physical rig works: the layout by which the "
-        "guard asks interlocks and limits; left out: those that need no layout",
+        description="the world, by name or file, that tells where a physical rig works: the layout by which "
+        "the guard asks interlocks and limits; left out: its twin's world, or only what needs no layout",
     )
     spawn: bool = Field(
         default=False,

@@ -138,14 +138,15 @@ GHOST = ToolCallAction("scan_plant", {"plant_id": "plant_Z"})
 IN_A_BED = ToolCallAction("move_to", {"x": 10.0, "y": 12.4})
 
 
+@pytest.mark.parametrize("layout", [{"site": "farm_rover"}, {"twin": {"world": "farm_rover"}}])
 @pytest.mark.parametrize("mode", ["block", "estop", "confirm"])
-def test_what_an_interlock_forbids_never_reaches_the_link(tmp_path: Path, mode: str) -> None:
+def test_what_an_interlock_forbids_never_reaches_the_link(
+    tmp_path: Path, mode: str, layout: dict[str, Any]
+) -> None:
     people = People()
     with tapped(FieldRover(FIELD)) as port:
         # The task lets anything be read at any time, so that only the interlock speaks against it.
-        episode, steps = play(
-            tmp_path, port, UNLOCK, GHOST, MOVE, people=people, guard=mode, site="farm_rover"
-        )
+        episode, steps = play(tmp_path, port, UNLOCK, GHOST, MOVE, people=people, guard=mode, **layout)
         assert tools_on(port) == ["unlock_safety_mode", "move_to"]
         assert b"plant_Z" not in port.came
     assert [(step.status, step.kind) for step in steps] == [

@@ -23,13 +23,14 @@ def known_rig(
 ) -> KnownState | None:
     """What is known at the start of an episode; None of a device that the kit has no interlocks for.
 
-    A physical rig's layout is its `site`, a simulator's its world with the task's overrides. Where the rig
-    stands at the start is known only of a simulator that this host started itself.
+    A physical rig's layout is its `site`, or its twin's world; a simulator's its world with the task's
+    overrides. Where the rig stands at the start is known only of a simulator that this host started itself.
     """
     device = task.device
     if DEVICE_TYPES.get(device.name) is not device or not _speaks_our_wire(config):
         return None
-    site = simulates if config.site is None else load_world(config.site)
+    layout = config.site or (None if config.twin is None else config.twin.world)
+    site = simulates if layout is None else load_world(layout)
     world = None
     if site is not None:
         world = merged_state(site, task.init) if simulated else site.state
