@@ -25,6 +25,9 @@ from sims.faults import FaultSchedule
 from sims.harm_ledger import HarmLedger
 from sims.overrides import World, WorldError, merge_world
 
+LOOK_S = 1.0
+"""While a call waits for its time to be over, sensors that report changes are looked at this often, s."""
+
 
 class Stopped(Exception):
     """A running call is to end now, because of a stop."""
@@ -183,7 +186,9 @@ class Simulator(ABC, Generic[World]):
                     result: ToolResult = getattr(self, f"do_{tool}")(typed, call)
                     value = result.model_dump(mode="json")
                 if duration is not None:
-                    self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started))
+                    # Looked at as often as in the call that it stands for, so that what changes anyway
+                    # is reported at the same moments.
+                    self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started), LOOK_S)
             except ArgumentsError as error:
                 code = "bad_arguments" if tool in self.device_type.by_name else "unknown_tool"
                 status, message = "invalid", str(error)

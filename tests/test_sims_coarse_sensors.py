@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tank_rig import level_at, tank, wait
 
+from devices.harm import Remedy
 from devices.sensors import Sample, SensorSpec
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
@@ -194,6 +195,16 @@ def test_the_same_moments_lose_the_same_samples_whatever_else_is_sensed():
     for simulator in (one, other):
         wait(simulator, 120.0, tick=0.5)
     assert said(heard) == [item for item in said(heard_other) if item[0] == "s"]
+
+
+def test_a_call_that_is_left_out_is_looked_at_as_if_it_were_not():
+    spec = {"kind": "quantised", "resolution": 0.1}
+    done, heard = tank({"s": spec})
+    left_out, heard_without = tank({"s": spec})
+    assert wait(done, 12.3, tick=1.0).t == 12.3
+    assert wait(left_out, 12.3, remedy=Remedy.LEAVE_OUT, duration=12.3).t == 12.3
+    assert said(heard) == said(heard_without)
+    assert len(heard) > 5
 
 
 def test_a_sensor_holds_at_its_limits_and_errs_by_bias_and_drift():
