@@ -149,7 +149,7 @@ def test_a_load_too_heavy_is_too_much_torque_and_a_light_one_is_not():
     assert events(script) == {}
     found = events(script, HEAVY)
     assert {kind for kind, _ in found} == {"joint_torque"}
-    assert ("joint_torque", "axis2") in found
+    assert ("joint_torque", "arm") in found
 
 
 def test_the_torque_at_rest_is_that_of_the_load():
@@ -161,7 +161,7 @@ def test_the_torque_at_rest_is_that_of_the_load():
 
 
 def test_drives_at_their_limit_give_no_more_and_still_arrive():
-    simulator, end, _ = remedied([pick("box_large"), FAR], HEAVY, "joint_torque", "axis2")
+    simulator, end, _ = remedied([pick("box_large"), FAR], HEAVY, "joint_torque", "arm")
     assert near(simulator.state_dict(), end, 0.05)
 
 

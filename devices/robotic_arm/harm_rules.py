@@ -58,11 +58,11 @@ LIGHT_CURTAIN = HarmRule(
 JOINT_TORQUE = HarmRule(
     "joint_torque",
     "A joint's drive gives more than `limits.joint_torque`, low-passed with 0.1 s: the load is too heavy, or "
-    "the arm presses against something.",
+    "the arm presses against something. Severity is that of the worst joint.",
     "N m",
     Remedy.LIMIT_TORQUE,
-    "joint_torques.{entity}",
-    "limits.joint_torque.{entity}",
+    "overload",
+    0.0,
 )
 STACKING = HarmRule(
     "stacking",

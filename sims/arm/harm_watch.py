@@ -25,6 +25,8 @@ from a jerk.
 """
 STILL = 2e-5
 """An object that moved less than this since the last look, m, stands still."""
+MACHINE = "arm"
+"""The entity of what concerns no other thing."""
 SAME_EVENT = 0.25
 """Harm that comes back within this time, s, belongs to the same event."""
 
@@ -45,13 +47,13 @@ class Curtain:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What a contact means: what is touched, and whether a finger presses it, it is hit, or stood upon."""
+    """What contacts mean: what is touched, and whether a finger presses it, it is hit, or stood upon."""
 
-    row: int
     thing: str
     finger: str | None
     hit: str | None
     floor: str | None
+    rows: list[int]
 
 
 class HarmWatch:
@@ -82,6 +84,8 @@ class HarmWatch:
         """Forces in the last step on things that are no targets, N."""
         self.squeeze: dict[str, float] = {}
         """With which both fingers pressed objects in the last step, N."""
+        self.overload = 0.0
+        """By which the worst joint's torque, low-passed, exceeds its limit, N m."""
         self.bump = 0.0
         """The greatest force on all of them together since somebody set this to 0, N."""
         self.support_force = 0.0
@@ -138,15 +142,13 @@ class HarmWatch:
             return
         rows, forces = contact.efc_address.tolist(), data.efc_force.tolist()
         hits: dict[str, float] = {}
-        sides: dict[str, dict[str, float]] = {}
+        sides: dict[str, list[float]] = {}
         for touch in self._touches:
-            row = rows[touch.row]
-            force = forces[row] if row >= 0 else 0.0
+            force = sum([forces[rows[k]] for k in touch.rows if rows[k] >= 0])
             if force <= 0.0:
                 continue
             if touch.finger is not None:
-                pressed = sides.setdefault(touch.thing, {})
-                pressed[touch.finger] = pressed.get(touch.finger, 0.0) + force
+                sides.setdefault(touch.thing, []).append(force)
                 if self._closing and touch.thing not in self._targets:
                     self._targets.add(touch.thing)
                     self._seen = None
@@ -161,7 +163,7 @@ class HarmWatch:
             self._note(rules.COLLISION.kind, name, t, TIMESTEP, force)
         for name, pressed in sides.items():
             if len(pressed) == 2:
-                self.between_fingers, self.squeeze[name] = name, min(pressed.values())
+                self.between_fingers, self.squeeze[name] = name, min(pressed)
                 excess = self.squeeze[name] - self.physics.world.objects[name].force_limit
                 if excess > 0.0:
                     self._note(rules.GRIP_FORCE.kind, name, t, TIMESTEP, excess)
@@ -174,19 +176,21 @@ class HarmWatch:
             hits[floor] = hits.get(floor, 0.0) + excess
 
     def _meaning(self, pairs: list[list[int]]) -> tuple[Touch, ...]:
-        """What the contacts of the machine and of the held object mean, in their order."""
-        found = []
+        """What the contacts of the machine and of the held object mean."""
+        found: dict[tuple[str, str], Touch] = {}
         for row, (a, b) in enumerate(pairs):
             one, other = self._named(a), self._named(b)
             if self._is_machine(one) or (one[0] == self.physics.held and not self._is_machine(other)):
                 one, other = other, one
             if not self._is_machine(other) and other[0] != self.physics.held:
                 continue
-            (thing, kind), (_, other_kind) = one, other
-            finger = other[0] if other_kind == FINGER and kind == THING else None
-            stands = kind == FLOOR and other_kind == THING
-            found.append(Touch(row, thing, finger, None if stands else thing, thing if stands else None))
-        return tuple(found)
+            (thing, kind), (toucher, other_kind) = one, other
+            if (thing, toucher) not in found:
+                finger = toucher if other_kind == FINGER and kind == THING else None
+                hit, floor = (None, thing) if kind == FLOOR and other_kind == THING else (thing, None)
+                found[thing, toucher] = Touch(thing, finger, hit, floor, [])
+            found[thing, toucher].rows.append(row)
+        return tuple(found.values())
 
     def _named(self, geom: int) -> tuple[str, int]:
         """The thing that a geom belongs to, and its kind."""
@@ -209,9 +213,9 @@ class HarmWatch:
         self._displacements(t)
         self._torques += (np.abs(physics.data.actuator_force[:AXES]) - self._torques) * TORQUE_SHARE
         excess = self._torques - self._torque_limits
-        if excess.max() > 0.0:
-            for k in np.flatnonzero(excess > 0.0):
-                self._note(rules.JOINT_TORQUE.kind, AXIS_NAMES[k], t, SLOW_SPAN, float(excess[k]))
+        self.overload = max(0.0, float(excess.max()))
+        if self.overload > 0.0:
+            self._note(rules.JOINT_TORQUE.kind, MACHINE, t, SLOW_SPAN, self.overload)
         if self._released is not None and physics.data.ncon:
             for name, load in quantities.loads(physics, self._released[0]).items():
                 if load > self._limits.stacked_load:
@@ -274,6 +278,7 @@ class HarmWatch:
             "intrusion": {zone: quantities.intrusion(physics, zone) for zone in physics.world.zones},
             "light_curtain": "broken" if self.curtain.broken(t) else "clear",
             "speed": quantities.speed(physics),
+            "overload": self.overload,
             "joint_torques": dict(zip(AXIS_NAMES, self._torques.tolist(), strict=True)),
         }
 

@@ -8,6 +8,7 @@ object's contacts carry normal forces alone and the fingers press independently,
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -236,17 +237,18 @@ class BenchPhysics:
         if self.held is None:
             return np.zeros(3)
         data = self.data
-        rows = data.efc_id[: data.ne] == self.bench.equality[self.held]
-        found = np.asarray(data.efc_force[: data.ne][rows][:3])
-        return found if len(found) else np.zeros(3)
+        # Equalities come first, and the weld is the only one while something is held.
+        return np.asarray(data.efc_force[:3]) if data.ne else np.zeros(3)
 
     def slips(self) -> bool:
         """Whether the held object pulls harder than the fingers' friction can hold."""
         if self.held is None:
             return False
-        pull = self.pull()
-        closing = self.data.xmat[self.bench.body["palm"]].reshape(3, 3)[:, 1]
-        along_fingers = float(np.linalg.norm(pull - (pull @ closing) * closing))
+        px, py, pz = self.pull().tolist()
+        turn = self.data.xmat[self.bench.body["palm"]]
+        cx, cy, cz = float(turn[1]), float(turn[4]), float(turn[7])
+        closing = px * cx + py * cy + pz * cz
+        along_fingers = math.hypot(px - closing * cx, py - closing * cy, pz - closing * cz)
         return not self._bears(self.held, along_fingers)
 
     def _bears(self, name: str, pull: float) -> bool:
