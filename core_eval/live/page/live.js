@@ -2,6 +2,7 @@
 // Everything that comes from a run is put in as text, never as markup: a model chooses some of the words.
 const token = document.querySelector('meta[name="pathrig-token"]').content;
 const at = (id) => document.getElementById(id);
+const PAUSE_MS = 600;
 let ahead = 0;          // by how much the run's clock is ahead of ours, s
 let asked = null;       // the question that waits
 let over = false;
@@ -86,11 +87,16 @@ const shows = {
   sample: (data) => setReading(at("samples"), data.sensor, `${data.value} at ${data.t.toFixed(1)} s`),
   status: (data) => setReading(at("status"), data.source, data.state),
   question: (data) => {
+    const fresh = !asked || asked.number !== data.number;
     asked = data;
     at("question-call").textContent = data.call;
     at("question-reason").textContent = data.reason;
-    for (const button of at("question").querySelectorAll("button")) button.disabled = false;
     at("question").hidden = false;
+    if (fresh) {
+      // A finger that was on its way to the last question must not answer this one.
+      answers(false);
+      setTimeout(() => { if (asked && asked.number === data.number) answers(true); }, PAUSE_MS);
+    }
     count();
   },
   answered: (data) => {
@@ -105,7 +111,7 @@ const shows = {
   },
   stop: () => {
     at("stop").disabled = true;
-    notice("Stopped by a person: the rig was told to stop, and the run ends.");
+    notice("STOP was pressed: the rig is told to stop, and the run ends. What the rig says to it stands under Rig.");
   },
   over: () => {
     over = true;
@@ -116,6 +122,10 @@ const shows = {
     if (at("notice").hidden) notice("The run is over. Its log tells the rest.");
   },
 };
+
+function answers(enabled) {
+  for (const button of at("question").querySelectorAll("button")) button.disabled = !enabled;
+}
 
 function connection(text, name) {
   at("connection").textContent = text;
@@ -146,7 +156,7 @@ at("stop").addEventListener("click", () => press("stop", {}));
 for (const button of at("question").querySelectorAll("button")) {
   button.addEventListener("click", () => {
     if (!asked) return;
-    for (const other of at("question").querySelectorAll("button")) other.disabled = true;
+    answers(false);
     press("answer", {number: asked.number, answer: button.dataset.answer});
   });
 }
