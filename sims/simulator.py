@@ -70,7 +70,8 @@ def _faults_of(world: BaseModel) -> Faults:
 
 def _sticks_sensors(world: BaseModel) -> bool:
     faults = _faults_of(world)
-    return any(fault.entity is not None for fault in (*faults.schedule, *faults.random))
+    entities = (*(fault.entity for fault in faults.schedule), *(rate.entity for rate in faults.random))
+    return any(entity is not None for entity in entities)
 
 
 class Simulator(ABC, Generic[World]):
