@@ -1,4 +1,4 @@
-"""What GRBL does besides answering: alarms, deafness, buttons, homing, settings; each as its sources have it."""
+"""What GRBL does besides answering: alarms, deafness, buttons, homing, settings; as its sources have it."""
 
 import threading
 import time
@@ -63,7 +63,7 @@ def test_a_stop_while_the_machine_is_deaf_still_resets_it(board: Grbl, rig: RigS
 
 
 def test_an_ok_that_belongs_to_a_reset_ends_no_move(board: Grbl, rig: RigSession) -> None:
-    """A hold and then a reset by the machine's own buttons: no alarm, but an ok for the line that was broken off."""
+    """A hold, then a reset, by the machine's own buttons: no alarm, but an ok for the line broken off."""
     calling = moving(board, rig)
     board.byte_came(ord("!"))
     assert wait_until(lambda: board.state == "Hold" and not board._slowing)
@@ -123,7 +123,8 @@ def test_check_mode_moves_nothing_and_is_said(board: Grbl, rig: RigSession) -> N
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "advice"), [(10, "0", "Set $10=1."), (10, "2", "Set $10=1."), (13, "1", "Set $13=0.")]
+    ("setting", "value", "advice"),
+    [(10, "0", "Set $10=1."), (10, "2", "Set $10=1."), (13, "1", "Set $13=0.")],
 )
 def test_positions_that_would_be_misread_are_refused_at_the_start(
     setting: int, value: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -46,6 +46,10 @@ class Failure(Strict):
     )
     code: str = Field(description="the stable word that agents and the log see; may hold ${captures}")
     message: str = Field(description="a sentence that says what to do; may hold ${captures}")
+    at_end: bool = Field(
+        default=False,
+        description="it counts once the command is over: the machine goes on working after saying so",
+    )
     recover: list[Step] = Field(default=[], description="steps that bring the machine back to answering")
 
 

@@ -38,10 +38,14 @@ class Ear:
             raise Lost
         return message
 
-    def forget(self) -> None:
-        """Drop what was heard so far, as it belongs to nothing that is still to be asked."""
+    def forget(self) -> list[Message]:
+        """Drop what was heard so far, as it answers nothing that is still to be asked; returns it."""
+        dropped = []
         while not self._messages.empty():
-            self._messages.get()
+            message = self._messages.get()
+            if message is not None:
+                dropped.append(message)
+        return dropped
 
 
 class Conversation:

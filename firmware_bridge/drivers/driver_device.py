@@ -136,6 +136,7 @@ class DriverDevice:
             check_need(need, scope)
         halted = self._machine.halted
         runner = self._machine.runner(scope, lambda: stop.is_set() or halted.is_set())
+        runner.in_call = True
         names = scope.names = self._machine.scope.names | self._written(mapped, scope)
         try:
             runner.run(mapped.steps, names)

@@ -100,6 +100,7 @@ class Machine:
             self._write_stop()
         self.memory.update(self.driver.stop.remember)
         self._boot()
+        self._settle()
         self._run_own(self.driver.reset)
 
     def distrust(self) -> None:
@@ -108,6 +109,7 @@ class Machine:
         with self.writing, contextlib.suppress(LinkError):
             self._write_stop()
         self.memory.update(self.driver.stop.remember)
+        self._settle()
 
     def stop(self) -> None:
         """The stop, at once, and what settles it; nothing else goes out until `leave_stop`. Never raises."""
@@ -121,12 +123,7 @@ class Machine:
             if mine:
                 self.writing.release()
         self.memory.update(self.driver.stop.remember)
-        for step in self.driver.stop.settle if self.wire.connected else ():
-            # Each of them is worth a try, whatever became of the one before.
-            with contextlib.suppress(Refusal, DriverFault, LinkError, Lost):
-                self.runner(scope_with(self.scope, {}), lambda: False, Output(self, obeys_stop=False)).run(
-                    [step], self.scope.names
-                )
+        self._settle()
 
     def leave_stop(self) -> None:
         """Take steps again; a machine that is not there is asked at the next call.
@@ -160,6 +157,16 @@ class Machine:
 
     def _run_own(self, steps: Sequence[Step]) -> None:
         self.runner(scope_with(self.scope, {}), self.halted.is_set).run(steps, self.scope.names)
+
+    def _settle(self) -> None:
+        """What follows the stop; not in the stop's way out, and not kept from it. Never raises."""
+        for step in self.driver.stop.settle:
+            # Each of them is worth a try, whatever became of the one before.
+            with contextlib.suppress(Refusal, DriverFault, LinkError, Lost):
+                if self.wire.connected:
+                    self.runner(
+                        scope_with(self.scope, {}), lambda: False, Output(self, obeys_stop=False)
+                    ).run([step], self.scope.names)
 
     def _boot(self) -> None:
         """Wait for the machine, and send what it needs after every start. Raises LinkError."""

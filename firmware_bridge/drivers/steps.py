@@ -60,6 +60,7 @@ class _Sent:
     last_moment: float
     next_poll: float
     read: set[int] = field(default_factory=set)
+    failed: tuple[Failure, dict[str, str]] | None = None
 
 
 class StepRunner:
@@ -93,6 +94,8 @@ class StepRunner:
         self._stopped = stopped
         self._next_id = next_id
         self._pending: deque[_Sent] = deque()
+        self.in_call = False
+        """Whether a start of the machine, at any moment of these steps, breaks a call off."""
 
     def run(self, steps: Sequence[Step], names: Mapping[str, str]) -> None:
         """Run them to their end.
@@ -163,7 +166,9 @@ class StepRunner:
         else:
             expect = self._driver.answers.done if step.send is not None else []
         if not self._pending:
-            ear.forget()
+            for message in ear.forget():
+                if self.in_call:
+                    self._restarted(message, names)
         before = dict(self._conversation.last)
         again()
         if not expect:
@@ -242,13 +247,17 @@ class StepRunner:
             captures = pattern.find(message, sent.names)
             if captures is not None:
                 self._scope.captures.update(captures)
+                if sent.failed is not None:
+                    self._fail(*sent.failed, sent.names)
                 if len(sent.read) < len(sent.step.read):
                     raise DriverFault("bad_answer", f"The answer ends without its value: {message.text!r}.")
                 return True
         for failure in (*sent.step.failures, *self._driver.answers.failures):
             captures = failure.when.find(message, sent.names)
             if captures is not None:
-                self._fail(failure, captures, sent.names)
+                if not failure.at_end:
+                    self._fail(failure, captures, sent.names)
+                sent.failed = sent.failed or (failure, captures)
         self._restarted(message, sent.names)
         self._gone(message)
         if any(p.find(message, sent.names) is not None for p in self._driver.answers.progress):
@@ -260,6 +269,7 @@ class StepRunner:
         known = names | dict(captures)
         code, message = render(failure.code, known), render(failure.message, known)
         if failure.recover:
+            self.in_call = False
             self.run(failure.recover, names)
         if failure.status == "rejected":
             raise Refusal(code, message)

@@ -1,7 +1,8 @@
 """A small process that holds the port too, and writes the stop when the program that drives it is killed.
 
 Foreign firmware has no watchdog for its host. This process waits on a pipe whose other end only the driving
-program holds; when that end closes without a word, the program is gone, and the stop goes out.
+program holds; when that end closes without a word, the program is gone, and the stop goes out: several times
+within a second, as there is firmware that is deaf at times (FarmBot's for 0.2 s at the end of each move).
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
 port, stop = int(sys.argv[1]), bytes.fromhex(sys.argv[2])
 os.write(1, b"r")
 if not os.read(0, 1):
-    for _ in range(3):
+    for pause in (0.05, 0.05, 0.1, 0.2, 0.3, 0.3, 0):
         try:
             os.write(port, stop)
         except OSError:
             pass
-        time.sleep(0.05)
+        time.sleep(pause)
 """
 
 

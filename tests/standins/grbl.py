@@ -1,18 +1,19 @@
-"""GRBL 1.1h as its sources have it (github.com/gnea/grbl, folder `grbl`), and as they ran on an emulated ATmega328P.
+"""GRBL 1.1h as its sources have it (gnea/grbl, folder `grbl`), and as they ran on an emulated ATmega328P.
 
-- serial.c: `?`, `!`, `~` and 0x18 are taken out of the line the moment they come and never reach the buffer of 128
-  bytes; bytes above 0x7F are dropped; what does not fit is lost.
-- protocol.c, `protocol_main_loop`: a line is answered once it is carried out; spaces are dropped, letters made large;
-  80 characters or more are error:11; in an alarm every line but `$` is error:9. `protocol_exec_rt_system`: an alarm is
-  told, and after a limit (1, 2) the machine waits for a reset that comes after "[MSG:Reset to continue]"; an alarm or
-  check mode is not held; `?` is answered before `!` is obeyed. `protocol_buffer_synchronize`: G4 and a change of M3
-  and M5 wait until all is moved.
-- report.c: `report_alarm_message` waits for half a second, deaf to `?`; `report_realtime_status` sends WCO and Ov now
-  and then; `report_status_message`, `report_init_message`, `report_grbl_settings`.
-- motion_control.c, `mc_reset`: at once the spindle is off, and a machine that moves loses its steps and raises alarm 3
-  (6 while homing); a second reset before the first is carried out is none. `mc_homing_cycle`.
-- main.c: a reset empties the input; the position is kept, and so is an alarm. The line that was being worked on is
-  answered `ok` first.
+- serial.c: `?`, `!`, `~` and 0x18 are taken out of the line the moment they come and never reach the buffer
+  of 128 bytes; bytes above 0x7F are dropped; what does not fit is lost.
+- protocol.c, `protocol_main_loop`: a line is answered once it is carried out; spaces are dropped, letters
+  made large; 80 characters or more are error:11; in an alarm every line but `$` is error:9.
+  `protocol_exec_rt_system`: an alarm is told, and after a limit (1, 2) the machine waits for a reset that
+  comes after "[MSG:Reset to continue]"; an alarm or check mode is not held; `?` is answered before `!` is
+  obeyed. `protocol_buffer_synchronize`: G4 and a change of M3 and M5 wait until all is moved.
+- report.c: `report_alarm_message` waits for half a second, deaf to `?`; `report_realtime_status` sends WCO
+  and Ov now and then; `report_status_message`, `report_init_message`, `report_grbl_settings`.
+- motion_control.c, `mc_reset`: at once the spindle is off, and a machine that moves loses its steps and
+  raises alarm 3 (6 while homing); a second reset before the first is carried out is none.
+  `mc_homing_cycle`.
+- main.c: a reset empties the input; the position is kept, and so is an alarm. The line that was being
+  worked on is answered `ok` first.
 - limits.c, `limits_soft_check`, `limits_go_home`: the travel is from -$130 to 0; homing answers nothing.
 - gcode.c: error:2 bad number, error:20 unknown code, error:22 no feed; S and F stay until a reset.
 """
@@ -26,7 +27,18 @@ from collections import deque
 from standins.pty_board import PtyBoard
 
 WORD = re.compile(r"([A-Z])([-+]?\d*\.?\d*)")
-SETTINGS = {0: "10", 1: "25", 10: "1", 13: "0", 20: "0", 21: "0", 22: "0", 30: "1000", 32: "0", 130: "200.000"}
+SETTINGS = {
+    0: "10",
+    1: "25",
+    10: "1",
+    13: "0",
+    20: "0",
+    21: "0",
+    22: "0",
+    30: "1000",
+    32: "0",
+    130: "200.000",
+}
 
 
 class Grbl(PtyBoard):
