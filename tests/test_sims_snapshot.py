@@ -61,3 +61,28 @@ def test_a_watch_sees_every_period(world: str, calls: list[tuple[str, dict[str, 
     play(simulator, calls[:2])
     assert seen == [round((k + 1) * 0.01, 3) for k in range(len(seen))]
     assert len(seen) == int(simulator.clock.now / 0.01 + 1e-9)
+
+
+@pytest.mark.parametrize("cut", [2, 3, 4])
+def test_an_arm_that_holds_pushes_and_grows_weak_goes_on_bit_for_bit(cut: int) -> None:
+    overrides = {
+        "faults": {"random": [{"kind": "weak_gripper", "per_hour": 900.0, "seconds": 3.0}]},
+        "sensors": {"wrist_force": {"kind": "quantised", "period": 0.3, "resolution": 0.1, "noise": 0.2}},
+        "light_curtain": [{"at": 5.0, "seconds": 2.0}],
+        "hidden": {"friction": 0.8, "grip_force": 0.9, "mass": 1.1, "dropout": 0.1},
+    }
+    calls = [*ARM_CALLS[:2], ("move_to", {"x": 0.6, "y": -0.2, "z": 0.06, "yaw": 0.5}), *ARM_CALLS[2:]]
+    simulator = make_simulator(load_world("robotic_arm"), 7)
+    assert simulator.init(overrides, 7).status == "ok"
+    heard: list[Sample] = []
+    simulator.subscribe(heard.append)
+    play(simulator, calls[:cut])
+    snapshot, before = simulator.snapshot(), len(heard)
+    first = play(simulator, calls[cut:]), end(simulator), heard[before:]
+    other = make_simulator(load_world("robotic_arm"), 7)
+    for _ in range(2):
+        simulator.restore(snapshot)
+        assert other.init(overrides, 7).status == "ok"
+        play(other, calls[:3])
+        del heard[:]
+        assert (play(simulator, calls[cut:]), end(simulator), heard) == first
