@@ -31,7 +31,7 @@ class FarmAtWork(FarmInMotion):
         state, remedy = self.state, call.remedy
         state.working = call.index
         if remedy is Remedy.WAIT:
-            state.alone = True
+            state.alone = state.sprays_alone = True
         elif remedy is Remedy.CLOSED_VALVE:
             state.water.shut = state.pesticide.shut = True
         elif remedy is Remedy.CHARGED and call.event is not None:
@@ -40,6 +40,7 @@ class FarmAtWork(FarmInMotion):
             yield
         finally:
             self.activity = state.working = state.picking = None
+            state.sprays_alone = state.sprays_alone and not state.pesticide.still
             state.alone = state.water.shut = state.pesticide.shut = False
 
     def run(self, activity: Activity | None, seconds: float, tick: float = TICK_S) -> None:
@@ -77,12 +78,17 @@ class FarmAtWork(FarmInMotion):
 
         budget = None
         if call.remedy is Remedy.CLAMP_DOSE and not _concerns(call, DRY_PUMP.kind):
-            kinds = (OVER_IRRIGATION.kind, PONDING.kind) if call.event is None else (call.event.kind,)
-            most = sum(took * rate for took, rate in pieces())
-            budget = harmless_volume(plant, self.soil, pieces, most, kinds, now)
+            kinds: tuple[str, ...] = (
+                (OVER_IRRIGATION.kind, PONDING.kind) if call.event is None else (call.event.kind,)
+            )
+            most = _volume(pieces())
+            if call.event is not None and call.event.entity != name:
+                budget = _volume(hose.preview(flow, seconds, clogged, 0.0))
+            else:
+                budget = harmless_volume(plant, self.soil, pieces, most, kinds, now)
         if budget is None or budget > 0.0:
             blame_watering(plant, self.soil, pieces(budget), call.index, now)
-            plant.watered_by = call.index
+            self.state.poured_by = call.index
         self._pump(hose, name, flow, seconds, call, budget)
         return liters if budget is None else min(liters, budget / hose.factor)
 
@@ -93,21 +99,21 @@ class FarmAtWork(FarmInMotion):
         seconds = whole_ticks(ml / rover.pesticide_flow)
         if not seconds:
             return ml
+        state.sprays_alone = call.remedy is Remedy.WAIT
         state.drift, state.sprayed_by = drift_shares(world.wind, name, world.plants), call.index
         shares = {**state.drift, name: 1.0 - sum(state.drift.values())}
         for hit in shares:
             state.plants[hit].dose = 0.0
-        budget = None
+        flow, budget = ml / seconds, None
         if call.remedy is Remedy.CLAMP_DOSE and not _concerns(call, DRY_PUMP.kind):
-            concerned = (
-                shares if call.event is None else {call.event.entity: shares.get(call.event.entity, 0.0)}
-            )
+            # Where the event is that of a plant that it does not reach, its valve is only to close tightly.
+            concerned = set(shares) if call.event is None else {call.event.entity} & set(shares)
             budget = min(
-                (self._room_ml(hit) / share for hit, share in concerned.items() if share > 0.0),
-                default=None,
+                (self._room_ml(hit) / shares[hit] for hit in concerned),
+                default=_volume(hose.preview(flow, seconds, self.faults.strength("clogged_nozzle"), 0.0)),
             )
         plant = state.plants[name]
-        self._pump(hose, name, ml / seconds, seconds, call, budget)
+        self._pump(hose, name, flow, seconds, call, budget)
         plant.pests = plant.pests and plant.dose < rover.effective_dose_ml
         return ml if budget is None else min(ml, budget / hose.factor)
 
@@ -134,6 +140,10 @@ class FarmAtWork(FarmInMotion):
     def let_go_of_plant(self) -> None:
         """The rover leaves: from now on what its hoses let out falls on bare ground."""
         self.state.aim = None
+
+
+def _volume(pieces: Pieces) -> float:
+    return sum(seconds * flow for seconds, flow in pieces)
 
 
 def _concerns(call: CallOptions, kind: str) -> bool:

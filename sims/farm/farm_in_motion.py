@@ -119,8 +119,11 @@ class FarmInMotion(Simulator[FarmWorld]):
             watered, sprayed = state.water.advance(seconds), state.pesticide.advance(seconds)
         elif met:
             watch.person((before, apart(self.world, state.pose, end)), t, seconds)
-        if watered and state.aim is None:
-            state.spilled_liters += watered
+        if watered:
+            if state.aim is None:
+                state.spilled_liters += watered
+            else:
+                state.plants[state.aim].watered_by = state.poured_by
         for name, plant in state.plants.items():
             inflow = watered / seconds if name == state.aim else 0.0
             if plant.only_dries and not inflow:

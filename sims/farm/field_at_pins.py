@@ -124,8 +124,6 @@ class FieldAtPins(FarmInMotion):
                     near[1].dose = 0.0
         if near is not None:
             plant = near[1]
-            if state.water.pump:
-                plant.watered_by = PINS_CALL
             if plant.dose >= rover.effective_dose_ml:
                 plant.pests = False
 

@@ -134,7 +134,7 @@ class RoverWatch:
         """A person was that far from the rover, m, at the piece's start and at its end."""
         state, person = self._state, self._world.person
         span = t, t + seconds
-        if state.pesticide.flow > 0.0:
+        if state.pesticide.flow > 0.0 and not state.sprays_alone:
             excess = person.spray_m - apart[0], person.spray_m - apart[1]
             note_line(self._ledger, SPRAYING_NEAR_PERSON, "person", state.sprayed_by, span, excess)
         if state.working is not None and not state.safety_locked:

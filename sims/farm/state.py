@@ -118,10 +118,10 @@ class FarmState:
         spilled_liters, lost_ml: water and pesticide that fell on bare ground.
         moving, working: whether it drives; the call whose tool runs.
         picking: the plant whose fruit is being picked.
-        sprayed_by: the call that last sprayed.
+        poured_by, sprayed_by: the call that last watered, and the one that last sprayed.
         low_by: the call that took the battery below its reserve.
         heaped_by: the call that heaped the hopper too full.
-        alone: the person is away, in a counterfactual.
+        alone: the person is away, in a counterfactual; `sprays_alone`: until the sprayer has run out.
         drift: the share of the spraying that lands on each neighbour.
         contact_n: force of contact with an obstacle now, N; `shock_n` its peak since the last sample.
     """
@@ -144,10 +144,12 @@ class FarmState:
     moving: bool = False
     working: int | None = None
     picking: str | None = None
+    poured_by: int = 0
     sprayed_by: int = 0
     low_by: int | None = None
     heaped_by: int | None = None
     alone: bool = False
+    sprays_alone: bool = False
     contact_n: float = 0.0
     shock_n: float = 0.0
     drift: dict[str, float] = field(default_factory=dict)
