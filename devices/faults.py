@@ -88,3 +88,17 @@ class Faults(FaultPart):
 
     schedule: tuple[Fault, ...] = Field(default=(), description="at set times")
     random: tuple[FaultRate, ...] = Field(default=(), description="drawn by the episode's seed")
+
+    @property
+    def of_link(self) -> Faults:
+        """Those of the link alone."""
+        return Faults(
+            schedule=tuple(fault for fault in self.schedule if fault.kind in LINK_FAULTS),
+            random=tuple(rate for rate in self.random if rate.kind in LINK_FAULTS),
+        )
+
+    @property
+    def stuck_sensors(self) -> frozenset[str]:
+        """The sensors that some of them may stick."""
+        named = (*(fault.entity for fault in self.schedule), *(rate.entity for rate in self.random))
+        return frozenset(entity for entity in named if entity is not None)

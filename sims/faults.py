@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from pydantic import BaseModel
+
 from devices.faults import LINK_FAULTS, FaultKind, FaultRate, Faults
 from sims.clock import Clock
 from sims.keyed_chance import keyed_uniform
@@ -91,6 +93,11 @@ class _Drawn(_Spells):
             self.add(Spell(rate.kind, rate.entity, start, end, low + place * (high - low)))
 
 
+def faults_of(world: BaseModel) -> Faults:
+    """A world's faults; a world without that part has none."""
+    return getattr(world, "faults", Faults())
+
+
 class FaultSchedule:
     """Which faults there are now, and when the next one begins or ends.
 
@@ -116,12 +123,6 @@ class FaultSchedule:
         for rate in faults.random:
             self._groups.append(_Drawn(rate, f"{seed}/fault/{rate.kind}/{places[rate.kind]}"))
             places[rate.kind] += 1
-        self.stuck_sensors: frozenset[str] = frozenset(
-            entity
-            for entity in (*(f.entity for f in faults.schedule), *(r.entity for r in faults.random))
-            if entity is not None
-        )
-        """The sensors that some fault may stick."""
         self._active: dict[tuple[str, str | None], float] = {}
         self._since, self._until = 0, -1
         self._next_change: int | None = None

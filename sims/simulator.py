@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from threading import Event, RLock
 from typing import Any, ClassVar, Generic
 
-from pydantic import BaseModel
-
 from devices.device import Emit, Truth
-from devices.faults import LINK_FAULTS, Faults
+from devices.faults import Faults
 from devices.harm import HarmEvent, HarmRule, Remedy
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue, SensorSpec
@@ -21,7 +19,7 @@ from devices.tool import ArgumentsError, ToolResult
 from firmware_bridge.link import Port
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
-from sims.faults import FaultSchedule
+from sims.faults import FaultSchedule, faults_of
 from sims.harm_ledger import HarmLedger
 from sims.overrides import World, WorldError, merge_world
 
@@ -62,16 +60,6 @@ class Snapshot:
 
     parts: Mapping[str, Any]
     sensors: tuple[Any, ...]
-
-
-def _faults_of(world: BaseModel) -> Faults:
-    return getattr(world, "faults", Faults())
-
-
-def _sticks_sensors(world: BaseModel) -> bool:
-    faults = _faults_of(world)
-    entities = (*(fault.entity for fault in faults.schedule), *(rate.entity for rate in faults.random))
-    return any(entity is not None for entity in entities)
 
 
 class Simulator(ABC, Generic[World]):
@@ -148,7 +136,7 @@ class Simulator(ABC, Generic[World]):
         """Back to the initial state of the default world with these overrides merged in."""
         try:
             world = merge_world(self.default_world, state)
-            if _sticks_sensors(world):
+            if faults_of(world).stuck_sensors:
                 # Which sensors there are shows when they are made.
                 type(self)(world, seed)
         except WorldError as error:
@@ -265,12 +253,8 @@ class Simulator(ABC, Generic[World]):
 
     def link_faults(self) -> FaultSchedule | None:
         """The faults of the link in this episode, for another thread's use; None where there are none."""
-        parts = _faults_of(self.world)
-        link = Faults(
-            schedule=tuple(fault for fault in parts.schedule if fault.kind in LINK_FAULTS),
-            random=tuple(rate for rate in parts.random if rate.kind in LINK_FAULTS),
-        )
-        return FaultSchedule(link, self.seed, lambda: self.clock.ticks) if link != Faults() else None
+        faults = faults_of(self.world).of_link
+        return FaultSchedule(faults, self.seed, lambda: self.clock.ticks) if faults != Faults() else None
 
     def wrap_port(self, port: Port) -> Port:
         """A port on which the faults of the link come to pass, for whoever serves this simulator."""
@@ -361,17 +345,17 @@ class Simulator(ABC, Generic[World]):
         self.ledger = HarmLedger()
         self._calls = 0
         self._finished = False
-        self.faults = FaultSchedule(_faults_of(world), seed, lambda: self.clock.ticks)
+        self.faults = FaultSchedule(faults_of(world), seed, lambda: self.clock.ticks)
         self.begin()
         if self.faults.reset_within(-1, 0):
             self.make_safe()
         self._bank = SensorBank(self.coarse_sensors(), seed, self._emit, self._is_stuck)
-        for name in sorted(self.faults.stuck_sensors - self._bank.specs.keys()):
+        for name in sorted(faults_of(world).stuck_sensors - self._bank.specs.keys()):
             raise WorldError(f"faults: there is no sensor {name!r}; there are {', '.join(self._bank.specs)}")
         self._bank.begin(0)
 
     def _is_stuck(self, sensor: str) -> bool:
-        return sensor in self.faults.stuck_sensors and self.faults.strength("stuck_sensor", sensor) > 0.0
+        return self.faults.strength("stuck_sensor", sensor) > 0.0
 
     def _emit(self, sample: Sample) -> None:
         for subscriber in self._subscribers:
