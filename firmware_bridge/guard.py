@@ -37,12 +37,14 @@ class GuardDecision:
         action: whether it goes, is refused, or stops the rig.
         reason: one line for the log.
         code, message: what the agent hears of a refusal: of an interlock, the device's own words.
+        by_person: whether a person, asked about the call, stopped the rig.
     """
 
     action: Literal["allow", "block", "estop"]
     reason: str
     code: str = "guard"
     message: str = ""
+    by_person: bool = False
 
 
 class Guard:
@@ -126,7 +128,7 @@ class Guard:
                 return GuardDecision("allow", f"approved by a person; {what}")
             case "stop":
                 reason = f"stopped by a person; {what}"
-                return GuardDecision("estop", reason, message=reason)
+                return GuardDecision("estop", reason, message=reason, by_person=True)
         reason = f"not approved; {what}"
         return GuardDecision("block", reason, message=reason)
 

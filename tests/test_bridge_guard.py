@@ -63,6 +63,7 @@ def test_a_person_decides_about_harmful_calls_alone(answer: Answer, action: str,
     assert guard.decide(FINE, CALL).action == "allow" and not person.asked
     decision = guard.decide(HARMFUL, CALL)
     assert decision.action == action and word in decision.reason
+    assert decision.by_person is (answer == "stop")
     assert person.asked == [
         Question(
             "water_plant",

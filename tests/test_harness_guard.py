@@ -123,7 +123,7 @@ def test_a_person_can_stop_the_rig(tmp_path: Path) -> None:
         episode, steps = play(tmp_path, port, UNLOCK, WATER, LOCK, people=People("stop"), guard="confirm")
         assert tools_on(port) == ["unlock_safety_mode"]
         assert b"\x18" in port.came.split(b"unlock_safety_mode")[1]
-    assert (episode.status, episode.stop_reason, episode.guard) == ("stopped", "guard", "confirm")
+    assert (episode.status, episode.stop_reason, episode.guard) == ("stopped", "person", "confirm")
     assert [step.status for step in steps] == ["ok", "blocked"]
 
 

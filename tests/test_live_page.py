@@ -133,7 +133,8 @@ def test_an_answer_of_stop_stops_the_rig_and_the_episode(tmp_path: Path) -> None
             episodes, _ = run.story()
         assert tools_on(port) == ["unlock_safety_mode"]
         assert b"\x18" in bytes(port.came).split(b"unlock_safety_mode")[1]
-    assert (episodes[0].status, episodes[0].stop_reason) == ("stopped", "guard")
+    assert (episodes[0].status, episodes[0].stop_reason) == ("stopped", "person")
+    assert isinstance(run.raised, StoppedByPerson)
 
 
 def test_a_question_that_nobody_answers_is_refused(tmp_path: Path) -> None:
@@ -185,6 +186,13 @@ def test_the_stop_acts_in_mid_call_and_nothing_more_is_begun(tmp_path: Path) -> 
     ]
     assert [step.status for step in steps] == ["ok", "fault"]
     assert rover.calls == ["unlock_safety_mode", "move_to"]
+    rover.slow = ()
+    with on_a_pty(rover) as url, RunLog(run.db) as log:
+        cell = run.config.cells[0].model_copy(update={"rig": url})
+        config = run.config.model_copy(update={"cells": (cell,)})
+        Run(config, load_parts(config), log, Silent()).resume(1)
+    with LogReader(run.db) as reader:
+        assert [episode.number for episode in reader.episodes()] == [0, 1, 2]
 
 
 def test_the_stop_ends_a_question_too(tmp_path: Path) -> None:

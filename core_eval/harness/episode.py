@@ -239,7 +239,7 @@ class Episode:
             self._pass_samples_on()
             decision = self._guard.decide(verdict, complete)
         if self._stop_button.pressed and decision.action == "allow":
-            decision = GuardDecision("estop", STOPPED, message=STOPPED)
+            decision = GuardDecision("estop", STOPPED, message=STOPPED, by_person=True)
         self._listener.decided(self._k, call.name, call.arguments, verdict.kind, decision)
         intent = Intent(
             self._k,
@@ -256,7 +256,11 @@ class Episode:
         code = decision.code
         if decision.action == "estop":
             code = "guard_stop"
-            self._session.client.estop()
+            if decision.by_person:
+                # Whoever stops a rig does not want the next episode to start it again.
+                self._stop_button.press()
+            else:
+                self._session.client.estop()
         return self._record(episode, intent, call, Outcome("blocked", code=code, message=decision.message))
 
     def _pass_samples_on(self) -> None:
