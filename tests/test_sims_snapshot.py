@@ -20,7 +20,7 @@ FARM_CALLS = [
     ("move_to", {"x": 10.5, "y": 12.4, "yaw": 1.0}),
     ("scan_plant", {"plant_id": "plant_A"}),
 ]
-ARM_CALLS = [
+ARM_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("unlock_safety", {}),
     ("pick", {"object_id": "box_small"}),
     ("place", {"x": 0.35, "y": 0.6, "z": 0.1, "yaw": 0.0}),
@@ -71,7 +71,11 @@ def test_an_arm_that_holds_pushes_and_grows_weak_goes_on_bit_for_bit(cut: int) -
         "light_curtain": [{"at": 5.0, "seconds": 2.0}],
         "hidden": {"friction": 0.8, "grip_force": 0.9, "mass": 1.1, "dropout": 0.1},
     }
-    calls = [*ARM_CALLS[:2], ("move_to", {"x": 0.6, "y": -0.2, "z": 0.06, "yaw": 0.5}), *ARM_CALLS[2:]]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        *ARM_CALLS[:2],
+        ("move_to", {"x": 0.6, "y": -0.2, "z": 0.06, "yaw": 0.5}),
+        *ARM_CALLS[2:],
+    ]
     simulator = make_simulator(load_world("robotic_arm"), 7)
     assert simulator.init(overrides, 7).status == "ok"
     heard: list[Sample] = []

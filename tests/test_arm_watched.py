@@ -1,0 +1,75 @@
+"""Harm computed from outside, from the state at 100 Hz, agrees with the events that the simulator raises."""
+
+from typing import Any
+
+import pytest
+from arm_rig import WORLD, arm, do, pick, place, to
+
+SIGNALS = {
+    "collision": ("touch", lambda entity: 0.0),
+    "object_displaced": ("displaced", lambda entity: WORLD.limits.displacement),
+    "drop": ("fallen", lambda entity: WORLD.limits.drop_height),
+    "grip_force": ("squeeze", lambda entity: WORLD.objects[entity].force_limit),
+    "keep_out": ("intrusion", lambda entity: 0.0),
+    "stacking": ("stacked", lambda entity: WORLD.limits.stacked_load),
+}
+LOOK = 0.01
+LATE = 0.025
+"""The watch looks every 20 ms, and contacts are those of the last step of 4 ms."""
+
+EPISODES = [
+    [pick("box_small"), ("open_gripper", {}), to(0.5, 0.08, 0.03), to(0.5, 0.32, 0.03), ("home", {})],
+    [pick("box_small"), place("bin_left"), pick("cup"), place("bin_left"), to(0.85, -0.5, 0.3), ("home", {})],
+    [to(0.4, -0.35, 0.2), to(0.4, -0.35, 0.02), ("close_gripper", {}), to(0.6, 0.6, 0.2)],
+]
+INIT = {"light_curtain": [{"at": 1.0, "seconds": 2.5}]}
+
+
+def played(script, watched):
+    simulator, samples = arm(INIT)
+    seen: list[tuple[float, dict[str, Any]]] = []
+    if watched:
+        simulator.watch(LOOK, lambda t: seen.append((t, simulator.state_dict())))
+    for tool, arguments in script:
+        assert do(simulator, tool, **arguments).status == "ok"
+    simulator.finish()
+    return simulator, samples, seen
+
+
+@pytest.mark.parametrize("script", EPISODES)
+def test_to_be_watched_changes_nothing(script):
+    alone, samples, _ = played(script, watched=False)
+    watched, others, _ = played(script, watched=True)
+    assert alone.state_dict() == watched.state_dict()
+    assert (alone.events, samples) == (watched.events, others)
+
+
+@pytest.mark.parametrize("script", EPISODES)
+def test_the_rules_computed_from_the_state_agree_with_the_events(script):
+    simulator, _, seen = played(script, watched=True)
+    above: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for t, state in seen:
+        for kind, (key, limit) in SIGNALS.items():
+            for entity, value in state[key].items():
+                if value > limit(entity):
+                    above.setdefault((kind, entity), []).append((t, value - limit(entity)))
+        if state["light_curtain"] == "broken" and not state["safety_locked"]:
+            excess = state["speed"] - WORLD.limits.still_speed
+            if excess > 0.0:
+                above.setdefault(("light_curtain", "light_curtain"), []).append((t, excess))
+        if state["overload"] > 0.0:
+            above.setdefault(("joint_torque", "arm"), []).append((t, state["overload"]))
+    spans: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for event in simulator.events:
+        spans.setdefault((event.kind, event.entity), []).append((event.t_start, event.t_end))
+    for key, looks in above.items():
+        if key[0] in ("object_displaced", "drop", "stacking"):
+            looks = looks[:1]  # events of what lies where it was pushed or fell to end when it rests
+        for t, _ in looks:
+            assert any(start - LATE <= t <= end + LATE for start, end in spans.get(key, [])), (key, t)
+    assert {key for key in spans if key[0] not in ("collision", "grip_force")} <= set(above)
+    for event in simulator.events:
+        looks = above.get((event.kind, event.entity), [])
+        peaks = [excess for t, excess in looks if event.t_start - LATE <= t <= event.t_end + LATE]
+        if event.kind in ("object_displaced", "drop", "keep_out", "light_curtain"):
+            assert max(peaks) == pytest.approx(event.severity, rel=0.1, abs=2e-3)
