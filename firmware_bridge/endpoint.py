@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Event
 
 from devices.device import Device
@@ -26,8 +26,8 @@ MAX_FRAME = 65_536
 @dataclass(slots=True)
 class _Running:
     message: wire.Call | wire.Init
-    stop: Event = field(default_factory=Event)
-    next_ack: float = 0.0
+    stop: Event
+    next_ack: float
 
 
 class DeviceEndpoint:
@@ -60,10 +60,8 @@ class DeviceEndpoint:
     ) -> None:
         if watchdog_ms <= 0:
             raise ValueError(f"watchdog_ms must be above 0, not {watchdog_ms}")
-        self._device = device
-        self._port = port
-        self._watchdog_ms = watchdog_ms
-        self._max_frame = max_frame
+        self._device, self._port = device, port
+        self._watchdog_ms, self._max_frame = watchdog_ms, max_frame
         self._ack_after, self._ack_every = ack_after, ack_every
         self._born = time.monotonic()
         self._heard: float | None = None
@@ -71,6 +69,7 @@ class DeviceEndpoint:
         self._safety = threading.RLock()
         self._running: _Running | None = None
         self._stopped = self._reset_waits = False
+        self._stop = Event()  # of the call that runs, and of the next one unless it was set
         self._results = ResultCache(results_kept)
         self._job: _Running | None = None
         self._news = threading.Condition(self._lock)
@@ -173,7 +172,7 @@ class DeviceEndpoint:
             if known is None and (running is None or running.message.id != message.id):
                 refused = refusal(message, running is not None, self._stopped, self._link_ms(), self._t)
                 if refused is None:
-                    job = _Running(message, next_ack=time.monotonic() + self._ack_after)
+                    job = _Running(message, self._stop, time.monotonic() + self._ack_after)
                     self._running = self._job = job
                     self._news.notify()
         if known is not None:
@@ -195,6 +194,8 @@ class DeviceEndpoint:
                     self._device_safe()
                 with self._lock:
                     self._running = None
+                    if job.stop.is_set():
+                        self._stop = Event()
                     leave, self._reset_waits = self._reset_waits, False
                     self._stopped = self._stopped and not leave
                 if leave:

@@ -67,7 +67,11 @@ class Exchange:
         pause = self._retry_after
         payload = b""
         restarts, asked = 0, False
-        while pending.result is None:
+        while True:
+            # First of all, so that no news between here and the wait is missed.
+            seen = session.news
+            if pending.result is not None:
+                return outcome_of(pending.result)
             if pending.acks:
                 stretched = min(pending.acked_until + ETA_GRACE, start + MAX_STRETCH * timeout)
                 deadline = max(deadline, stretched)
@@ -83,9 +87,7 @@ class Exchange:
                 self._await_boot(deadline)
                 next_send = now
             elif now < next_send:
-                seen = session.news
-                if pending.result is None and self._link.connected:
-                    session.wait_for_news(seen, min(next_send, deadline) - now)
+                session.wait_for_news(seen, min(next_send, deadline) - now)
             elif not payload:
                 if session.pongs and not session.clock.known:
                     session.measure(min(1.0, deadline - now))
@@ -113,7 +115,6 @@ class Exchange:
                 asked = True
                 self._brokered.check_permission()
             now = time.monotonic()
-        return outcome_of(pending.result)
 
     def _await_boot(self, deadline: float) -> None:
         # Opening its port resets many a board: what is sent before it answers is lost in its bootloader.

@@ -179,7 +179,7 @@ class MqttReader:
                         client.loop_read()
                         while encrypted and sock.fileno() >= 0 and sock.pending() > 0:
                             client.loop_read()
-                    if client.want_write():
+                    if writers:
                         client.loop_write()
                     now = time.monotonic()
                     if now >= self._look_at:
