@@ -106,7 +106,7 @@ def test_samples_tell_every_sensor(shared: Rover) -> None:
 
 def test_a_day_in_the_field() -> None:
     """Each tool once with its effect in the world, and nothing touched on the way."""
-    with rover(plants={"plant_D": {"ripe": False}}) as driven:
+    with rover(plants={"plant_D": {"ripe": False}, "plant_C": {"pre_harvest_interval_s": 0.0}}) as driven:
         field = driven.board.field
         driven.ok("unlock_safety_mode")
         driven.ok("move_to", **at("plant_C"), yaw=1.5)

@@ -285,3 +285,33 @@ def test_ripe_fruit_comes_at_its_time() -> None:
     assert do(simulator, *harvest()[:1], **harvest()[1]).code == "not_ripe"
     do(simulator, "water_plant", plant_id="plant_A", liters=4.0)
     assert do(simulator, *harvest()[:1], **harvest()[1]).status == "ok"
+
+
+def prevented(init: dict[str, Any], script: Script, kind: str, entity: str) -> None:
+    """One event of that kind on that entity, and none once its call is made harmless."""
+    simulator, _ = rover(init)
+    durations = [do(simulator, tool, **arguments).duration for tool, arguments in script]
+    simulator.finish()
+    (event,) = [event for event in simulator.events if event.kind == kind]
+    assert (event.entity, event.call) == (entity, 0)
+    remedied, _ = replay(init, script, event, durations)
+    assert kind not in {event.kind for event in remedied.events}
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "later", "place"),
+    [
+        ("pesticide_overdose", spray(10.0), water(1.0, "plant_B"), {"pesticide_ml": 99.9}),
+        ("over_irrigation", water(1.0), spray(10.0, "plant_B"), {"moisture": 0.34}),
+    ],
+)
+def test_what_drips_on_another_plant_later_is_the_doing_of_the_call_that_left_the_valve_ajar(
+    kind: str, first: Any, later: Any, place: dict[str, float]
+) -> None:
+    init = {**here(), **stuck("stuck_valve", 0.3), "plants": {"plant_B": place}}
+    prevented(init, [first, move(*at("plant_B").values()), later], kind, "plant_B")
+
+
+def test_a_person_who_comes_near_what_the_sprayer_drips_is_spared_by_the_same_remedy() -> None:
+    init = {**here(), **stuck("stuck_valve", 0.3), **person((6.0, 2.0, 16.0), (60.0, 2.0, 16.5))}
+    prevented(init, [spray(10.0), *[("sense_pose", {})] * 80], "spraying_near_person", "person")

@@ -82,9 +82,7 @@ class FarmAtWork(FarmInMotion):
                 (OVER_IRRIGATION.kind, PONDING.kind) if call.event is None else (call.event.kind,)
             )
             most = _volume(pieces())
-            if call.event is not None and call.event.entity != name:
-                budget = _volume(hose.preview(flow, seconds, clogged, 0.0))
-            else:
+            if call.event is None or call.event.entity == name:
                 budget = harmless_volume(plant, self.soil, pieces, most, kinds, now)
         if budget is None or budget > 0.0:
             blame_watering(plant, self.soil, pieces(budget), call.index, now)
@@ -106,11 +104,10 @@ class FarmAtWork(FarmInMotion):
             state.plants[hit].dose = 0.0
         flow, budget = ml / seconds, None
         if call.remedy is Remedy.CLAMP_DOSE and not _concerns(call, DRY_PUMP.kind):
-            # Where the event is that of a plant that it does not reach, its valve is only to close tightly.
             concerned = set(shares) if call.event is None else {call.event.entity} & set(shares)
             budget = min(
                 (self._room_ml(hit) / shares[hit] for hit in concerned),
-                default=_volume(hose.preview(flow, seconds, self.faults.strength("clogged_nozzle"), 0.0)),
+                default=None,
             )
         plant = state.plants[name]
         self._pump(hose, name, flow, seconds, call, budget)
@@ -130,6 +127,8 @@ class FarmAtWork(FarmInMotion):
         hose.budget = budget
         if budget is not None and budget <= 0.0:
             hose.cut()
+        # The event of another plant comes from what drips there later, so its remedy is a valve that closes.
+        hose.tight = call.remedy is Remedy.CLAMP_DOSE and call.event is not None and call.event.entity != name
         hose.stops_when_dry = call.remedy is Remedy.CLAMP_DOSE and _concerns(call, DRY_PUMP.kind)
         try:
             self.run(None, seconds)

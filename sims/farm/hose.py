@@ -35,7 +35,8 @@ class Hose:
         pending: changes of the stages to come: time, stage, flow.
         budget: what may still leave the nozzle before everything is closed; None: no limit.
         stops_when_dry: the pump is switched off as soon as the tank is empty.
-        shut: the valve is tight, whatever else holds.
+        tight: the valve closes tightly even where it sticks.
+        shut: the valve is closed tightly, whatever else holds.
     """
 
     content: float
@@ -53,6 +54,7 @@ class Hose:
     pending: list[tuple[float, int, float]] = field(default_factory=list)
     budget: float | None = None
     stops_when_dry: bool = False
+    tight: bool = False
     shut: bool = False
 
     @property
@@ -73,12 +75,13 @@ class Hose:
 
     def open(self, flow: float) -> None:
         """Switch the pump on, at a flow as the controller believes it."""
-        self.pump, self.ajar, self.budget, self.stops_when_dry = flow, 0.0, None, False
+        self.pump, self.ajar, self.budget = flow, 0.0, None
+        self.stops_when_dry = self.tight = False
 
     def close(self, stuck: float = 0.0) -> None:
         """Switch the pump off; a stuck valve stays ajar by that share if it was open."""
         if self.pump:
-            self.pump, self.ajar = 0.0, stuck
+            self.pump, self.ajar = 0.0, 0.0 if self.tight else stuck
 
     def cut(self) -> None:
         """Close pump, valve and nozzle at once; what is in the hose stays there."""
