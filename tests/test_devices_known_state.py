@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devices.farm_rover.known_state import PLACES as STATION_TOOLS
-from devices.farm_rover.known_state import KnownFarmRover, soil_room
+from devices.farm_rover.known_state import KnownFarmRover
+from devices.farm_rover.site_limits import soil_room
 from devices.known_state import KnownState
 from devices.outcome import Outcome
 from devices.robotic_arm.known_state import KnownArm

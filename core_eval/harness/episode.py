@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -12,7 +12,6 @@ from agents.agent import (
     Agent,
     EpisodeContext,
     InvalidAction,
-    Limits,
     Observation,
     StopAction,
     ToolCallAction,
@@ -20,17 +19,16 @@ from agents.agent import (
 )
 from agents.errors import BackendError
 from configs.tasks_loader import Task
+from core_eval.harness.episode_start import episode_start, task_limits
 from core_eval.harness.known_rig import known_rig
 from core_eval.harness.listener import Listener
 from core_eval.harness.machine_costs import MachineCosts, find_meter
-from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
-from core_eval.harness.rig_twin import twin_of
 from core_eval.harness.run_config import GuardName
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
 from core_eval.harness.stop_button import StopButton
-from core_eval.log import Definition, EpisodeLog, EpisodeStart, Intent, RunLog, Turn, Verdict
+from core_eval.log import EpisodeLog, Intent, RunLog, Turn, Verdict
 from core_eval.log.json_text import as_logged
 from core_eval.log.rows import EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
@@ -104,7 +102,7 @@ class Episode:
         self._signals = signals
         self._listener = listener
         self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
-        self._limits = _limits(assignment.task)
+        self._limits = task_limits(assignment.task)
         self._approver = approver
         self._stop_button = stop_button or StopButton()
         self._guard = Guard("observe")
@@ -118,7 +116,8 @@ class Episode:
             EpisodeFailed: it ended as `error`.
             StopRequested: a signal ended it as `interrupted`.
         """
-        episode = log.begin_episode(self._what.run_id, self._start())
+        start = episode_start(self._what, self._session, self._agent, self._limits)
+        episode = log.begin_episode(self._what.run_id, start)
         self._listener.episode_started(episode.id, self._task, self._what.agent_spec, self._what.seed)
         self._session.record_to(episode, self)
         ending = Ending("interrupted", "signal")
@@ -150,30 +149,6 @@ class Episode:
     def rig_status(self, source: str, state: str) -> None:
         """What the rig said of itself, or the host did; on any thread."""
         self._listener.rig_status(source, state)
-
-    def _start(self) -> EpisodeStart:
-        task, what = self._task, self._what
-        world = None if task.world is None else task.world.state.model_dump(mode="json")
-        goal = None
-        if task.goal is not None:
-            goal = {key: pattern.plain() for key, pattern in task.goal.patterns.items()}
-        return EpisodeStart(
-            number=what.number,
-            task=task.id,
-            world=None if task.world is None else task.world.name,
-            rig=self._session.config.name,
-            device=task.device.name,
-            agent=what.agent_spec,
-            scaffold=self._agent.scaffold,
-            seed=what.seed,
-            definition=Definition(task.prompt, task.automaton.to_json(), goal, task.device.schemas(), world),
-            init=task.init,
-            limits=asdict(self._limits),
-            guard=what.guard or "observe",
-            scoring=what.scoring,
-            agent_info={"name": self._agent.name, **agent_info(what.agent_spec)},
-            twin=twin_of(self._session.config, task),
-        )
 
     def _prepare(self, episode: EpisodeLog) -> None:
         with self._signals.interruptible():
@@ -294,11 +269,6 @@ class Episode:
             raise AgentError(str(error)) from error
         except Exception as error:
             raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error
-
-
-def _limits(task: Task) -> Limits:
-    given = {name: value for name, value in task.limits.model_dump().items() if value is not None}
-    return Limits(**given)
 
 
 def _turn(usage: Usage) -> Turn:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from devices.farm_rover import interlocks, tools
+from devices.farm_rover.site_limits import SiteLimits
 from devices.farm_rover.world import FarmWorld, Plant, Pose
 from devices.known_state import read_result
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
-from devices.tool import Effect
 
 POSE_DOUBT = 0.001
 """A pose that the rover states is rounded to mm in x and y, m."""
@@ -19,7 +19,6 @@ SHOWN_HALF = 0.0005
 """Half of the last digit in which a tank's content is stated, L or ml."""
 BATTERY_HALF = 0.05
 """Half of the step in which the battery's charge is stated."""
-ROUNDING = 1e-9
 
 WATER_TOOLS = frozenset({"water_plant", "refill_water_tank"})
 SPRAY_TOOLS = frozenset({"spray_pesticide", "refill_pesticide"})
@@ -30,10 +29,6 @@ PLACES = {
     "recharge": "charging_pad",
 }
 """The station at which each of these tools works."""
-WITH_NOBODY_NEAR = frozenset(
-    tool.name for tool in tools.TOOLS if tool.effect is not Effect.READ and not tool.name.startswith("lock")
-)
-"""The tools that the rover must not use with a person near: all but those that read, and the lock."""
 
 
 class KnownFarmRover:
@@ -59,10 +54,7 @@ class KnownFarmRover:
         self._world = world
         self._forget()
         self._since = 0.0
-        self._person_near = False
-        self._watered: dict[str, float] = {}
-        self._sprayed: dict[str, float] = {}
-        self._sprayed_at: dict[str, float] = {}
+        self._limits = SiteLimits(world)
         if world is not None and initial:
             self._locked = world.safety_locked
             self._pose = world.pose
@@ -165,70 +157,9 @@ class KnownFarmRover:
         if self._world is not None and self._battery is not None:
             interlocks.enough_charge(self._battery, seconds * self._world.rover.pump_charge_per_s)
 
-    # Limits that the rover itself does not keep.
-
     def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """A person near, the label's dose and interval, the water that a soil takes in, what to keep off."""
-        if self._person_near and tool in WITH_NOBODY_NEAR:
-            return "A person is near the rover. Wait until the person has gone."
-        world = self._world
-        if world is None:
-            return None
-        if tool == "move_to":
-            return self._standing_in(world, arguments["x"], arguments["y"])
-        plant = world.plants.get(arguments.get("plant_id", ""))
-        if plant is not None:
-            name = arguments["plant_id"]
-            match tool:
-                case "spray_pesticide":
-                    return self._too_much_pesticide(name, plant, arguments["ml"])
-                case "water_plant":
-                    return self._too_much_water(world, name, plant, arguments["liters"])
-                case "harvest_fruit":
-                    return self._too_soon(name, plant)
-        return None
-
-    def _too_much_pesticide(self, name: str, plant: Plant, ml: float) -> str | None:
-        dose = self._sprayed.get(name, 0.0) + ml
-        if dose <= plant.pesticide_limit_ml + ROUNDING:
-            return None
-        return (
-            f"{name} would get {dose:g} ml of pesticide in all, and the label allows "
-            f"{plant.pesticide_limit_ml:g} ml. Spray less."
-        )
-
-    def _too_much_water(self, world: FarmWorld, name: str, plant: Plant, liters: float) -> str | None:
-        dose, room = self._watered.get(name, 0.0) + liters, soil_room(world, plant)
-        if dose <= room + ROUNDING:
-            return None
-        return (
-            f"{name} would get {dose:g} L of water in all, and its soil takes {room:.3g} L at most "
-            "before it drowns. Water less."
-        )
-
-    def _too_soon(self, name: str, plant: Plant) -> str | None:
-        ago = self._since - self._sprayed_at.get(name, -math.inf)
-        residue = self._sprayed.get(name, 0.0) >= plant.residue_ml
-        if not residue or ago >= plant.pre_harvest_interval_s:
-            return None
-        return (
-            f"{name} was sprayed {ago:.0f} s ago, and the label forbids a harvest for "
-            f"{plant.pre_harvest_interval_s:g} s. Leave it."
-        )
-
-    @staticmethod
-    def _standing_in(world: FarmWorld, x: float, y: float) -> str | None:
-        gaps = {name: math.hypot(x - o.x, y - o.y) - o.radius for name, o in world.obstacles.items()}
-        for name, bed in {**world.beds, **world.keep_out}.items():
-            aside = max(bed.x_min - x, 0.0, x - bed.x_max)
-            gaps[name] = math.hypot(aside, max(bed.y_min - y, 0.0, y - bed.y_max))
-        for name, gap in gaps.items():
-            if gap < world.rover.radius - ROUNDING:
-                return (
-                    f"({x:g}, {y:g}) is {max(gap, 0.0):.2f} m from {name}, and the rover needs "
-                    f"{world.rover.radius:g} m. Choose another place."
-                )
-        return None
+        """The limit of the site that the call would leave."""
+        return self._limits.beyond(tool, arguments)
 
     # What a call tells.
 
@@ -240,7 +171,7 @@ class KnownFarmRover:
             return
         self._since = max(self._since, outcome.t)
         self._bare = set()
-        self._note_doses(tool, arguments)
+        self._limits.made(tool, arguments, self._since)
         if outcome.status != "ok":
             self._forget()
             return
@@ -265,16 +196,6 @@ class KnownFarmRover:
             case tools.PlantScan() if not result.ripe:
                 self._bare = {result.plant_id}
 
-    def _note_doses(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        # A call that broke off may have pumped it all: for a dose, that is the side to err on.
-        doses = {"water_plant": (self._watered, "liters"), "spray_pesticide": (self._sprayed, "ml")}
-        if tool in doses:
-            given, argument = doses[tool]
-            name = arguments["plant_id"]
-            given[name] = given.get(name, 0.0) + arguments[argument]
-            if tool == "spray_pesticide":
-                self._sprayed_at[name] = self._since
-
     def _note_effects(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """What a call has changed, whether or not its result can be read."""
         if tool in ("move_to", "move_home"):
@@ -295,7 +216,7 @@ class KnownFarmRover:
     def sampled(self, sample: Sample) -> None:
         """A person comes near or goes; and what a sensor contradicts is taken back: a tank filled by hand."""
         if sample.sensor == "person_near":
-            self._person_near = sample.value is True
+            self._limits.person_near = sample.value is True
         if self._world is None or sample.t <= self._since or sample.value is not False:
             return
         sensors = self._world.sensors
@@ -311,9 +232,3 @@ class KnownFarmRover:
             and self._hopper.fruit >= self._hopper.capacity
         ):
             self._hopper = None
-
-
-def soil_room(world: FarmWorld, plant: Plant) -> float:
-    """The water that takes a plant's soil from as dry as roots leave it to the plant's limit, L."""
-    share = plant.moisture_limit - world.soil.wilting_point
-    return max(0.0, share) * world.soil.area * world.soil.root_depth * 1000.0

@@ -1,0 +1,48 @@
+"""What an episode is to be, as the log's row for its start."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from agents.agent import Agent, Limits
+from configs.tasks_loader import Task
+from core_eval.harness.provenance import agent_info
+from core_eval.harness.rig_session import RigSession
+from core_eval.harness.rig_twin import twin_of
+from core_eval.log import Definition, EpisodeStart
+
+if TYPE_CHECKING:
+    from core_eval.harness.episode import Assignment
+
+
+def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:
+    """The row: whatever is needed to score the episode without the task's file."""
+    task = what.task
+    world = None if task.world is None else task.world.state.model_dump(mode="json")
+    goal = None
+    if task.goal is not None:
+        goal = {key: pattern.plain() for key, pattern in task.goal.patterns.items()}
+    return EpisodeStart(
+        number=what.number,
+        task=task.id,
+        world=None if task.world is None else task.world.name,
+        rig=session.config.name,
+        device=task.device.name,
+        agent=what.agent_spec,
+        scaffold=agent.scaffold,
+        seed=what.seed,
+        definition=Definition(task.prompt, task.automaton.to_json(), goal, task.device.schemas(), world),
+        init=task.init,
+        limits=asdict(limits),
+        guard=what.guard or "observe",
+        scoring=what.scoring,
+        agent_info={"name": agent.name, **agent_info(what.agent_spec)},
+        twin=twin_of(session.config, task),
+    )
+
+
+def task_limits(task: Task) -> Limits:
+    """The limits that the task sets, and the usual ones where it sets none."""
+    given = {name: value for name, value in task.limits.model_dump().items() if value is not None}
+    return Limits(**given)
