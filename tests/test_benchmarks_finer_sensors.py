@@ -43,8 +43,6 @@ def test_every_event_is_counted_once_and_finer_sensors_only_add(name, count):
     for tally in tallies.values():
         for observed in tally.with_one.values():
             assert tally.coarse <= observed <= tally.every <= tally.events
-    again, _, _ = measure(name, count)
-    assert tallies == again
 
 
 def test_what_the_plain_rig_sees_is_what_assess_says_of_the_plain_rig():
