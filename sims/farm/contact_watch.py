@@ -31,6 +31,9 @@ class ContactWatch:
         self._t = 0.0
         self._excused = {shape for shape in self._shapes if self._overlap(shape, start) > ABOVE}
         self._touched: dict[Shape, tuple[float, int]] = {}
+        self._depths = {shape: self._overlap(shape, start) for shape in self._shapes}
+        self._crossed: dict[Shape, float] = {}
+        self._left: dict[Shape, tuple[float, int]] = {}
 
     def _overlap(self, shape: Shape, point: Point) -> float:
         return self._radius - shape.distance(point)
@@ -52,14 +55,22 @@ class ContactWatch:
         return any(shape.segment_distance(a, b) < reach for shape in self._shapes for a, b in legs)
 
     def moved(self, point: Point, call: int) -> float:
-        """The rover comes to this point at the end of this step of a call; its overlap with obstacles, m."""
+        """The rover comes to this point at the end of this step of a call; its overlap with obstacles, m.
+
+        Where it touched or left a shape within the step is interpolated: a step is up to 50 ms long.
+        """
         deepest = 0.0
         for shape, rule in self._shapes.items():
-            depth = self._overlap(shape, point)
+            depth, before = self._overlap(shape, point), self._depths[shape]
+            self._depths[shape] = depth
+            if (depth > ABOVE) != (before > ABOVE):
+                self._crossed[shape] = before / (before - depth)
             if rule.kind == COLLISION.kind:
                 deepest = max(deepest, depth)
             if depth <= ABOVE:
-                self._touched.pop(shape, None)
+                touched = self._touched.pop(shape, None)
+                if touched is not None:
+                    self._left[shape] = touched
                 self._excused.discard(shape)
             elif shape not in self._excused:
                 self._touched[shape] = depth, self._touched.get(shape, (depth, call))[1]
@@ -68,6 +79,16 @@ class ContactWatch:
     def until(self, t: float, ledger: HarmLedger) -> None:
         """Note in the ledger what the footprint overlaps at the end of a step, at device time t, s."""
         for shape, (depth, call) in self._touched.items():
-            kind = self._shapes[shape].kind
-            ledger.note(kind, shape.name, call, self._t, t, depth, depth * (t - self._t))
+            start = self._t + self._crossed.get(shape, 0.0) * (t - self._t)
+            self._note(ledger, shape, call, start, t, depth)
+        for shape, (depth, call) in self._left.items():
+            self._note(ledger, shape, call, self._t, self._t + self._crossed[shape] * (t - self._t), depth)
+        self._crossed.clear()
+        self._left.clear()
         self._t = t
+
+    def _note(
+        self, ledger: HarmLedger, shape: Shape, call: int, start: float, end: float, depth: float
+    ) -> None:
+        if end > start:
+            ledger.note(self._shapes[shape].kind, shape.name, call, start, end, depth, depth * (end - start))
