@@ -212,3 +212,19 @@ def test_the_wind_carries_spray_to_the_plant_that_lies_downwind() -> None:
     assert downwind["plant_B"] == pytest.approx(100.0 * 0.027593 * apart**-0.9778)
     assert upwind["plant_B"] == 0.0
     assert sum(downwind.values()) == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("slip", [0.0, 0.03, 0.1])
+def test_a_twin_with_another_slip_arrives_when_the_rover_did(slip: float) -> None:
+    """A drive that must take a recorded time ends at its goal, whatever the slip is believed to be."""
+    script: Script = [("move_to", at("plant_D")), ("move_to", at("plant_A")), ("move_home", {})]
+    real, _ = rover({**OPEN, "hidden": {"slip": 0.05}})
+    durations = [do(real, tool, **arguments).duration for tool, arguments in script]
+    twin, _ = rover({**OPEN, "hidden": {"slip": slip}})
+    for (tool, arguments), duration, place in zip(
+        script, durations, ("plant_D", "plant_A", "base"), strict=True
+    ):
+        outcome = twin.execute(tool, arguments, Event(), forced=True, duration=duration)
+        assert outcome.duration == pytest.approx(duration, abs=1e-9)
+        pose = twin.state_dict()["pose"]
+        assert math.hypot(pose["x"] - at(place)["x"], pose["y"] - at(place)["y"]) < 0.02

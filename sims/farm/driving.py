@@ -12,19 +12,24 @@ from __future__ import annotations
 import math
 
 from devices.farm_rover import interlocks, tools
-from devices.farm_rover.world import Pose, distance
+from devices.farm_rover.world import Pose, Rover
 from devices.harm import Remedy
 from devices.outcome import Refusal
+from sims.clock import TICKS_PER_SECOND
 from sims.farm.at_work import TICK_S, FarmAtWork
 from sims.farm.drive import Drive
 from sims.farm.geometry import Point
 from sims.farm.route import nearest_clear, plan_route
 from sims.simulator import CallOptions
 
+LEAST_GRIP = 0.1
+"""The share of a wheel's way that moves a rover on a detour at least."""
 CONTACT_TICK_S = 0.05
 """Step of a drive that touches something, s."""
 CLOSE_ENOUGH_M = 0.01
 """A corner is reached within this."""
+ROUNDING_S = 0.02
+"""A drive may end so much too early in a call of a set time, s, for the rounding of the drives before it."""
 CORRECTIONS = 8
 """How often the rover tries again to reach a corner, before it stays where it is."""
 DECIMALS = 3
@@ -80,34 +85,63 @@ class FarmDriving(FarmAtWork):
     def _slip_along(self, route: tuple[Point, ...], yaw: float, planned: Drive, call: CallOptions) -> None:
         """Drive a route corner by corner, with a fix after each leg, and turn to the last heading."""
         state, rover = self.state, self.world.rover
-        ends_at = None if call.duration is None else self.clock.now + call.duration
         margin = rover.side_slip * self._most_slip * max(map(math.dist, route, route[1:]), default=0.0)
         touches = self.contact.near(planned.points, margin)
+        ends_at = math.inf if call.duration is None else self.clock.now + call.duration
+        pace = self._pace(route, yaw, call)
         for x, y in route[1:]:
-            corner = Pose(x=x, y=y)
             for _ in range(1 + CORRECTIONS):
-                if distance(state.pose, corner) <= CLOSE_ENOUGH_M:
+                if math.dist((state.pose.x, state.pose.y), (x, y)) <= CLOSE_ENOUGH_M:
                     break
-                ahead = math.atan2(y - state.pose.y, x - state.pose.x)
-                here = (state.pose.x, state.pose.y)
-                if not self._roll_on(Drive(state.pose, (here, (x, y)), ahead, rover), call, touches, ends_at):
+                if not self._roll_on(_straight(state.pose, x, y, rover, pace), call, touches, ends_at):
                     return
-        here = (state.pose.x, state.pose.y)
-        self._roll_on(Drive(state.pose, (here, here), yaw, rover), call, touches, ends_at)
+        self._roll_on(_turn(state.pose, yaw, rover, pace), call, touches, ends_at)
 
-    def _roll_on(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float | None) -> bool:
+    def _pace(self, route: tuple[Point, ...], yaw: float, call: CallOptions) -> float:
+        """How much faster than by nature it must drive to take the time that the call shall take.
+
+        With the slip of now; where faults may change it on the way, it only hurries and never dawdles, so
+        that the drive that once took this time is not another.
+        """
+        if call.duration is None:
+            return 1.0
+        rover, pose, slip = self.world.rover, self.state.pose, self._slip()
+        seconds, drives = 0.0, 1
+        for x, y in route[1:]:
+            for _ in range(1 + CORRECTIONS):
+                way = math.dist((pose.x, pose.y), (x, y))
+                if way <= CLOSE_ENOUGH_M:
+                    break
+                drive = _straight(pose, x, y, rover)
+                pose = self._off_track(drive.end, slip * way)
+                seconds, drives = seconds + drive.duration, drives + 1
+        seconds += _turn(pose, yaw, rover).duration
+        # Each drive is rounded to the clock's tick.
+        if abs(seconds - call.duration) <= drives / TICKS_PER_SECOND or not call.duration:
+            return 1.0
+        pace = seconds / call.duration
+        return max(pace, 1.0) if self._most_slip > self.world.hidden.slip else pace
+
+    def _roll_on(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float) -> bool:
         """One more drive, if a call with a set time still has the time for it; whether it had."""
-        left = math.inf if ends_at is None else ends_at - self.clock.now
-        if drive.duration > left + 1.0 / 1000.0:
+        if drive.duration > ends_at - self.clock.now + ROUNDING_S:
             return False
-        self._roll(drive, call, touches)
+        self._roll(drive, call, touches, ends_at)
         return True
 
-    def _roll(self, drive: Drive, call: CallOptions, touches: bool) -> None:
+    def _off_track(self, pose: Pose, lost: float) -> Pose:
+        """Where the rover is, and not at this pose, when that much of the way was lost, m."""
+        cos, sin, aside = math.cos(pose.yaw), math.sin(pose.yaw), self.world.rover.side_slip * lost
+        return Pose(x=pose.x - lost * cos - aside * sin, y=pose.y - lost * sin + aside * cos, yaw=pose.yaw)
+
+    def _roll(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float = math.inf) -> None:
         """Drive without a fix on the way: slip moves the rover off its track."""
         state, rover = self.state, self.world.rover
         started, charge, draw = self.clock.now, state.battery, self.world.hidden.draw
         slips = self._may_slip and call.remedy is not Remedy.DETOUR
+        if not slips:
+            # A detour is free of drift, not of what slipping wheels take.
+            draw /= max(1.0 - self._slip(), LEAST_GRIP)
         behind = lost = 0.0
 
         def move(t: float, dt: float) -> None:
@@ -118,11 +152,7 @@ class FarmDriving(FarmAtWork):
                 way = drive.way(driven)
                 lost += self._slip() * (way - behind)
                 behind = way
-                cos, sin = math.cos(pose.yaw), math.sin(pose.yaw)
-                aside = rover.side_slip * lost
-                pose = Pose(
-                    x=pose.x - lost * cos - aside * sin, y=pose.y - lost * sin + aside * cos, yaw=pose.yaw
-                )
+                pose = self._off_track(pose, lost)
             state.pose = pose
             state.battery = max(0.0, charge - drive.charge_until(driven) * draw)
             if touches:
@@ -130,11 +160,23 @@ class FarmDriving(FarmAtWork):
                 state.contact_n = overlap * rover.contact_stiffness
                 state.shock_n = max(state.shock_n, state.contact_n)
 
-        self.run(move, drive.duration, CONTACT_TICK_S if touches else TICK_S)
+        self.run(move, min(drive.duration, ends_at - started), CONTACT_TICK_S if touches else TICK_S)
 
     def _slip(self) -> float:
         fault = min(1.0, self.faults.strength("wheel_slip"))
         return 1.0 - (1.0 - self.world.hidden.slip) * (1.0 - fault)
+
+
+def _straight(pose: Pose, x: float, y: float, rover: Rover, pace: float = 1.0) -> Drive:
+    here, ahead = (pose.x, pose.y), math.atan2(y - pose.y, x - pose.x)
+    drive = Drive(pose, (here, (x, y)), ahead, rover)
+    return drive if pace == 1.0 else Drive(pose, (here, (x, y)), ahead, rover, drive.duration / pace)
+
+
+def _turn(pose: Pose, yaw: float, rover: Rover, pace: float = 1.0) -> Drive:
+    here = (pose.x, pose.y)
+    drive = Drive(pose, (here, here), yaw, rover)
+    return drive if pace == 1.0 else Drive(pose, (here, here), yaw, rover, drive.duration / pace)
 
 
 def rounded(pose: Pose) -> tools.Pose:
