@@ -116,13 +116,9 @@ class HarmWatch:
 
     def after_step(self, t: float) -> None:
         """Look at the step that ended at device time `t`, s."""
-        self.active = False
-        self.between_fingers = None
-        self.support_force = 0.0
-        if self.touch:
-            self.touch = {}
-        if self.squeeze:
-            self.squeeze = {}
+        if self.between_fingers is not None or self.touch or self.support_force or self.active:
+            self.active, self.between_fingers, self.support_force = False, None, 0.0
+            self.touch, self.squeeze = {}, {}
         if self.physics.data.ncon:
             self._contacts(t)
         self._steps += 1

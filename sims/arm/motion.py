@@ -127,17 +127,18 @@ class Motion:
         """`count` steps of physics from device time `t`, s; none are computed while everything rests."""
         if self.resting:
             return
-        physics, watch, step, slow = self.physics, self.watch, self.physics.step, SLOW_STEPS
+        physics, watch = self.physics, self.watch
+        step, look = physics.step, watch.after_step
         for k in range(1, count + 1):
             if self._program is not None:
                 self._command_next(self._program)
             step()
-            watch.after_step(t + k * scene.TIMESTEP)
+            look(t + k * scene.TIMESTEP)
             if self._feeling and watch.support_force > TOUCH_FORCE:
                 self._feeling = False
                 self.halt()
             self.ran += 1
-            if self.ran % slow == 0:
+            if self.ran % SLOW_STEPS == 0:
                 if physics.held is not None and physics.slips():
                     self.release()
                 elif self._roused and self.settled() and self.resting:

@@ -55,7 +55,7 @@ _HEAD = f"""
           tolerance="1e-9">
    <flag sleep="enable"/>
   </option>
-  <size memory="2M"/>
+  <size memory="1M"/>
   <default>
     <geom solref="{2 * TIMESTEP} 1" solimp="0.99 0.999 0.0005" condim="{CONDIM}"/>
     <joint armature="1"/>
