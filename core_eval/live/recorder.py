@@ -32,6 +32,8 @@ RUNNING = (
 """The scores that are shown while an episode runs."""
 PAST = ("path_correctness", "harmful_calls", "unobserved_harm")
 CLOSE_SECONDS = 2.0
+BATCH_SECONDS = 0.03
+"""Pause between two batches of events, s."""
 
 
 class LiveRecorder(Listener):
@@ -50,6 +52,7 @@ class LiveRecorder(Listener):
         self._scoring = scoring
         self._scorer: OnlineScorer | None = None
         self._unscored = False
+        self._leaving = threading.Event()
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="live page: events", daemon=True)
 
@@ -59,6 +62,7 @@ class LiveRecorder(Listener):
 
     def __exit__(self, *_: object) -> None:
         # What still waits is shown, as far as that takes no time.
+        self._leaving.set()
         self._queue.put(None)
         self._thread.join(CLOSE_SECONDS)
         self._history.close()
@@ -153,6 +157,9 @@ class LiveRecorder(Listener):
                 if self._unscored and self._scorer is not None and self._queue.empty():
                     self._unscored = False
                     self._show_scores(self._scorer)
+                if self._queue.empty():
+                    # To be woken by each event would take the interpreter from the run again and again.
+                    self._leaving.wait(BATCH_SECONDS)
             except Exception as error:
                 self.trouble = self.trouble or f"{type(error).__name__}: {error}"
         self._history.add("over", {}, "over")
