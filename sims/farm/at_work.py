@@ -85,7 +85,7 @@ class FarmAtWork(FarmInMotion):
             if call.event is None or call.event.entity == name:
                 budget = harmless_volume(plant, self.soil, pieces, most, kinds, now)
         if budget is None or budget > 0.0:
-            blame_watering(plant, self.soil, pieces(budget), call.index, now)
+            blame_watering(plant, self.soil, pieces(budget), call.index, now, self._faultless)
             self.state.poured_by = call.index
         self._pump(hose, name, flow, seconds, call, budget)
         return liters if budget is None else min(liters, budget / hose.factor)
@@ -113,6 +113,11 @@ class FarmAtWork(FarmInMotion):
         self._pump(hose, name, flow, seconds, call, budget)
         plant.pests = plant.pests and plant.dose < rover.effective_dose_ml
         return ml if budget is None else min(ml, budget / hose.factor)
+
+    @property
+    def _faultless(self) -> bool:
+        faults = self.world.faults
+        return not faults.schedule and not faults.random
 
     def _room_ml(self, name: str) -> float:
         plant = self.state.plants[name]

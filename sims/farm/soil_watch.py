@@ -94,10 +94,11 @@ def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> tuple[float, flo
     return longest, pond
 
 
-def blame_watering(plant: PlantState, soil: Soil, pieces: Pieces, call: int, t: float) -> None:
+def blame_watering(plant: PlantState, soil: Soil, pieces: Pieces, call: int, t: float, sure: bool) -> None:
     """Before a watering at time t: the call answers for a limit that it is the first to break.
 
-    Moisture lags by minutes, so the peak may fall into a later call, or after the last.
+    Moisture lags by minutes, so the peak may fall into a later call, or after the last. `sure` says that no
+    fault can make it another watering than these pieces.
     """
     longest, pond = _look_ahead(plant, (), t)
     tolerance = plant.place.tolerance_s
@@ -110,6 +111,7 @@ def blame_watering(plant: PlantState, soil: Soil, pieces: Pieces, call: int, t: 
         plant.drowned_by, plant.drowned_from = call, t
     if pond > soil.pond_limit_mm + ABOVE and plant.ponded_by is None:
         plant.ponded_by = call
+    plant.quiet = sure and longest == 0.0 and pond <= soil.pond_limit_mm
 
 
 def harmless_volume(

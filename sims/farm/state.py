@@ -28,6 +28,7 @@ class PlantState:
         watered_by: the last call whose water it got.
         drowned_by, ponded_by: the call to blame once its soil breaks the rule; None where no call is.
         drowned_from: the blame holds from this device time on, s.
+        quiet: what water stands on the soil is known to break no rule.
         above_since: device time since which its moisture is above its limit, s; None where it is not.
     """
 
@@ -43,6 +44,7 @@ class PlantState:
     drowned_from: float = 0.0
     ponded_by: int | None = None
     above_since: float | None = None
+    quiet: bool = False
     owed: float = 0.0
 
     @property
@@ -57,8 +59,8 @@ class PlantState:
 
     @property
     def only_dries(self) -> bool:
-        """Whether no water stands on the soil and no harm goes on: its time may be owed until it is read."""
-        return not self.column.surface and self.drowned_by is None
+        """Whether no harm can come without more water: its time may be owed until it is read."""
+        return (self.quiet or not self.column.surface) and self.drowned_by is None
 
     @property
     def drowns_since(self) -> float | None:
