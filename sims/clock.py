@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 TICKS_PER_SECOND = 1000
+NEVER = 2**62
+"""A tick that no episode reaches."""
 
 
 class Clock:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from devices.sensors import Sample, SampleValue, SensorSpec
-from sims.clock import TICKS_PER_SECOND, Clock
+from sims.clock import NEVER, TICKS_PER_SECOND, Clock
 from sims.keyed_chance import keyed_noise, keyed_uniform
 
 DECIMALS = 9
@@ -80,10 +80,6 @@ def _arrival(late: tuple[int, int, SampleValue]) -> int:
     return late[0]
 
 
-def _never(_sensor: str) -> bool:
-    return False
-
-
 class SensorBank:
     """All coarse sensors of a rig. Samples go to `emit` in the order of the times at which they reach it.
 
@@ -91,7 +87,7 @@ class SensorBank:
         sensors: in the order in which samples of one moment are reported.
         seed: of noise and loss.
         emit: takes each sample that is not lost.
-        stuck: whether the sensor of this name keeps its last reading now.
+        stuck: whether the sensor of this name keeps its last reading now; None: none ever does.
     """
 
     def __init__(
@@ -99,7 +95,7 @@ class SensorBank:
         sensors: Iterable[CoarseSensor],
         seed: int,
         emit: Callable[[Sample], None],
-        stuck: Callable[[str], bool] = _never,
+        stuck: Callable[[str], bool] | None = None,
     ) -> None:
         self._sensors = tuple(sensors)
         self._seed = seed
@@ -114,6 +110,7 @@ class SensorBank:
         self._on_change = tuple(
             (i, sensor) for i, sensor in enumerate(self._sensors) if not sensor.period_ticks
         )
+        self._due = NEVER
         self.specs: Mapping[str, SensorSpec] = {sensor.name: sensor.spec for sensor in self._sensors}
 
     @property
@@ -128,11 +125,12 @@ class SensorBank:
         self._late = list(late)
         for sensor, (on, count, said, last, due) in zip(self._sensors, sensors, strict=True):
             sensor.on, sensor.count, sensor.said, sensor.last, sensor.next_due = on, count, said, last, due
+        self._plan()
 
     @property
     def next_due(self) -> int | None:
         """The tick of the next periodic sample; None where no sensor is periodic."""
-        return min((sensor.next_due for _, sensor in self._periodic), default=None)
+        return self._due if self._periodic else None
 
     @property
     def last_values(self) -> dict[str, SampleValue | None]:
@@ -144,6 +142,7 @@ class SensorBank:
         for i, sensor in enumerate(self._sensors):
             self._take(i, self._read(sensor, tick), tick, tick)
             self._next(sensor, tick)
+        self._plan()
         self._deliver(tick)
 
     def end(self, tick: int) -> None:
@@ -151,14 +150,17 @@ class SensorBank:
         for i, sensor in enumerate(self._sensors):
             self._take(i, self._read(sensor, tick), tick, tick + sensor.delay_ticks)
             self._next(sensor, tick)
+        self._plan()
         self._deliver(None)
 
     def poll(self, tick: int, look: bool = True) -> None:
         """The periodic samples that are due at this tick and, where it is a look, the others' changes."""
-        for i, sensor in self._periodic:
-            if sensor.next_due <= tick:
-                self._report(i, self._read(sensor, tick), tick)
-                sensor.next_due += sensor.period_ticks
+        if self._due <= tick:
+            for i, sensor in self._periodic:
+                if sensor.next_due <= tick:
+                    self._report(i, self._read(sensor, tick), tick)
+                    sensor.next_due += sensor.period_ticks
+            self._plan()
         if look:
             for i, sensor in self._on_change:
                 value = self._read(sensor, tick)
@@ -172,8 +174,11 @@ class SensorBank:
         if sensor.period_ticks:
             sensor.next_due = (tick // sensor.period_ticks + 1) * sensor.period_ticks
 
+    def _plan(self) -> None:
+        self._due = min((sensor.next_due for _, sensor in self._periodic), default=NEVER)
+
     def _read(self, sensor: CoarseSensor, tick: int) -> SampleValue:
-        if sensor.said is not None and self._stuck(sensor.name):
+        if self._stuck is not None and sensor.said is not None and self._stuck(sensor.name):
             value = sensor.said
         else:
             value = sensor.reading(self._seed, tick)

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from devices.faults import LINK_FAULTS, FaultKind, FaultRate, Faults
-from sims.clock import Clock
+from sims.clock import NEVER, Clock
 from sims.keyed_chance import keyed_uniform
 
 SECONDS_PER_HOUR = 3600.0
-NEVER = 2**62
-"""A tick that no episode reaches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -349,7 +349,8 @@ class Simulator(ABC, Generic[World]):
         self.begin()
         if self.faults.reset_within(-1, 0):
             self.make_safe()
-        self._bank = SensorBank(self.coarse_sensors(), seed, self._emit, self._is_stuck)
+        stuck = self._is_stuck if faults_of(world).stuck_sensors else None
+        self._bank = SensorBank(self.coarse_sensors(), seed, self._emit, stuck)
         for name in sorted(faults_of(world).stuck_sensors - self._bank.specs.keys()):
             raise WorldError(f"faults: there is no sensor {name!r}; there are {', '.join(self._bank.specs)}")
         self._bank.begin(0)
