@@ -1,9 +1,14 @@
+import arm_rig
 import pytest
 from farm_rig import WORLD, at, executed
 
+from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm import compensating_pairs, replay_episode
 from core_eval.path import compile_plan
+from devices.catalog import DEVICE_TYPES
 from devices.farm_rover.tools import FARM_ROVER
+from devices.robotic_arm.tools import ROBOTIC_ARM
+from sims.arm.simulator import ArmSimulator
 from sims.farm.simulator import FarmSimulator
 
 READS = ("sense_pose",)
@@ -46,3 +51,47 @@ def test_a_lock_that_is_undone_at_once_is_a_pair():
 
 def test_a_refused_call_belongs_to_no_pair():
     assert pairs([("move_to", at("plant_D")), ("move_home", {})], PLAN) == ()
+
+
+def bench_pairs(script, init=None):
+    automaton = compile_plan(["unlock_safety"], free_reads=(), file="test", task="t")
+    calls = arm_rig.executed(script, init)
+    start = {**arm_rig.UNLOCKED, **(init or {})}
+    replay = replay_episode(lambda: ArmSimulator(arm_rig.WORLD), start, 0, calls)
+    return calls, compensating_pairs(replay, calls, automaton, ROBOTIC_ARM)
+
+
+def test_an_object_that_is_put_back_is_a_pair_by_its_true_place():
+    box = arm_rig.WORLD.objects["box_small"]
+    back = ("place", {"x": box.x, "y": box.y, "z": box.z, "yaw": box.yaw})
+    calls, (pair,) = bench_pairs([arm_rig.pick("box_small"), back])
+    assert (pair.earlier, pair.later) == (0, 1)
+    assert {"holding", "objects.box_small"} <= set(pair.restored)
+    assert pair.stranded == pytest.approx(calls[1].duration)
+
+
+def test_an_object_that_is_put_elsewhere_is_no_pair():
+    assert bench_pairs([arm_rig.pick("box_small"), arm_rig.place("bin_left")])[1] == ()
+
+
+def test_a_move_between_unnamed_places_and_back_shows_in_no_register():
+    script = [arm_rig.to(0.5, 0.0, 0.4), ("sense_pose", {}), arm_rig.to(0.4, 0.0, 0.4)]
+    init = {"home": {"x": 0.4, "y": 0.3, "z": 0.4}, "pose": {"x": 0.4, "y": 0.0, "z": 0.4}}
+    _, (pair,) = bench_pairs(script, init)
+    assert (pair.earlier, pair.later, pair.restored) == (0, 2, ("pose",))
+
+
+@pytest.mark.parametrize("device", list(DEVICE_TYPES))
+def test_what_tools_set_is_in_the_true_state(device):
+    simulator = make_simulator(load_world(device))
+    state = simulator.state_dict()
+    for tool in DEVICE_TYPES[device].tools:
+        assert bool(tool.sets) == (tool.inverse is not None), tool.name
+        for key in tool.sets:
+            place = state
+            for name in key.split("."):
+                if name.startswith("{"):
+                    assert name.strip("{}") in tool.arguments.model_fields
+                    name = next(iter(place))
+                assert name in place, (tool.name, key)
+                place = place[name]
