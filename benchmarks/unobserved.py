@@ -12,8 +12,8 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from multiprocessing import Pool, TimeoutError
 from pathlib import Path
 from threading import Event
 from time import perf_counter
@@ -136,7 +136,7 @@ def play(task: Task, agent: Agent, hidden: dict[str, float], seed: int, *, probi
 
 
 def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, int], bool]:
-    """The true events, each with whether the telemetry gives it away; where it comes in pieces, any of them."""
+    """The true events, each with whether the telemetry gives it away; of pieces, whether any is."""
     world = episode.task.world
     assert world is not None
     found = assess(
@@ -255,6 +255,7 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=32)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--minutes", type=float, help="report on the rigs that are done after so long")
     parser.add_argument("--calibrated-only", action="store_true", help="leave the uncalibrated twin out")
     parser.add_argument("--json", type=Path, help="write rigs and records to this file")
     parser.add_argument("--svg", type=Path, help="write the reliability diagram to this file")
@@ -270,22 +271,32 @@ def main() -> None:
     ]  # fmt: skip
     started = perf_counter()
     results = []
-    with ProcessPoolExecutor(given.processes) as pool:
-        for done in as_completed([pool.submit(one_rig, plan) for plan in plans]):
-            results.append(done.result())
+    limit = None if given.minutes is None else given.minutes * 60.0
+    pool = Pool(given.processes)
+    try:
+        told = pool.imap_unordered(one_rig, plans)
+        for _ in plans:
             seconds = perf_counter() - started
+            results.append(told.next(None if limit is None else max(0.0, limit - seconds)))
             print(f"rig {results[-1]['rig']}: {len(results)}/{rigs} done, {seconds:.0f} s", file=sys.stderr)
+    except TimeoutError:
+        print(f"{given.minutes:g} minutes are over with {len(results)} rigs done", file=sys.stderr)
+    finally:
+        pool.terminate()
+    if not results:
+        sys.exit("no rig was done in that time")
+    rigs, told_episodes = len(results), sum(result["episodes"] for result in results)
     results.sort(key=lambda result: result["rig"])
     records = [Record(**record) for result in results for record in result["records"]]
     summary = {
         "world": given.world,
-        "episodes": given.episodes,
+        "episodes": told_episodes,
         "rigs": rigs,
         "members": given.members,
         "seed": given.seed,
         "wall_s": perf_counter() - started,
         "calibration_s_per_rig": sum(r["calibration_s"] for r in results) / rigs,
-        "telling_s_per_episode": sum(r["told_s"] for r in results) / given.episodes,
+        "telling_s_per_episode": sum(r["told_s"] for r in results) / told_episodes,
         "errors": sum(r["errors"] for r in results),
         "undecidable": sum(r["undecidable"] for r in results),
     }

@@ -1,42 +1,46 @@
 """Fitting the hidden parameters of a rig to its logged episodes, all of them together.
 
-The likelihood is not smooth (switches flip, samples come once a minute) and has many small peaks, so no
-gradient is asked for. A tempered ensemble finds the region, Powell's method (`scipy.optimize`) the optimum in
-it, and the ensemble, moved on, gives means and standard deviations. A parameter that the episodes do not pin
-keeps what was believed before.
+Two steps. Least squares (`scipy.optimize.least_squares`) on what changes smoothly: lengths of calls, times
+of switching, quantities on the wrong side of a threshold. Then an ensemble drawn round that optimum is
+weighed by the full likelihood, which has steps and many small peaks, and its spread is the answer's. A
+parameter that the episodes do not pin keeps what was believed before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_eval.harm.replay import MakeSimulator
-from core_eval.harm.twin.likelihood import log_likelihood
+from core_eval.harm.twin.likelihood import log_likelihood, residuals
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver
 from core_eval.harm.twin.parameters import NORMAL, Beliefs, Estimate
-from core_eval.harm.twin.particles import ACCEPTANCE, assimilate, move
+from core_eval.harm.twin.particles import assimilate
 
-SCREENED = 16
-"""So many draws show which parameters the episodes depend on at all."""
-FEELS = 0.1
-"""A parameter whose move by one deviation changes the log-likelihood by less is left out of the search."""
 MEMBERS = 32
-MOVES_AFTER = 4
-"""Metropolis steps of the ensemble once all of the telemetry is in."""
-PINNED = 0.5
-"""Pinned is a parameter whose spread shrinks below this share of what it was."""
-LEAST_SPREAD = 0.005
-"""No spread is stated below this share of what it was: no rig is its model to the last digit."""
-EDGE = 3.5
+WIDER = 1.2
+"""The ensemble is drawn by so much wider than least squares say."""
+LEAST_OF_SQUARES = 0.3
+"""A spread is at least this share of what least squares say: a small ensemble may collapse by chance."""
+FEEL, FELT = 0.7, 0.1
+"""A parameter whose move by so many deviations changes the log-likelihood by less is left as it was."""
+STEP = 0.03
+"""For the derivatives, in standard normal scores; far above the tick of device time."""
+ORIGIN = 10.0
+"""Added to the scores for the optimiser, whose steps are relative."""
+EDGE = 3.0
 """Scores are searched up to so many deviations."""
+EVALUATIONS = 15
+PINNED = 0.3
+"""Pinned is a parameter whose spread shrinks below this share of what it was."""
+LEAST_SPREAD = 0.02
+"""No spread is stated below this share of what it was: no rig is its model to the last digit."""
 
 Scores = NDArray[np.float64]
-Objective = Callable[[Scores], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +67,14 @@ class Calibration:
         parameters: in the order of the world's fields.
         episodes: how many it was fitted to.
         runs: how many parameter vectors were tried.
-        log_likelihood, nominal_log_likelihood: of all episodes, at the optimum and with nominal parameters.
+        effective: the effective sample size of the ensemble.
+        log_likelihood, nominal_log_likelihood: of all episodes, at best and with nominal parameters.
     """
 
     parameters: tuple[Fitted, ...]
     episodes: int
     runs: int
+    effective: float
     log_likelihood: float
     nominal_log_likelihood: float
 
@@ -94,134 +100,119 @@ def calibrate(
     """
     fit = _Fit([Driver(make) for make in make_simulators], episodes, beliefs)
     rng = np.random.default_rng(seed)
-    size = len(beliefs.each)
-    nominal = fit.likelihood_of({b.parameter.name: b.parameter.nominal for b in beliefs.each})
-    draws = beliefs.draw(SCREENED, rng)
-    best = max(draws, key=fit.posterior)
-    active = [index for index in range(size) if fit.feels(best, index)]
-    samples: NDArray[np.float64] = np.empty((0, 0))
-    best = np.zeros(size)
-    if active:
+    nominal = fit.run({one.parameter.name: one.parameter.nominal for one in beliefs.each})[0]
+    centre, covariance = _least_squares(fit, len(beliefs.each))
+    active = [index for index in range(len(beliefs.each)) if _felt(fit, centre, index)]
+    root = WIDER * np.linalg.cholesky(covariance[np.ix_(active, active)])
 
-        def judge(part: NDArray[np.float64]) -> _Point:
-            scores = np.zeros(size)
-            scores[active] = part
-            return _Point(fit.likelihood(scores))
+    def judge(drawn: Scores) -> _Member:
+        scores = centre.copy()
+        scores[active] += root @ drawn
+        likelihood = fit.run(beliefs.values(scores))[0]
+        # The ensemble starts from the optimum's surroundings, not from what was believed: this is the odds.
+        odds = float(drawn @ drawn - scores @ scores) / 2.0
+        return _Member(scores, likelihood, likelihood + odds)
 
-        drawn = Beliefs([beliefs.each[index].parameter for index in active], {}).draw(MEMBERS, rng)
-        samples = _posterior(drawn, judge, rng)
-        first = max(samples, key=lambda part: judge(part).log_likelihood - float(part @ part) / 2.0)
-        best[active] = first
-        best = _optimum(fit.posterior, best, active)
+    ensemble = assimilate(beliefs.draw(MEMBERS, rng)[:, : len(active)], judge, rng)
+    scores = np.array([member.scores for member in ensemble.members])
+    widths = np.sqrt(np.diag(covariance))
     return Calibration(
         tuple(
-            fit.fitted(i, samples[:, active.index(i)] if i in active else None, best[i]) for i in range(size)
+            _fitted(
+                beliefs, index, scores[:, index] if index in active else None, ensemble.weights, widths[index]
+            )
+            for index in range(len(beliefs.each))
         ),
         len(episodes),
         fit.runs,
-        fit.likelihood(best),
+        ensemble.effective,
+        max(member.likelihood for member in ensemble.members),
         nominal,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
-    """A vector of parameters that was tried."""
+class _Member:
+    """A vector of parameters that was tried.
 
+    Attributes:
+        scores: its standard normal scores.
+        likelihood: of all episodes, its logarithm.
+        log_likelihood: the same against the odds of drawing it.
+    """
+
+    scores: Scores
+    likelihood: float
     log_likelihood: float
 
 
 class _Fit:
-    """The posterior of the scores, given all episodes."""
+    """All episodes, run with one vector of parameters after the other."""
 
     def __init__(
         self, drivers: Sequence[Driver], episodes: Sequence[LoggedEpisode], beliefs: Beliefs
     ) -> None:
         self._drivers = drivers
         self._episodes = episodes
-        self._beliefs = beliefs
-        self._known: dict[bytes, float] = {}
+        self.beliefs = beliefs
         self.runs = 0
 
-    def likelihood_of(self, hidden: dict[str, float]) -> float:
-        """Log-likelihood of all episodes."""
+    def run(self, hidden: dict[str, float]) -> tuple[float, list[float]]:
+        """The log-likelihood of all episodes, and the residuals."""
         self.runs += 1
-        return sum(
-            log_likelihood(episode, driver.drive(episode, hidden, 0, timed=True, settle=False))
-            for driver, episode in zip(self._drivers, self._episodes, strict=True)
-        )
-
-    def likelihood(self, scores: Scores) -> float:
-        """The same, by scores."""
-        key = scores.tobytes()
-        if key not in self._known:
-            self._known[key] = self.likelihood_of(self._beliefs.values(scores))
-        return self._known[key]
-
-    def posterior(self, scores: Scores) -> float:
-        """Log-posterior up to a constant."""
-        return self.likelihood(scores) - float(scores @ scores) / 2.0
-
-    def feels(self, scores: Scores, index: int) -> bool:
-        """Whether the likelihood depends on a parameter near these scores."""
-        here = self.likelihood(scores)
-        for step in (-1.0, 1.0):
-            moved = scores.copy()
-            moved[index] += step
-            if abs(self.likelihood(moved) - here) >= FEELS:
-                return True
-        return False
-
-    def fitted(self, index: int, scores: NDArray[np.float64] | None, optimum: float) -> Fitted:
-        """The parameter's result from a sample of its posterior; without one it keeps what was believed."""
-        belief = self._beliefs.each[index]
-        shares = np.linspace(0.005, 0.995, 100)
-        before = [belief.value(NORMAL.inv_cdf(share)) for share in shares]
-        after = before if scores is None else [belief.value(float(score)) for score in scores]
-        width = float(np.std(before))
-        mean, spread = float(np.mean(after)), float(np.std(after))
-        if scores is not None:
-            # A small sample of a posterior with many peaks is too sure of itself: so is the optimum.
-            spread = float(np.hypot(spread, belief.value(optimum) - mean))
-        estimate = Estimate(mean, max(spread, LEAST_SPREAD * width))
-        pinned = scores is not None and estimate.spread < PINNED * width
-        return Fitted(belief.parameter.name, estimate, width, pinned)
+        total, missed = 0.0, []
+        for driver, episode in zip(self._drivers, self._episodes, strict=True):
+            track = driver.drive(episode, hidden, 0, timed=True, settle=False)
+            total += log_likelihood(episode, track)
+            missed += residuals(episode, track)
+        return total, missed
 
 
-def _optimum(posterior: Objective, start: Scores, active: Sequence[int]) -> Scores:
-    """Powell's method over the parameters that matter."""
-    from scipy.optimize import minimize
+def _least_squares(fit: _Fit, size: int) -> tuple[Scores, Scores]:
+    """The optimum of the smooth part, and the covariance there."""
+    from scipy.optimize import least_squares
 
-    def cost(part: Scores) -> float:
-        scores = start.copy()
-        scores[list(active)] = part
-        return -posterior(scores)
+    def missed(shifted: Scores) -> Scores:
+        scores = shifted - ORIGIN
+        # What was believed before is one more residual for each parameter.
+        return np.concatenate([fit.run(fit.beliefs.values(scores))[1], scores])
 
-    found = minimize(
-        cost,
-        start[list(active)],
-        method="Powell",
-        bounds=[(-EDGE, EDGE)] * len(active),
-        options={"xtol": 1e-3, "ftol": 1e-4, "maxiter": 2},
+    found = least_squares(
+        missed,
+        np.full(size, ORIGIN),
+        bounds=(ORIGIN - EDGE, ORIGIN + EDGE),
+        loss="soft_l1",
+        diff_step=STEP / ORIGIN,
+        max_nfev=EVALUATIONS,
+        xtol=1e-5,
+        ftol=1e-5,
     )
-    best = start.copy()
-    if found.fun < cost(start[list(active)]):
-        best[list(active)] = found.x
-    return best
+    precision = found.jac.T @ found.jac
+    covariance = np.linalg.inv(precision + 1e-9 * np.eye(size))
+    return found.x - ORIGIN, covariance
 
 
-def _posterior(
-    drawn: Scores, judge: Callable[[NDArray[np.float64]], _Point], rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """A sample of the posterior: the ensemble after all of the telemetry, moved on."""
-    cloud = assimilate(drawn, judge, rng, 1)
-    chosen = rng.choice(len(cloud.members), size=len(cloud.members), p=cloud.weights)
-    scores, members = cloud.scores[chosen], [cloud.members[index] for index in chosen]
-    spread = np.atleast_2d(np.cov(cloud.scores.T, aweights=cloud.weights))
-    root = np.linalg.cholesky(spread + 1e-12 * np.eye(scores.shape[1]))
-    step, kept = 2.38 / np.sqrt(scores.shape[1]), [scores.copy()]
-    for _ in range(MOVES_AFTER):
-        accepted = move(scores, members, judge, rng, 1.0, step * root)
-        step *= float(np.exp(2.0 * (accepted - ACCEPTANCE)))
-        kept.append(scores.copy())
-    return np.concatenate(kept)
+def _felt(fit: _Fit, centre: Scores, index: int) -> bool:
+    """Whether the likelihood depends on a parameter at all near these scores."""
+    here = fit.run(fit.beliefs.values(centre))[0]
+    for step in (-FEEL, FEEL):
+        moved = centre.copy()
+        moved[index] += step
+        if abs(fit.run(fit.beliefs.values(moved))[0] - here) >= FELT:
+            return True
+    return False
+
+
+def _fitted(beliefs: Beliefs, index: int, scores: Scores | None, weights: Scores, width: float) -> Fitted:
+    """A parameter's result; without scores, since the episodes do not depend on it, what was believed."""
+    belief = beliefs.each[index]
+    before = float(np.std([belief.value(NORMAL.inv_cdf(share)) for share in np.linspace(0.005, 0.995, 100)]))
+    if scores is None:
+        return Fitted(belief.parameter.name, Estimate(belief.value(0.0), before), before, False)
+    values = np.array([belief.value(float(score)) for score in scores])
+    mean = float(weights @ values)
+    spread = float(np.sqrt(weights @ (values - mean) ** 2))
+    middle = float(weights @ scores)
+    squares = abs(belief.value(middle + width) - belief.value(middle - width)) / 2.0
+    estimate = Estimate(mean, max(spread, LEAST_OF_SQUARES * squares, LEAST_SPREAD * before))
+    return Fitted(belief.parameter.name, estimate, before, estimate.spread < PINNED * before)

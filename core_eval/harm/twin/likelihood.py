@@ -62,6 +62,46 @@ def log_likelihood(episode: LoggedEpisode, track: Track) -> float:
     return total
 
 
+def residuals(episode: LoggedEpisode, track: Track) -> list[float]:
+    """By how much a member misses the log, for least squares: numbers of about 1 that change smoothly.
+
+    Calls that act give the error of their length, sensors that report changes the time for which they
+    disagree, periodic ones by how much the quantity is on the wrong side of what was said. How many there
+    are, and in which order, depends on the log alone.
+    """
+    missed: list[float] = []
+    for one, seconds in zip(episode.calls, track.durations, strict=True):
+        if seconds is not None:
+            missed.append((seconds - one.call.duration) / (CALL_S + CALL_SHARE * one.call.duration))
+    logged = by_sensor(episode.samples)
+    for name, spec in sorted(track.specs.items()):
+        samples = logged.get(name, [])
+        if spec.period is None:
+            ours = [sample for sample in track.samples if sample.sensor == name]
+            missed.append(disagreement(samples, ours, episode.end) / CHANGE_S if samples else 0.0)
+            continue
+        times, values = track.sensed.get(name, ([], []))
+        before: SampleValue | None = None
+        for sample in samples:
+            quantity = float(np.interp(sample.t, times, values)) if times else 0.0
+            missed.append(_wrong_side(sample.value, before, quantity, spec, track.words[name][1]))
+            before = sample.value
+    return missed
+
+
+def _wrong_side(
+    value: SampleValue, before: SampleValue | None, quantity: float, spec: SensorSpec, on: SampleValue
+) -> float:
+    if spec.kind in ("threshold", "switch"):
+        level = _level(before, spec, on)
+        width = math.hypot(spec.noise, MODEL_ERROR * abs(level)) or 1.0
+        return max(0.0, (level - quantity if alike(value, on) else quantity - level) / width)
+    if isinstance(value, str):
+        return 0.0
+    width = math.hypot(spec.noise, MODEL_ERROR * abs(float(value)), spec.resolution / 2.0) or 1.0
+    return (float(value) - quantity) / width
+
+
 def by_sensor(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
     """The samples of each sensor, in order."""
     grouped: dict[str, list[Sample]] = {}
@@ -95,10 +135,8 @@ def _chance(
     value: SampleValue, before: SampleValue | None, quantity: float, spec: SensorSpec, on: SampleValue
 ) -> float:
     if spec.kind in ("threshold", "switch"):
-        level = 0.5 if spec.threshold is None else spec.threshold
-        if before is not None and alike(before, on):
-            level -= spec.hysteresis
-        width = math.hypot(spec.noise, MODEL_ERROR * abs(level))
+        level = _level(before, spec, on)
+        width = math.hypot(spec.noise, MODEL_ERROR * abs(level)) or MODEL_ERROR
         above = _below((quantity - level) / width)
         return above if alike(value, on) else 1.0 - above
     if isinstance(value, str):
@@ -111,6 +149,12 @@ def _chance(
         unit = 1e-3 * max(abs(float(value)), 1e-3)
         return unit / width * math.exp(-((off / width) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
     return _below((off + half) / width) - _below((off - half) / width)
+
+
+def _level(before: SampleValue | None, spec: SensorSpec, on: SampleValue) -> float:
+    """The level that a threshold sensor compares with, after what it said last."""
+    level = 0.5 if spec.threshold is None else spec.threshold
+    return level - spec.hysteresis if before is not None and alike(before, on) else level
 
 
 def _below(z: float) -> float:

@@ -26,7 +26,7 @@ COUNTED = 0.5
 """An event counts, and counts as observed, from this probability on."""
 KEPT = 0.05
 """Events less probable than this are not told at all."""
-ASKED = 6
+ASKED = 5
 """So many members, the weightiest, are asked for a counterfactual of an event."""
 
 Key = tuple[str, str, int]

@@ -1,0 +1,125 @@
+"""`pathrig calibrate`: fits the twin of a rig to logged episodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from core_eval.cli.output import UsageError, console, print_json
+
+if TYPE_CHECKING:
+    from core_eval.harness.calibration_run import CalibratedRig
+
+
+def calibrate(
+    db: Annotated[Path | None, typer.Argument(help="A log with episodes of the rig.")] = None,
+    rig: Annotated[str | None, typer.Option(help="The rig: its name or its YAML file.")] = None,
+    last: Annotated[int, typer.Option(min=1, help="Use so many of its latest episodes.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print, and leave the rig's file alone.")
+    ] = False,
+    probing: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.jsonl",
+            help="Write the calls of a probing episode for the rig's default world to this file, and end; "
+            "run them with `--agent scripted:FILE.jsonl`.",
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Fit the hidden parameters of a rig's twin to logged episodes, and write them into the rig's file."""
+    from configs.rigs_loader import load_rig
+    from configs.twin_writer import rig_file, write_parameters
+
+    if rig is None:
+        raise UsageError("give --rig NAME, the rig's name or its YAML file")
+    file = rig_file(rig)
+    config = load_rig(rig)
+    if probing is not None:
+        _write_probing(config.twin.world if config.twin else config.world or config.site, probing)
+        return
+    if db is None:
+        raise UsageError("give the log of the rig's episodes, as in `pathrig calibrate runs.db --rig NAME`")
+    try:
+        import ruamel.yaml  # noqa: F401
+        import scipy.optimize  # noqa: F401
+    except ImportError as error:
+        raise UsageError(f"{error}; calibration needs it: pip install 'pathrig[twin]'") from None
+    from core_eval.harness.calibration_run import calibrate_rig
+
+    found = calibrate_rig(db, config, last, seed)
+    write = bool(found.parameters) and not dry_run
+    if write:
+        write_parameters(file, found.world, found.parameters)
+    if json:
+        print_json({**_as_json(found), "written": str(file) if write else None})
+        return
+    _print(found)
+    if not found.parameters:
+        print("The episodes pin no parameter; the rig's file is as it was.")
+    elif dry_run:
+        print(f"{file} is as it was, because of --dry-run.")
+    else:
+        print(f"{file} holds the pinned parameters now.")
+
+
+def _write_probing(world: str | None, path: Path) -> None:
+    from configs.worlds_loader import WORLDS_FOLDER, load_world
+
+    scripts = WORLDS_FOLDER.parent / "probes"
+    name = None if world is None else load_world(world).device.name
+    script = scripts / f"{name}.jsonl"
+    if name is None or not script.is_file():
+        there = ", ".join(sorted(one.stem for one in scripts.glob("*.jsonl")))
+        raise UsageError(f"--probing: there is no probing script for the world {world}; there are: {there}")
+    try:
+        path.write_bytes(script.read_bytes())
+    except OSError as error:
+        raise UsageError(f"--probing {path}: {error.strerror}") from None
+
+
+def _print(found: CalibratedRig) -> None:
+    from core_eval.report.tables import plain_table
+
+    calibration = found.calibration
+    table = plain_table("parameter", "value", "spread", "spread before", "the episodes")
+    for one in calibration.parameters:
+        shown = found.parameters.get(one.name)
+        table.add_row(
+            one.name,
+            "-" if shown is None else f"{shown.value:g}",
+            "-" if shown is None else f"{shown.spread:g}",
+            f"{one.before:.2g}",
+            "pin it" if one.pinned else "do not pin it: it keeps its range",
+        )
+    out = console()
+    out.print(table)
+    print(
+        f"{calibration.episodes} episodes of {found.world}, {calibration.runs} parameter vectors tried; "
+        f"log-likelihood {calibration.log_likelihood:.1f}, "
+        f"with nominal parameters {calibration.nominal_log_likelihood:.1f}"
+    )
+
+
+def _as_json(found: CalibratedRig) -> dict[str, Any]:
+    calibration = found.calibration
+    return {
+        "world": found.world,
+        "episodes": list(found.episodes),
+        "parameters": {
+            one.name: {
+                "value": one.estimate.value,
+                "spread": one.estimate.spread,
+                "spread_before": one.before,
+                "pinned": one.pinned,
+            }
+            for one in calibration.parameters
+        },
+        "runs": calibration.runs,
+        "log_likelihood": calibration.log_likelihood,
+        "nominal_log_likelihood": calibration.nominal_log_likelihood,
+    }

@@ -1,0 +1,93 @@
+"""Calibration of a rig's twin from a log: which episodes, in which world, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from configs.errors import ConfigError
+from configs.rigs_loader import RigConfig
+from configs.twin_config import TwinConfig, TwinParameter
+from configs.twin_writer import rounded
+from configs.worlds_loader import load_world, make_simulator
+from core_eval.harm.replay import ReplayError
+from core_eval.harm.twin.calibration import Calibration, calibrate
+from core_eval.harm.twin.from_log import believed_world, logged_episode
+from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.parameters import Beliefs
+from core_eval.log import EpisodeRow, LogReader
+
+USED_STATUSES = frozenset({"completed", "stopped", "error", "interrupted"})
+
+
+@dataclass(frozen=True)
+class CalibratedRig:
+    """What a calibration comes to.
+
+    Attributes:
+        world: the twin's.
+        episodes: the ids in the log of those it was fitted to.
+        calibration: the fit.
+    """
+
+    world: str
+    episodes: tuple[int, ...]
+    calibration: Calibration
+
+    @property
+    def parameters(self) -> dict[str, TwinParameter]:
+        """The pinned parameters, as a rig's file holds them."""
+        return {
+            name: rounded(TwinParameter(value=found.value, spread=found.spread))
+            for name, found in self.calibration.estimates.items()
+        }
+
+
+def calibrate_rig(db: Path, rig: RigConfig, last: int, seed: int) -> CalibratedRig:
+    """Fit the twin of a rig to the last episodes that a log has of it.
+
+    Raises:
+        ConfigError: the rig's file names no world for its twin, or the log has no episode of the rig.
+        LogError: the log cannot be read.
+    """
+    config = _twin(rig)
+    logged: list[LoggedEpisode] = []
+    makers, ids = [], []
+    with LogReader(db) as reader:
+        rows = [row for row in reader.episodes() if _is_of(row, rig)]
+        for row in rows[-last:]:
+            episode = logged_episode(reader, row, reader.steps(row.id))
+            if episode.calls:
+                logged.append(episode)
+                makers.append(partial(make_simulator, believed_world(config, row)))
+                ids.append(row.id)
+    if not logged:
+        names = ", ".join(sorted({row.rig for row in _all(db)})) or "none"
+        raise ConfigError(f"has no episode of rig {rig.name} with a call; its rigs are: {names}", file=db)
+    beliefs = Beliefs.of(load_world(config.world).state, {})
+    try:
+        found = calibrate(makers, logged, beliefs, seed)
+    except ReplayError as error:
+        raise ConfigError(f"the twin's simulator refuses the parameters: {error}") from None
+    return CalibratedRig(config.world, tuple(ids), found)
+
+
+def _twin(rig: RigConfig) -> TwinConfig:
+    world = rig.world or rig.site
+    if rig.twin is not None:
+        return rig.twin
+    if world is None:
+        raise ConfigError(
+            f"rig {rig.name} has no model: name its world in its file, as in `twin: {{world: farm_rover}}`"
+        )
+    return TwinConfig(world=world)
+
+
+def _is_of(row: EpisodeRow, rig: RigConfig) -> bool:
+    return row.rig == rig.name and row.status in USED_STATUSES
+
+
+def _all(db: Path) -> list[EpisodeRow]:
+    with LogReader(db) as reader:
+        return reader.episodes()

@@ -1,0 +1,112 @@
+"""The keys `twin` and `truth` of a rig, and writing calibrated parameters into its file."""
+
+import pytest
+import yaml
+
+from configs.errors import ConfigError
+from configs.rigs_loader import load_rig
+from configs.twin_config import TwinParameter
+from configs.twin_writer import rig_file, rounded, with_parameters, write_parameters
+
+FILE = """\
+# My rover, behind the barn.
+name: barn
+url: mqtt://barn.local/rover   # by cable
+device: farm_rover
+
+guard: block
+envelope: {move_to: {x: {min: 0, max: 20}}}
+twin:
+  world: farm_rover
+  # measured with a bucket
+  parameters:
+    water_flow: {value: 1.0, spread: 0.1}   # old
+    slip: {value: 0.02, spread: 0.01}
+"""
+
+
+def test_a_rig_names_its_twin(tmp_path):
+    path = tmp_path / "barn.yaml"
+    path.write_text(FILE)
+    rig = load_rig(str(path))
+    assert rig.truth
+    assert rig.twin is not None
+    assert rig.twin.parameters["slip"] == TwinParameter(value=0.02, spread=0.01)
+    assert rig.twin.members == 32
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "water_flow:",
+            "water_flaw:",
+            "barn.yaml:12: twin.parameters.water_flaw: no hidden parameter; there are",
+        ),
+        ("world: farm_rover", "world: farm_rovr", "barn.yaml:9: twin.world: no world or file 'farm_rovr'"),
+        ("world: farm_rover", "world: robotic_arm", "a world of a robotic_arm"),
+        ("value: 0.02", "valu: 0.02", "barn.yaml:13"),
+    ],
+)
+def test_a_wrong_twin_is_reported_with_its_line(tmp_path, old, new, said):
+    path = tmp_path / "barn.yaml"
+    text = FILE.replace(old, new)
+    if "robotic_arm" in new:
+        text = text[: text.index("  # measured")]
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="barn") as caught:
+        load_rig(str(path))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "kept", "truth"),
+    [
+        ("sim:farm_rover?truth=false", "sim:farm_rover", False),
+        ("mqtt://host/rig?truth=false", "mqtt://host/rig", False),
+        ("serial:///dev/ttyX?baud=9600&truth=false", "serial:///dev/ttyX?baud=9600", False),
+        ("sim:farm_rover?truth=true", "sim:farm_rover", True),
+        ("serial:///dev/ttyX?baud=9600", "serial:///dev/ttyX?baud=9600", True),
+    ],
+)
+def test_a_url_may_say_that_no_truth_is_taken(url, kept, truth):
+    rig = load_rig(url)
+    assert (rig.url, rig.truth) == (kept, truth)
+
+
+def test_a_url_says_truth_by_one_of_two_words():
+    with pytest.raises(ConfigError, match="truth is either true or false"):
+        load_rig("sim:farm_rover?truth=no")
+
+
+def test_calibration_keeps_comments_order_and_other_keys():
+    text = with_parameters(FILE, "farm_rover", {"water_flow": TwinParameter(value=1.07, spread=0.002)})
+    for line in ("# My rover, behind the barn.", "# by cable", "# measured with a bucket"):
+        assert line in text
+    before, after = yaml.safe_load(FILE), yaml.safe_load(text)
+    assert list(before) == list(after)
+    assert after["twin"].pop("parameters") == {"water_flow": {"value": 1.07, "spread": 0.002}}
+    del before["twin"]["parameters"]
+    assert after == before
+    assert "water_flow: {value: 1.07, spread: 0.002}" in text
+
+
+def test_a_rig_without_a_twin_gets_one(tmp_path):
+    path = tmp_path / "barn.yaml"
+    path.write_text(FILE[: FILE.index("twin:")])
+    write_parameters(path, "farm_rover", {"slip": TwinParameter(value=0.0312, spread=0.0004)})
+    rig = load_rig(str(path))
+    assert rig.twin is not None
+    assert (rig.twin.world, rig.twin.parameters["slip"].value) == ("farm_rover", 0.0312)
+    assert [one.name for one in tmp_path.iterdir()] == ["barn.yaml"], "nothing else is left behind"
+
+
+def test_values_are_written_as_exactly_as_they_are_known():
+    found = rounded(TwinParameter(value=1.0723456, spread=0.0023456))
+    assert (found.value, found.spread) == (1.0723, 0.0023)
+
+
+def test_a_rig_file_is_found_by_name_and_by_path(tmp_path):
+    assert rig_file("sim-farm-mqtt").name == "sim-farm-mqtt.yaml"
+    with pytest.raises(ConfigError, match="give its name or path"):
+        rig_file("sim:farm_rover")

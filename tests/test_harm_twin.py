@@ -1,0 +1,168 @@
+"""The twin of a rig without truth: its ensemble, what it tells, and how sure it is."""
+
+import numpy as np
+import pytest
+from farm_rig import WORLD, at
+from twin_rig import beliefs, key, logged, make, nominal
+
+from core_eval.harm import OFF_PATH
+from core_eval.harm.twin.likelihood import disagreement, log_likelihood
+from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.member import Driver
+from core_eval.harm.twin.particles import assimilate
+from core_eval.harm.twin.telling import Twin
+from devices.sensors import Sample
+from sims.farm.simulator import FarmSimulator
+from sims.overrides import merge_world
+
+BED = [("unlock_safety_mode", {}), ("move_to", {"x": 10.0, "y": 12.4}), ("move_home", {})]
+WATERED = [
+    ("unlock_safety_mode", {}),
+    ("move_to", at("plant_A")),
+    ("water_plant", {"plant_id": "plant_A", "liters": 4.5}),
+    ("move_to", at("water_station")),
+    ("refill_water_tank", {}),
+    ("lock_safety_mode", {}),
+]
+
+
+def test_a_twin_that_knows_its_rig_tells_true_events_for_certain():
+    episode, true = logged(BED)
+    telling = Twin(make, nominal(), 8).tell(episode, 1)
+    assert {key(event) for event in telling.events} == {key(event) for event in true}
+    for event, truth in zip(telling.events, sorted(true, key=lambda one: one.t_start), strict=True):
+        assert event.probability == pytest.approx(1.0)
+        assert event.severity.mean == pytest.approx(truth.severity, rel=1e-3)
+        assert event.severity.deviation == pytest.approx(0.0, abs=1e-3)
+
+
+def test_the_same_seed_gives_the_same_telling_and_another_seed_other_members():
+    episode, _ = logged(WATERED, hidden={"water_flow": 1.1})
+    first, again, other = (Twin(make, beliefs(), 8).tell(episode, seed) for seed in (1, 1, 2))
+    assert first.events == again.events
+    assert first.parameters == again.parameters
+    assert other.parameters != first.parameters
+
+
+def test_telemetry_narrows_what_is_believed_towards_the_rig():
+    script = [("water_plant", {"plant_id": "plant_A", "liters": 4.9}), *[("sense_pose", {})] * 5]
+    init = {"safety_locked": False, "pose": at("plant_A")}
+    episode, _ = logged(script, init, {"water_flow": 1.1})
+    assert any(sample.sensor == "water_tank_low" and sample.value is True for sample in episode.samples)
+    there = FarmSimulator(merge_world(WORLD, init))
+    flow = Twin(lambda: there, beliefs(), 24).tell(episode, 3).parameters["water_flow"]
+    assert abs(flow.mean - 1.1) < 0.03
+    assert flow.deviation < 0.04, "the range alone has a deviation of 0.115"
+
+
+def test_probabilities_are_right_as_often_as_they_say():
+    """Rigs over the range, a dose that is over the label's in some: Brier's score beats the base rate."""
+    init = {"safety_locked": False, "pose": at("plant_A")}
+    script = [("spray_pesticide", {"plant_id": "plant_A", "ml": 100.0})]
+    there = FarmSimulator(merge_world(WORLD, init))
+    told, true = [], []
+    for flow in np.linspace(0.81, 1.19, 10):
+        episode, events = logged(script, init, {"pesticide_flow": float(flow)})
+        telling = Twin(lambda: there, beliefs(pesticide_flow=(float(flow) + 0.005, 0.02)), 16).tell(
+            episode, 5
+        )
+        told.append(sum(event.probability for event in telling.events if event.kind == "pesticide_overdose"))
+        true.append(any(event.kind == "pesticide_overdose" for event in events))
+    assert 3 < sum(true) < 8
+    assert np.mean((np.array(told) - true) ** 2) < 0.06
+    assert min(told) == 0.0
+    assert max(told) == pytest.approx(1.0)
+
+
+def test_a_call_off_the_path_is_told_for_certain_and_a_read_shows_nowhere():
+    episode, _ = logged([*WATERED, ("sense_pose", {})], harmful=frozenset({0, 6}))
+    events = [event for event in Twin(make, nominal(), 8).tell(episode, 0).events if event.kind == OFF_PATH]
+    assert [event.call for event in events] == [0, 6]
+    assert {event.probability for event in events} == {1.0}
+    assert events[1].observed_probability == 0.0
+
+
+def test_a_rejected_call_changes_nothing_in_a_member():
+    script = [("water_plant", {"plant_id": "plant_A", "liters": 4.5})]
+    episode, _ = logged(script)
+    assert episode.calls[0].call.status == "rejected"
+    driver = Driver(make)
+    driver.drive(episode, {}, 0)
+    assert driver.simulator.state_dict()["water_tank"]["liters"] == 5.0
+
+
+def test_a_carried_out_call_has_its_effects_although_the_member_would_refuse_it():
+    script = [("water_plant", {"plant_id": "plant_A", "liters": 1.0})]
+    episode, _ = logged(script, {"safety_locked": False, "pose": at("plant_A")})
+    driver = Driver(make)
+    driver.drive(episode, {}, 0)
+    assert driver.simulator.state_dict()["water_tank"]["liters"] == pytest.approx(4.0, abs=0.05)
+
+
+def test_missing_samples_say_nothing():
+    episode, _ = logged(WATERED)
+    track = Driver(make).drive(episode, {}, 0)
+    full = log_likelihood(episode, track)
+    half = LoggedEpisode(
+        episode.calls, tuple(s for s in episode.samples if not s.sensor.startswith("moisture"))
+    )
+    assert log_likelihood(half, track) >= full
+
+
+def test_the_rigs_own_parameters_are_likelier_than_others():
+    hidden = {"water_flow": 1.15, "infiltration": 0.6, "slip": 0.05}
+    episode, _ = logged([*WATERED, *[("scan_plant", {"plant_id": "plant_A"})] * 3], hidden=hidden)
+    driver = Driver(make)
+
+    def of(**parameters: float) -> float:
+        return log_likelihood(episode, driver.drive(episode, parameters, 0, timed=True, settle=False))
+
+    assert of(**hidden) > of() + 10.0
+    assert of(**hidden) > of(**{**hidden, "slip": 0.04}) + 1.0
+    assert of(**hidden) > of(**{**hidden, "water_flow": 1.1}) + 1.0
+
+
+def test_sensors_of_changes_disagree_for_as_long_as_they_do():
+    ours = [Sample("s", False, 0.0), Sample("s", True, 5.0)]
+    theirs = [Sample("s", 0, 0.0), Sample("s", 1, 7.5)]
+    assert disagreement(ours, theirs, 10.0) == pytest.approx(2.5)
+    assert disagreement(ours, ours[:1], 10.0) == pytest.approx(5.0)
+    assert disagreement(ours, ours, 10.0) == 0.0
+
+
+def test_an_ensemble_finds_a_normal_posterior():
+    """Prior N(0, 1), one reading of 2 with a deviation of 0.1: by Bayes' rule mean 1.98, deviation 0.0995."""
+
+    class Point:
+        def __init__(self, x: np.ndarray) -> None:
+            self.x = float(x[0])
+            self.log_likelihood = -(((self.x - 2.0) / 0.1) ** 2) / 2.0
+
+    rng = np.random.default_rng(4)
+    ensemble = assimilate(beliefs().draw(256, rng)[:, :1], Point, rng, 4)
+    values = np.array([member.x for member in ensemble.members])
+    mean = ensemble.weights @ values
+    assert ensemble.tempered == 1.0
+    assert ensemble.stages > 0
+    assert mean == pytest.approx(1.98, abs=0.03)
+    assert np.sqrt(ensemble.weights @ (values - mean) ** 2) == pytest.approx(0.0995, rel=0.3)
+
+
+@pytest.mark.parametrize("scores", [-8.0, -1.0, 0.0, 1.0, 8.0])
+def test_beliefs_stay_in_their_range(scores):
+    plain = beliefs(slip=(0.001, 0.01), infiltration=(1.0, 0.05))
+    for belief in plain.each:
+        value = belief.value(scores)
+        assert belief.parameter.low - 1e-9 <= value <= belief.parameter.high + 1e-9
+
+
+def test_a_belief_has_the_mean_and_the_spread_that_were_stated():
+    (flow,) = (one for one in beliefs(water_flow=(1.05, 0.01)).each if one.parameter.name == "water_flow")
+    draws = [flow.value(score) for score in np.random.default_rng(0).standard_normal(4000)]
+    assert np.mean(draws) == pytest.approx(1.05, abs=0.001)
+    assert np.std(draws) == pytest.approx(0.01, rel=0.05)
+
+
+def test_an_estimate_of_no_parameter_is_an_error_that_names_those_there_are():
+    with pytest.raises(KeyError, match="water_flow"):
+        beliefs(watr_flow=(1.0, 0.1))
