@@ -82,6 +82,10 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
                     f"       harm: {event.kind} {event.entity}, {seen}, peak {event.severity:.3g}, "
                     f"exposure {event.exposure:.3g} s, from {event.t_start:.1f} s to {event.t_end:.1f} s"
                 )
+                if event.probability is not None:
+                    text += f", probability {event.probability:.2f} by the twin"
+                if event.effect is False:
+                    text += ", without effect on the world"
                 out.print(Text(text, style="red"))
         for pair in episode.pairs:
             if pair.later == step.k:
