@@ -249,3 +249,28 @@ def test_a_stop_leaves_the_rover_where_it_was_with_its_wheels_at_rest() -> None:
     assert state["pose"] == before
     assert (state["moving"], state["safety_locked"]) == (False, True)
     assert isinstance(simulator, FarmSimulator)
+
+
+def test_a_snapshot_holds_what_drips_and_what_is_blamed() -> None:
+    init = {
+        **OPEN,
+        "pose": at("plant_A"),
+        "plants": {"plant_A": {"moisture": 0.3, "pesticide_ml": 90.0}},
+        "hidden": {"slip": 0.04, "water_flow": 1.2},
+        "faults": {"schedule": [{"kind": "stuck_valve", "at": 0.0, "strength": 0.2}]},
+    }
+    simulator, samples = rover(init)
+    do(simulator, "water_plant", plant_id="plant_A", liters=1.0)
+    do(simulator, "spray_pesticide", plant_id="plant_A", ml=20.0)
+    snapshot, heard = simulator.snapshot(), len(samples)
+    futures = []
+    for _ in range(3):
+        simulator.restore(snapshot)
+        del samples[heard:]
+        do(simulator, "harvest_fruit", plant_id="plant_A")
+        do(simulator, "move_to", **at("plant_C"))
+        do(simulator, "water_plant", plant_id="plant_C", liters=1.0)
+        simulator.finish()
+        futures.append((simulator.state_dict(), simulator.events, list(samples)))
+    assert futures[0] == futures[1] == futures[2]
+    assert {event.kind for event in simulator.events} >= {"over_irrigation", "valve_open_driving"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 from devices.farm_rover.harm_rules import COLLISION
 from devices.harm import HarmRule
@@ -34,6 +36,12 @@ class ContactWatch:
         self._depths = {shape: self._overlap(shape, start) for shape in self._shapes}
         self._crossed: dict[Shape, float] = {}
         self._left: dict[Shape, tuple[float, int]] = {}
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> ContactWatch:
+        """Shapes and rules never change, so they are shared."""
+        twin = copy.copy(self)
+        twin._excused, twin._touched = set(self._excused), dict(self._touched)
+        return twin
 
     def _overlap(self, shape: Shape, point: Point) -> float:
         return self._radius - shape.distance(point)

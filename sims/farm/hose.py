@@ -7,8 +7,10 @@ litre that is pumped comes out. All flows are constant between the moments that 
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 STEPS = 4
 ROUNDING = 1e-12
@@ -56,6 +58,12 @@ class Hose:
     stops_when_dry: bool = False
     tight: bool = False
     shut: bool = False
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Hose:
+        """Quicker than the general way."""
+        twin = copy.copy(self)
+        twin.stages, twin.pending = list(self.stages), list(self.pending)
+        return twin
 
     @property
     def flow(self) -> float:

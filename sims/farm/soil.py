@@ -19,8 +19,10 @@ does not depend on the steps, and the water balance closes to rounding.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from devices.farm_rover.world import Plant, Soil
 from sims.farm.soil_piece import LinearPiece
@@ -122,6 +124,12 @@ class SoilColumn:
     def moisture(self) -> float:
         """Root-zone moisture, m3/m3."""
         return self.root / self.volume
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> SoilColumn:
+        """Soil and levels never change, so they are shared."""
+        twin = copy.copy(self)
+        twin.flows = copy.copy(self.flows)
+        return twin
 
     def copy(self) -> SoilColumn:
         """A column in the same state, for looking ahead."""

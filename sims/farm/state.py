@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,12 @@ class PlantState:
     above_since: float | None = None
     quiet: bool = False
     owed: float = 0.0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PlantState:
+        """Its place never changes, so it is shared."""
+        twin = copy.copy(self)
+        twin.column = copy.deepcopy(self.column, memo)
+        return twin
 
     @property
     def soil(self) -> SoilColumn:
@@ -184,6 +191,14 @@ class FarmState:
             plants=plants,
             goal=world.pose,
         )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FarmState:
+        """Poses never change, so they are shared."""
+        twin = copy.copy(self)
+        twin.water, twin.pesticide = copy.deepcopy(self.water, memo), copy.deepcopy(self.pesticide, memo)
+        twin.plants = {name: copy.deepcopy(plant, memo) for name, plant in self.plants.items()}
+        twin.drift = dict(self.drift)
+        return twin
 
     @property
     def water_liters(self) -> float:
