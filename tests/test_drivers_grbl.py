@@ -19,6 +19,15 @@ from core_eval.log import LogReader
 
 THERE = {"x": 0.3, "y": 0.2, "z": 0.1}
 FAR = {"x": 0.9, "y": 0.2, "z": 0.1}
+KILLED = """
+import sys
+from configs.rigs_loader import load_rig
+from core_eval.harness.rig_session import open_rig
+with open_rig(load_rig(sys.argv[1])) as session:
+    session.initialise("robotic_arm", {}, 0, required=False)
+    session.call("unlock_safety", {}, None)
+    session.call("move_to", {"x": 0.9, "y": 0.2, "z": 0.1}, None)
+"""
 
 
 @pytest.fixture
@@ -167,16 +176,7 @@ def test_a_cable_that_is_in_again_goes_on(tmp_path: Path) -> None:
 def test_the_hold_is_sent_when_the_program_is_killed(board: Grbl, tmp_path: Path) -> None:
     board.speed = 5.0
     rig = rig_file(tmp_path, "grbl-serial", board.url)
-    code = """
-import sys
-from configs.rigs_loader import load_rig
-from core_eval.harness.rig_session import open_rig
-with open_rig(load_rig(sys.argv[1])) as session:
-    session.initialise("robotic_arm", {}, 0, required=False)
-    session.call("unlock_safety", {}, None)
-    session.call("move_to", {"x": 0.9, "y": 0.2, "z": 0.1}, None)
-"""
-    with python_child(code, str(rig)) as child:
+    with python_child(KILLED, str(rig)) as child:
         assert wait_until(lambda: board.position[0] < 0)
         child.kill()
         child.wait()
@@ -196,6 +196,23 @@ def test_a_machine_behind_a_network_is_driven_too(board: Grbl, tmp_path: Path) -
         relay.join(10)
         assert not relay.is_alive()
         assert wait_until(lambda: board.received.endswith(b"\x18"))
+
+
+def test_the_hold_is_sent_through_the_network_too_when_the_program_is_killed(
+    board: Grbl, tmp_path: Path
+) -> None:
+    board.speed = 5.0
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"socket://127.0.0.1:{server.getsockname()[1]}"
+        relay = threading.Thread(target=relay_bytes, args=(server, board.path))
+        relay.start()
+        with python_child(KILLED, str(rig_file(tmp_path, "grbl-serial", url))) as child:
+            assert wait_until(lambda: board.position[0] < 0)
+            child.kill()
+            child.wait()
+            assert wait_until(lambda: board.state == "Hold")
+        relay.join(10)
+        assert not relay.is_alive()
 
 
 def relay_bytes(server: socket.socket, path: str) -> None:

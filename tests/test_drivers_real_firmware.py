@@ -1,7 +1,7 @@
 """The two serial drivers against real firmware on an emulated board, where somebody has built it.
 
-No registry that the set-up may use carries either firmware, so these tests need it from you: build GRBL 1.1 for the
-ATmega328P, or FarmBot's firmware for the ATmega2560, and name the ELF file in PATHRIG_GRBL_ELF or
+No registry that the set-up may use carries either firmware, so these tests need it from you: build GRBL 1.1
+for the ATmega328P, or FarmBot's firmware for the ATmega2560, and name the ELF file in PATHRIG_GRBL_ELF or
 PATHRIG_FARMBOT_ELF. The emulator is built here, with libsimavr.
 """
 

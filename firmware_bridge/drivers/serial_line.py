@@ -64,8 +64,10 @@ class SerialLine:
         except (serial.SerialException, OSError, ValueError) as error:
             raise LinkError(why_closed(target, error)) from None
         self._port = port
-        if not self._address.networked:
-            self._keeper = StopKeeper(port.fileno(), self._stop)
+        # Behind a network the port is a socket, and the stop's bytes need no escape in RFC 2217.
+        held = getattr(port, "_socket", None) if self._address.networked else port
+        if held is not None:
+            self._keeper = StopKeeper(held.fileno(), self._stop)
         self._reader = threading.Thread(
             target=self._read, args=(port, on_message, on_lost), name=f"read {self.name}", daemon=True
         )
