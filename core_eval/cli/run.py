@@ -36,8 +36,8 @@ def run(
     agent: Annotated[
         list[str] | None,
         typer.Option(
-            help="llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, random, scripted:FILE.jsonl or "
-            "replay:DB#EPISODE; may be given several times."
+            help="llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, mutated[:RATE], random, "
+            "scripted:FILE.jsonl or replay:DB#EPISODE; may be given several times."
         ),
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes of each task with each agent.")] = 1,

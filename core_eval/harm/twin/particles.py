@@ -93,7 +93,8 @@ def assimilate(
 
 def _weights(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
     weights: NDArray[np.float64] = np.exp(log_weights - log_weights.max())
-    return weights / weights.sum()
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares
 
 
 def _rise(likelihood: NDArray[np.float64], most: float) -> float:
