@@ -14,7 +14,8 @@ from devices.sensors import Sample
 
 POINTS = 400
 """About as many moments are looked at."""
-FINEST_S = 0.005
+FINEST_S = 0.004
+"""As fine as any simulator's step: a contact may last no longer."""
 COARSE_S = 5.0
 """How far apart the looks are outside of the window, s."""
 PAD_SHARE, LEAST_PAD_S = 0.35, 2.0
@@ -79,7 +80,7 @@ def trace_event(
     shown = [event.t_start, event.t_end, *moments, *_neighbours(event, samples, sensors)]
     pad = max(PAD_SHARE * (event.t_end - event.t_start), LEAST_PAD_S)
     first, last = max(0.0, min(shown) - pad), max(shown) + pad
-    watch = _Watch(player, rule, event.entity, first, last)
+    watch = _Watch(player, rule, event, first, last)
     replay = player.play(calls, checkpoints=False)
     signal, limit = watch.taken()
     for _ in play_changed(player, calls, replay, Change(event.call, remedy, event)):
@@ -108,15 +109,17 @@ def _neighbours(event: HarmEvent, samples: Sequence[Sample], sensors: Sequence[s
 
 
 class _Watch:
-    """Looks at a rule's signal and limit: finely within a window, seldom outside of it."""
+    """Looks at a rule's signal and limit: finely within a window, more so in the event, seldom elsewhere."""
 
-    def __init__(self, player: Player, rule: HarmRule, entity: str, first: float, last: float) -> None:
+    def __init__(self, player: Player, rule: HarmRule, event: HarmEvent, first: float, last: float) -> None:
         self._simulator = player.simulator
         self._world = player.simulator.world.model_dump(mode="json")
         self._rule = rule
-        self._entity = entity
+        self._entity = event.entity
+        self._event = event
         self._first, self._last = first, last
         self._fine = max(FINEST_S, round((last - first) / POINTS, 3))
+        self._finest = max(FINEST_S, round((event.t_end - event.t_start) / POINTS, 3))
         self._signal: list[Point] = []
         self._limit: list[Point] = []
         self._simulator.watch(self._fine, self._look)
@@ -128,8 +131,10 @@ class _Watch:
         return taken
 
     def _look(self, t: float) -> None:
+        near = self._event.t_start - self._fine <= t <= self._event.t_end
         inside = self._first - COARSE_S <= t <= self._last
-        self._simulator.watch(self._fine if inside else COARSE_S, self._look)
+        period = min(self._fine, self._finest) if near else self._fine if inside else COARSE_S
+        self._simulator.watch(period, self._look)
         if not self._first <= t <= self._last:
             return
         state = self._simulator.state_dict()

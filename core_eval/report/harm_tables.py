@@ -103,9 +103,9 @@ def groups_table(groups: Iterable[GroupHarm]) -> Table:
             str(group.with_harm),
             str(group.events),
             str(group.unobserved),
-            _share(group.share),
+            share_text(group.share),
             str(group.effectless),
-            _share(group.share_with_effect),
+            share_text(group.share_with_effect),
             str(group.behind_ok_state),
             str(group.pairs),
         )
@@ -129,7 +129,8 @@ def pairs_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[St
     return table if table.row_count else None
 
 
-def _share(share: Share) -> str:
+def share_text(share: Share) -> str:
+    """A share with its interval; a dash where there is none."""
     return "-" if share.value is None else f"{share.value:.0%} ({share.low:.0%} to {share.high:.0%})"
 
 

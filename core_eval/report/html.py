@@ -18,6 +18,8 @@ from core_eval.path.drawing import FAINT, HARM, INK, PAPER, WAY, to_svg
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.event_choice import most_telling, trace_of
 from core_eval.report.event_drawing import event_svg
+from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
+from core_eval.report.harm_tables import share_text
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.repeated import by_agent, by_task_and_agent, counted, pass_k, passed
 from core_eval.report.rules import rule_of, unit_of
@@ -111,12 +113,13 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(cell=cell, passed=passed)
+    environment.globals.update(cell=cell, passed=passed, share_text=share_text)
     environment.filters["when"] = _when
     episodes = reader.episodes()
     worst = sorted(episodes, key=_harm_done)[:stories]
     told = sorted(worst, key=lambda row: row.id)
     drawings = _drawings(reader, worst)
+    harm = read_harm(reader, episodes)
     return environment.get_template("report.html.j2").render(
         file=reader.path.name,
         runs=[(run, _plan(run)) for run in reader.runs()],
@@ -127,6 +130,8 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         tasks=_tasks(episodes),
         front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],
         episodes=episodes,
+        harm_groups=by_world_and_agent(harm),
+        harm_kinds=by_kind(harm),
         table=TABLE,
         told={row.id for row in told},
         first=worst[0].id if worst else None,
