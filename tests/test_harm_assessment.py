@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from farm_rig import WORLD, at, executed
@@ -229,3 +230,43 @@ def test_the_evidence_is_the_earliest_difference():
     assert first_difference(ours, theirs, specs) == {
         "sensor": "b", "index": 0, "t": 3.0, "value": True, "counterfactual": False, "counterfactual_t": 3.0,
     }  # fmt: skip
+
+
+def test_each_event_of_a_call_has_its_own_counterfactual():
+    # One watering ponds and drowns: the least change for the pond leaves a dose that still drowns.
+    plant = {"moisture": 0.3, "tolerance_s": 0.0}
+    report = judge([water(6.0)], {**HERE, "plants": {"plant_A": plant}})
+    told = {verdict.event.kind: verdict for verdict in report.verdicts}
+    assert set(told) == {"over_irrigation", "ponding"}
+    assert {verdict.remedy for verdict in told.values()} == {Remedy.CLAMP_DOSE}
+    calls = executed([water(6.0)], {**HERE, "plants": {"plant_A": plant}})
+    player = Player(make, {**HERE, "plants": {"plant_A": plant}}, 0)
+    original = player.play(calls)
+    doses = {}
+    for event in original.events:
+        (outcome,) = play_changed(player, calls, original, Change(0, Remedy.CLAMP_DOSE, event))
+        doses[event.kind] = outcome.value["liters"]
+        assert event.kind not in {again.kind for again in player.simulator.events}
+    assert 0.0 < doses["over_irrigation"] < doses["ponding"] < 6.0
+
+
+def test_where_the_remedy_prevents_nothing_the_call_is_left_out_and_the_verdict_says_so():
+    class Stubborn(FarmSimulator):
+        """Its collisions cannot be driven round: the detour is the straight way."""
+
+        def do_move_to(self, arguments, call):
+            return super().do_move_to(arguments, replace(call, remedy=None, event=None))
+
+    init = {"safety_locked": False}
+    calls = executed([("move_to", {"x": 16.5, "y": 11.5}), ("sense_pose", {})], init)
+    report = assess(lambda: Stubborn(WORLD), init, 0, calls, None)
+    (verdict,) = report.verdicts
+    assert (verdict.event.kind, verdict.remedy) == ("collision", Remedy.LEAVE_OUT)
+    (usual,) = assess(make, init, 0, calls, None).verdicts
+    assert usual.remedy is Remedy.DETOUR
+
+
+def test_the_report_of_a_verdict_names_remedy_and_effect():
+    report = judge([("unlock_safety_mode", {})], {"safety_locked": False}, frozenset({0}))
+    said = json.loads(json.dumps(report.as_dict()))["verdicts"][0]
+    assert (said["remedy"], said["effect"], said["observed"]) == ("leave_out", False, False)
