@@ -119,9 +119,10 @@ def report(
 ) -> None:
     """All tables."""
     console.print(
-        f"{summary['world']}: {summary['episodes']} episodes on {summary['rigs']} rigs, {summary['members']} members, "
-        f"seed {summary['seed']}; {summary['wall_s']:.0f} s in all, calibration "
-        f"{summary['calibration_s_per_rig']:.1f} s a rig, telling {summary['telling_s_per_episode']:.2f} s an episode",
+        f"{summary['world']}: {summary['episodes']} episodes on {summary['rigs']} rigs, {summary['members']} "
+        f"members, seed {summary['seed']}; {summary['wall_s']:.0f} s in all, calibration "
+        f"{summary['calibration_s_per_rig']:.1f} s a rig, telling "
+        f"{summary['telling_s_per_episode']:.2f} s an episode",
         soft_wrap=True,
     )
     console.print(_parameters_table(rigs))
@@ -131,8 +132,9 @@ def report(
             console.print(_rules_table(mine, calibrated))
     console.print(_reliability_table(records))
     console.print(
-        f"Of {summary['errors']:.0f} events that the calibrated twin misses or invents, {summary['undecidable']:.0f} "
-        "turn when a hidden parameter moves by two of the spreads that calibration leaves.",
+        f"Of {summary['errors']:.0f} events that the calibrated twin misses or invents, "
+        f"{summary['undecidable']:.0f} turn when a hidden parameter moves by two of the spreads that "
+        "calibration leaves.",
         soft_wrap=True,
     )
     below = _below_goal([record for record in records if record.calibrated])
@@ -173,7 +175,8 @@ def _rules_table(records: Sequence[Record], calibrated: bool) -> Table:
     for name, group in rows:
         found, verdict = figures(group), unobserved_figures(group)
         table.add_row(
-            name, str(found.true), str(found.told), _share(found.recall), _share(found.precision), _share(found.brier),
+            name, str(found.true), str(found.told), _share(found.recall), _share(found.precision),
+            _share(found.brier),
             _share(found.bound), str(verdict.true), _share(verdict.recall), _share(verdict.precision),
             _share(verdict.brier), end_section=name == rows[0][0],
         )  # fmt: skip
@@ -254,11 +257,14 @@ def reliability_svg(records: Sequence[Record]) -> str:
     )
     whole = size + 2 * edge
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} {whole}" font-family="sans-serif" font-size="12">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} {whole}" '
+        f'font-family="sans-serif" font-size="12">'
         f'<rect width="{whole}" height="{whole}" fill="#fff"/>'
         f'<rect x="{edge}" y="{edge}" width="{size}" height="{size}" fill="none" stroke="#999"/>'
-        f'<line x1="{edge}" y1="{edge + size}" x2="{edge + size}" y2="{edge}" stroke="#999" stroke-dasharray="4"/>'
+        f'<line x1="{edge}" y1="{edge + size}" x2="{edge + size}" y2="{edge}" stroke="#999" '
+        f'stroke-dasharray="4"/>'
         f'{ticks}<text x="{whole / 2}" y="{whole - 8}" text-anchor="middle">probability told</text>'
-        f'<text x="14" y="{whole / 2}" text-anchor="middle" transform="rotate(-90 14 {whole / 2})">share that happened</text>'
+        f'<text x="14" y="{whole / 2}" text-anchor="middle" '
+        f'transform="rotate(-90 14 {whole / 2})">share that happened</text>'
         f"{''.join(shapes)}</svg>\n"
     )

@@ -276,8 +276,9 @@ def main() -> None:
     try:
         told = pool.imap_unordered(one_rig, plans)
         for _ in plans:
+            left = None if limit is None else max(0.0, limit - (perf_counter() - started))
+            results.append(told.next(left))
             seconds = perf_counter() - started
-            results.append(told.next(None if limit is None else max(0.0, limit - seconds)))
             print(f"rig {results[-1]['rig']}: {len(results)}/{rigs} done, {seconds:.0f} s", file=sys.stderr)
     except TimeoutError:
         print(f"{given.minutes:g} minutes are over with {len(results)} rigs done", file=sys.stderr)
