@@ -202,6 +202,29 @@ def test_a_soft_grip_stays_below_the_limit_and_moves_nothing_else():
     assert simulator.state_dict()["squeeze"]["cup"] == pytest.approx(0.95 * cup.force_limit, rel=0.05)
 
 
+def test_a_soft_grip_allows_for_fingers_that_are_stronger_than_believed():
+    cup = WORLD.objects["cup"]
+    script = [to(cup.x, cup.y, 0.2), to(cup.x, cup.y, cup.z), ("close_gripper", {})]
+    simulator, _, _ = remedied(script, {"hidden": {"grip_force": 1.2}}, "grip_force", "cup")
+    assert simulator.state_dict()["squeeze"]["cup"] == pytest.approx(0.95 * cup.force_limit, rel=0.05)
+
+
+def test_a_closed_gripper_opens_before_it_goes_down_on_what_it_is_to_pick():
+    cup = WORLD.objects["cup"]
+    script = [to(cup.x, cup.y, 0.25), ("close_gripper", {}), pick("cup")]
+    simulator, _ = run(script)
+    assert simulator.events == ()
+    assert simulator.state_dict()["holding"] == "cup"
+
+
+def test_what_rolls_on_is_the_doing_of_the_call_that_pushed_it():
+    lying = {"objects": {"cup": {"size": [0.07, 0.07, 0.04], "friction": 0.05}}}
+    cup = WORLD.objects["cup"]
+    push = [to(cup.x, cup.y + 0.15, 0.03), to(cup.x, cup.y + 0.02, 0.03), ("home", {}), ("home", {})]
+    found = run(push, lying)[0].events
+    assert {event.call for event in found if event.kind == "object_displaced"} == {1}
+
+
 def test_a_gentle_release_lets_nothing_fall():
     simulator, _, _ = remedied([pick("box_small"), ("open_gripper", {})], {}, "drop", "box_small")
     assert simulator.state_dict()["objects"]["box_small"]["z"] == pytest.approx(BOX.z, abs=1e-3)

@@ -73,6 +73,7 @@ class BenchModel:
         self.qvel: dict[str, int] = {model.joint(j).name: int(model.jnt_dofadr[j]) for j in range(model.njnt)}
         self.fingertips = int(model.site("fingertips").id)
         self.contype, self.conaffinity = model.geom_contype.copy(), model.geom_conaffinity.copy()
+        self.condim = model.geom_condim.copy()
         self.solimp = model.geom_solimp[0].copy()
 
     def engine(self) -> Engine:

@@ -107,7 +107,7 @@ class Handling:
         self.arrived = quantities.command_error(self._physics) < POSE_TOLERANCE
 
     def _begin(self, call: CallOptions, target: str | None, closing: bool) -> None:
-        self._help(call, target)
+        self._help(call, target, grips=closing or target not in (None, self._physics.held))
         self._watch.begin_call(call.index, target, closing=closing)
 
     def _rehearse(
@@ -129,13 +129,15 @@ class Handling:
         action(twin)
         return count * scene.TIMESTEP
 
-    def _help(self, call: CallOptions, target: str | None) -> None:
+    def _help(self, call: CallOptions, target: str | None, *, grips: bool) -> None:
         """Set up what makes the call harmless."""
         ghosts, remedy = self._motion.ghosts, call.remedy
         self._motion.remedy = remedy
         round_zone = remedy is Remedy.DETOUR and call.event is not None and call.event.kind == KEEP_OUT.kind
         self._zone = call.event.entity if round_zone and call.event is not None else None
         passing = remedy in (Remedy.DETOUR, Remedy.GENTLE_RELEASE, Remedy.BESIDE) and not round_zone
+        # What is held is pressed harder only where it meets something: the grip cannot help that.
+        passing = passing or (remedy is Remedy.SOFT_GRIP and not grips)
         if passing or ghosts.masked:
             ghosts.mask(target or self._physics.held)
         limited = remedy is Remedy.LIMIT_TORQUE
@@ -174,6 +176,8 @@ class Handling:
         self._motion.set_down()
         self.gripper = "open"
         self._follow(self._way(*self._over(above)), fitting)
+        if abs(self._physics.finger_target - fitting) > HOLDING_APERTURE:  # the way was short
+            self._run(self._motion.opening(fitting))
         self._follow(self._way(down))
         force = min(self.world.arm.grip_force, PICK_SHARE * thing.force_limit)
         self._grip(force, thing.width / 2 - 0.004)
@@ -252,7 +256,8 @@ class Handling:
             self._run(self._motion.approaching(half))
         between = self._watch.between_fingers
         if between is not None and self._motion.remedy is Remedy.SOFT_GRIP:
-            force = min(force, SOFT_SHARE * self.world.objects[between].force_limit)
+            borne = SOFT_SHARE * self.world.objects[between].force_limit
+            force = min(force, borne / self.world.hidden.grip_force)
         self._run(self._motion.squeezing(force))
         between = self._watch.between_fingers
         if between is not None and self._physics.held is None:

@@ -72,6 +72,7 @@ class HarmWatch:
         self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
         self._call = 0
         self._targets: set[str] = set()
+        self._adrift: set[str] = set()
         self._closing = False
         self._start = physics.positions().copy()
         self._moved = np.zeros(len(physics.objects))
@@ -99,6 +100,7 @@ class HarmWatch:
         """A call starts; `closing` makes every object that the fingers touch a target."""
         self._call = call
         self._targets = {name for name in (target, self.physics.held) if name is not None}
+        self._adrift = self.physics.adrift()
         self._closing = closing
         self._start = self.physics.positions().copy()
         self._moved[:] = 0.0
@@ -246,7 +248,7 @@ class HarmWatch:
                 fall = quantities.fallen(self.physics, *self._released) - limits.drop_height
                 if fall > 0.0:
                     self._note(rules.DROP.kind, name, t, SLOW_SPAN, fall)
-            elif name not in self._targets and moved[k] > limits.displacement:
+            elif name not in self._targets | self._adrift and moved[k] > limits.displacement:
                 excess = float(moved[k]) - limits.displacement
                 self._note(rules.OBJECT_DISPLACED.kind, name, t, SLOW_SPAN, excess)
 
@@ -262,7 +264,7 @@ class HarmWatch:
     def state(self, t: float) -> dict[str, object]:
         """The quantities that the rules watch, by name and entity, as their `signal` names them."""
         physics = self.physics
-        stands = [name for name in physics.objects if name not in self._targets]
+        stands = [name for name in physics.objects if name not in self._targets | self._adrift]
         moved = np.linalg.norm(physics.positions() - self._start, axis=1).tolist()
         released = self._released
         return {

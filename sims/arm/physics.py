@@ -178,6 +178,11 @@ class BenchPhysics:
         """Between the fingers, m."""
         return float(self.data.qpos[AXES] + self.data.qpos[AXES + 1])
 
+    def adrift(self) -> set[str]:
+        """The objects that move."""
+        speeds = np.abs(self.data.qvel[FREE:].reshape(-1, 6)).max(axis=1)
+        return {name for name, speed in zip(self.objects, speeds, strict=True) if speed > REST_SPEED}
+
     def held_offset(self) -> tuple[float, float, float, float]:
         """The held object's pose in the frame of the fingertips (x forward, z up)."""
         assert self.held is not None
@@ -228,7 +233,7 @@ class BenchPhysics:
         if held is not None:
             self.data.eq_active[self.bench.equality[held]] = 0
             self.data.eq_active[self.bench.equality["fingers"]] = 1
-            self.model.geom_condim[self.bench.geom[held]] = scene.CONDIM
+            self.model.geom_condim[self.bench.geom[held]] = self.bench.condim[self.bench.geom[held]]
             self.model.geom_solimp[self.bench.geom[held]] = self.bench.solimp
         return held
 

@@ -25,8 +25,8 @@ from devices.robotic_arm.world import (
 from sims.arm.kinematics import FOREARM, SHOULDER_HEIGHT, TOOL_LENGTH, UPPER_ARM
 
 TIMESTEP = 0.004
-CONDIM = 4
-"""Contacts have a normal force, sliding and torsional friction."""
+CONDIM, CONDIM_ROLLING = 4, 6
+"""Contacts have a normal force, sliding and torsional friction; what can roll has rolling friction, too."""
 FINGER_LENGTH, FINGER_THICKNESS, FINGER_WIDTH = 0.1, 0.012, 0.02
 """Of a finger, m; the thickness lies in the closing direction."""
 KP, KV = 100_000.0, 1_200.0
@@ -146,7 +146,7 @@ def _object(name: str, thing: BenchObject, world: BenchWorld) -> str:
     if thing.shape == "box":
         shape = f'type="box" size="{length / 2} {width / 2} {height / 2}"'
     else:
-        shape = f'type="cylinder" size="{length / 2} {height / 2}"'
+        shape = f'type="cylinder" size="{length / 2} {height / 2}" condim="{CONDIM_ROLLING}"'
     z = world.base_height(thing) + GRIP_HEIGHT
     mass, friction = thing.mass * world.hidden.mass, thing.friction * world.hidden.friction
     return f"""
