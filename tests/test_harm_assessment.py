@@ -223,6 +223,29 @@ def test_samples_differ_beyond_the_resolution(spec, ours, theirs, differs):
     assert (first_difference(*samples, {"s": spec}) is not None) is differs
 
 
+STEPPED = SensorSpec(kind="quantised", resolution=0.1)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "found"),
+    [
+        ([(1.0, 0.0), (0.9, 132.0)], [(1.0, 0.0), (0.9, 134.0)], None),
+        ([(1.0, 0.0), (0.9, 132.0)], [(1.0, 0.0)], None),
+        ([(1.0, 0.0), (0.9, 5.0), (0.8, 9.0)], [(1.0, 0.0), (0.9, 50.0)], 9.0),
+        ([(1.0, 0.0)], [(1.0, 0.0), (0.9, 5.0), (0.8, 9.0)], 9.0),
+        ([(0.3, 0.0), (1.0, 60.0)], [(0.3, 0.0), (1.0, 60.4)], None),
+        ([(0.3, 0.0), (1.0, 60.0)], [(0.3, 0.0), (1.0, 62.0)], 60.0),
+        ([(0.3, 0.0), (1.0, 60.0)], [(0.3, 0.0)], 60.0),
+    ],
+)
+def test_a_rounded_number_is_compared_by_what_it_shows_at_each_moment(ours, theirs, found):
+    samples = [[Sample("s", value, t) for value, t in side] for side in (ours, theirs)]
+    evidence = first_difference(*samples, {"s": STEPPED})
+    assert (evidence is None) == (found is None)
+    if found is not None:
+        assert found in (evidence["t"], evidence["counterfactual_t"])
+
+
 def test_the_evidence_is_the_earliest_difference():
     specs = {"a": SensorSpec(), "b": SensorSpec()}
     ours = [Sample("a", True, 9.0), Sample("b", True, 3.0)]

@@ -97,8 +97,7 @@ def compare(
     become that of the episode again; `to_the_end` plays on, for the same result.
     """
     before = original.heard[change.call]
-    counts = Counter(sample.sensor for sample in original.samples[:before])
-    comparison = Comparison(original.samples[before:], original.sensor_specs, counts)
+    comparison = Comparison(original.samples[before:], original.sensor_specs, original.samples[:before])
     simulator = player.simulator
     taken, after, effect, until = 0, change.call, False, math.inf
     for _ in play_changed(player, calls, original, change):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+import math
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from devices.sensors import Sample, SensorSpec
@@ -15,7 +17,11 @@ CHANGE_TIME_S = 1.0
 
 
 class Comparison:
-    """An episode's samples, and its counterfactual's as they come; a sensor's are compared index by index.
+    """An episode's samples, and its counterfactual's as they come.
+
+    A sensor's samples are compared index by index, with their times where it reports changes. One that tells
+    changes of a rounded number is compared by what it showed at each moment: two that show the next tenth at
+    different times never differ by more than that tenth, which is no more than its resolution.
 
     Samples of one sensor come in the order of their times, and none comes later than its time.
     """
@@ -24,20 +30,25 @@ class Comparison:
         self,
         samples: Iterable[Sample],
         specs: Mapping[str, SensorSpec],
-        counts: Mapping[str, int] | None = None,
+        before: Iterable[Sample] = (),
     ) -> None:
         """Take the episode's samples.
 
         Args:
             samples: from the moment on at which the two part.
             specs: each sensor's.
-            counts: how many samples of each sensor came before, for the indices.
+            before: those of both until then.
         """
         self._specs = specs
         self._ours: dict[str, deque[Sample]] = {}
         for sample in samples:
             self._ours.setdefault(sample.sensor, deque()).append(sample)
-        self._counts = dict(counts or {})
+        self._counts: Counter[str] = Counter()
+        self._shown: dict[str, _Shown] = {}
+        for sample in before:
+            self._counts[sample.sensor] += 1
+            if _is_stepped(specs[sample.sensor]):
+                self._shown[sample.sensor] = _Shown(sample, sample)
         self._told: set[str] = set()
         self._best: tuple[float, str, dict[str, Any]] | None = None
 
@@ -46,19 +57,26 @@ class Comparison:
         sensor = theirs.sensor
         if sensor in self._told:
             return
+        index = self._counts[sensor]
+        self._counts[sensor] += 1
+        if _is_stepped(self._specs[sensor]):
+            self._catch_up(sensor, theirs.t, theirs)
+            return
         waiting = self._ours.get(sensor)
         ours = waiting.popleft() if waiting else None
-        index = self._counts.get(sensor, 0)
-        self._counts[sensor] = index + 1
         if not _alike(ours, theirs, self._specs[sensor]):
             self._tell(sensor, index, ours, theirs)
 
     def settled(self, now: float) -> bool:
         """Whether what comes after device time `now`, s, cannot bring an earlier difference."""
+        self._catch_up_all(now)
         if self._best is None or self._best[0] >= now:
             return False
+        moment = self._best[0]
+        if any(shown.apart is not None and shown.apart <= moment for shown in self._open()):
+            return False
         return all(
-            not waiting or sensor in self._told or waiting[0].t > self._best[0]
+            not waiting or sensor in self._told or waiting[0].t > moment
             for sensor, waiting in self._ours.items()
         )
 
@@ -69,24 +87,70 @@ class Comparison:
 
     def end(self) -> dict[str, Any] | None:
         """The earliest difference, when no sample is to come any more."""
+        self._catch_up_all(math.inf)
         for sensor, waiting in self._ours.items():
             if waiting and sensor not in self._told:
-                self._tell(sensor, self._counts.get(sensor, 0), waiting[0], None)
+                self._tell(sensor, self._counts[sensor], waiting[0], None)
         return self.found
+
+    # Sensors that report changes of a rounded number.
+
+    def _open(self) -> list[_Shown]:
+        return [shown for sensor, shown in self._shown.items() if sensor not in self._told]
+
+    def _catch_up_all(self, now: float) -> None:
+        for sensor in {*self._ours, *self._shown} - self._told:
+            if _is_stepped(self._specs[sensor]):
+                self._catch_up(sensor, now)
+
+    def _catch_up(self, sensor: str, now: float, theirs: Sample | None = None) -> None:
+        """Follow what the sensor shows on both sides up to a time, at which theirs may change."""
+        shown = self._shown.setdefault(sensor, _Shown())
+        waiting = self._ours.get(sensor, deque())
+        while waiting and waiting[0].t < now and sensor not in self._told:
+            ours = waiting.popleft()
+            self._look(sensor, shown, ours.t)
+            shown.ours = ours
+            self._look(sensor, shown, ours.t)
+        if sensor in self._told:
+            return
+        self._look(sensor, shown, now)
+        if theirs is not None:
+            if waiting and waiting[0].t <= now:
+                shown.ours = waiting.popleft()
+            shown.theirs = theirs
+            self._look(sensor, shown, now)
+
+    def _look(self, sensor: str, shown: _Shown, t: float) -> None:
+        """Tell of a difference that has lasted until `t`; or note when one begins, or ends too soon."""
+        if shown.apart is not None and t - shown.apart > CHANGE_TIME_S and sensor not in self._told:
+            self._told.add(sensor)
+            self._keep(shown.apart, sensor, shown.evidence)
+        elif _differ(shown.ours, shown.theirs, self._specs[sensor]):
+            if shown.apart is None:
+                shown.apart = t
+                shown.evidence = _evidence(sensor, self._counts[sensor] - 1, shown.ours, shown.theirs)
+        else:
+            shown.apart = None
 
     def _tell(self, sensor: str, index: int, ours: Sample | None, theirs: Sample | None) -> None:
         self._told.add(sensor)
-        evidence = {
-            "sensor": sensor,
-            "index": index,
-            "t": None if ours is None else ours.t,
-            "value": None if ours is None else ours.value,
-            "counterfactual": None if theirs is None else theirs.value,
-            "counterfactual_t": None if theirs is None else theirs.t,
-        }
         moment = min(sample.t for sample in (ours, theirs) if sample is not None)
+        self._keep(moment, sensor, _evidence(sensor, index, ours, theirs))
+
+    def _keep(self, moment: float, sensor: str, evidence: dict[str, Any]) -> None:
         if self._best is None or (moment, sensor) < self._best[:2]:
             self._best = moment, sensor, evidence
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What a sensor shows on both sides; `apart` since when it differs, s, and `evidence` of that."""
+
+    ours: Sample | None = None
+    theirs: Sample | None = None
+    apart: float | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
 
 
 def first_difference(
@@ -112,3 +176,25 @@ def _alike(one: Sample | None, other: Sample | None, spec: SensorSpec) -> bool:
     if isinstance(a, bool | str) or isinstance(b, bool | str):
         return a == b
     return abs(a - b) <= spec.resolution + ROUNDING
+
+
+def _is_stepped(spec: SensorSpec) -> bool:
+    return spec.kind == "quantised" and spec.period is None
+
+
+def _differ(one: Sample | None, other: Sample | None, spec: SensorSpec) -> bool:
+    """Whether what is shown differs beyond the resolution; what shows nothing yet differs from all."""
+    if one is None or other is None:
+        return one is not other
+    return abs(float(one.value) - float(other.value)) > spec.resolution + ROUNDING
+
+
+def _evidence(sensor: str, index: int, ours: Sample | None, theirs: Sample | None) -> dict[str, Any]:
+    return {
+        "sensor": sensor,
+        "index": index,
+        "t": None if ours is None else ours.t,
+        "value": None if ours is None else ours.value,
+        "counterfactual": None if theirs is None else theirs.value,
+        "counterfactual_t": None if theirs is None else theirs.t,
+    }
