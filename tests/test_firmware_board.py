@@ -219,18 +219,18 @@ class RawCall:
         heard: list[wire.Result] = []
         arrived = threading.Event()
         session = driven.client._session
-        take = session._take_answer
+        take = session._take_result
 
-        def spy(message: Any, received: float) -> None:
-            if isinstance(message, wire.Result) and message.id == "second":
-                heard.append(message)
+        def spy(result: wire.Result) -> None:
+            if result.id == "second":
+                heard.append(result)
                 arrived.set()
-            take(message, received)
+            take(result)
 
-        session._take_answer = spy  # type: ignore[method-assign]
+        session._take_result = spy  # type: ignore[method-assign]
         session.link.send(encode(wire.Call(id="second", tool="sense_pose", args={})))
         assert arrived.wait(5.0)
-        session._take_answer = take  # type: ignore[method-assign]
+        session._take_result = take  # type: ignore[method-assign]
         assert heard[0].error is not None
         self.code = heard[0].error.code
 
