@@ -1,8 +1,12 @@
 """The figures of the benchmark of unobserved harm, on records that can be counted by hand."""
 
+import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.reliability import Record, bins, figures, reliability_svg, unobserved_figures
 

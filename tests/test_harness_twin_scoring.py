@@ -139,3 +139,21 @@ def test_a_log_without_the_rigs_episodes_says_whose_it_has(shy, tmp_path, capsys
     db = run("sim:farm_rover", tmp_path)
     assert main(["calibrate", str(db), "--rig", str(shy)]) == 2
     assert "its rigs are: sim:farm_rover" in capsys.readouterr().err
+
+
+def test_with_and_without_truth_the_agent_sees_the_same_bytes(tmp_path):
+    """The random agent acts on what it is told, so any difference would show in its calls as well."""
+    seen = []
+    for number, rig in enumerate(("sim:farm_rover", "sim:farm_rover?truth=false")):
+        db = tmp_path / f"{number}.db"
+        arguments = ["--task", "water_one_plant", "--rig", rig, "--agent", "random", "--db", str(db)]
+        assert main(["run", *arguments, "--seed", "6"]) == 0
+        with LogReader(db) as reader:
+            (episode,) = reader.episodes()
+            steps = [
+                (s.tool, s.arguments, s.status, s.result, s.error_message, s.duration)
+                for s in reader.steps(episode.id)
+            ]
+            seen.append((steps, reader.samples(episode.id)))
+    assert json.dumps(seen[0][0]) == json.dumps(seen[1][0])
+    assert seen[0] == seen[1]
