@@ -25,8 +25,11 @@ from devices.robotic_arm.world import BenchWorld
 from sims.arm import scene
 from sims.arm.simulator import ArmSimulator
 
-UNLOCK, LOCK, HOME = ("unlock_safety", {}), ("lock_safety", {}), ("home", {})
-Script = Sequence[tuple[str, Mapping[str, Any]]]
+Call = tuple[str, Mapping[str, Any]]
+Script = Sequence[Call]
+UNLOCK: Call = ("unlock_safety", {})
+LOCK: Call = ("lock_safety", {})
+HOME: Call = ("home", {})
 
 
 def pick_and_place(world: BenchWorld, name: str, tray: str) -> Script:

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 
 from devices.robotic_arm.safeguards import AXES
 from devices.robotic_arm.world import BenchWorld, SensorName
+from sims.arm import quantities
+from sims.arm.handling import Handling
+from sims.arm.harm_watch import HarmWatch
+from sims.arm.physics import BenchPhysics
 from sims.coarse_sensors import CoarseSensor
 
 if TYPE_CHECKING:
@@ -41,3 +45,27 @@ def _quantities(arm: ArmSimulator, key: SensorName) -> Iterator[tuple[str, Calla
             yield f"{key}.{k + 1}", partial(arm.joint_torque, k)
     else:
         yield key, partial(arm.sensed, key)
+
+
+def quantity(
+    sensor: SensorName, physics: BenchPhysics, handling: Handling, watch: HarmWatch, t: float
+) -> float:
+    """What a sensor of the whole arm senses at device time `t`, s, true, in the unit of its key."""
+    match sensor:
+        case "gripper_closed":
+            return float(handling.gripper == "closed")
+        case "pose_reached":
+            return float(handling.arrived)
+        case "light_curtain":
+            return float(watch.curtain.broken(t))
+        case "bumper":
+            return watch.bump
+        case "aperture":
+            return physics.aperture
+        case "finger_force":
+            return min(quantities.finger_forces(physics))
+        case "load_cell":
+            return quantities.load(physics)
+        case "wrist_force":
+            return quantities.wrist_force(physics)
+    raise ValueError(f"{sensor} is no sensor of the whole arm")

@@ -28,7 +28,7 @@ from devices.robotic_arm.tools import (
 )
 from devices.robotic_arm.world import BenchWorld, SensorName
 from devices.tool import NoArguments
-from sims.arm import quantities, scene, sensors
+from sims.arm import quantities, scene, sensors, truth
 from sims.arm.handling import Handling
 from sims.arm.harm_watch import Curtain, HarmWatch
 from sims.arm.kinematics import Array
@@ -124,22 +124,7 @@ class ArmSimulator(Simulator[BenchWorld]):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything, in SI units: see `docs/harm-rules-arm.md`."""
-        physics = self._physics
-        return {
-            "safety_locked": self._locked,
-            "gripper": self._handling.gripper,
-            "holding": physics.held,
-            "pose": dict(zip(AXES, physics.tip(), strict=True)),
-            "objects": {
-                name: dict(zip(AXES, physics.object_pose(name), strict=True)) for name in physics.objects
-            },
-            "joints": physics.data.qpos[: len(scene.TORQUE_LIMITS)].tolist(),
-            "joint_speeds": quantities.joint_speeds(physics),
-            "aperture": physics.aperture,
-            "finger_force": physics.finger_force,
-            "contacts": quantities.contacts(physics),
-            **self._watch.state(self.clock.now),
-        }
+        return truth.state(self._physics, self._handling, self._watch, self.clock.now)
 
     def coarse_state(self) -> dict[str, Any]:
         """The lock, the gripper's own word, whether the arm is at home, and the slots."""
@@ -279,25 +264,7 @@ class ArmSimulator(Simulator[BenchWorld]):
 
     def sensed(self, sensor: SensorName) -> float:
         """What a sensor of the whole arm senses now, true, in the unit of its key's description."""
-        physics = self._physics
-        match sensor:
-            case "gripper_closed":
-                return float(self._handling.gripper == "closed")
-            case "pose_reached":
-                return float(self._handling.arrived)
-            case "light_curtain":
-                return float(self._curtain.broken(self.clock.now))
-            case "bumper":
-                return self._watch.bump
-            case "aperture":
-                return physics.aperture
-            case "finger_force":
-                return min(quantities.finger_forces(physics))
-            case "load_cell":
-                return quantities.load(physics)
-            case "wrist_force":
-                return quantities.wrist_force(physics)
-        raise ValueError(f"{sensor} is no sensor of the whole arm")
+        return sensors.quantity(sensor, self._physics, self._handling, self._watch, self.clock.now)
 
     def forget_bump(self) -> None:
         """The bumper was read."""
