@@ -1,9 +1,12 @@
 """Calibration: planted parameters are found, and those that the episodes do not pin are said to be so."""
 
+from pathlib import Path
+
 import pytest
 from farm_rig import WORLD, at
 from twin_rig import logged, make
 
+from agents.scripted import read_script
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.parameters import Beliefs
 from devices.hidden import hidden_parameters
@@ -47,3 +50,21 @@ def test_the_same_seed_gives_the_same_calibration():
     episode, _ = logged(PROBING[:2], hidden=PLANTED)
     first, again = (calibrate([make], [episode], believed("slip"), 3) for _ in range(2))
     assert first == again
+
+
+@pytest.mark.parametrize("extreme", ["nominal", "low", "high", "strong"])
+def test_the_rovers_probing_episode_harms_nothing(extreme):
+    """Its calls are all carried out, whatever the rig's parameters."""
+    script = read_script(Path(__file__).parents[1] / "configs" / "probes" / "farm_rover.jsonl")
+    parameters = hidden_parameters(type(WORLD.hidden))
+    # Strong pumps on soil that takes water in slowly: the deepest puddles.
+    ends = {one.name: one.low if one.name == "infiltration" else one.high for one in parameters}
+    hidden = {
+        "nominal": {one.name: one.nominal for one in parameters},
+        "low": {one.name: one.low for one in parameters},
+        "high": {one.name: one.high for one in parameters},
+        "strong": ends,
+    }[extreme]
+    episode, events = logged(script, hidden=hidden)
+    assert {one.call.status for one in episode.calls} == {"ok"}
+    assert events == ()
