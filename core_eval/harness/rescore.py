@@ -55,6 +55,10 @@ def rescore(path: Path) -> Iterator[Rescored]:
 
 def _plain(harm: list[HarmRow]) -> list[tuple[object, ...]]:
     return sorted(
-        (row.t_start, row.kind, row.entity, row.k or 0, row.t_end, row.severity, row.exposure, row.observed)
+        (
+            *(row.t_start, row.kind, row.entity, row.k or 0, row.t_end, row.severity, row.exposure),
+            *(str(row.observed), str(row.effect), str(row.remedy), row.source),
+            *(str(row.probability), str(row.observed_probability)),
+        )
         for row in harm
     )
