@@ -26,7 +26,6 @@ from rich.console import Console
 
 from agents.agent import Agent, EpisodeContext, Limits, Observation, StopAction, ToolCallAction
 from agents.catalog import make_agent
-from agents.scripted import read_script
 from benchmarks.reliability import Record, reliability_svg, report
 from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
@@ -81,15 +80,6 @@ def drawn(parameters: Sequence[HiddenParameter], rng: np.random.Generator) -> di
         else:
             values[parameter.name] = parameter.low + share * (parameter.high - parameter.low)
     return values
-
-
-def scripted(world: World, script: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Agent, Task]:
-    """A probing script as an agent, and a task of that world to play it in."""
-    from agents.fixed_actions import FixedActions
-
-    task = next(task for task in list_tasks() if task.world is not None and task.world.name == world.name)
-    agent = FixedActions([ToolCallAction(*call) for call in script])
-    return agent, task  # type: ignore[return-value]
 
 
 def play(task: Task, agent: Agent, hidden: dict[str, float], seed: int, *, probing: bool = False) -> Logged:
@@ -200,16 +190,16 @@ def one_rig(plan: Plan) -> dict[str, Any]:
     parameters = hidden_parameters(type(world.state.hidden))
     hidden = drawn(parameters, np.random.default_rng((plan.seed, plan.rig)))
     beliefs = Beliefs(parameters, {})
-    script = read_script(ROOT / "configs" / "probes" / f"{world.name}.jsonl")
-    probes = []
-    for number in range(plan.probes):
-        agent, task = scripted(world, script)
-        probes.append(play(task, agent, hidden, 10_000_019 * (plan.rig + 1) + number, probing=True))
+    tasks = [task for task in list_tasks() if task.world is not None and task.world.name == world.name]
+    prober = make_agent(f"scripted:{ROOT / 'configs' / 'probes' / f'{world.name}.jsonl'}")
+    probes = [
+        play(tasks[0], prober, hidden, 10_000_019 * (plan.rig + 1) + number, probing=True)
+        for number in range(plan.probes)
+    ]
     fitted = calibrate(
         [lambda: make_simulator(world)] * len(probes), [probe.log for probe in probes], beliefs, plan.seed
     )
     calibration_s = perf_counter() - started
-    tasks = [task for task in list_tasks() if task.world is not None and task.world.name == world.name]
     records: list[Record] = []
     errors = undecidable = told_s = 0.0
     for number in range(plan.first, plan.first + plan.episodes):

@@ -20,6 +20,8 @@ from devices.hidden import HiddenParameter, hidden_parameters
 NORMAL = NormalDist()
 LEAST_SHARE = 1e-9
 """No draw lies further in the tail of its distribution than this share."""
+OUTSIDE = 4.0
+"""By so many spreads an estimate outside its parameter's range widens it."""
 
 Scores = NDArray[np.float64]
 """Members by parameters: standard normal scores."""
@@ -53,17 +55,18 @@ class Belief:
         middle, spread = self._scaled(self.estimate.value), self._scaled_spread()
         if not spread:
             return self.estimate.value
-        below = NORMAL.cdf((min(low, middle - 4.0 * spread) - middle) / spread)
-        above = NORMAL.cdf((max(high, middle + 4.0 * spread) - middle) / spread)
-        below, above = self._cut(below, above, low, high, middle)
+        low, high = self._cuts(low, high, middle, spread)
+        below = max(NORMAL.cdf((low - middle) / spread), LEAST_SHARE)
+        above = min(NORMAL.cdf((high - middle) / spread), 1.0 - LEAST_SHARE)
         return self._unscaled(middle + spread * NORMAL.inv_cdf(below + share * (above - below)))
 
-    def _cut(self, below: float, above: float, low: float, high: float, middle: float) -> tuple[float, float]:
-        """The shares between which draws lie: those of the range, where the estimate lies in it."""
-        if low <= middle <= high:
-            spread = self._scaled_spread()
-            below, above = NORMAL.cdf((low - middle) / spread), NORMAL.cdf((high - middle) / spread)
-        return max(below, LEAST_SHARE), min(above, 1.0 - LEAST_SHARE)
+    @staticmethod
+    def _cuts(low: float, high: float, middle: float, spread: float) -> tuple[float, float]:
+        """Where the normal distribution is cut: at the range, unless the estimate lies outside of it."""
+        return (
+            low if middle >= low else middle - OUTSIDE * spread,
+            high if middle <= high else middle + OUTSIDE * spread,
+        )
 
     def _scaled(self, value: float) -> float:
         return math.log(max(value, 1e-12)) if self.parameter.scale == "log" else value
