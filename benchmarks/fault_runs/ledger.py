@@ -1,0 +1,76 @@
+"""A device that notes what it executes, and the calls for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from devices.outcome import Outcome
+
+Counts = dict[str, int | float]
+"""What a run counted, by what it is."""
+
+
+class Ledger:
+    """A device that keeps account: how often each number was executed, and when it was made safe.
+
+    `work` takes a number and the check over it, so that a call which nobody sent shows.
+    """
+
+    name = "ledger"
+    firmware = "faults"
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        self.executed: Counter[int] = Counter()
+        self.wrong = 0
+        self.started = threading.Event()
+        self.safe_at = 0.0
+        self.made_safe = threading.Event()
+
+    def execute(self, tool: str, arguments: Mapping[str, Any], stop: threading.Event) -> Outcome:
+        """Note the call; it takes `seconds`, or until a stop."""
+        number = arguments.get("n")
+        if tool != "work" or not isinstance(number, int) or arguments.get("check") != check_of(number):
+            self.wrong += 1
+            return Outcome("invalid", code="wrong", message="nobody sent this")
+        self.executed[number] += 1
+        self.started.set()
+        if stop.wait(self.seconds):
+            return Outcome("fault", code="stopped", message="stopped")
+        return Outcome("ok", {"n": number})
+
+    def safe(self) -> None:
+        """Note when."""
+        self.safe_at = time.monotonic()
+        self.made_safe.set()
+
+    def reset(self) -> None:
+        """Ready for the next."""
+        self.made_safe.clear()
+
+    def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
+        """No simulator."""
+        return Outcome("invalid", code="physical", message="no simulator")
+
+    def subscribe(self, emit: Callable[..., None]) -> None:
+        """No sensors."""
+
+    def truth(self) -> None:
+        """No truth."""
+
+    @property
+    def twice(self) -> int:
+        """How many numbers were executed more than once."""
+        return sum(count > 1 for count in self.executed.values())
+
+
+def check_of(number: int) -> int:
+    return number * 2_654_435_761 % 2**32
+
+
+def work(number: int) -> dict[str, int]:
+    return {"n": number, "check": check_of(number)}
