@@ -1,8 +1,10 @@
 """The twin of a rig without truth: its ensemble, what it tells, and how sure it is."""
 
+from threading import Event
+
 import numpy as np
 import pytest
-from farm_rig import WORLD, at
+from farm_rig import WORLD, at, rover
 from twin_rig import beliefs, key, logged, make, nominal
 
 from core_eval.harm import OFF_PATH
@@ -166,3 +168,9 @@ def test_a_belief_has_the_mean_and_the_spread_that_were_stated():
 def test_an_estimate_of_no_parameter_is_an_error_that_names_those_there_are():
     with pytest.raises(KeyError, match="water_flow"):
         beliefs(watr_flow=(1.0, 0.1))
+
+
+def test_a_slipping_member_that_is_there_already_lets_the_recorded_time_pass():
+    simulator, _ = rover({"safety_locked": False, "hidden": {"slip": 0.05}})
+    outcome = simulator.execute("move_home", {}, Event(), forced=True, duration=3.0)
+    assert (outcome.status, outcome.duration) == ("ok", 3.0)

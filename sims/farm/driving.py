@@ -117,7 +117,7 @@ class FarmDriving(FarmAtWork):
                 seconds, drives = seconds + drive.duration, drives + 1
         seconds += _turn(pose, yaw, rover).duration
         # Each drive is rounded to the clock's tick.
-        if abs(seconds - call.duration) <= drives / TICKS_PER_SECOND or not call.duration:
+        if not seconds or not call.duration or abs(seconds - call.duration) <= drives / TICKS_PER_SECOND:
             return 1.0
         pace = seconds / call.duration
         return max(pace, 1.0) if self._most_slip > self.world.hidden.slip else pace
