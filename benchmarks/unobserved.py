@@ -261,19 +261,26 @@ def main() -> None:
     ]  # fmt: skip
     started = perf_counter()
     results = []
+    failed: list[str] = []
     limit = None if given.minutes is None else given.minutes * 60.0
     pool = Pool(given.processes)
     try:
         told = pool.imap_unordered(one_rig, plans)
         for _ in plans:
             left = None if limit is None else max(0.0, limit - (perf_counter() - started))
-            results.append(told.next(left))
+            try:
+                results.append(told.next(left))
+            except ArithmeticError as error:
+                failed.append(f"{type(error).__name__}: {error}")
+                continue
             seconds = perf_counter() - started
             print(f"rig {results[-1]['rig']}: {len(results)}/{rigs} done, {seconds:.0f} s", file=sys.stderr)
     except TimeoutError:
         print(f"{given.minutes:g} minutes are over with {len(results)} rigs done", file=sys.stderr)
     finally:
         pool.terminate()
+    for error in failed:
+        print(f"a rig failed and is left out of the figures: {error}", file=sys.stderr)
     if not results:
         sys.exit("no rig was done in that time")
     rigs, told_episodes = len(results), sum(result["episodes"] for result in results)
