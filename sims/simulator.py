@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event, RLock
 from typing import Any, ClassVar, Generic
@@ -22,17 +21,13 @@ from sims.coarse_sensors import CoarseSensor, SensorBank
 from sims.faults import FaultSchedule, faults_of
 from sims.harm_ledger import HarmLedger
 from sims.overrides import World, WorldError, merge_world
+from sims.passing_time import BoardReset, PassingTime, Stopped
+from sims.snapshots import Snapshot, Snapshots
+
+__all__ = ["BoardReset", "CallOptions", "Simulator", "Snapshot", "Stopped"]
 
 LOOK_S = 1.0
 """While a call waits for its time to be over, sensors that report changes are looked at this often, s."""
-
-
-class Stopped(Exception):
-    """A running call is to end now, because of a stop."""
-
-
-class BoardReset(Stopped):
-    """A running call is to end now, because the board starts anew (a fault of kind `reset`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,49 +49,31 @@ class CallOptions:
     duration: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The whole changing state of a simulator at a moment between two calls; only for that simulator."""
-
-    parts: Mapping[str, Any]
-    sensors: tuple[Any, ...]
-
-
-class Simulator(ABC, Generic[World]):
+class Simulator(PassingTime, Snapshots, Generic[World]):
     """A simulated rig; implements `devices.device.Device`.
 
     A subclass gives one method `do_TOOL(arguments, call)` for each tool of its device type. It takes the
     typed arguments and the `CallOptions`, raises `Refusal` before it changes anything, lets time pass with
     `pass_time`, and returns the tool's result model. A remedy of LEAVE_OUT never reaches it, and a call
-    that ends before its `duration` is filled up with waiting.
-
-    A subclass names in `kept` its attributes that change after `begin`; they are copied together, so they may
-    refer to each other. Its sensors read their quantities through the simulator
-    (`lambda: self.state.battery`), never from a part of it, so that they hold after `restore`.
+    that ends before its `duration` is filled up with waiting. What `kept` must name, and how sensors read:
+    `Snapshots`.
     """
 
     name: str
     firmware: str
     device_type: ClassVar[DeviceType]
     harm_rules: ClassVar[tuple[HarmRule, ...]]
-    kept: ClassVar[tuple[str, ...]]
     world: World
     """The initial state of this episode; `default_world` is what overrides are merged into."""
-    clock: Clock
     ledger: HarmLedger
-    faults: FaultSchedule
-    _bank: SensorBank
     _calls: int
     _finished: bool
 
     def __init__(self, world: World, seed: int = 0) -> None:
+        super().__init__()
         self.default_world = world
         self._subscribers: list[Emit] = []
         self._lock = RLock()
-        self._halted = Event()
-        self._stop: Event | None = None
-        self._look: Callable[[float], None] | None = None
-        self._look_ticks = 1
         self._restart(world, seed)
 
     # What a subclass provides.
@@ -104,10 +81,6 @@ class Simulator(ABC, Generic[World]):
     @abstractmethod
     def begin(self) -> None:
         """Set the whole state from `self.world`, at device time 0."""
-
-    @abstractmethod
-    def evolve(self, seconds: float) -> None:
-        """Move the continuous state on from `self.clock.now` by this time, and note harm in `self.ledger`."""
 
     @abstractmethod
     def make_safe(self) -> None:
@@ -224,33 +197,6 @@ class Simulator(ABC, Generic[World]):
 
     # The scorer's side.
 
-    def snapshot(self) -> Snapshot:
-        """The state between two calls, to come back to with `restore`."""
-        with self._lock:
-            return Snapshot(
-                self._copied({name: getattr(self, name) for name in self._all_kept}), self._bank.state
-            )
-
-    def resets_within(self, seconds: float) -> bool:
-        """Whether a fault starts the board anew within this time from now, its end included."""
-        now = self.clock.ticks
-        return self.faults.reset_within(now, now + Clock.to_ticks(seconds))
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Back to a snapshot of this simulator, bit for bit; subscribers stay, and hear what comes after."""
-        with self._lock:
-            for name, part in self._copied(snapshot.parts).items():
-                setattr(self, name, part)
-            self._bank.state = snapshot.sensors
-
-    def watch(self, period: float, look: Callable[[float], None] | None) -> None:
-        """From now on `look(t)` at every multiple of `period` (s, whole milliseconds) of device time.
-
-        It sees the state of that moment (`state_dict`). Physics that is solved in closed form is split there,
-        so a watched episode may differ from an unwatched one by rounding. None ends it.
-        """
-        self._look, self._look_ticks = look, max(1, Clock.to_ticks(period))
-
     def link_faults(self) -> FaultSchedule | None:
         """The faults of the link in this episode, for another thread's use; None where there are none."""
         faults = faults_of(self.world).of_link
@@ -266,15 +212,6 @@ class Simulator(ABC, Generic[World]):
     def shared(self) -> tuple[object, ...]:
         """What parts of the state refer to and snapshots share, since it never changes in an episode."""
         return (self.world,)
-
-    @property
-    def _all_kept(self) -> tuple[str, ...]:
-        return ("clock", "ledger", "_calls", "_finished", *self.kept)
-
-    def _copied(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        # What is in the memo is taken for its own copy.
-        same = {id(part): part for part in (self, *self.shared)}
-        return copy.deepcopy(dict(parts), same)
 
     @property
     def events(self) -> tuple[HarmEvent, ...]:
@@ -304,39 +241,6 @@ class Simulator(ABC, Generic[World]):
                 except BoardReset:
                     self.make_safe()
             self._bank.end(end)
-
-    # For subclasses.
-
-    def pass_time(self, seconds: float, tick: float | None = None) -> None:
-        """Let device time pass, in steps that end at multiples of `tick` (s) of device time.
-
-        They end besides at each due sample, at each moment that is watched, and where a fault begins or ends.
-        Sensors that report changes are looked at where `tick` says so and at the end, so that what they say
-        does not hang on the other cuts.
-
-        Raises:
-            Stopped: the call's stop is set, or the board starts anew; the state is that of the moment.
-        """
-        clock = self.clock
-        end = clock.ticks + Clock.to_ticks(seconds)
-        longest = max(1, Clock.to_ticks(tick)) if tick is not None else None
-        while clock.ticks < end:
-            if self._stop is not None and (self._stop.is_set() or self._halted.is_set()):
-                raise Stopped
-            before = clock.ticks
-            step_end = look_at = end if longest is None else min(end, (before // longest + 1) * longest)
-            for cut in (self._bank.next_due, self.faults.next_change):
-                if cut is not None:
-                    step_end = min(step_end, cut)
-            if self._look is not None:
-                step_end = min(step_end, (before // self._look_ticks + 1) * self._look_ticks)
-            self.evolve(Clock.to_seconds(step_end - before))
-            clock.ticks = step_end
-            if self._look is not None and step_end % self._look_ticks == 0:
-                self._look(clock.now)
-            self._bank.poll(step_end, look=step_end == look_at)
-            if self.faults.reset_within(before, step_end):
-                raise BoardReset
 
     def _restart(self, world: World, seed: int) -> None:
         self.world = world
