@@ -37,12 +37,29 @@ def encode(message: Message) -> bytes:
     """The message as compact JSON in UTF-8, without the keys that are None.
 
     Raises:
-        ValueError, TypeError: a value in it has no JSON (NaN, an infinity, a lone surrogate, an object).
+        ValueError, TypeError: a value in it has no JSON (NaN, an infinity, a lone surrogate, a set, bytes, a
+            key that is no text, an object).
     """
+    for name in message.free:
+        _check_json(getattr(message, name))
     payload = message.__pydantic_serializer__.to_json(message, exclude_none=True)
     if b"NaN" in payload or b"Infinity" in payload:
         return _JSON.encode(message.model_dump(exclude_none=True)).encode()
     return payload
+
+
+def _check_json(value: Any) -> None:
+    """Raise TypeError for what JSON has no form of, which pydantic would silently give one."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} is no text but {type(key).__name__}")
+            _check_json(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check_json(item)
+    elif value is not None and not isinstance(value, str | int | float):
+        raise TypeError(f"{value!r} is {type(value).__name__}")
 
 
 def _decode_object(payload: bytes) -> dict[str, Any]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from devices.outcome import Outcome
 from firmware_bridge import messages as wire
 from firmware_bridge.answers import fault, outcome_of
 from firmware_bridge.codec import encode
-from firmware_bridge.link import BrokeredLink, Link, LinkError
+from firmware_bridge.held_signals import HeldSignals
+from firmware_bridge.link import BrokeredLink, Link, LinkError, ReadByWaiters
 from firmware_bridge.session import Pending, RigSession
 
 OFFLINE_GRACE = 5.0
@@ -38,6 +40,10 @@ class Exchange:
         self._retry_after = retry_after
         self._one_call = threading.Lock()
         self._brokered = link if isinstance(link, BrokeredLink) else None
+        # A call that reads its answer itself must not be torn while it reads.
+        self._signals: Callable[[], AbstractContextManager[object]] = (
+            HeldSignals if isinstance(link, ReadByWaiters) else nullcontext
+        )
 
     def run(
         self, message_id: wire.MessageId, build: Build, what: str, timeout: float, unanswered: str
@@ -46,7 +52,7 @@ class Exchange:
 
         `build` makes the message, given the latest moment of the device's link clock at which it may start.
         """
-        with self._one_call:
+        with self._one_call, self._signals():
             pending = Pending(message_id)
             self._session.pending = pending
             try:

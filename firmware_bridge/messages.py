@@ -18,6 +18,9 @@ class Message(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, ser_json_inf_nan="constants")
 
+    free: ClassVar[tuple[str, ...]] = ()
+    """The keys that hold any JSON."""
+
     v: Literal[1] = 1
 
 
@@ -27,6 +30,7 @@ class Call(Message):
     `not_after` is a moment of the device's link clock, ms: the call must not start later. None: no limit.
     """
 
+    free = ("args",)
     op: Literal["call"] = "call"
     id: MessageId
     tool: str
@@ -37,6 +41,7 @@ class Call(Message):
 class Init(Message):
     """Host to simulator: back to the initial state with these overrides."""
 
+    free = ("state",)
     op: Literal["init"] = "init"
     id: MessageId
     state: Annotated[dict[str, Any], BeforeValidator(lambda state: {} if state is None else state)] = {}
@@ -83,6 +88,7 @@ def _as_error(error: object) -> object:
 class Result(Message):
     """Device to host: how a call or an init ended. `t` and `dur` are device time, s."""
 
+    free = ("value",)
     op: Literal["result"] = "result"
     id: MessageId
     status: str
@@ -130,6 +136,7 @@ class Sample(Message):
 class Truth(Message):
     """Simulator to scorer: the ground truth after the call `id`; None after `init`. No agent reads it."""
 
+    free = ("state", "events")
     op: Literal["truth"] = "truth"
     id: MessageId | None = None
     t: float = 0.0

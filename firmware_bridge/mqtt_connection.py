@@ -11,6 +11,7 @@ import contextlib
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,10 +19,11 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from firmware_bridge.held_signals import HeldSignals
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt_address import MqttAddress
 from firmware_bridge.mqtt_client import new_client, publish_properties
-from firmware_bridge.mqtt_reader import MqttReader
+from firmware_bridge.mqtt_reader import HELD_WAIT, MqttReader
 
 log = logging.getLogger(__name__)
 
@@ -100,8 +102,8 @@ class MqttConnection:
             text = f"cannot reach {self._where}: {reason}; is it running, and the address right?"
             raise LinkError(text) from None
         self._thread.start()
+        self._wait(lambda: self._reader.up or self._refusal is not None, timeout)
         with self._changed:
-            self._changed.wait_for(lambda: self._reader.up or self._refusal is not None, timeout)
             up, refusal = self._reader.up, self._refusal
         if not up:
             self.close()
@@ -110,8 +112,8 @@ class MqttConnection:
 
     def ensure(self, timeout: float) -> None:
         """Wait until the connection is up. Raises LinkError."""
+        self._wait(lambda: self._reader.up or self._closing.is_set(), timeout)
         with self._changed:
-            self._changed.wait_for(lambda: self._reader.up or self._closing.is_set(), timeout)
             if not self._reader.up:
                 raise LinkError(f"no connection to {self._where}: it {self._refusal or 'is gone'}")
 
@@ -130,7 +132,7 @@ class MqttConnection:
         `expires` (seconds that a broker may hold it) and `correlation` are for MQTT 5; 3.1.1 has no place
         for them.
         """
-        with self._lock:
+        with HeldSignals(), self._lock:
             if not self._reader.up:
                 if qos:
                     self._backlog.append((topic, payload, qos, retain))
@@ -177,6 +179,14 @@ class MqttConnection:
         self._reader.up = False
         if not self._thread.is_alive():
             self._reader.close()
+
+    def _wait(self, done: Callable[[], bool], timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        with HeldSignals() as signals:
+            while not done() and (left := deadline - time.monotonic()) > 0:
+                with self._changed:
+                    self._changed.wait_for(done, min(left, HELD_WAIT))
+                signals.deliver()
 
     def _run(self) -> None:
         while not self._closing.is_set():

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import select
+import socket
 import ssl
 import threading
 import time
@@ -22,6 +23,10 @@ log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 1.0
 """Seconds between two looks at the keep-alive."""
+SEIZE_WAIT = 2.0
+"""Seconds that closing waits for a thread that reads."""
+HELD_WAIT = 0.1
+"""Seconds that a signal may have to wait while another thread reads."""
 
 
 class MqttReader:
@@ -53,6 +58,7 @@ class MqttReader:
         self._look_at = 0.0
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_w, False)
+        self._one_wake = threading.RLock()
 
     def take(self, _client: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
         """The client's `on_message`."""
@@ -80,11 +86,17 @@ class MqttReader:
                 if left is not None and left <= 0:
                     return
                 if self._readable() and self._turn.take():
-                    self._read(done, deadline, signals)
+                    if self._readable():
+                        self._read(done, deadline, signals)
+                    else:
+                        self._turn.leave()
                 else:
-                    signals.open = True
+                    if signals.holding:
+                        # A handler that raises here would leave locks taken: it strikes in between.
+                        signals.deliver()
+                        left = HELD_WAIT if left is None else min(left, HELD_WAIT)
                     self._turn.wait(news, done, self._readable, left)
-                    signals.open = False
+                    signals.deliver()
 
     def serve(self) -> None:
         """For the connection's own thread: read while nobody waits, until the connection is lost or ended."""
@@ -123,7 +135,7 @@ class MqttReader:
 
     def wake(self) -> None:
         """Have whoever reads look again: at what there is to write, and whether it is done."""
-        with contextlib.suppress(BlockingIOError, OSError):
+        with self._one_wake, contextlib.suppress(BlockingIOError, OSError):
             os.write(self._wake_w, b"w")
 
     def end(self) -> None:
@@ -134,9 +146,14 @@ class MqttReader:
         self._turn.nudge()
 
     def close(self) -> None:
-        """Give back the pipe; nobody may read any more."""
-        os.close(self._wake_r)
-        os.close(self._wake_w)
+        """After `end`: give back the pipe, once nobody reads any more."""
+        # Its numbers may be another file's right away. Who reads still (a callback that blocks, or that
+        # closes us) keeps them.
+        if self._turn.seize(SEIZE_WAIT):
+            with self._one_wake:
+                os.close(self._wake_r)
+                os.close(self._wake_w)
+                self._wake_w = -1
 
     def _given_up(self) -> bool:
         return self.up and self._turn.wanted
@@ -163,8 +180,11 @@ class MqttReader:
                     with lock:
                         self.acknowledge()
                 writers = (sock,) if client.want_write() else ()
-                signals.open = True
                 try:
+                    signals.open = True
+                    # What came while it was not open; from here on it strikes at once.
+                    signals.deliver()
+                    signals.open = True
                     readable, _, _ = select.select((sock, self._wake_r), writers, (), wait)
                 except (OSError, ValueError):
                     # Another thread's write found the connection broken and closed the socket.
@@ -174,17 +194,25 @@ class MqttReader:
                     signals.open = False
                 if self._wake_r in readable:
                     os.read(self._wake_r, 4096)
-                with lock:
-                    if sock in readable:
-                        client.loop_read()
-                        while encrypted and sock.fileno() >= 0 and sock.pending() > 0:
+                try:
+                    with lock:
+                        if sock in readable:
                             client.loop_read()
-                    if writers:
-                        client.loop_write()
-                    now = time.monotonic()
-                    if now >= self._look_at:
-                        self._look_at = now + LONGEST_WAIT
-                        client.loop_misc()
+                            while encrypted and sock.fileno() >= 0 and sock.pending() > 0:
+                                client.loop_read()
+                        if writers:
+                            client.loop_write()
+                        now = time.monotonic()
+                        if now >= self._look_at:
+                            self._look_at = now + LONGEST_WAIT
+                            client.loop_misc()
+                except Exception:
+                    # paho raises for some packets that are none; after them nothing is in step any more.
+                    log.exception("the broker sent what is no MQTT")
+                    with contextlib.suppress(OSError):
+                        sock.shutdown(socket.SHUT_RDWR)
+                    self._lost = True
+                    return
                 if inbox:
                     self.deliver()
         finally:

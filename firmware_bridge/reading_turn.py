@@ -33,6 +33,10 @@ class ReadingTurn:
         """Take the turn if nobody has it; to be ended with `leave`."""
         return self._taken.acquire(blocking=False)
 
+    def seize(self, timeout: float) -> bool:
+        """Take the turn for good, once whoever has it leaves it; whether that was within `timeout` s."""
+        return self._taken.acquire(timeout=timeout)
+
     def leave(self) -> None:
         """End the turn, and let the others that wait know."""
         self._left += 1

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -159,3 +162,24 @@ def test_values_without_json_are_refused_not_changed() -> None:
         encode(wire.Call(id="a", tool="t", args={"x": float("inf")}))
     with pytest.raises(ValueError):
         encode(wire.Call(id="a", tool="t", args={"x": "\ud800"}))
+
+
+class Thing:
+    """Something of Python's own."""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{1, 2}, frozenset(), b"raw", bytearray(b"raw"), Thing(), 1j, Decimal("1.5"), datetime.now(UTC),
+     Path("/"), range(3), {1: "a"}, {"deep": [{"er": (1, {2})}]}],
+)  # fmt: skip
+def test_what_plain_json_refuses_is_refused(value: object) -> None:
+    for message in (
+        wire.Call(id="a", tool="t", args={"x": value}),
+        wire.Init(id="a", state={"x": value}),
+        wire.Result(id="a", status="ok", value=value),
+        wire.Truth(state={"x": value}),
+        wire.Truth(events=[{"x": value}]),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            encode(message)

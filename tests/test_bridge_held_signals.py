@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from firmware_bridge import held_signals
 from firmware_bridge.held_signals import HeldSignals
 
 
@@ -94,3 +95,64 @@ def test_default_handlers_and_other_threads_are_left_alone() -> None:
     thread.start()
     thread.join(5)
     assert seen == [strike]
+
+
+def test_one_within_another_is_that_other_one() -> None:
+    finished = False
+    with pytest.raises(Struck), HeldSignals() as outer:
+        with HeldSignals() as inner:
+            assert inner is outer
+            ctrl_c()
+        finished = True
+        inner.deliver()
+        finished = False
+    assert finished
+    assert signal.getsignal(signal.SIGINT) is strike
+    with HeldSignals() as later:
+        assert later is not outer
+
+
+def test_what_came_strikes_where_it_is_delivered() -> None:
+    with pytest.raises(Struck), HeldSignals() as held:
+        ctrl_c()
+        held.deliver()
+        raise AssertionError("it did not strike")
+    assert signal.getsignal(signal.SIGINT) is strike
+
+
+def test_a_signal_while_handlers_are_set_or_set_back_leaves_none_of_ours_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = signal.signal(signal.SIGTERM, strike)
+    real = held_signals._signal
+
+    class Struck1st:
+        """Both signals come while a handler is set."""
+
+        getsignal = staticmethod(real.getsignal)
+
+        @staticmethod
+        def signal(number: int, handler: object) -> None:
+            real.signal(number, handler)
+            os.kill(os.getpid(), signal.SIGTERM)
+            ctrl_c()
+
+    try:
+        for at_exit in (False, True):
+            held = HeldSignals()
+            if at_exit:
+                held.__enter__()
+            with monkeypatch.context() as patched, pytest.raises(Struck):
+                patched.setattr(held_signals, "_signal", Struck1st)
+                if at_exit:
+                    held.__exit__()
+                else:
+                    held.__enter__()
+            with pytest.raises(Struck):
+                ctrl_c()
+            with pytest.raises(Struck):
+                os.kill(os.getpid(), signal.SIGTERM)
+            signal.signal(signal.SIGINT, strike)
+            signal.signal(signal.SIGTERM, strike)
+    finally:
+        signal.signal(signal.SIGTERM, before)

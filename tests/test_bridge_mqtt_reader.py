@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -117,3 +119,76 @@ def test_ctrl_c_ends_a_call_and_leaves_the_connection_whole(mosquitto_url: str) 
                 assert client.call("echo", {"a": 1}).value == {"a": 1}
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_in_the_middle_of_a_callback_ends_the_call_and_not_only_at_its_end(mosquitto_url: str) -> None:
+    def strike(_number: int, _frame: object) -> None:
+        raise Struck
+
+    finished = []
+
+    def on_sample(_sample: Sample) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        finished.append(threading.current_thread())
+
+    before = signal.signal(signal.SIGINT, strike)
+    try:
+        with rig(mosquitto_url, on_sample=on_sample) as (client, device):
+            released = threading.Timer(30.0, device.go.set)
+            released.start()
+            with pytest.raises(Struck):
+                client.call("slow", {})
+            assert not device.go.is_set() and len(finished) == 1
+            released.cancel()
+            assert client.estop() and client.reset()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_broker_that_sends_nonsense_ends_no_thread(mosquitto_url: str) -> None:
+    """Packets between broker and host pass a proxy of ours, which breaks in once."""
+    upstream = ("127.0.0.1", int(mosquitto_url.rpartition(":")[2]))
+    nonsense = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=proxy, args=(server, upstream, nonsense), daemon=True).start()
+        name = f"rig-{secrets.token_hex(3)}"
+        with (
+            DeviceEndpoint(ScriptedDevice(), MqttPort(mosquitto_url, name), watchdog_ms=30_000),
+            RigClient(
+                open_link(f"mqtt://127.0.0.1:{server.getsockname()[1]}/{name}?version=5"), retry_after=0.3
+            ) as client,
+        ):
+            client.open()
+            for _ in range(3):
+                assert client.call("echo", {"a": 1}, timeout=30).status == "ok"
+                nonsense.set()
+                assert client.call("echo", {"a": 1}, timeout=30).status == "ok"
+                assert wait_until(lambda: not nonsense.is_set())
+                assert client.call("echo", {"a": 1}, timeout=30).status == "ok"
+
+
+# PUBLISH (QoS 1, MQTT 5) whose properties hold an identifier that does not exist.
+BAD_PUBLISH = b"\x32\x08\x00\x01a\x00\x05\x01\x7f\x00"
+
+
+def proxy(server: socket.socket, upstream: tuple[str, int], nonsense: threading.Event) -> None:
+    while True:
+        try:
+            client, _ = server.accept()
+        except OSError:
+            return
+        broker = socket.create_connection(upstream)
+
+        def pump(source: socket.socket, sink: socket.socket, spoil: bool) -> None:
+            with contextlib.suppress(OSError):
+                while data := source.recv(65536):
+                    if spoil and nonsense.is_set():
+                        nonsense.clear()
+                        data = BAD_PUBLISH
+                    sink.sendall(data)
+            for end in (source, sink):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+        threading.Thread(target=pump, args=(client, broker, False), daemon=True).start()
+        threading.Thread(target=pump, args=(broker, client, True), daemon=True).start()
