@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import select
-import socket
 import ssl
 import threading
 import time
@@ -194,25 +193,17 @@ class MqttReader:
                     signals.open = False
                 if self._wake_r in readable:
                     os.read(self._wake_r, 4096)
-                try:
-                    with lock:
-                        if sock in readable:
+                with lock:
+                    if sock in readable:
+                        client.loop_read()
+                        while encrypted and sock.fileno() >= 0 and sock.pending() > 0:
                             client.loop_read()
-                            while encrypted and sock.fileno() >= 0 and sock.pending() > 0:
-                                client.loop_read()
-                        if writers:
-                            client.loop_write()
-                        now = time.monotonic()
-                        if now >= self._look_at:
-                            self._look_at = now + LONGEST_WAIT
-                            client.loop_misc()
-                except Exception:
-                    # paho raises for some packets that are none; after them nothing is in step any more.
-                    log.exception("the broker sent what is no MQTT")
-                    with contextlib.suppress(OSError):
-                        sock.shutdown(socket.SHUT_RDWR)
-                    self._lost = True
-                    return
+                    if writers:
+                        client.loop_write()
+                    now = time.monotonic()
+                    if now >= self._look_at:
+                        self._look_at = now + LONGEST_WAIT
+                        client.loop_misc()
                 if inbox:
                     self.deliver()
         finally:
