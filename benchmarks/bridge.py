@@ -15,12 +15,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shutil
 import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import tty
@@ -33,6 +31,9 @@ import paho.mqtt.client as mqtt
 import serial
 from paho.mqtt.enums import CallbackAPIVersion
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.loopback_broker import loopback_broker
 from devices.catalog import device_type
 from devices.outcome import Outcome
 from firmware_bridge import messages as wire
@@ -165,29 +166,6 @@ def child(*arguments: str) -> Iterator[tuple[str, int]]:
         process.wait(10)
 
 
-@contextlib.contextmanager
-def mosquitto() -> Iterator[int]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    binary = shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin")
-    if binary is None:
-        sys.exit("mosquitto is not installed; install it, or use --only serial")
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "mosquitto.conf"
-        config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n")
-        process = subprocess.Popen([binary, "-c", str(config)], stderr=subprocess.DEVNULL)
-        try:
-            for _ in range(100):
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                    break
-                time.sleep(0.05)
-            yield port
-        finally:
-            process.terminate()
-            process.wait(10)
-
-
 def take_turns(trips: int, kinds: Mapping[str, Kind]) -> Mapping[str, Kind]:
     """The kinds with so many trips each; a first block of each is not counted."""
     for kind in kinds.values():
@@ -210,12 +188,12 @@ def call_trip(client: RigClient) -> Callable[[], None]:
 
 def bench_mqtt(trips: int) -> Mapping[str, Kind]:
     with (
-        mosquitto() as port,
-        child("--raw-mqtt", str(port)) as (_, raw_device),
-        child("--mqtt", str(port)) as (_, device),
+        loopback_broker() as broker,
+        child("--raw-mqtt", str(broker.port)) as (_, raw_device),
+        child("--mqtt", str(broker.port)) as (_, device),
     ):
         answered = threading.Event()
-        raw = raw_client(port, "raw/result", lambda *_: answered.set())
+        raw = raw_client(broker.port, "raw/result", lambda *_: answered.set())
 
         def raw_trip() -> None:
             answered.clear()
@@ -223,7 +201,7 @@ def bench_mqtt(trips: int) -> Mapping[str, Kind]:
             if not answered.wait(10):
                 raise SystemExit("a raw message was lost")
 
-        with RigClient(open_link(f"mqtt://127.0.0.1:{port}/bench")) as client:
+        with RigClient(open_link(f"mqtt://127.0.0.1:{broker.port}/bench")) as client:
             client.open()
             kinds = {"raw": Kind(raw_trip, raw_device), "bridge": Kind(call_trip(client), device)}
             take_turns(trips, kinds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core_eval.path.taxonomy import LEVELS, Failure, StepFacts, failures, levels
+from core_eval.path.taxonomy import LEVELS, Failure, StepFacts, failures
 
 OK = StepFacts("ok", "progress")
 HARM = StepFacts("ok", "harmful")
@@ -38,4 +38,3 @@ def test_success_has_none():
 
 def test_every_label_has_a_level():
     assert set(LEVELS) == set(Failure)
-    assert levels([Failure.PARSING, Failure.TIMEOUT, Failure.REASONING]) == ("execution", "decision")

@@ -1,8 +1,9 @@
-"""Is the process that wrote a half episode still alive?"""
+"""Is the process that wrote a half episode still alive? If not, the episode is marked `aborted`."""
 
 from __future__ import annotations
 
 import os
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,24 @@ class ProcessIdentity:
         except PermissionError:
             return True
         return True
+
+
+def mark_aborted(connection: sqlite3.Connection) -> list[int]:
+    """Mark half episodes whose process is no longer there; their ids. One that still runs is left alone."""
+    running = connection.execute(
+        "SELECT id, pid, process_start, boot_id FROM episode WHERE status = 'running'"
+    ).fetchall()
+    dead = [row[0] for row in running if not ProcessIdentity(row[1], row[2], row[3]).alive()]
+    for episode in dead:
+        # Where it ended is the last thing that it wrote.
+        connection.execute(
+            "UPDATE episode SET status = 'aborted', error = 'its process ended without a word', ended ="
+            " (SELECT max(started, coalesce(max(t_intent), 0), coalesce(max(t_result), 0)) FROM step"
+            "   WHERE episode_id = episode.id)"
+            " WHERE id = ? AND status = 'running'",
+            (episode,),
+        )
+    return dead
 
 
 def _boot_id() -> str:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from core_eval.log.connection import LogError, connect, connect_readonly
+from core_eval.log.liveness import mark_aborted
 from core_eval.log.rows import (
     Definition,
     EpisodeRow,
@@ -24,7 +25,6 @@ from core_eval.log.rows import (
     TruthRow,
     Turn,
 )
-from core_eval.log.writer import mark_aborted
 
 RUN_JSON = {"config", "packages", "host"}
 EPISODE_JSON = {"init", "limits", "scoring", "agent_info", "goal", "tools", "world_state", "twin"}

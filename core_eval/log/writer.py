@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from core_eval.log.connection import connect, insert, transaction
 from core_eval.log.json_text import plain_text, to_json
-from core_eval.log.liveness import ProcessIdentity
+from core_eval.log.liveness import ProcessIdentity, mark_aborted
 from core_eval.log.rows import (
     Definition,
     EpisodeStart,
@@ -280,24 +279,6 @@ class EpisodeLog:
         )
         self._samples.clear()
         self._flushed = time.monotonic()
-
-
-def mark_aborted(connection: sqlite3.Connection) -> list[int]:
-    """Mark half episodes whose process is no longer there; their ids. One that still runs is left alone."""
-    running = connection.execute(
-        "SELECT id, pid, process_start, boot_id FROM episode WHERE status = 'running'"
-    ).fetchall()
-    dead = [row[0] for row in running if not ProcessIdentity(row[1], row[2], row[3]).alive()]
-    for episode in dead:
-        # Where it ended is the last thing that it wrote.
-        connection.execute(
-            "UPDATE episode SET status = 'aborted', error = 'its process ended without a word', ended ="
-            " (SELECT max(started, coalesce(max(t_intent), 0), coalesce(max(t_result), 0)) FROM step"
-            "   WHERE episode_id = episode.id)"
-            " WHERE id = ? AND status = 'running'",
-            (episode,),
-        )
-    return dead
 
 
 def _event(event: Any) -> dict[str, Any]:

@@ -101,8 +101,3 @@ def failures(steps: Sequence[StepFacts], *, succeeded: bool, stop: str) -> tuple
     if not found and stop not in _NOBODYS:
         found.add(Failure.REASONING)
     return tuple(label for label in Failure if label in found)
-
-
-def levels(labels: Sequence[Failure]) -> tuple[Level, ...]:
-    """Give the groups that some labels belong to, each once."""
-    return tuple(dict.fromkeys(LEVELS[label] for label in labels))
