@@ -2,237 +2,27 @@
 
 Rigs are simulators whose hidden parameters are drawn at random, and which never tell the scorer: the twin
 gets calls and coarse telemetry alone. Each rig is calibrated on probing episodes of its own, which are not
-evaluated. Then its episodes (oracle, mutated and random agents in equal parts, over all tasks that ship) are
-told by a twin that knows the ranges only and by the calibrated one, and both are held against the truth.
+evaluated. Then its episodes (`benchmarks/hidden_rigs.py`) are told by a twin that knows the ranges only and
+by the calibrated one, and both are held against the truth.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from multiprocessing import Pool, TimeoutError
 from pathlib import Path
-from threading import Event
 from time import perf_counter
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 from rich.console import Console
 
-from agents.agent import Agent, EpisodeContext, Limits, Observation, StopAction, ToolCallAction
-from agents.catalog import make_agent
+from benchmarks.hidden_rigs import Plan, one_rig
 from benchmarks.reliability import Record, reliability_svg, report
-from configs.tasks_loader import Task, list_tasks
-from configs.worlds_loader import World, load_world, make_simulator, merged_state
-from core_eval.harm import ExecutedCall, assess
-from core_eval.harm.twin.calibration import calibrate
-from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.parameters import Beliefs, Estimate
-from core_eval.harm.twin.telling import Twin, TwinTelling
-from core_eval.path import Call, OnlineScorer
-from devices.hidden import HiddenParameter, hidden_parameters
-from devices.sensors import Sample
-from devices.tool import ArgumentsError
-
-AGENTS = ("oracle", "mutated", "random")
-ROOT = Path(__file__).resolve().parents[1]
-SPREADS = 2.0
-"""Errors are undecidable where the truth itself turns within so many calibrated spreads of a parameter."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One rig and its part of the episodes."""
-
-    world: str
-    rig: int
-    first: int
-    episodes: int
-    seed: int
-    members: int
-    probes: int
-    nominal: bool
-
-
-@dataclass(frozen=True)
-class Logged:
-    """An episode as the log holds it, and what its truth can be computed from."""
-
-    task: Task
-    calls: tuple[ExecutedCall, ...]
-    log: LoggedEpisode
-    init: dict[str, Any]
-    seed: int
-
-
-def drawn(parameters: Sequence[HiddenParameter], rng: np.random.Generator) -> dict[str, float]:
-    """One rig's hidden parameters, uniformly on each one's scale."""
-    values = {}
-    for parameter in parameters:
-        share = float(rng.random())
-        if parameter.scale == "log":
-            values[parameter.name] = parameter.low * (parameter.high / parameter.low) ** share
-        else:
-            values[parameter.name] = parameter.low + share * (parameter.high - parameter.low)
-    return values
-
-
-def play(task: Task, agent: Agent, hidden: dict[str, float], seed: int, *, probing: bool = False) -> Logged:
-    """One episode on a rig: the harness's loop, without its log file."""
-    assert task.world is not None
-    init = {**({} if probing else task.init), "hidden": hidden}
-    rig = make_simulator(task.world)
-    samples: list[Sample] = []
-    rig.subscribe(samples.append)
-    answer = rig.init(init, seed)
-    assert answer.status == "ok", answer.message
-    limits = Limits(**{k: v for k, v in task.limits.model_dump().items() if v is not None})
-    agent.start(EpisodeContext(task.prompt, task.device.tools, seed, task.automaton, limits))
-    scorer = OnlineScorer(task.automaton)
-    calls: list[ExecutedCall] = []
-    results: list[Any] = []
-    seen: Observation | None = None
-    while True:
-        action = agent.act(seen)
-        if isinstance(action, StopAction):
-            break
-        assert isinstance(action, ToolCallAction)
-        try:
-            task.device.validate(action.name, action.arguments)
-        except ArgumentsError:
-            seen = None
-            scorer.step(Call(action.name, action.arguments, "invalid"))
-            continue
-        outcome = rig.execute(action.name, action.arguments, Event())
-        verdict = scorer.step(Call(action.name, action.arguments, outcome.status))  # type: ignore[arg-type]
-        calls.append(
-            ExecutedCall(
-                len(calls),
-                action.name,
-                action.arguments,
-                outcome.status,
-                outcome.duration,
-                verdict.kind == "harmful",
-            )
-        )
-        results.append(outcome.value)
-        seen = Observation(action, outcome)
-    return Logged(task, tuple(calls), LoggedEpisode.following(calls, samples, results), init, seed)
-
-
-def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, int], bool]:
-    """The true events, each with whether the telemetry gives it away; of pieces, whether any is."""
-    world = episode.task.world
-    assert world is not None
-    found = assess(
-        lambda: make_simulator(world), {**episode.init, "hidden": hidden}, episode.seed, episode.calls, None
-    )
-    events: dict[tuple[str, str, int], bool] = {}
-    for verdict in found.verdicts:
-        key = verdict.event.kind, verdict.event.entity, verdict.event.call
-        events[key] = events.get(key, False) or verdict.observed
-    return events
-
-
-def compared(
-    telling: TwinTelling, truth: dict[tuple[str, str, int], bool], calibrated: bool, episode: int
-) -> list[Record]:
-    """A record for each event that is true, or told, or both."""
-    told = {(event.kind, event.entity, event.call): event for event in telling.events}
-    records = []
-    for key in sorted(told.keys() | truth.keys()):
-        event = told.get(key)
-        records.append(
-            Record(
-                episode,
-                calibrated,
-                *key,
-                happened=key in truth,
-                probability=0.0 if event is None else event.probability,
-                observed=truth.get(key),
-                observed_probability=None if event is None else event.observed_probability,
-            )
-        )
-    return records
-
-
-def turns(
-    episode: Logged,
-    key: tuple[str, str, int],
-    hidden: dict[str, float],
-    estimates: dict[str, Estimate],
-    beliefs: Beliefs,
-) -> bool:
-    """Whether the truth about an event turns within what calibration leaves open of a parameter."""
-    happened = key in truth_of(episode, hidden)
-    for belief in beliefs.each:
-        name = belief.parameter.name
-        estimate = estimates.get(name)
-        for side in (-SPREADS, SPREADS):
-            if estimate is not None:
-                value = max(0.0, hidden[name] + side * estimate.spread)
-            else:
-                value = belief.value(side)
-            if (key in truth_of(episode, {**hidden, name: value})) != happened:
-                return True
-    return False
-
-
-def one_rig(plan: Plan) -> dict[str, Any]:
-    """Draw a rig, calibrate its twin, tell its episodes; JSON-ready."""
-    started = perf_counter()
-    world = load_world(plan.world)
-    parameters = hidden_parameters(type(world.state.hidden))
-    hidden = drawn(parameters, np.random.default_rng((plan.seed, plan.rig)))
-    beliefs = Beliefs(parameters, {})
-    tasks = [task for task in list_tasks() if task.world is not None and task.world.name == world.name]
-    prober = make_agent(f"scripted:{ROOT / 'configs' / 'probes' / f'{world.name}.jsonl'}")
-    probes = [
-        play(tasks[0], prober, hidden, 10_000_019 * (plan.rig + 1) + number, probing=True)
-        for number in range(plan.probes)
-    ]
-    fitted = calibrate(
-        [lambda: make_simulator(world)] * len(probes), [probe.log for probe in probes], beliefs, plan.seed
-    )
-    calibration_s = perf_counter() - started
-    records: list[Record] = []
-    errors = undecidable = told_s = 0.0
-    for number in range(plan.first, plan.first + plan.episodes):
-        seed = plan.seed * 1_000_003 + number
-        task = tasks[number // len(AGENTS) % len(tasks)]
-        episode = play(task, make_agent(AGENTS[number % len(AGENTS)]), hidden, seed)
-        truth = truth_of(episode, hidden)
-        assert task.world is not None
-        believed = World(task.world.name, task.world.device, merged_state(task.world, task.init))
-        for calibrated in (False, True) if plan.nominal else (True,):
-            estimates = fitted.estimates if calibrated else {}
-            begun = perf_counter()
-            twin = Twin(lambda: make_simulator(believed), Beliefs(parameters, estimates), plan.members)  # noqa: B023
-            telling = twin.tell(episode.log, seed)
-            told_s += perf_counter() - begun
-            new = compared(telling, truth, calibrated, number)
-            records += new
-            for record in new if calibrated else ():
-                if record.wrong:
-                    errors += 1
-                    undecidable += turns(episode, record.key, hidden, fitted.estimates, beliefs)
-    return {
-        "rig": plan.rig,
-        "hidden": hidden,
-        "fitted": [asdict(one) for one in fitted.parameters],
-        "calibration_runs": fitted.runs,
-        "calibration_s": calibration_s,
-        "told_s": told_s,
-        "episodes": plan.episodes,
-        "errors": errors,
-        "undecidable": undecidable,
-        "records": [asdict(record) for record in records],
-    }
 
 
 def main() -> None:
@@ -259,6 +49,8 @@ def main() -> None:
         )
         for rig in range(rigs)
     ]  # fmt: skip
+    # The workers are ended on SIGTERM too, by the way out below.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = perf_counter()
     results = []
     failed: list[str] = []
