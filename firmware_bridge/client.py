@@ -223,9 +223,9 @@ class RigClient:
                 self._link.ensure(max(0.0, left))
                 self._session.ping(min(2.0, max(0.1, left)))
                 return
-            except LinkError:
+            except LinkError as error:
                 if time.monotonic() >= deadline:
-                    raise
+                    raise LinkError(f"{error}, and it was waited for {timeout:g} s") from None
             time.sleep(REGAIN_PERIOD)
 
     def _switch(self, send: Callable[[], None], state: str, timeout: float) -> bool:

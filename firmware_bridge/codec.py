@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
+from math import isfinite
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -19,7 +19,6 @@ DEFAULT_MAX_FRAME = 1_024
 STOP_BYTE = b"\x18"
 """Ctrl-X: the emergency stop on a serial line. JSON text never holds it."""
 
-_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _FROM_HOST: Any = TypeAdapter(Annotated[HostMessage, Field(discriminator="op")]).validator
 _FROM_DEVICE: Any = TypeAdapter(Annotated[DeviceMessage, Field(discriminator="op")]).validator
 _CRC = re.compile(rb"[0-9A-F]{8}")
@@ -42,14 +41,12 @@ def encode(message: Message) -> bytes:
     """
     for name in message.free:
         _check_json(getattr(message, name))
-    payload = message.__pydantic_serializer__.to_json(message, exclude_none=True)
-    if b"NaN" in payload or b"Infinity" in payload:
-        return _JSON.encode(message.model_dump(exclude_none=True)).encode()
+    payload: bytes = message.__pydantic_serializer__.to_json(message, exclude_none=True)
     return payload
 
 
 def _check_json(value: Any) -> None:
-    """Raise TypeError for what JSON has no form of, which pydantic would silently give one."""
+    """Raise ValueError or TypeError for what JSON has no form of, where pydantic silently finds one."""
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
@@ -58,7 +55,10 @@ def _check_json(value: Any) -> None:
     elif isinstance(value, list | tuple):
         for item in value:
             _check_json(item)
-    elif value is not None and not isinstance(value, str | int | float):
+    elif isinstance(value, float):
+        if not isfinite(value):
+            raise ValueError(f"{value!r} is no number")
+    elif value is not None and not isinstance(value, str | int):
         raise TypeError(f"{value!r} is {type(value).__name__}")
 
 
@@ -76,9 +76,17 @@ def _decode(payload: bytes, validator: Any, models: dict[str, Any]) -> Any:
     # In one go where it fits; these two words of a lax JSON may stand in a string, or be what is refused.
     if b"NaN" not in payload and b"Infinity" not in payload:
         try:
-            return validator.validate_json(payload)
+            message = validator.validate_json(payload)
         except ValidationError:
             pass
+        else:
+            # 1e400 is JSON, and no number that anybody could use.
+            try:
+                for name in message.free:
+                    _check_json(getattr(message, name))
+            except ValueError as error:
+                raise CodecError(f"{message.op}: {error}", message.model_dump()) from None
+            return message
     return _decode_slowly(payload, models)
 
 

@@ -16,7 +16,7 @@ MessageId = StrictStr | StrictInt
 class Message(BaseModel):
     """Base of every message: one JSON object."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, ser_json_inf_nan="constants")
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
     free: ClassVar[tuple[str, ...]] = ()
     """The keys that hold any JSON."""

@@ -111,7 +111,7 @@ class RigSession:
                 pong, missed = self._pong, self._ping_missed
                 self._ping_missed = pong is None
                 if pong is None:
-                    raise LinkError(f"no pong from {self.link.name} within {timeout:g} s")
+                    raise LinkError(f"no pong from {self.link.name} within {timeout:.2g} s")
                 received, device_ms = pong
                 # After a missed pong this may be that one, late: a sign of life, but no measure of the clock.
                 if device_ms is not None and not missed:
@@ -198,8 +198,9 @@ class RigSession:
         received = time.monotonic()
         try:
             message = decode_device_message(payload)
-        except CodecError:
+        except CodecError as error:
             self._malformed += 1
+            self._take_unfit(error)
             return
         self.last_heard = received
         if message is None:
@@ -225,6 +226,17 @@ class RigSession:
             if pending is not None and pending.id == result.id:
                 pending.result = result
                 self._tell()
+
+    def _take_unfit(self, error: CodecError) -> None:
+        """An answer to our call that cannot be read is an answer: sent again, the call gets the same one."""
+        data = error.data or {}
+        message_id = data.get("id")
+        if (data.get("op"), data.get("v", 1)) == ("result", 1) and isinstance(message_id, str | int):
+            text = f"its result cannot be read: {error}"
+            unfit = wire.Result(
+                id=message_id, status="fault", error=wire.ResultError(code="protocol", message=text)
+            )
+            self._take_result(unfit)
 
     def _take_ack(self, ack: wire.Ack, received: float) -> None:
         with self.changed:

@@ -308,23 +308,28 @@ def test_odd_results_are_faults_or_understood() -> None:
         {"status": "rejected"},
         {"status": "fault", "error": "motor stalled"},
         {"status": "ok", "value": 5},
+        {"status": "ok", "t": "soon"},
+        {"value": 1},
     ]
 
     def odd(link: FakeLink, message: dict[str, Any]) -> None:
         if message["op"] == "call":
             link.say(b"garbage")
             link.say({"op": "result", "id": "somebody else's", "status": "ok"})
+            link.say({"v": 2, "op": "result", "id": message["id"], "status": "of another version"})
             link.say({"op": "result", "id": message["id"], **answers.pop(0)})
         else:
             polite(link, message)
 
     _, client = opened(odd)
-    outcomes = [client.call("t", {}) for _ in range(4)]
+    outcomes = [client.call("t", {}) for _ in range(6)]
     assert [(o.status, o.code) for o in outcomes] == [
         ("fault", "protocol"), ("rejected", "rejected"), ("fault", "fault"), ("ok", None),
+        ("fault", "protocol"), ("fault", "protocol"),
     ]  # fmt: skip
     assert outcomes[2].message == "motor stalled" and outcomes[3].value == {"value": 5}
-    assert client.dropped == 4
+    assert "cannot be read: result: t:" in str(outcomes[4].message)
+    assert client.dropped == 14
     client.close()
 
 

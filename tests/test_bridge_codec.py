@@ -40,6 +40,25 @@ CALLS = st.builds(
 GOOD = to_line(encode(wire.Ping()))
 
 
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 400 + ".0"])
+def test_numbers_beyond_all_floats_are_refused(number: str) -> None:
+    for decode, text in (
+        (decode_host_message, '{"op":"call","id":"a","tool":"t","args":{"x":[%s]}}'),
+        (decode_host_message, '{"op":"call","id":"a","tool":"t","not_after":%s}'),
+        (decode_host_message, '{"op":"init","id":"a","state":{"x":{"y":%s}}}'),
+        (decode_device_message, '{"op":"result","id":"a","status":"ok","value":%s}'),
+        (decode_device_message, '{"op":"result","id":"a","status":"ok","t":%s}'),
+        (decode_device_message, '{"op":"ack","id":"a","eta":%s}'),
+        (decode_device_message, '{"op":"pong","m":%s}'),
+        (decode_device_message, '{"op":"sample","sensor":"a","value":%s}'),
+        (decode_device_message, '{"op":"status","state":"online","watchdog_ms":%s}'),
+    ):
+        with pytest.raises(CodecError) as refused:
+            decode((text % number).encode())
+        if '"id"' in text:
+            assert refused.value.data is not None and refused.value.data["id"] == "a"
+
+
 @given(CALLS)
 def test_a_call_survives_the_wire(call: wire.Call) -> None:
     payload = encode(call)
