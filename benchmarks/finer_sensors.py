@@ -94,13 +94,14 @@ def telling_kinds(player: Player, episode: Played, original: Replay, verdict: Ha
     change = Change(event.call, verdict.remedy, None if verdict.remedy is Remedy.LEAVE_OUT else event)
     for _ in play_changed(player, episode.calls, original, change):
         player.simulator.state_dict()
-    ours = by_kind(original.samples[original.heard[event.call] :])
+    parted = original.heard[event.call]
+    before, ours = by_kind(original.samples[:parted]), by_kind(original.samples[parted:])
     theirs = by_kind(player.heard)
     specs = original.sensor_specs
     return {
         kind
         for kind in ours.keys() | theirs.keys()
-        if first_difference(ours[kind], theirs[kind], specs) is not None
+        if first_difference(ours[kind], theirs[kind], specs, before[kind]) is not None
     }
 
 

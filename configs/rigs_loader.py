@@ -146,10 +146,9 @@ def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
         raise file.error(str(error), "twin", "world") from None
     if fault is not None:
         raise file.error(fault[1], "twin", *fault[0])
-    if rig.device not in (None, world.device.name):
-        raise file.error(
-            f"is a world of a {world.device.name}, and the rig is a {rig.device}", "twin", "world"
-        )
+    device = rig.device if rig.device is not None or rig.world is None else load_world(rig.world).device.name
+    if device not in (None, world.device.name):
+        raise file.error(f"is a world of a {world.device.name}, and the rig is a {device}", "twin", "world")
 
 
 def _with_base(file: YamlFile) -> YamlFile:
@@ -224,6 +223,8 @@ def _at_address(url: str) -> RigConfig:
     _check_url(url, spawned=False)
     parts = urlsplit(url)
     if parts.scheme == "sim":
+        if parts.query:
+            raise ConfigError(f"{url!r}: a simulator takes no options but truth=false")
         world = load_world(parts.path)
         return RigConfig(name=url, url=url, device=world.device.name, world=parts.path)
     shown = url if parts.password is None else url.replace(f":{parts.password}@", ":***@")

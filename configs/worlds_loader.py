@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,12 @@ def load_world(ref: str) -> World:
         state = type(shipped.state).model_validate(deep_merge(shipped.state.model_dump(), overrides))
     except ValidationError as error:
         raise own.from_validation(error) from None
-    return World(path.stem, shipped.device, state)
+    world = World(path.stem, shipped.device, state)
+    try:
+        _check_stuck_sensors(world)
+    except ConfigError as error:
+        raise own.error(str(error).removeprefix("faults: "), "faults") from None
+    return world
 
 
 def _shipped(name: str) -> World:
@@ -85,9 +90,17 @@ def merged_state(world: World, overrides: Mapping[str, Any]) -> FarmWorld | Benc
         ConfigError: a key is unknown or a value does not fit.
     """
     try:
-        return merge_world(world.state, overrides)
+        state = merge_world(world.state, overrides)
     except WorldError as error:
         raise ConfigError(str(error)) from None
+    _check_stuck_sensors(replace(world, state=state))
+    return state
+
+
+def _check_stuck_sensors(world: World) -> None:
+    # Which sensors there are shows when they are made.
+    if world.state.faults.stuck_sensors:
+        make_simulator(world)
 
 
 def make_simulator(world: World, seed: int = 0) -> Simulator[Any]:

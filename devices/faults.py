@@ -20,6 +20,13 @@ LINK_FAULTS = ("link_delay", "link_loss")
 """Faults of the way to the rig: nothing in the world changes."""
 SHARES = ("link_loss", "wheel_slip", "clogged_nozzle", "stuck_valve", "weak_gripper")
 """Kinds whose strength is a share."""
+PARTS = {
+    "wheel_slip": "farm_rover",
+    "clogged_nozzle": "farm_rover",
+    "stuck_valve": "farm_rover",
+    "weak_gripper": "robotic_arm",
+}
+"""Kinds that only one type of device can have."""
 DEFAULT_STRENGTH = 1.0
 KIND_MEANINGS = (
     "link_delay (strength in s), link_loss (strength a probability), stuck_sensor, wheel_slip (strength the "
@@ -96,6 +103,17 @@ class Faults(FaultPart):
             schedule=tuple(fault for fault in self.schedule if fault.kind in LINK_FAULTS),
             random=tuple(rate for rate in self.random if rate.kind in LINK_FAULTS),
         )
+
+    def of_a(self, device: str) -> Self:
+        """Themselves, where a device of that type can have them.
+
+        Raises:
+            ValueError: it lacks what is to fail.
+        """
+        for kind in (*(fault.kind for fault in self.schedule), *(rate.kind for rate in self.random)):
+            if PARTS.get(kind, device) != device:
+                raise ValueError(f"a {device} has no {kind}, only a {PARTS[kind]} has")
+        return self
 
     @property
     def stuck_sensors(self) -> frozenset[str]:

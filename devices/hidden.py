@@ -35,10 +35,16 @@ class HiddenParameter:
 
 
 def hidden(nominal: float, low: float, high: float, description: str, scale: Scale = "linear") -> Any:
-    """A field of a `hidden` part: its nominal value, and the range in which rigs of this kind lie."""
+    """A field of a `hidden` part: its nominal value, and the range in which rigs of this kind lie.
+
+    An initial state may leave that range, as far as the physics means anything: a share (nominal 0) is at
+    most 1, and a factor over octaves is above 0, since rates are divided by it.
+    """
     return Field(
         default=nominal,
-        ge=0.0,
+        ge=None if scale == "log" else 0.0,
+        gt=0.0 if scale == "log" else None,
+        le=1.0 if nominal == 0.0 else None,
         description=description,
         json_schema_extra={"low": low, "high": high, "scale": scale},
     )

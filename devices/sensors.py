@@ -48,6 +48,8 @@ class SensorSpec(BaseModel):
             raise ValueError("a continuous sensor needs a period: every reading of it is a change")
         if self.period is not None and self.period < 0.001:
             raise ValueError("period must be at least 0.001 s, the tick of device time")
+        if self.period is not None and abs(self.period * 1000.0 - round(self.period * 1000.0)) > 1e-6:
+            raise ValueError("period must be whole milliseconds")
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise ValueError("low must be below high")
         return self

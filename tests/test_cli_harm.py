@@ -77,6 +77,12 @@ def test_the_tables_say_it_in_words(log: Path, capsys: pytest.CaptureFixture[str
     assert "no harm was done" in told(capsys, "log.db", "--run", "2")
 
 
+def test_a_log_without_episodes_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with RunLog(tmp_path / "new.db"):
+        pass
+    assert told(capsys, str(tmp_path / "new.db")) == "the log holds no episodes\n"
+
+
 def test_what_is_not_there_is_bad_input(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for wrong, words in (
         (["none.db"], "no such log"),

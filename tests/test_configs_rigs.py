@@ -31,6 +31,7 @@ def test_a_url_is_a_rig() -> None:
         ("mqtt://host/a/+", r"neither \+ nor #"),
         ("serial://", r"the port's path is missing"),
         ("sim:moon", r"no world"),
+        ("sim:farm_rover?thruth=false", r"no options but truth=false"),
     ],
 )
 def test_a_bad_reference_says_what_to_do(ref: str, says: str) -> None:

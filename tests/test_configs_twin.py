@@ -7,6 +7,8 @@ from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
 from configs.twin_config import TwinParameter
 from configs.twin_writer import rig_file, rounded, with_parameters, write_parameters
+from core_eval.harness.run import load_parts
+from core_eval.harness.run_config import Cell, RunConfig
 
 FILE = """\
 # My rover, behind the barn.
@@ -110,3 +112,18 @@ def test_a_rig_file_is_found_by_name_and_by_path(tmp_path):
     assert rig_file("sim-farm-mqtt").name == "sim-farm-mqtt.yaml"
     with pytest.raises(ConfigError, match="give its name or path"):
         rig_file("sim:farm_rover")
+
+
+def test_a_twin_is_held_against_the_world_that_a_rig_simulates(tmp_path):
+    path = tmp_path / "rig.yaml"
+    path.write_text("name: r\nurl: sim:farm_rover\nworld: farm_rover\ntwin: {world: robotic_arm}\n")
+    with pytest.raises(ConfigError, match=r"rig\.yaml:4: twin\.world: is a world of a robotic_arm"):
+        load_rig(str(path))
+
+
+def test_a_twin_is_held_against_the_task_before_anything_moves(tmp_path):
+    path = tmp_path / "rig.yaml"
+    path.write_text("name: r\nurl: mqtt://127.0.0.1:1/r\ntwin: {world: robotic_arm}\n")
+    cell = Cell(task="water_one_plant", rig=str(path), agent="oracle")
+    with pytest.raises(ConfigError, match=r"for a farm_rover, but twin\.world of rig r is robotic_arm"):
+        load_parts(RunConfig(cells=(cell,)))

@@ -246,6 +246,13 @@ def test_a_rounded_number_is_compared_by_what_it_shows_at_each_moment(ours, thei
         assert found in (evidence["t"], evidence["counterfactual_t"])
 
 
+def test_what_a_sensor_showed_before_goes_on_being_shown():
+    before = [Sample("s", 1.0, 0.0)]
+    assert first_difference([Sample("s", 0.9, 132.0)], [], {"s": STEPPED}, before) is None
+    found = first_difference([Sample("s", 0.8, 132.0)], [], {"s": STEPPED}, before)
+    assert found is not None and (found["t"], found["counterfactual"]) == (132.0, 1.0)
+
+
 def test_the_evidence_is_the_earliest_difference():
     specs = {"a": SensorSpec(), "b": SensorSpec()}
     ours = [Sample("a", True, 9.0), Sample("b", True, 3.0)]

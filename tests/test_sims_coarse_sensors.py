@@ -295,3 +295,12 @@ def test_a_peak_is_read_and_begins_anew():
             peak[0] = 9.0
     made.poll(3000)
     assert [sample.value for sample in heard] == [0.0, 1.0, 9.0, 0.0]
+
+
+@pytest.mark.parametrize(("period", "fits"), [(0.001, True), (0.25, True), (60.0, True), (0.0015, False)])
+def test_a_period_is_whole_milliseconds(period, fits):
+    if fits:
+        assert SensorSpec(period=period).period == period
+    else:
+        with pytest.raises(ValueError, match="whole milliseconds"):
+            SensorSpec(period=period)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tank_rig import level_at, tank, wait
 
+from configs.errors import ConfigError
+from configs.worlds_loader import load_world, merged_state
 from core_eval.harm import ExecutedCall, assess
 from devices.faults import Fault, FaultRate, Faults
 from devices.harm import Remedy
@@ -306,10 +308,14 @@ def test_a_replay_is_struck_by_the_same_resets_and_tells_the_same_harm():
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("world", ["farm", "arm"])
 def test_the_same_seed_gives_the_same_bits_with_faults(world, seed):
-    kinds = ("wheel_slip", "clogged_nozzle", "stuck_valve", "weak_gripper", "reset")
+    kinds = {
+        "farm": ("wheel_slip", "clogged_nozzle", "stuck_valve", "reset"),
+        "arm": ("weak_gripper", "reset"),
+    }
     faults = {
         "random": [
-            {"kind": kind, "per_hour": 120.0, "seconds": 10.0, "strength": [0.1, 0.3]} for kind in kinds
+            {"kind": kind, "per_hour": 120.0, "seconds": 10.0, "strength": [0.1, 0.3]}
+            for kind in kinds[world]
         ]
     }
     runs = []
@@ -356,3 +362,42 @@ def test_a_sensor_that_there_is_not_cannot_stick():
     assert (answer.status, answer.code) == ("invalid", "bad_state")
     assert "moistur" in answer.message and "\n" not in answer.message
     assert simulator.clock.now == 1.0, "the running episode is left alone"
+
+
+@pytest.mark.parametrize(
+    ("world", "kind", "owner"),
+    [
+        ("farm_rover", "weak_gripper", "robotic_arm"),
+        ("robotic_arm", "stuck_valve", "farm_rover"),
+        ("robotic_arm", "wheel_slip", "farm_rover"),
+    ],
+)
+def test_a_fault_of_what_a_device_lacks_is_refused(world, kind, owner):
+    for faults in ({"schedule": [{"kind": kind, "at": 1.0}]}, {"random": [{"kind": kind, "per_hour": 1.0}]}):
+        with pytest.raises(ConfigError, match=f"faults: .*a {world} has no {kind}, only a {owner} has"):
+            merged_state(load_world(world), {"faults": faults})
+
+
+def test_a_sensor_that_there_is_not_is_named_before_anything_runs(tmp_path):
+    stuck = {"schedule": [{"kind": "stuck_sensor", "at": 1.0, "entity": "moisture"}]}
+    with pytest.raises(ConfigError, match=r"no sensor 'moisture'; there are moisture\.plant_A"):
+        merged_state(load_world("farm_rover"), {"faults": stuck})
+    path = tmp_path / "field.yaml"
+    path.write_text("base: farm_rover\nfaults: {schedule: [{kind: stuck_sensor, at: 1, entity: moisture}]}\n")
+    with pytest.raises(ConfigError, match=r"field\.yaml:2: faults: there is no sensor 'moisture'"):
+        load_world(str(path))
+
+
+@pytest.mark.parametrize(
+    ("world", "init", "says"),
+    [
+        ("farm_rover", {"slip": 5.0}, "hidden.slip: .*less than or equal to 1"),
+        ("farm_rover", {"dropout": 1.5}, "hidden.dropout: .*less than or equal to 1"),
+        ("farm_rover", {"infiltration": 0.0}, "hidden.infiltration: .*greater than 0"),
+        ("farm_rover", {"drainage": 0.0}, "hidden.drainage: .*greater than 0"),
+        ("robotic_arm", {"mass": 0.0}, "mass: times hidden.mass it must be at least 0.0001 kg"),
+    ],
+)
+def test_a_hidden_parameter_that_no_physics_has_is_refused(world, init, says):
+    with pytest.raises(ConfigError, match=says):
+        merged_state(load_world(world), {"hidden": init})

@@ -49,6 +49,8 @@ def harm(
     silent = [str(one.row.id) for one in found if not one.told]
     if silent:
         out.print(Text(f"nobody could tell the harm of episodes {', '.join(silent)}", style="yellow"))
+    if not found:
+        out.print(Text("the log holds no episodes"))
     if found and not silent and not any(one.events for one in found):
         out.print(Text("no harm was done"))
 

@@ -154,14 +154,22 @@ class _Shown:
 
 
 def first_difference(
-    samples: Iterable[Sample], counterfactual: Iterable[Sample], specs: Mapping[str, SensorSpec]
+    samples: Iterable[Sample],
+    counterfactual: Iterable[Sample],
+    specs: Mapping[str, SensorSpec],
+    before: Iterable[Sample] = (),
 ) -> dict[str, Any] | None:
     """The earliest sample that differs beyond its sensor's resolution, index by index; None where none does.
+
+    Args:
+        samples, counterfactual: from the moment on at which the two part.
+        specs: each sensor's.
+        before: those of both until then: what a sensor that reports changes went on showing.
 
     Returns:
         `sensor`, `index`, `t`, `value`, `counterfactual`, `counterfactual_t`.
     """
-    comparison = Comparison(samples, specs)
+    comparison = Comparison(samples, specs, before)
     for sample in counterfactual:
         comparison.take(sample)
     return comparison.end()

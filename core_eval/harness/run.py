@@ -49,6 +49,11 @@ def load_parts(config: RunConfig) -> Parts:
             raise ConfigError(
                 f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {rig.device}"
             )
+        if rig.twin is not None and load_world(rig.twin.world).device is not task.device:
+            raise ConfigError(
+                f"task {task.id} is for a {task.device.name}, "
+                f"but twin.world of rig {rig.name} is {rig.twin.world}"
+            )
         if rig.world is not None:
             merged_state(load_world(rig.world), task.init)
     agents = {spec: make_agent(spec) for spec in _distinct(cell.agent for cell in config.cells)}

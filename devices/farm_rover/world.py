@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from devices.farm_rover.hidden_parameters import Hidden
 from devices.farm_rover.sensor_set import Sensors
@@ -213,6 +213,11 @@ class FarmWorld(Part):
     hidden: Hidden = Hidden()
     faults: Faults = Faults()
     settling_s: NotNegative = Field(description="waited after the last call, for effects that lag, s")
+
+    @field_validator("faults")
+    @classmethod
+    def _can_have(cls, faults: Faults) -> Faults:
+        return faults.of_a("farm_rover")
 
     @model_validator(mode="after")
     def _has_stations(self) -> Self:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from devices.faults import Faults
 from devices.robotic_arm.bench_part import Angle, BenchPart, Coordinate, Height, Length, Name
@@ -19,6 +19,8 @@ GRIP_HEIGHT = 0.02
 """Height of an object's reference point above the middle of its base, m: where the fingertips grip it."""
 WALL_THICKNESS = 0.005
 """Of a bin, m."""
+LEAST_MASS = 1e-4
+"""Of an object, kg: the physics needs some inertia."""
 COLUMN_RADIUS = 0.08
 """Of the arm's column, which stands on the bench round the base's axis, m."""
 
@@ -184,6 +186,11 @@ class BenchWorld(BenchPart):
     hidden: BenchHidden = Field(default=BenchHidden(), description="what the rig does not know of itself")
     faults: Faults = Field(default=Faults(), description="of this episode")
 
+    @field_validator("faults")
+    @classmethod
+    def _can_have(cls, faults: Faults) -> Faults:
+        return faults.of_a("robotic_arm")
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         names = [*self.objects, *self.bins, *self.obstacles, *self.zones]
@@ -191,6 +198,10 @@ class BenchWorld(BenchPart):
         if twice:
             raise ValueError(f"{twice[0]}: objects, bins, obstacles and zones need different names")
         for name, thing in self.objects.items():
+            if thing.mass * self.hidden.mass < LEAST_MASS:
+                raise ValueError(
+                    f"objects.{name}.mass: times hidden.mass it must be at least {LEAST_MASS:g} kg"
+                )
             if thing.width > self.arm.opening - 0.01:
                 raise ValueError(
                     f"objects.{name}.size: {thing.width:g} m is too wide for the gripper, "
