@@ -74,9 +74,7 @@ def write_broker_files(
         LinkError: a rig's name cannot be one, the folder holds a broker, or openssl fails.
     """
     for rig in rigs:
-        check_rig_name(rig)
-        if rig == HOST_USER or ":" in rig or " " in rig:
-            raise LinkError(f"{rig!r} cannot be a rig's user name here: no space, no colon, and not 'host'")
+        check_rig_user(rig)
     config = folder / "mosquitto.conf"
     if config.exists():
         raise LinkError(f"{folder} holds a broker already: name another folder, or delete it first")
@@ -90,9 +88,11 @@ def write_broker_files(
         for user in passwords:
             certificate, key = authority.client(f"client-{user}")
             options[user] += f"&cert={quote(str(certificate))}&key={quote(str(key))}"
-    _write(folder / "passwd", "".join(f"{user}:{hashed(word)}\n" for user, word in passwords.items()), 0o600)
-    _write(folder / "acl", access_list(rigs), 0o600)
-    _write(config, _config(folder, port, plain_port, client_certificates), 0o644)
+    write_file(
+        folder / "passwd", "".join(f"{user}:{hashed(word)}\n" for user, word in passwords.items()), 0o600
+    )
+    write_file(folder / "acl", access_list(rigs), 0o600)
+    write_file(config, _config(folder, port, plain_port, client_certificates), 0o644)
 
     def account(user: str, rig: str) -> Account:
         url = f"mqtts://{quote(user)}:{passwords[user]}@{hosts[0]}:{port}/{quote(rig)}?{options[user]}"
@@ -102,8 +102,15 @@ def write_broker_files(
         config, tuple(account(rig, rig) for rig in rigs), tuple(account(HOST_USER, rig) for rig in rigs)
     )
     lines = [f"host {one.url}" for one in files.hosts] + [f"device {one.url}" for one in files.devices]
-    _write(folder / "urls.txt", "\n".join([*lines, ""]), 0o600)
+    write_file(folder / "urls.txt", "\n".join([*lines, ""]), 0o600)
     return files
+
+
+def check_rig_user(rig: str) -> None:
+    """Raise LinkError where this rig's name cannot be a user's name too."""
+    check_rig_name(rig)
+    if rig == HOST_USER or ":" in rig or " " in rig:
+        raise LinkError(f"{rig!r} cannot be a rig's user name here: no space, no colon, and not 'host'")
 
 
 def access_list(rigs: Sequence[str]) -> str:
@@ -111,11 +118,13 @@ def access_list(rigs: Sequence[str]) -> str:
     lines = [f"user {HOST_USER}"]
     lines += [f"topic {may} pathrig/v1/+/{name}" for may, names in HOST_CHANNELS.items() for name in names]
     lines.append("topic readwrite pathrig/v1/+/lease")
-    for rig in rigs:
-        lines += ["", f"user {rig}"]
-        lines += [
-            f"topic {may} pathrig/v1/{rig}/{name}" for may, names in RIG_CHANNELS.items() for name in names
-        ]
+    return "\n".join([*lines, ""]) + "".join(rig_access(rig) for rig in rigs)
+
+
+def rig_access(rig: str) -> str:
+    """The part of the access list that lets a rig speak for itself, and for nobody else."""
+    lines = ["", f"user {rig}"]
+    lines += [f"topic {may} pathrig/v1/{rig}/{name}" for may, names in RIG_CHANNELS.items() for name in names]
     return "\n".join([*lines, ""])
 
 
@@ -152,6 +161,7 @@ def _config(folder: Path, port: int, plain_port: int | None, client_certificates
     return "\n".join(lines)
 
 
-def _write(path: Path, text: str, mode: int) -> None:
+def write_file(path: Path, text: str, mode: int) -> None:
+    """Write a file that has this mode from its first byte on."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
         file.write(text)

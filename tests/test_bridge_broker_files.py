@@ -17,6 +17,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from core_eval.cli.main import main
 from firmware_bridge.broker_files import BrokerFiles, write_broker_files
+from firmware_bridge.broker_rigs import add_rig
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
@@ -222,3 +223,66 @@ def test_the_command_prints_how_to_start_it_and_keeps_secrets_to_itself(
 def test_a_rig_needs_a_name_that_can_be_a_user(tmp_path: Path, name: str) -> None:
     with pytest.raises(LinkError):
         write_broker_files(tmp_path / "broker", [name])
+
+
+@pytest.mark.parametrize("certificates", [False, True])
+def test_a_rig_that_is_added_gets_in_and_the_others_stay(tmp_path: Path, certificates: bool) -> None:
+    files, broker = made(tmp_path / "broker", client_certificates=certificates)
+    with broker, DeviceEndpoint(ScriptedDevice(), MqttPort(files.devices[0].url)) as old:
+        added = add_rig(files.config.parent, "rover-8")
+        broker.reload()
+        device, host = added.devices[0], added.hosts[0]
+        assert may_be_opened(device.url)
+        with DeviceEndpoint(ScriptedDevice(), MqttPort(device.url)), RigClient(open_link(host.url)) as client:
+            client.open()
+            assert client.call("echo", {"a": 1}).value == {"a": 1}
+        with RigClient(open_link(files.hosts[0].url)) as client:
+            client.open()
+            assert client.call("echo", {"a": 2}).value == {"a": 2}
+        assert old.state == "estop"
+        if not certificates:
+            assert may_write(files, device.user, device.password) == set()
+    known = (files.config.parent / "urls.txt").read_text().splitlines()
+    assert known[-2:] == [f"host {host.url}", f"device {device.url}"] and len(known) == 6
+    for name in ("passwd", "acl", "urls.txt"):
+        assert (files.config.parent / name).stat().st_mode & 0o077 == 0
+
+
+def may_be_opened(url: str) -> bool:
+    """Whether the broker has read its files again."""
+
+    def opened() -> bool:
+        try:
+            open_link(url).close()
+        except LinkError:
+            return False
+        return True
+
+    return wait_until(opened)
+
+
+def test_a_rig_is_not_added_twice_and_not_to_what_is_no_broker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "broker"
+    made(folder)
+    assert main(["broker", "add-rig", str(folder), "crane", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told["hosts"]) == list(told["devices"]) == ["crane"]
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "mosquitto.conf").write_text("")
+    for where, name, says in (
+        (folder, "crane", "has a rig crane already"),
+        (folder, "host", "cannot be a rig's user name"),
+        (folder, "a/b", "no rig name"),
+        (tmp_path / "nowhere", "x", "holds no broker"),
+        (tmp_path / "half", "x", "passwd is missing"),
+    ):
+        assert main(["broker", "add-rig", str(where), name]) in (2, 3)
+        line = capsys.readouterr().err
+        assert says in line and line.count("\n") == 1, line
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    (folder / "urls.txt").write_text("nothing of ours\n")
+    with pytest.raises(LinkError, match="no line `host mqtts"):
+        add_rig(folder, "other")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 import socket
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from core_eval.cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from firmware_bridge.broker_files import BrokerFiles
 
 app = typer.Typer(help="Make a broker for your rigs.")
 
@@ -54,15 +57,32 @@ def init(
         plain_port=plain_port or None,
         client_certificates=client_certificates,
     )
-    command = f"mosquitto -c {shlex.quote(str(files.config))}"
+    _tell(files, "start", f"mosquitto -c {shlex.quote(str(files.config))}", folder, json)
+
+
+@app.command("add-rig")
+def add_rig(
+    folder: Annotated[Path, typer.Argument(help="The folder that `broker init` made.")],
+    name: Annotated[str, typer.Argument(help="The new rig's name.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Let one more rig log in; passwords and certificates of the others stay."""
+    from firmware_bridge import broker_rigs
+
+    files = broker_rigs.add_rig(folder, name)
+    # What mosquitto does on a HUP: passwords and access list are read anew, and nobody is cut off.
+    _tell(files, "reload", "send mosquitto a SIGHUP, or start it again", folder, json)
+
+
+def _tell(files: BrokerFiles, verb: str, command: str, folder: Path, json: bool) -> None:
     if json:
         accounts = {"hosts": files.hosts, "devices": files.devices}
         urls = {side: {one.url.split("?")[0].rsplit("/", 1)[1]: one.url for one in ones}
                 for side, ones in accounts.items()}  # fmt: skip
-        print_json({"config": str(files.config), "start": command, **urls})
+        print_json({"config": str(files.config), verb: command, **urls})
         return
     out = console()
-    out.print(Text(f"Start it:  {command}"))
+    out.print(Text(f"{verb.capitalize()} it:  {command}"))
     for one in files.hosts:
         out.print(Text(f"A host's rig URL:    {one.url}"), soft_wrap=True)
     for one in files.devices:
