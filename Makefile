@@ -52,7 +52,7 @@ $(VENV)/.run-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.test-installed: $(VENV)/.run-installed
 	@echo "==> installing what the tests need into $(VENV)"
-	$(PIP) -e '.[dev]'
+	$(PIP) -e '.[dev,twin]'
 	@touch $@
 
 clean:

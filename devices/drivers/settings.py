@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from devices.drivers.driver_file import Column, DriverFile, Option
-from devices.drivers.values import Scalar, Tables
+from devices.drivers.values import Scalar, Tables, plain_text
 
 Fault = tuple[tuple[str, ...], str]
 """Where in the settings, and what is wrong there."""
@@ -20,6 +20,10 @@ class Settings:
 
     options: Mapping[str, Scalar]
     tables: Tables
+
+    def names(self, rig: str) -> dict[str, str]:
+        """Placeholders: every option, and `rig`, the device's part of MQTT topics."""
+        return {name: plain_text(value) for name, value in self.options.items()} | {"rig": rig}
 
 
 def settings_faults(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -108,6 +108,10 @@ class Scope:
     captures: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     """Placeholders whose text is known."""
+
+    def for_call(self, arguments: Mapping[str, object]) -> Scope:
+        """The same scope for a call with these arguments, without captures of an earlier one."""
+        return replace(self, arguments=arguments, captures={})
 
 
 def number(value: Number, scope: Scope) -> float:

@@ -19,7 +19,7 @@ from devices.sensors import Sample
 from devices.tool import ArgumentsError
 from firmware_bridge.drivers.conversation import Lost
 from firmware_bridge.drivers.machine import Machine
-from firmware_bridge.drivers.steps import UNSURE, DriverFault, Stopped, scope_with
+from firmware_bridge.drivers.steps import UNSURE, DriverFault, Stopped
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError
 
@@ -131,7 +131,7 @@ class DriverDevice:
     ) -> dict[str, Any]:
         if mapped.steps or mapped.lastly:
             self._machine.ensure()
-        scope = scope_with(self._machine.scope, arguments)
+        scope = self._machine.scope.for_call(arguments)
         for need in mapped.needs:
             check_need(need, scope)
         halted = self._machine.halted

@@ -11,7 +11,6 @@ from devices.drivers.templates import render
 from firmware_bridge.drivers.driver_device import DriverDevice
 from firmware_bridge.drivers.reports import stop_messages
 from firmware_bridge.drivers.serial_line import SerialLine
-from firmware_bridge.drivers.steps import option_names
 from firmware_bridge.drivers.topics import Topics
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.local_link import LocalLink
@@ -46,7 +45,7 @@ def open_driver_link(driver: DriverFile, settings: Settings, url: str, name: str
         device = DriverDevice(driver, settings, wire)
     else:
         address = parse_mqtt_url(url)
-        names = option_names(settings.options) | {"rig": address.rig}
+        names = settings.names(address.rig)
         topics = [render(topic, names) for topic in driver.subscribe]
         wire = Topics(address, topics, stop_messages(driver, names, settings.tables))
         device = DriverDevice(driver, settings, wire, address.rig)

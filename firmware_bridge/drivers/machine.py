@@ -16,7 +16,7 @@ from devices.drivers.values import Scalar, Scope, number
 from devices.outcome import Refusal
 from firmware_bridge.drivers.conversation import Conversation, Lost
 from firmware_bridge.drivers.reports import Reports, stop_messages
-from firmware_bridge.drivers.steps import DriverFault, StepRunner, Stopped, option_names, scope_with
+from firmware_bridge.drivers.steps import DriverFault, StepRunner, Stopped
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError
 
@@ -43,7 +43,7 @@ class Machine:
         self.driver = driver
         self.wire = wire
         self.memory: dict[str, Scalar] = dict(driver.memory)
-        names = option_names(settings.options) | {"rig": rig}
+        names = settings.names(rig)
         self.scope = Scope({}, settings.options, settings.tables, self.memory, {}, names)
         self.one_at_a_time = threading.Lock()
         """Held by whoever runs steps."""
@@ -156,7 +156,7 @@ class Machine:
         )
 
     def _run_own(self, steps: Sequence[Step]) -> None:
-        self.runner(scope_with(self.scope, {}), self.halted.is_set).run(steps, self.scope.names)
+        self.runner(self.scope.for_call({}), self.halted.is_set).run(steps, self.scope.names)
 
     def _settle(self) -> None:
         """What follows the stop; not in the stop's way out, and not kept from it. Never raises."""
@@ -164,9 +164,9 @@ class Machine:
             # Each of them is worth a try, whatever became of the one before.
             with contextlib.suppress(Refusal, DriverFault, LinkError, Lost):
                 if self.wire.connected:
-                    self.runner(
-                        scope_with(self.scope, {}), lambda: False, Output(self, obeys_stop=False)
-                    ).run([step], self.scope.names)
+                    self.runner(self.scope.for_call({}), lambda: False, Output(self, obeys_stop=False)).run(
+                        [step], self.scope.names
+                    )
 
     def _boot(self) -> None:
         """Wait for the machine, and send what it needs after every start. Raises LinkError."""

@@ -6,15 +6,15 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from devices.drivers.driver_file import DriverFile, Failure, Step
 from devices.drivers.patterns import Message, Pattern
 from devices.drivers.templates import TemplateError, check_bytes, render
-from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, number, plain_text, write
+from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, number, write
 from devices.outcome import Refusal
-from firmware_bridge.drivers.conversation import Conversation, Ear, Lost
+from firmware_bridge.drivers.conversation import Conversation, Ear
 
 SLICE = 0.02
 """Seconds between two looks at whether the call was stopped."""
@@ -287,16 +287,3 @@ class StepRunner:
             and message.topic == render(there.topic, self._scope.names)
         ):
             raise DriverFault("offline", f"The device says that it is {there.offline}.")
-
-
-def scope_with(scope: Scope, arguments: Mapping[str, object]) -> Scope:
-    """The same scope for a call with these arguments, without captures of an earlier one."""
-    return replace(scope, arguments=arguments, captures={})
-
-
-def option_names(options: Mapping[str, Scalar]) -> dict[str, str]:
-    """Options as placeholders."""
-    return {name: plain_text(value) for name, value in options.items()}
-
-
-__all__ = ["UNSURE", "DriverFault", "Lost", "Output", "StepRunner", "Stopped", "option_names", "scope_with"]
