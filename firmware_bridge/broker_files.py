@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from firmware_bridge.certificates import Authority
+from firmware_bridge.certificates import Authority, is_address
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt_address import check_rig_name
 
@@ -78,8 +78,30 @@ def write_broker_files(
     config = folder / "mosquitto.conf"
     if config.exists():
         raise LinkError(f"{folder} holds a broker already: name another folder, or delete it first")
+    for host in hosts:
+        if (
+            not host
+            or not host.isprintable()
+            or set(host) & set(" ,/@:?#") - set(":" if is_address(host) else "")
+        ):
+            raise LinkError(f"{host!r} is no name or address of a broker: give one as in broker.local")
     folder = folder.absolute()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _written(folder, rigs, hosts, port, plain_port, client_certificates)
+    except OSError as error:
+        raise LinkError(f"a broker cannot be written to {folder}: {error.strerror or error}") from None
+
+
+def _written(
+    folder: Path,
+    rigs: Sequence[str],
+    hosts: Sequence[str],
+    port: int,
+    plain_port: int | None,
+    client_certificates: bool,
+) -> BrokerFiles:
+    config = folder / "mosquitto.conf"
     authority = Authority(folder)
     authority.server("server", hosts)
     passwords = {user: secrets.token_urlsafe(18) for user in (HOST_USER, *rigs)}
@@ -94,8 +116,10 @@ def write_broker_files(
     write_file(folder / "acl", access_list(rigs), 0o600)
     write_file(config, _config(folder, port, plain_port, client_certificates), 0o644)
 
+    server = f"[{hosts[0]}]" if ":" in hosts[0] else hosts[0]
+
     def account(user: str, rig: str) -> Account:
-        url = f"mqtts://{quote(user)}:{passwords[user]}@{hosts[0]}:{port}/{quote(rig)}?{options[user]}"
+        url = f"mqtts://{quote(user)}:{passwords[user]}@{server}:{port}/{quote(rig)}?{options[user]}"
         return Account(user, passwords[user], url)
 
     files = BrokerFiles(

@@ -35,7 +35,7 @@ class Authority:
 
     def server(self, name: str, hosts: Sequence[str]) -> tuple[Path, Path]:
         """Certificate and key of a server that clients reach under these names or addresses."""
-        names = ",".join(f"{'IP' if _is_address(host) else 'DNS'}:{host}" for host in hosts)
+        names = ",".join(f"{'IP' if is_address(host) else 'DNS'}:{host}" for host in hosts)
         return self._issue(name, f"subjectAltName={names}\nextendedKeyUsage=serverAuth\n")
 
     def client(self, name: str) -> tuple[Path, Path]:
@@ -64,7 +64,8 @@ class Authority:
         return certificate, key
 
 
-def _is_address(host: str) -> bool:
+def is_address(host: str) -> bool:
+    """Whether this is an IP address and no name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

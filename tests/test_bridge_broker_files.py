@@ -215,7 +215,7 @@ def test_the_command_prints_how_to_start_it_and_keeps_secrets_to_itself(
     secret = printed.split("mqtts://host:")[1].split("@")[0]
     assert secret not in (folder / "passwd").read_text()
     assert "set_tcp_nodelay true" in (folder / "mosquitto.conf").read_text()
-    assert main(["broker", "init", str(folder)]) == 3
+    assert main(["broker", "init", str(folder)]) == 2
     assert "holds a broker already" in capsys.readouterr().err
 
 
@@ -279,10 +279,35 @@ def test_a_rig_is_not_added_twice_and_not_to_what_is_no_broker(
         (tmp_path / "nowhere", "x", "holds no broker"),
         (tmp_path / "half", "x", "passwd is missing"),
     ):
-        assert main(["broker", "add-rig", str(where), name]) in (2, 3)
+        assert main(["broker", "add-rig", str(where), name]) == 2
         line = capsys.readouterr().err
         assert says in line and line.count("\n") == 1, line
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
     (folder / "urls.txt").write_text("nothing of ours\n")
     with pytest.raises(LinkError, match="no line `host mqtts"):
         add_rig(folder, "other")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["/dev/null/broker"], "cannot be written to /dev/null/broker"),
+        (["{tmp}/b", "--host", ""], "'' is no name or address"),
+        (["{tmp}/b", "--host", "a,DNS:evil"], "'a,DNS:evil' is no name or address"),
+        (["{tmp}/b", "--rig", "a/b"], "no rig name"),
+        (["{tmp}"], "holds a broker already"),
+    ],
+)
+def test_what_cannot_be_made_is_one_line_of_bad_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    (tmp_path / "mosquitto.conf").touch()
+    assert main(["broker", "init", *(one.format(tmp=tmp_path) for one in arguments)]) == 2
+    line = capsys.readouterr().err
+    assert says in line and line.count("\n") == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["mosquitto.conf"]
+
+
+def test_a_broker_may_be_reached_by_an_address_of_ipv6(tmp_path: Path) -> None:
+    files = write_broker_files(tmp_path / "broker", ["rover"], hosts=["::1", "localhost"], port=free_port())
+    assert "@[::1]:" in files.hosts[0].url

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import console, print_json
+from core_eval.cli.output import UsageError, console, print_json
 
 if TYPE_CHECKING:
     from firmware_bridge.broker_files import BrokerFiles
@@ -49,14 +51,15 @@ def init(
     from firmware_bridge.broker_files import write_broker_files
 
     names = list(host or dict.fromkeys((socket.gethostname(), "localhost", "127.0.0.1")))
-    files = write_broker_files(
-        folder,
-        list(dict.fromkeys(rig or ["rig"])),
-        hosts=names,
-        port=port,
-        plain_port=plain_port or None,
-        client_certificates=client_certificates,
-    )
+    with _told():
+        files = write_broker_files(
+            folder,
+            list(dict.fromkeys(rig or ["rig"])),
+            hosts=names,
+            port=port,
+            plain_port=plain_port or None,
+            client_certificates=client_certificates,
+        )
     _tell(files, "start", f"mosquitto -c {shlex.quote(str(files.config))}", folder, json)
 
 
@@ -69,9 +72,21 @@ def add_rig(
     """Let one more rig log in; passwords and certificates of the others stay."""
     from firmware_bridge import broker_rigs
 
-    files = broker_rigs.add_rig(folder, name)
+    with _told():
+        files = broker_rigs.add_rig(folder, name)
     # What mosquitto does on a HUP: passwords and access list are read anew, and nobody is cut off.
     _tell(files, "reload", "send mosquitto a SIGHUP, or start it again", folder, json)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    from firmware_bridge.link import LinkError
+
+    try:
+        yield
+    except LinkError as error:
+        # There is no rig here that could have failed: what was asked for cannot be done.
+        raise UsageError(str(error)) from None
 
 
 def _tell(files: BrokerFiles, verb: str, command: str, folder: Path, json: bool) -> None:
