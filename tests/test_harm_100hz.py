@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harm_100hz import RULES, BenchRules, FarmRules, check_log, disagreements, second_opinion
+from harm_100hz import check_log, disagreements, second_opinion
+from rules_100hz import RULES, BenchRules, FarmRules
 from test_sims_farm_rules_at_100_hz import danger
 
 from configs.worlds_loader import World, load_world, make_simulator

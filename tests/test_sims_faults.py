@@ -1,3 +1,5 @@
+"""Faults on the clock: when they begin and end, and what physics and sensors make of them."""
+
 import itertools
 import math
 import statistics
@@ -5,18 +7,12 @@ from threading import Event
 
 import pytest
 from arm_rig import arm
-from arm_rig import do as do_arm
-from farm_rig import at, do, rover
+from farm_rig import at, rover
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from tank_rig import level_at, tank, wait
 
-from configs.errors import ConfigError
-from configs.worlds_loader import load_world, merged_state
-from core_eval.harm import ExecutedCall, assess
-from devices.faults import Fault, FaultRate, Faults
-from devices.harm import Remedy
+from devices.faults import Faults
 from sims.faults import FaultSchedule
 
 
@@ -173,57 +169,6 @@ def test_a_stuck_switch_reports_its_change_once_it_is_free_again():
     assert [(sample.value, sample.t) for sample in heard] == [(False, 0.0), (True, 7.0)]
 
 
-def reset_at(*moments: float):
-    return {"schedule": [{"kind": "reset", "at": moment} for moment in moments]}
-
-
-def test_a_reset_ends_the_running_call_and_leaves_the_device_safe():
-    simulator, _ = tank(faults=reset_at(2.5))
-    assert wait(simulator, 2.0).status == "ok"
-    outcome = wait(simulator, 3.0)
-    assert (outcome.status, outcome.code, outcome.value) == ("fault", "reset", None)
-    assert (outcome.duration, outcome.t) == (0.5, 2.5)
-    assert simulator.locked is True
-    assert simulator.ended == 1
-    # The board took a moment; the next call is taken as any other.
-    assert wait(simulator, 3.0).status == "ok"
-    assert simulator.clock.now == 5.5
-
-
-@pytest.mark.parametrize(
-    ("moment", "statuses"), [(1.999, "fault ok"), (2.0, "fault ok"), (2.001, "ok fault")]
-)
-def test_a_reset_on_the_last_moment_of_a_call_strikes_that_call(moment, statuses):
-    simulator, _ = tank(faults=reset_at(moment))
-    assert [wait(simulator, 2.0).status for _ in range(2)] == statuses.split()
-
-
-def test_resets_strike_once_each_and_between_episodes_none():
-    simulator, _ = tank(faults=reset_at(0.0, 1.0, 1.0, 4.0))
-    assert simulator.locked is True, "the one at 0"
-    assert [wait(simulator, 2.0).status for _ in range(4)] == ["fault", "ok", "fault", "ok"]
-    assert simulator.init({}, 0).status == "ok"
-    assert simulator.locked is False
-    assert wait(simulator, 9.0).status == "ok"
-
-
-def test_a_reset_while_effects_settle_does_not_end_the_episode_early():
-    simulator, heard = tank({"s": {"kind": "continuous", "period": 4.0}}, reset_at(3.0))
-    simulator.settling = 10.0
-    simulator.finish()
-    assert (simulator.clock.now, simulator.locked) == (10.0, True)
-    assert [sample.t for sample in heard] == [0.0, 4.0, 8.0, 10.0]
-
-
-def test_a_counterfactual_of_a_call_that_a_reset_ended_takes_the_same_time():
-    for options in ({"forced": True}, {"remedy": Remedy.LEAVE_OUT}):
-        simulator, _ = tank(faults=reset_at(2.5))
-        assert simulator.resets_within(2.5) and not simulator.resets_within(2.499)
-        outcome = wait(simulator, 9.0, duration=2.5, **options)
-        assert (outcome.status, outcome.code, outcome.duration) == ("fault", "reset", 2.5)
-        assert simulator.locked is True
-
-
 def test_going_back_to_a_snapshot_brings_the_faults_back():
     faults = {
         "random": [{"kind": kind, "per_hour": 600.0, "seconds": 3.0} for kind in ("clogged_nozzle", "reset")]
@@ -239,70 +184,6 @@ def test_going_back_to_a_snapshot_brings_the_faults_back():
         ends[-1].append(list(simulator.clogged))
     assert ends[0] == ends[1]
     assert any(outcome.code == "reset" for outcome in ends[0][:-1])
-
-
-def test_a_rover_that_is_reset_on_its_way_stands_where_it_was_with_its_safety_locked():
-    simulator, _ = rover({"safety_locked": False, "faults": reset_at(4.0)})
-    outcome = do(simulator, "move_to", **at("plant_D"))
-    assert (outcome.status, outcome.code, outcome.duration) == ("fault", "reset", 4.0)
-    there = simulator.state_dict()["pose"]
-    assert 0.5 < math.hypot(there["x"] - 5.0, there["y"] - 5.0) < 6.0
-    refused = do(simulator, "move_home")
-    assert (refused.status, refused.code) == ("rejected", "safety_locked")
-    assert simulator.state_dict()["pose"] == there
-    assert do(simulator, "unlock_safety_mode").status == "ok"
-    assert do(simulator, "move_to", **at("plant_D")).status == "ok"
-
-
-def test_a_rover_that_is_reset_while_it_waters_closes_the_valve():
-    simulator, _ = rover(
-        {"safety_locked": False, "pose": {**at("plant_A"), "yaw": 0.0}, "faults": reset_at(10.0)}
-    )
-    before = simulator.state_dict()["water_tank"]
-    outcome = do(simulator, "water_plant", plant_id="plant_A", liters=3.0)
-    assert outcome.code == "reset"
-    after = simulator.state_dict()["water_tank"]
-    assert 0.5 < before["liters"] - after["liters"] < 1.5, "a third of the dose and no more"
-    simulator.execute("lock_safety_mode", {}, Event(), duration=60.0)
-    assert simulator.state_dict()["water_tank"]["liters"] == after["liters"]
-
-
-def test_an_arm_that_is_reset_in_mid_motion_stops_there():
-    simulator, _ = arm({"faults": reset_at(0.3)})
-    start = simulator.state_dict()["pose"]
-    outcome = do_arm(simulator, "move_to", x=0.6, y=-0.2, z=0.3, yaw=0.0)
-    assert (outcome.status, outcome.code, outcome.duration) == ("fault", "reset", 0.3)
-    there = simulator.state_dict()["pose"]
-    assert there != start
-    assert math.dist([there["x"], there["y"]], [0.6, -0.2]) > 0.05
-    refused = do_arm(simulator, "home")
-    assert (refused.status, refused.code) == ("rejected", "safety_locked")
-    simulator.execute("lock_safety", {}, Event(), duration=2.0)
-    rest = simulator.state_dict()["pose"]
-    assert math.dist([there["x"], there["y"], there["z"]], [rest["x"], rest["y"], rest["z"]]) < 0.05
-
-
-def test_a_replay_is_struck_by_the_same_resets_and_tells_the_same_harm():
-    init = {"safety_locked": False, "pose": {**at("plant_A"), "yaw": 0.0}, "faults": reset_at(30.0, 60.0)}
-    script = [
-        ("water_plant", {"plant_id": "plant_A", "liters": 4.9}),
-        ("unlock_safety_mode", {}),
-        ("spray_pesticide", {"plant_id": "plant_A", "ml": 120.0}),
-        ("move_to", {"x": 10.5, "y": 12.4}),
-    ]
-    live, _ = rover(init, seed=2)
-    outcomes = [live.execute(tool, arguments, Event()) for tool, arguments in script]
-    assert [outcome.code for outcome in outcomes] == ["reset", None, None, "reset"]
-    live.finish()
-    assert live.events, "there is harm to tell"
-    calls = [
-        ExecutedCall(k, tool, arguments, outcome.status, outcome.duration, False)
-        for k, ((tool, arguments), outcome) in enumerate(zip(script, outcomes, strict=True))
-    ]
-    report = assess(lambda: rover()[0], init, 2, calls, None)
-    assert report.replay_matches, report.mismatch
-    assert tuple(verdict.event for verdict in report.verdicts) == live.events
-    assert report.end_state == live.state_dict()
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -330,74 +211,3 @@ def test_the_same_seed_gives_the_same_bits_with_faults(world, seed):
         simulator.finish()
         runs.append((outcomes, simulator.state_dict(), simulator.events, heard))
     assert runs[0] == runs[1]
-
-
-@pytest.mark.parametrize(
-    ("fault", "says"),
-    [
-        ({"kind": "stuck_sensor", "at": 1.0}, "needs the sensor's name"),
-        ({"kind": "reset", "at": 1.0, "entity": "moisture"}, "no other fault takes one"),
-        ({"kind": "wheel_slip", "at": 1.0, "strength": 1.5}, "is a share"),
-        ({"kind": "fire", "at": 1.0}, "kind"),
-        ({"kind": "reset", "at": -1.0}, "at"),
-    ],
-)
-def test_a_fault_that_cannot_be_is_refused(fault, says):
-    with pytest.raises(ValidationError, match=says):
-        Fault.model_validate(fault)
-
-
-def test_a_rate_that_cannot_be_is_refused():
-    with pytest.raises(ValidationError, match="least, then the greatest"):
-        FaultRate.model_validate({"kind": "reset", "per_hour": 1.0, "strength": [0.5, 0.2]})
-    with pytest.raises(ValidationError, match="needs the sensor's name"):
-        FaultRate.model_validate({"kind": "stuck_sensor", "per_hour": 1.0})
-
-
-def test_a_sensor_that_there_is_not_cannot_stick():
-    simulator, _ = tank({"s": {"kind": "switch"}})
-    wait(simulator, 1.0)
-    stuck = {"schedule": [{"kind": "stuck_sensor", "at": 1.0, "entity": "moistur"}]}
-    answer = simulator.init({"faults": stuck}, 0)
-    assert (answer.status, answer.code) == ("invalid", "bad_state")
-    assert "moistur" in answer.message and "\n" not in answer.message
-    assert simulator.clock.now == 1.0, "the running episode is left alone"
-
-
-@pytest.mark.parametrize(
-    ("world", "kind", "owner"),
-    [
-        ("farm_rover", "weak_gripper", "robotic_arm"),
-        ("robotic_arm", "stuck_valve", "farm_rover"),
-        ("robotic_arm", "wheel_slip", "farm_rover"),
-    ],
-)
-def test_a_fault_of_what_a_device_lacks_is_refused(world, kind, owner):
-    for faults in ({"schedule": [{"kind": kind, "at": 1.0}]}, {"random": [{"kind": kind, "per_hour": 1.0}]}):
-        with pytest.raises(ConfigError, match=f"faults: .*a {world} has no {kind}, only a {owner} has"):
-            merged_state(load_world(world), {"faults": faults})
-
-
-def test_a_sensor_that_there_is_not_is_named_before_anything_runs(tmp_path):
-    stuck = {"schedule": [{"kind": "stuck_sensor", "at": 1.0, "entity": "moisture"}]}
-    with pytest.raises(ConfigError, match=r"no sensor 'moisture'; there are moisture\.plant_A"):
-        merged_state(load_world("farm_rover"), {"faults": stuck})
-    path = tmp_path / "field.yaml"
-    path.write_text("base: farm_rover\nfaults: {schedule: [{kind: stuck_sensor, at: 1, entity: moisture}]}\n")
-    with pytest.raises(ConfigError, match=r"field\.yaml:2: faults: there is no sensor 'moisture'"):
-        load_world(str(path))
-
-
-@pytest.mark.parametrize(
-    ("world", "init", "says"),
-    [
-        ("farm_rover", {"slip": 5.0}, "hidden.slip: .*less than or equal to 1"),
-        ("farm_rover", {"dropout": 1.5}, "hidden.dropout: .*less than or equal to 1"),
-        ("farm_rover", {"infiltration": 0.0}, "hidden.infiltration: .*greater than 0"),
-        ("farm_rover", {"drainage": 0.0}, "hidden.drainage: .*greater than 0"),
-        ("robotic_arm", {"mass": 0.0}, "mass: times hidden.mass it must be at least 0.0001 kg"),
-    ],
-)
-def test_a_hidden_parameter_that_no_physics_has_is_refused(world, init, says):
-    with pytest.raises(ConfigError, match=says):
-        merged_state(load_world(world), {"hidden": init})
