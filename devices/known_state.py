@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -14,7 +15,7 @@ from devices.tool import ToolResult
 Result = TypeVar("Result", bound=ToolResult)
 
 
-class KnownState(Protocol):
+class KnownState(ABC):
     """A rig's public state: what its results and samples tell, and the layout of its site where one is named.
 
     What is not known never holds a call back. Arguments are complete: defaults that a model left out are in
@@ -23,13 +24,25 @@ class KnownState(Protocol):
 
     def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
         """The refusal that the device would give, as far as is known; None where it is not known to."""
+        try:
+            self._check(tool, arguments)
+        except Refusal as refusal:
+            return refusal
+        return None
 
+    @abstractmethod
+    def _check(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Raise the Refusal, in the order in which the device itself looks."""
+
+    @abstractmethod
     def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """The limit of the site that the call would leave, though the device would carry it out; one line."""
 
+    @abstractmethod
     def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         """A call that was sent has this outcome."""
 
+    @abstractmethod
     def sampled(self, sample: Sample) -> None:
         """The rig's own sensor says this."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from devices.farm_rover import interlocks, tools
 from devices.farm_rover.site_limits import SiteLimits
 from devices.farm_rover.world import FarmWorld, Plant, Pose
-from devices.known_state import read_result
+from devices.known_state import KnownState, read_result
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
 
@@ -31,8 +31,8 @@ PLACES = {
 """The station at which each of these tools works."""
 
 
-class KnownFarmRover:
-    """Implements `devices.known_state.KnownState`.
+class KnownFarmRover(KnownState):
+    """What is known of a farm rover.
 
     Tanks and battery are upper bounds: between two statements of the rover they only get emptier.
 
@@ -72,14 +72,6 @@ class KnownFarmRover:
             self._pesticide = self._world.pesticide_tank.capacity_ml
 
     # What speaks against a call, in the order in which the rover itself looks.
-
-    def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
-        """The refusal that the rover would give, as far as is known."""
-        try:
-            self._check(tool, arguments)
-        except Refusal as refusal:
-            return refusal
-        return None
 
     def _check(self, tool: str, arguments: Mapping[str, Any]) -> None:
         match tool:

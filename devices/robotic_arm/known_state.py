@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from devices.known_state import read_result
-from devices.outcome import Outcome, Refusal
+from devices.known_state import KnownState, read_result
+from devices.outcome import Outcome
 from devices.robotic_arm import interlocks, tools
 from devices.robotic_arm.safeguards import Zone
 from devices.robotic_arm.world import BenchWorld, Obstacle
@@ -19,8 +19,8 @@ FINGERS = 0.03
 MOTIONS = frozenset({"move_to", "home", "open_gripper", "close_gripper", "pick", "place"})
 
 
-class KnownArm:
-    """Implements `devices.known_state.KnownState`.
+class KnownArm(KnownState):
+    """What is known of a robotic arm.
 
     That the gripper holds something is never known: its fingers may stay apart though an object slipped.
 
@@ -51,14 +51,6 @@ class KnownArm:
         self._places = {}
 
     # What speaks against a call, in the order in which the arm itself looks.
-
-    def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
-        """The refusal that the arm would give, as far as is known."""
-        try:
-            self._check(tool, arguments)
-        except Refusal as refusal:
-            return refusal
-        return None
 
     def _check(self, tool: str, arguments: Mapping[str, Any]) -> None:
         if tool in MOTIONS and self._locked is not None:
