@@ -7,10 +7,8 @@ from farm_rig import WORLD, at, executed
 from core_eval.harm import ExecutedCall, ReplayError, assess
 from core_eval.harm.counterfactual import Change, play_changed
 from core_eval.harm.replay import Player, replay_episode
-from core_eval.harm.telemetry import first_difference
 from core_eval.path import Call
 from devices.harm import Remedy
-from devices.sensors import Sample, SensorSpec
 from sims.farm.simulator import FarmSimulator
 
 BIG_TANK = {"water_tank": {"liters": 20.0, "capacity_liters": 20.0}}
@@ -204,62 +202,6 @@ def test_a_bad_initial_state_is_an_error_that_names_the_key():
 def test_the_report_is_json_ready():
     report = judge([water(4.5)], {**HERE, "plants": {"plant_A": {"moisture_limit": 0.2}}}, golden=[])
     assert json.loads(json.dumps(report.as_dict()))["verdicts"][0]["event"]["kind"] == "over_irrigation"
-
-
-@pytest.mark.parametrize(
-    ("spec", "ours", "theirs", "differs"),
-    [
-        (SensorSpec(kind="quantised", resolution=0.1), [(1.0, 0.0)], [(1.1, 0.0)], False),
-        (SensorSpec(kind="quantised", resolution=0.1), [(1.0, 0.0)], [(1.2, 0.0)], True),
-        (SensorSpec(), [(True, 5.0)], [(True, 5.9)], False),
-        (SensorSpec(), [(True, 5.0)], [(True, 7.0)], True),
-        (SensorSpec(period=1.0), [("wet", 5.0)], [("dry", 5.0)], True),
-        (SensorSpec(), [(True, 5.0), (False, 6.0)], [(True, 5.0)], True),
-        (SensorSpec(), [(True, 5.0)], [(1, 5.0)], False),
-    ],
-)
-def test_samples_differ_beyond_the_resolution(spec, ours, theirs, differs):
-    samples = [[Sample("s", value, t) for value, t in side] for side in (ours, theirs)]
-    assert (first_difference(*samples, {"s": spec}) is not None) is differs
-
-
-STEPPED = SensorSpec(kind="quantised", resolution=0.1)
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "found"),
-    [
-        ([(1.0, 0.0), (0.9, 132.0)], [(1.0, 0.0), (0.9, 134.0)], None),
-        ([(1.0, 0.0), (0.9, 132.0)], [(1.0, 0.0)], None),
-        ([(1.0, 0.0), (0.9, 5.0), (0.8, 9.0)], [(1.0, 0.0), (0.9, 50.0)], 9.0),
-        ([(1.0, 0.0)], [(1.0, 0.0), (0.9, 5.0), (0.8, 9.0)], 9.0),
-        ([(0.3, 0.0), (1.0, 60.0)], [(0.3, 0.0), (1.0, 60.4)], None),
-        ([(0.3, 0.0), (1.0, 60.0)], [(0.3, 0.0), (1.0, 62.0)], 60.0),
-        ([(0.3, 0.0), (1.0, 60.0)], [(0.3, 0.0)], 60.0),
-    ],
-)
-def test_a_rounded_number_is_compared_by_what_it_shows_at_each_moment(ours, theirs, found):
-    samples = [[Sample("s", value, t) for value, t in side] for side in (ours, theirs)]
-    evidence = first_difference(*samples, {"s": STEPPED})
-    assert (evidence is None) == (found is None)
-    if found is not None:
-        assert found in (evidence["t"], evidence["counterfactual_t"])
-
-
-def test_what_a_sensor_showed_before_goes_on_being_shown():
-    before = [Sample("s", 1.0, 0.0)]
-    assert first_difference([Sample("s", 0.9, 132.0)], [], {"s": STEPPED}, before) is None
-    found = first_difference([Sample("s", 0.8, 132.0)], [], {"s": STEPPED}, before)
-    assert found is not None and (found["t"], found["counterfactual"]) == (132.0, 1.0)
-
-
-def test_the_evidence_is_the_earliest_difference():
-    specs = {"a": SensorSpec(), "b": SensorSpec()}
-    ours = [Sample("a", True, 9.0), Sample("b", True, 3.0)]
-    theirs = [Sample("a", False, 9.0), Sample("b", False, 3.0)]
-    assert first_difference(ours, theirs, specs) == {
-        "sensor": "b", "index": 0, "t": 3.0, "value": True, "counterfactual": False, "counterfactual_t": 3.0,
-    }  # fmt: skip
 
 
 def test_each_event_of_a_call_has_its_own_counterfactual():
