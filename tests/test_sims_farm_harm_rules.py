@@ -1,5 +1,6 @@
 """Each harm rule of the farm on both sides of its limit, and each remedy against its own event."""
 
+import math
 from threading import Event
 from typing import Any
 
@@ -315,3 +316,13 @@ def test_what_drips_on_another_plant_later_is_the_doing_of_the_call_that_left_th
 def test_a_person_who_comes_near_what_the_sprayer_drips_is_spared_by_the_same_remedy() -> None:
     init = {**here(), **stuck("stuck_valve", 0.3), **person((6.0, 2.0, 16.0), (60.0, 2.0, 16.5))}
     prevented(init, [spray(10.0), *[("sense_pose", {})] * 80], "spraying_near_person", "person")
+
+
+def test_the_severity_of_a_crossing_is_its_deepest_point_between_two_looks() -> None:
+    """The middle of a bed 0.8 m wide lies 0.4 m inside; the footprint has 0.4 m more."""
+    for start in (2.0, 2.013, 2.026, 2.039):
+        simulator, _ = rover({"safety_locked": False, "pose": {"x": 10.5, "y": start, "yaw": math.pi / 2}})
+        simulator.execute("move_to", {"x": 10.5, "y": 5.7, "yaw": math.pi / 2}, Event())
+        crossed = [event for event in simulator.events if event.kind == "bed_crossing"]
+        assert crossed
+        assert max(event.severity for event in crossed) == pytest.approx(0.8, abs=2e-4)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from threading import Event
 from typing import Any
 
 import pytest
+from farm_rig import rover
 
 from configs.worlds_loader import load_world, make_simulator
 from devices.sensors import Sample
@@ -90,3 +92,17 @@ def test_an_arm_that_holds_pushes_and_grows_weak_goes_on_bit_for_bit(cut: int) -
         play(other, calls[:3])
         del heard[:]
         assert (play(simulator, calls[cut:]), end(simulator), heard) == first
+
+
+def test_a_contact_starts_at_the_same_moment_after_going_back() -> None:
+    """What the rover touched later must not be known to the contact watch of an earlier moment."""
+    crossing, away = {"x": 10.5, "y": 5.4, "yaw": math.pi / 2}, {"x": 10.5, "y": 3.8}
+    simulator, _ = rover({"safety_locked": False, "pose": {"x": 10.5, "y": 4.5998, "yaw": math.pi / 2}})
+    point = simulator.snapshot()
+    runs = []
+    for _ in range(3):
+        simulator.restore(point)
+        simulator.execute("move_to", crossing, Event())
+        runs.append(simulator.events)
+        simulator.execute("move_to", away, Event())
+    assert runs[0] and runs[0] == runs[1] == runs[2]

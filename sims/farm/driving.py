@@ -149,14 +149,15 @@ class FarmDriving(FarmAtWork):
             driven = t + dt - started
             pose = drive.pose(driven)
             if slips:
-                way = drive.way(driven)
-                lost += self._slip() * (way - behind)
-                behind = way
+                driven_way = drive.way(driven)
+                lost += self._slip() * (driven_way - behind)
+                behind = driven_way
                 pose = self._off_track(pose, lost)
-            state.pose = pose
+            came_from, state.pose = state.pose, pose
             state.battery = max(0.0, charge - drive.charge_until(driven) * draw)
             if touches:
-                overlap = max(0.0, self.contact.moved((pose.x, pose.y), call.index))
+                way = (came_from.x, came_from.y), (pose.x, pose.y)
+                overlap = max(0.0, self.contact.moved(*way, call.index))
                 state.contact_n = overlap * rover.contact_stiffness
                 state.shock_n = max(state.shock_n, state.contact_n)
 

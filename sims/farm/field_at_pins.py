@@ -84,7 +84,7 @@ class FieldAtPins(FarmInMotion):
         self._left_m += left
         self._right_m += right
         way, turn = (left + right) / 2, (right - left) / pins.TRACK
-        middle = state.pose.yaw + turn / 2
+        middle, came_from = state.pose.yaw + turn / 2, (state.pose.x, state.pose.y)
         state.pose = Pose(
             x=state.pose.x + way * math.cos(middle),
             y=state.pose.y + way * math.sin(middle),
@@ -92,7 +92,7 @@ class FieldAtPins(FarmInMotion):
         )
         used = abs(way) * rover.drive_charge_per_m + abs(turn) * rover.turn_charge_per_rad
         state.battery = max(0.0, state.battery - used)
-        overlap = max(0.0, self.contact.moved((state.pose.x, state.pose.y), PINS_CALL))
+        overlap = max(0.0, self.contact.moved(came_from, (state.pose.x, state.pose.y), PINS_CALL))
         state.contact_n = overlap * rover.contact_stiffness
 
     @property
