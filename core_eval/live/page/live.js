@@ -146,18 +146,23 @@ async function press(path, body) {
       headers: {"x-pathrig-token": token, "content-type": "application/json"},
       body: JSON.stringify(body),
     });
-    if (!answer.ok && answer.status !== 409) notice(`The button did not work (${answer.status}): use the rig's own stop.`);
+    if (answer.ok || answer.status === 409) return true;
+    notice(`The button did not work (${answer.status}): use the rig's own stop.`);
   } catch (error) {
     if (!over) notice("The run cannot be reached: use the rig's own stop.");
   }
+  return false;
 }
 
 at("stop").addEventListener("click", () => press("stop", {}));
 for (const button of at("question").querySelectorAll("button")) {
-  button.addEventListener("click", () => {
+  button.addEventListener("click", async () => {
     if (!asked) return;
+    const number = asked.number;
     answers(false);
-    press("answer", {number: asked.number, answer: button.dataset.answer});
+    const arrived = await press("answer", {number, answer: button.dataset.answer});
+    // What did not arrive may be said again.
+    if (!arrived && asked && asked.number === number) answers(true);
   });
 }
 
