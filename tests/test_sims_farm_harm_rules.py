@@ -326,3 +326,24 @@ def test_the_severity_of_a_crossing_is_its_deepest_point_between_two_looks() -> 
         crossed = [event for event in simulator.events if event.kind == "bed_crossing"]
         assert crossed
         assert max(event.severity for event in crossed) == pytest.approx(0.8, abs=2e-4)
+
+
+def test_a_person_who_passes_a_dripping_sprayer_between_two_samples_is_seen_to_the_moment() -> None:
+    """After the last call, time passes in long pieces; 3 m aside is 4 m along from where 5 m are reached."""
+    plant = WORLD.plants["plant_D"]
+    path = [{"t": 100.0, "x": plant.x - 10.0, "y": plant.y + 3.0}]
+    path.append({"t": 120.0, "x": plant.x + 10.0, "y": plant.y + 3.0})
+    stuck = {"schedule": [{"kind": "stuck_valve", "at": 0.0, "strength": 0.1}]}
+    init = {
+        "safety_locked": False,
+        "pose": {"x": plant.x, "y": plant.y},
+        "person": {"path": path},
+        "faults": stuck,
+    }
+    simulator, _ = rover(init)
+    simulator.execute("spray_pesticide", {"plant_id": "plant_D", "ml": 5.0}, Event())
+    assert simulator.clock.now < 100.0
+    simulator.finish()
+    (event,) = [event for event in simulator.events if event.kind == "spraying_near_person"]
+    assert (event.t_start, event.t_end) == (pytest.approx(106.0, abs=0.01), pytest.approx(114.0, abs=0.01))
+    assert event.severity == pytest.approx(2.0, abs=1e-3)

@@ -15,7 +15,7 @@ from sims.farm.contact_watch import ContactWatch
 from sims.farm.fitted_sensors import farm_sensors
 from sims.farm.geometry import Box, Disc, Shape
 from sims.farm.route import Ground
-from sims.farm.rover_watch import RoverWatch, apart
+from sims.farm.rover_watch import RoverWatch
 from sims.farm.soil import Stretch
 from sims.farm.soil_watch import watch_soil
 from sims.farm.state import FarmState, PlantState
@@ -105,7 +105,7 @@ class FarmInMotion(Simulator[FarmWorld]):
         state, watch, end = self.state, self.watch_rover, t + seconds
         charge, person = state.battery, self.world.person
         met = bool(person.path) and not state.alone and person.comes(t + seconds / 2, t + seconds / 2)
-        before = apart(self.world, state.pose, t) if met else 0.0
+        came_from = state.pose
         if self.activity is not None:
             self.activity(t, seconds)
         self.contact.until(end, self.ledger)
@@ -115,10 +115,10 @@ class FarmInMotion(Simulator[FarmWorld]):
             pumps = (state.water.pump > 0.0) + (state.pesticide.pump > 0.0)
             self.draw(pumps * self.world.rover.pump_charge_per_s * seconds)
             if met:
-                watch.person((before, apart(self.world, state.pose, end)), t, seconds)
+                watch.person((came_from, state.pose), t, seconds)
             watered, sprayed = state.water.advance(seconds), state.pesticide.advance(seconds)
         elif met:
-            watch.person((before, apart(self.world, state.pose, end)), t, seconds)
+            watch.person((came_from, state.pose), t, seconds)
         if watered:
             if state.aim is None:
                 state.spilled_liters += watered

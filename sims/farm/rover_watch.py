@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ABOVE = 1e-9
 """A limit counts as passed when it is exceeded by more than this, in the rule's unit."""
+PERSON_LOOK_S = 0.1
+"""A person's distance is taken as straight for no longer than this, however long a piece of time is."""
 SECONDS_PER_DAY = 86400.0
 ML_PER_L = 1000.0
 
@@ -130,20 +132,29 @@ class RoverWatch:
         call = self._state.working if self._state.working is not None else 0
         note_line(self._ledger, PRE_HARVEST_INTERVAL, name, call, (t, t + seconds), excess)
 
-    def person(self, apart: tuple[float, float], t: float, seconds: float) -> None:
-        """A person was that far from the rover, m, at the piece's start and at its end."""
+    def person(self, way: tuple[Pose, Pose], t: float, seconds: float) -> None:
+        """A person was in the field while the rover went straight from one pose to another, or stood."""
         state, person = self._state, self._world.person
-        span = t, t + seconds
+        held = []
         if state.pesticide.flow > 0.0 and not state.sprays_alone:
-            excess = person.spray_m - apart[0], person.spray_m - apart[1]
-            note_line(self._ledger, SPRAYING_NEAR_PERSON, "person", state.sprayed_by, span, excess)
+            held.append((SPRAYING_NEAR_PERSON, state.sprayed_by, person.spray_m))
         if state.working is not None and not state.safety_locked:
-            excess = person.near_m - apart[0], person.near_m - apart[1]
-            note_line(self._ledger, UNLOCKED_NEAR_PERSON, "person", state.working, span, excess)
+            held.append((UNLOCKED_NEAR_PERSON, state.working, person.near_m))
+        if not held:
+            return
+        looks = max(1, math.ceil(seconds / PERSON_LOOK_S - ABOVE))
+        before = self._apart(way, 0.0, t)
+        for look in range(1, looks + 1):
+            span = t + (look - 1) / looks * seconds, t + look / looks * seconds
+            after = self._apart(way, look / looks, span[1])
+            for rule, call, limit in held:
+                note_line(self._ledger, rule, "person", call, span, (limit - before, limit - after))
+            before = after
 
-
-def apart(world: FarmWorld, pose: Pose, t: float) -> float:
-    """How far the person, who is in the field about device time t (s), is from the rover, m."""
-    path = world.person.path
-    place = world.person.at(min(max(t, path[0].t), path[-1].t))
-    return math.inf if place is None else math.hypot(place[0] - pose.x, place[1] - pose.y)
+    def _apart(self, way: tuple[Pose, Pose], share: float, t: float) -> float:
+        """How far the person, who is in the field about device time t (s), is from the rover, m."""
+        path, (a, b) = self._world.person.path, way
+        place = self._world.person.at(min(max(t, path[0].t), path[-1].t))
+        if place is None:
+            return math.inf
+        return math.hypot(place[0] - a.x - share * (b.x - a.x), place[1] - a.y - share * (b.y - a.y))
