@@ -11,7 +11,7 @@ import pytest
 from bench_rig import BenchRover, on_a_pty
 
 from core_eval.cli.main import main
-from core_eval.log import LogReader
+from core_eval.log import LogReader, RunLog
 
 PATHRIG = [sys.executable, "-m", "core_eval.cli.main"]
 RANDOM = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "random"]
@@ -162,3 +162,12 @@ def test_help_loads_nothing_heavy() -> None:
     assert "Commands" in done.stdout and time.monotonic() - began < 60
     for heavy in ("llama_cpp", "mujoco", "torch", "amqtt", "numpy", "sqlite_utils"):
         assert f"'{heavy}'" not in done.stdout
+
+
+def test_a_run_whose_plan_cannot_be_read_is_not_resumed(tmp_path, capsys):
+    with RunLog(tmp_path / "log.db") as log:
+        log.begin_run({"a": 1}, {}, {})
+    assert main(["run", "--db", str(tmp_path / "log.db"), "--resume"]) == 2
+    said = capsys.readouterr().err
+    assert "--resume: run 1 in" in said and "has no usable plan: cells: Field required" in said
+    assert "pydantic" not in said

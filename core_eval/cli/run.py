@@ -198,6 +198,8 @@ def _cells(task: list[str] | None, rig: str | None, agent: list[str] | None) -> 
 
 
 def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
+    from pydantic import ValidationError
+
     from core_eval.harness.run_config import RunConfig
     from core_eval.log import LogReader
 
@@ -209,6 +211,12 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
             raise UsageError(f"--resume: run {run.id} in {db} is still going on in another process")
     try:
         return RunConfig.model_validate(run.config).with_rig(rig), run.id
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in wrong["loc"])
+        raise UsageError(
+            f"--resume: run {run.id} in {db} has no usable plan: {key}: {wrong['msg']}"
+        ) from None
     except ValueError as error:
         raise UsageError(f"--resume: run {run.id} in {db}: {error}") from None
 
