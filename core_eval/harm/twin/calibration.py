@@ -2,10 +2,10 @@
 
 Three steps. Least squares (`scipy.optimize.least_squares`) on what changes smoothly: lengths of calls, times
 of switching, quantities on the wrong side of a threshold. They stop at the first peak, so every parameter
-is tried over its whole range, the others as found, and where the full likelihood is higher elsewhere the squares
-start again from there. Then an ensemble drawn round that optimum is weighed by the full likelihood,
-which has steps and many small peaks, and its spread is the answer's. A parameter that the episodes do not pin
-keeps what was believed before.
+is tried over its whole range, the others as found, and where the full likelihood is higher elsewhere the
+squares start again from there. Then an ensemble drawn round that optimum is weighed by the full likelihood,
+which has steps and many small peaks, and its spread is the answer's. A parameter that the episodes do not
+pin keeps what was believed before.
 """
 
 from __future__ import annotations
