@@ -8,6 +8,7 @@ import pytest
 from farm_rig import WORLD, Script, at, do, rover, run
 
 from devices.hidden import hidden_parameters
+from sims.farm.simulator import FarmSimulator
 
 OPEN = {"safety_locked": False}
 CALM = {"wind": {"speed": 0.0}}
@@ -160,6 +161,24 @@ def test_slip_that_comes_and_goes_on_the_way_is_replayed_in_the_same_time() -> N
         outcome = again.execute(tool, arguments, Event(), forced=True, duration=duration)
         assert outcome.duration == duration
     assert again.state_dict() == first.state_dict()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_forced_drive_whose_slip_changes_on_the_way_is_the_same_drive(seed: int) -> None:
+    """A slip of now that ends soon, or one yet to come, must not make the unchanged drive hurry."""
+    rate = {"kind": "wheel_slip", "per_hour": 300.0, "seconds": 5.0, "strength": [0.1, 0.6]}
+    simulator = FarmSimulator(WORLD, seed)
+    init = {**OPEN, "hidden": {"slip": 0.03}, "faults": {"random": [rate]}}
+    assert simulator.init(init, seed).status == "ok"
+    do(simulator, "unlock_safety_mode")
+    for plant in ("plant_D", "plant_A"):
+        before = simulator.snapshot()
+        drive = do(simulator, "move_to", **at(plant))
+        state = simulator.state_dict()
+        simulator.restore(before)
+        again = simulator.execute("move_to", at(plant), Event(), forced=True, duration=drive.duration)
+        assert (again.status, again.duration) == ("ok", drive.duration)
+        assert simulator.state_dict() == state
 
 
 def test_a_clogged_nozzle_gives_less_while_it_is_clogged() -> None:

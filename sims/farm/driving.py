@@ -15,11 +15,12 @@ from devices.farm_rover import interlocks, tools
 from devices.farm_rover.world import Pose, Rover
 from devices.harm import Remedy
 from devices.outcome import Refusal
-from sims.clock import TICKS_PER_SECOND
+from sims.clock import TICKS_PER_SECOND, Clock
 from sims.farm.at_work import TICK_S, FarmAtWork
 from sims.farm.drive import Drive
 from sims.farm.geometry import Point
 from sims.farm.route import nearest_clear, plan_route
+from sims.faults import FaultSchedule, faults_of
 from sims.simulator import CallOptions
 
 LEAST_GRIP = 0.1
@@ -98,29 +99,35 @@ class FarmDriving(FarmAtWork):
         self._roll_on(_turn(state.pose, yaw, rover, pace), call, touches, ends_at)
 
     def _pace(self, route: tuple[Point, ...], yaw: float, call: CallOptions) -> float:
-        """How much faster than by nature it must drive to take the time that the call shall take.
-
-        With the slip of now; where faults may change it on the way, it only hurries and never dawdles, so
-        that the drive that once took this time is not another.
-        """
+        """How much faster than by nature it must drive to take the time that the call shall take."""
         if call.duration is None:
             return 1.0
-        rover, pose, slip = self.world.rover, self.state.pose, self._slip()
-        seconds, drives = 0.0, 1
-        for x, y in route[1:]:
-            for _ in range(1 + CORRECTIONS):
-                way = math.dist((pose.x, pose.y), (x, y))
-                if way <= CLOSE_ENOUGH_M:
-                    break
-                drive = _straight(pose, x, y, rover)
-                pose = self._off_track(drive.end, slip * way)
-                seconds, drives = seconds + drive.duration, drives + 1
-        seconds += _turn(pose, yaw, rover).duration
+        seconds, drives = self._natural_time(route, yaw)
         # Each drive is rounded to the clock's tick.
         if not seconds or not call.duration or abs(seconds - call.duration) <= drives / TICKS_PER_SECOND:
             return 1.0
-        pace = seconds / call.duration
-        return max(pace, 1.0) if self._most_slip > self.world.hidden.slip else pace
+        return seconds / call.duration
+
+    def _natural_time(self, route: tuple[Point, ...], yaw: float) -> tuple[float, int]:
+        """What a route takes from now on, s, with the faults to come on the way, and in how many drives."""
+        rover, pose, tick, drives = self.world.rover, self.state.pose, self.clock.ticks, 0
+        faults = FaultSchedule(faults_of(self.world), self.seed, lambda: tick)
+        for x, y in route[1:]:
+            for _ in range(1 + CORRECTIONS):
+                if math.dist((pose.x, pose.y), (x, y)) <= CLOSE_ENOUGH_M:
+                    break
+                drive, began, drives = _straight(pose, x, y, rover), tick, drives + 1
+                end = began + Clock.to_ticks(drive.duration)
+                behind = lost = 0.0
+                while tick < end:
+                    slip, change = self._slip(faults), faults.next_change
+                    tick = end if change is None else min(end, change)
+                    way = drive.way(Clock.to_seconds(tick - began))
+                    lost += slip * (way - behind)
+                    behind = way
+                pose = self._off_track(drive.pose(Clock.to_seconds(end - began)), lost)
+        seconds = Clock.to_seconds(tick - self.clock.ticks) + _turn(pose, yaw, rover).duration
+        return seconds, drives + 1
 
     def _roll_on(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float) -> bool:
         """One more drive, if a call with a set time still has the time for it; whether it had."""
@@ -163,8 +170,8 @@ class FarmDriving(FarmAtWork):
 
         self.run(move, min(drive.duration, ends_at - started), CONTACT_TICK_S if touches else TICK_S)
 
-    def _slip(self) -> float:
-        fault = min(1.0, self.faults.strength("wheel_slip"))
+    def _slip(self, faults: FaultSchedule | None = None) -> float:
+        fault = min(1.0, (faults or self.faults).strength("wheel_slip"))
         return 1.0 - (1.0 - self.world.hidden.slip) * (1.0 - fault)
 
 
