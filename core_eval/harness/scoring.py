@@ -64,7 +64,7 @@ def score_episode(reader: LogReader, episode_id: int) -> EpisodeScore | None:
     if episode.status not in SCORED_STATUSES:
         return None
     steps = [step for step in reader.steps(episode_id) if step.status is not None]
-    automaton = TaskAutomaton.from_json(episode.definition.automaton)
+    automaton = reader.automaton(episode)
     path = score_path(automaton, logged_calls(steps), **episode.scoring)
     scores: dict[str, float | None] = {}
     for metric, value in path.as_dict().items():

@@ -25,6 +25,7 @@ from core_eval.log.rows import (
     TruthRow,
     Turn,
 )
+from core_eval.path import AutomatonError, TaskAutomaton
 
 RUN_JSON = {"config", "packages", "host"}
 EPISODE_JSON = {"init", "limits", "scoring", "agent_info", "goal", "tools", "world_state", "twin"}
@@ -61,6 +62,20 @@ class LogReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.connection.close()
+
+    def automaton(self, episode: EpisodeRow) -> TaskAutomaton:
+        """The automaton of an episode's task.
+
+        Raises:
+            LogError: the log holds none that can be read.
+        """
+        try:
+            return TaskAutomaton.from_json(episode.definition.automaton)
+        except AutomatonError as error:
+            raise LogError(
+                f"{self.path}: the automaton of episode {episode.id} cannot be read, so the episode can be "
+                f"neither scored nor drawn: {error}"
+            ) from None
 
     def runs(self) -> list[RunRow]:
         """All runs, oldest first."""

@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from core_eval.log import EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.calls import logged_calls
-from core_eval.path import TaskAutomaton
 from core_eval.path.drawing import FAINT, HARM, INK, PAPER, WAY, to_svg
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.event_choice import most_telling, trace_of
@@ -223,7 +222,7 @@ def _episode(reader: LogReader, row: EpisodeRow, drawings: Mapping[int, Markup])
             )
             for step in steps
         ],
-        picture=_picture(row, steps),
+        picture=_picture(reader, row, steps),
         scores=[
             (metric.heading, cell(metric.name, row.scores[metric.name], 1))
             for metric in METRICS
@@ -232,8 +231,8 @@ def _episode(reader: LogReader, row: EpisodeRow, drawings: Mapping[int, Markup])
     )
 
 
-def _picture(row: EpisodeRow, steps: Sequence[StepRow]) -> Markup:
-    automaton = TaskAutomaton.from_json(row.definition.automaton)
+def _picture(reader: LogReader, row: EpisodeRow, steps: Sequence[StepRow]) -> Markup:
+    automaton = reader.automaton(row)
     # Several pictures share a page, so their markers need names of their own.
     svg = (
         to_svg(automaton, logged_calls(steps))

@@ -18,6 +18,9 @@ from devices.faults import Faults
 
 STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
 
+LONGEST_SETTLING_S, LONGEST_HOSE_LAG_S = 1e6, 600.0
+"""Beyond these an episode would never end."""
+
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
@@ -159,7 +162,8 @@ class Rover(Part):
     water_flow: Positive = Field(description="of the pump, L/s")
     pesticide_flow: Positive = Field(description="of the sprayer, ml/s")
     hose_lag_s: Positive = Field(
-        description="in which the flow at the nozzle comes and goes after its pump, s; in steps of a quarter"
+        le=LONGEST_HOSE_LAG_S,
+        description="in which the flow at the nozzle comes and goes after its pump, s; in steps of a quarter",
     )
     effective_dose_ml: Positive = Field(description="of pesticide, that rids a plant of its pests, ml")
     harvest_s: Positive
@@ -212,7 +216,9 @@ class FarmWorld(Part):
     sensors: Sensors
     hidden: Hidden = Hidden()
     faults: Faults = Faults()
-    settling_s: NotNegative = Field(description="waited after the last call, for effects that lag, s")
+    settling_s: NotNegative = Field(
+        le=LONGEST_SETTLING_S, description="waited after the last call, for effects that lag, s"
+    )
 
     @field_validator("faults")
     @classmethod
