@@ -52,5 +52,6 @@ def demo(
     if json:
         print_json(run_json(episodes))
     print_agents(out, episodes, None)
-    out.print(Text(f"The log is {db}. `pathrig show {db}` lists its episodes, and with `--episode N`"))
-    out.print(Text(f"tells one, and `sqlite3 {db} 'select * from story where episode_id = 1'` does too."))
+    out.print(Text(f"The log is {db}. `pathrig show {db}` lists its episodes, `--episode N` tells one,"))
+    out.print(Text(f"`pathrig harm {db}` what harm was done and which sensor shows it, and"))
+    out.print(Text(f"`pathrig report {db} -o demo.html` draws all of it on a page."))
