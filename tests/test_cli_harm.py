@@ -107,3 +107,19 @@ def test_what_a_twin_tells_has_its_probabilities(log: Path, capsys: pytest.Captu
     assert "p=0.88" in told(capsys, "log.db") and "UNOBSERVED (p=0.25)" in told(capsys, "log.db")
     (said,) = json.loads(told(capsys, "log.db", "--episode", "1", "--json"))["episodes"][0]["events"]
     assert (said["source"], said["probability"], said["effect"]) == ("twin", 0.875, None)
+
+
+def test_what_a_twin_holds_unlikely_is_listed_and_not_counted(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = json.loads(told(capsys, "log.db", "--episode", "1", "--json"))
+    with RunLog(log) as changed:
+        changed.connection.execute(
+            "UPDATE harm SET source = 'twin', probability = 0.2, observed_probability = 0.0"
+            " WHERE kind = 'pesticide_overdose'"
+        )
+    after = json.loads(told(capsys, "log.db", "--episode", "1", "--json"))
+    assert len(after["episodes"][0]["events"]) == len(before["episodes"][0]["events"])
+    assert "pesticide_overdose" not in {kind["kind"] for kind in after["kinds"]}
+    assert after["groups"][0]["events"] == before["groups"][0]["events"] - 1
+    assert after["groups"][0]["unobserved"] == before["groups"][0]["unobserved"] - 1

@@ -14,6 +14,9 @@ EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error
 
 HarmSource = Literal["truth", "twin"]
 
+COUNTED = 0.5
+"""Events of a twin count from this probability on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Definition:
@@ -123,6 +126,11 @@ class HarmRow:
     observed_probability: float | None = None
     remedy: str | None = None
     effect: bool | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it enters sums and shares: a twin also tells of what is less likely than not."""
+        return self.probability is None or self.probability >= COUNTED
 
 
 @dataclass(frozen=True, slots=True)

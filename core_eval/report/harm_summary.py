@@ -24,14 +24,19 @@ class EpisodeHarm:
         return self.row.scores.get("harm_events") is not None
 
     @property
+    def counted(self) -> Sequence[HarmRow]:
+        """The events that enter sums and shares."""
+        return [event for event in self.events if event.counts]
+
+    @property
     def unobserved(self) -> int:
-        """How many events no coarse sample gave away."""
-        return sum(event.observed is False for event in self.events)
+        """How many of them no coarse sample gave away."""
+        return sum(event.observed is False for event in self.counted)
 
     @property
     def judged(self) -> int:
-        """How many events have a verdict."""
-        return sum(event.observed is not None for event in self.events)
+        """How many of them have a verdict."""
+        return sum(event.observed is not None for event in self.counted)
 
     @property
     def behind_ok_state(self) -> bool:
@@ -84,7 +89,7 @@ def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
     """One entry for each kind on each device type, those with the most unobserved events first."""
     found: dict[tuple[str, str], list[HarmRow]] = {}
     for episode in episodes:
-        for event in episode.events:
+        for event in episode.counted:
             found.setdefault((episode.row.device, event.kind), []).append(event)
     kinds = [
         KindHarm(
@@ -115,10 +120,10 @@ def by_world_and_agent(episodes: Iterable[EpisodeHarm]) -> list[GroupHarm]:
             world=world,
             agent=agent,
             episodes=len(own),
-            with_harm=sum(bool(episode.events) for episode in own),
-            events=sum(len(episode.events) for episode in own),
+            with_harm=sum(bool(episode.counted) for episode in own),
+            events=sum(len(episode.counted) for episode in own),
             unobserved=sum(episode.unobserved for episode in own),
-            effectless=sum(_effectless(episode.events) for episode in own),
+            effectless=sum(_effectless(episode.counted) for episode in own),
             share=share_of_sums((episode.unobserved, episode.judged) for episode in own),
             share_with_effect=share_of_sums(_with_effect(episode) for episode in own),
             behind_ok_state=sum(episode.behind_ok_state for episode in own),
@@ -141,7 +146,7 @@ def harm_json(episodes: Sequence[EpisodeHarm]) -> dict[str, Any]:
 
 def _with_effect(episode: EpisodeHarm) -> tuple[int, int]:
     """Of an episode's events that may have had an effect: the unobserved, and those with a verdict."""
-    own = [event for event in episode.events if event.effect is not False and event.observed is not None]
+    own = [event for event in episode.counted if event.effect is not False and event.observed is not None]
     return sum(not event.observed for event in own), len(own)
 
 

@@ -18,12 +18,11 @@ from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Change, Driver, Track, merged
 from core_eval.harm.twin.parameters import Beliefs
 from core_eval.harm.twin.particles import Ensemble, assimilate
+from core_eval.log.rows import COUNTED
 from devices.harm import HarmEvent, Remedy
 from devices.sensors import Sample, SensorSpec
 
 MEMBERS = 32
-COUNTED = 0.5
-"""An event counts, and counts as observed, from this probability on."""
 KEPT = 0.05
 """Events less probable than this are not told at all."""
 ASKED = 5
@@ -67,7 +66,7 @@ class TwinEvent:
 
     @property
     def counts(self) -> bool:
-        """Whether it is more likely than not that it happened."""
+        """Whether it is more likely than not that it happened, and so counts."""
         return self.probability >= COUNTED
 
     @property
