@@ -129,6 +129,28 @@ def test_homing_is_a_command_where_the_machine_has_switches(tmp_path: Path) -> N
         assert "$H" in board.lines
 
 
+class GreetsLate(Grbl):
+    """The banner of a reset comes when the host has its answer already and sends its first command."""
+
+    late = 1
+
+    def _system(self, line: str) -> None:
+        if line == "$$" and self.late:
+            self.late -= 1
+            self._greet()
+        super()._system(line)
+
+
+@pytest.mark.parametrize("late", [1, 2])
+def test_a_machine_that_starts_anew_in_mid_start_is_started_again(late: int, tmp_path: Path) -> None:
+    with GreetsLate(travel=200.0) as board:
+        board.late = late
+        with driven(rig_file(tmp_path, "grbl-serial", board.url), "robotic_arm") as rig:
+            assert said(rig.call("unlock_safety", {}, None)) == ("ok", None)
+            assert rig.call("move_to", THERE, None).status == "ok"
+            assert rig.call("sense_pose", {}, None).value == {**THERE, "yaw": 0.0}
+
+
 def test_an_answer_that_is_cut_is_a_fault_and_the_machine_is_held(board: Grbl, tmp_path: Path) -> None:
     with driven(rig_file(tmp_path, "grbl-serial", board.url), "robotic_arm") as rig:
         rig.call("unlock_safety", {}, None)

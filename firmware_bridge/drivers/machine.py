@@ -16,9 +16,14 @@ from devices.drivers.values import Scalar, Scope, number
 from devices.outcome import Refusal
 from firmware_bridge.drivers.conversation import Conversation, Lost
 from firmware_bridge.drivers.reports import Reports, stop_messages
-from firmware_bridge.drivers.steps import DriverFault, StepRunner, Stopped
+from firmware_bridge.drivers.steps import DEVICE_RESET, DriverFault, StepRunner, Stopped
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError
+
+STARTS = 3
+"""So often a machine gets its start-up commands that starts anew in the middle of them."""
+QUIET_S = 0.3
+"""Before they are sent again; answers to the first ones that still come are nobody's."""
 
 
 class Machine:
@@ -173,13 +178,26 @@ class Machine:
         try:
             if self.driver.boot.expect and not self._answers():
                 self._run_own(self.driver.boot.wake)
-            self._run_own(self.driver.boot.start)
+            self._start()
         except (Refusal, DriverFault) as fault:
             text = f"{self.wire.name} does not answer as {self.driver.name} does: {fault.message}"
             raise LinkError(f"{text} Is it that machine, at that speed or under that topic?") from None
         except Lost:
             raise LinkError(f"{self.wire.name} was lost while the machine started") from None
         self._ready = True
+
+    def _start(self) -> None:
+        """The start-up commands; a machine that starts anew in the middle of them gets them again."""
+        for _ in range(STARTS - 1):
+            try:
+                self._run_own(self.driver.boot.start)
+            except DriverFault as fault:
+                if fault.code != DEVICE_RESET:
+                    raise
+                time.sleep(QUIET_S)
+            else:
+                return
+        self._run_own(self.driver.boot.start)
 
     def _answers(self) -> bool:
         """Whether the machine says by itself that it is there, within its time.

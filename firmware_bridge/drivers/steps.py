@@ -18,7 +18,8 @@ from firmware_bridge.drivers.conversation import Conversation, Ear
 
 SLICE = 0.02
 """Seconds between two looks at whether the call was stopped."""
-UNSURE = frozenset({"no_answer", "bad_answer", "device_reset"})
+DEVICE_RESET = "device_reset"
+UNSURE = frozenset({"no_answer", "bad_answer", DEVICE_RESET})
 """After these nobody knows what the machine is doing: it is stopped and started anew."""
 
 
@@ -277,7 +278,7 @@ class StepRunner:
 
     def _restarted(self, message: Message, names: Mapping[str, str]) -> None:
         if any(pattern.find(message, names) is not None for pattern in self._driver.boot.banner):
-            raise DriverFault("device_reset", "The machine started anew in the middle of the call.")
+            raise DriverFault(DEVICE_RESET, "The machine started anew in the middle of the call.")
 
     def _gone(self, message: Message) -> None:
         there = self._driver.availability
