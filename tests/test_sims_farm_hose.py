@@ -1,7 +1,7 @@
 import copy
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sims.farm.hose import Hose
@@ -31,6 +31,7 @@ switches = st.lists(
 
 @settings(max_examples=200, deadline=None)
 @given(switches, st.floats(0.0, 1.0), st.floats(0.5, 1.5))
+@example([(True, 1.0, 0.0, 0.0)], 6.7e-12, 1.0)
 def test_every_drop_that_is_pumped_comes_out(steps, content, factor):
     line, t = hose(content, factor), 0.0
     for on, seconds, clogged, stuck in steps:

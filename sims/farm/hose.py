@@ -79,7 +79,11 @@ class Hose:
     @property
     def dry(self) -> bool:
         """Whether the pump runs and has nothing to pump."""
-        return self.pump > 0.0 and self.content <= 0.0
+        return self.pump > 0.0 and self._empty(self.pump * self.factor)
+
+    def _empty(self, rate: float) -> bool:
+        """Whether the tank would be empty before a flow at this rate could show: what is left stays in it."""
+        return self.content <= rate * TOGETHER
 
     def open(self, flow: float) -> None:
         """Switch the pump on, at a flow as the controller believes it."""
@@ -120,7 +124,7 @@ class Hose:
         wanted = self.pump * self.factor * (1.0 - min(1.0, clogged))
         if not self.pump:
             wanted = self.idle_flow * self.factor * self.ajar
-        if self.content <= 0.0:
+        if self._empty(wanted):
             wanted = 0.0
         if wanted != self.rate:
             self.rate = wanted
