@@ -22,12 +22,7 @@ LOOSE_GRIP = 0.05
 
 def hidden_of(world: World, rng: Random) -> dict[str, float]:
     """Hidden parameters of a rig, each uniform on its scale."""
-    drawn = {}
-    for one in hidden_parameters(type(world.state.hidden)):
-        share = rng.random()
-        value = one.low + share * (one.high - one.low)
-        drawn[one.name] = one.low * (one.high / one.low) ** share if one.scale == "log" else value
-    return drawn
+    return {one.name: one.at(rng.random()) for one in hidden_parameters(type(world.state.hidden))}
 
 
 def dangers_of(world: World, rng: Random) -> dict[str, Any]:

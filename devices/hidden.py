@@ -33,6 +33,12 @@ class HiddenParameter:
     scale: Scale
     description: str
 
+    def at(self, share: float) -> float:
+        """The value at that share (0 to 1) of the range, on its scale."""
+        if self.scale == "log":
+            return self.low * float((self.high / self.low) ** share)
+        return self.low + share * (self.high - self.low)
+
 
 def hidden(nominal: float, low: float, high: float, description: str, scale: Scale = "linear") -> Any:
     """A field of a `hidden` part: its nominal value, and the range in which rigs of this kind lie.

@@ -98,6 +98,10 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     def coarse_state(self) -> dict[str, Any]:
         """What the rig's own sensors and registers show now; keys with a leading underscore are private."""
 
+    def left_out(self) -> None:
+        """A counterfactual leaves out the call that would begin now."""
+        return
+
     tells_truth: bool = True
     """Whether `truth` tells anything: a simulator that keeps it to itself stands in for a physical rig."""
     settling: float = 0.0
@@ -138,6 +142,8 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
             call = CallOptions(self._calls, remedy, event, forced, None if cut else duration)
             self._calls += 1
             self._stop = stop
+            if remedy is Remedy.LEAVE_OUT:
+                self.left_out()
             value: dict[str, Any] | None = None
             status, code, message = "ok", None, None
             try:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from threading import Event
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from devices.harm import HarmEvent, Remedy
-from devices.outcome import Outcome
+from devices.harm import Remedy
 from devices.robotic_arm import interlocks
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.tools import (
@@ -73,23 +71,9 @@ class ArmSimulator(Simulator[BenchWorld]):
         self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
         self._slots |= {name: self._physics.position(name).copy() for name in world.objects}
 
-    def execute(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        stop: Event,
-        *,
-        remedy: Remedy | None = None,
-        event: HarmEvent | None = None,
-        forced: bool = False,
-        duration: float | None = None,
-    ) -> Outcome:
-        """As the base does; a call that is left out leaves the arm where it was."""
-        if remedy is Remedy.LEAVE_OUT:
-            self._handling.elsewhere = True
-        return super().execute(
-            tool, arguments, stop, remedy=remedy, event=event, forced=forced, duration=duration
-        )
+    def left_out(self) -> None:
+        """The arm stays where it was, so the motions after this call start elsewhere."""
+        self._handling.elsewhere = True
 
     def evolve(self, seconds: float) -> None:
         """Run the physics up to the last whole step within this time."""

@@ -71,19 +71,23 @@ class RoverWatch:
     def _ledger(self) -> HarmLedger:
         return self._farm.ledger
 
+    @property
+    def _call(self) -> int:
+        """The call that runs now; what happens before the first one is put down to it."""
+        return self._state.working or 0
+
     def flows(self, t: float, seconds: float) -> None:
         """Before the hoses move on: flow out of a moving rover, and pumps that run dry."""
         state, span = self._state, (t, t + seconds)
-        call = state.working if state.working is not None else 0
         for name, hose, per_liter in (
             ("water", state.water, 1.0),
             ("pesticide", state.pesticide, ML_PER_L),
         ):
             if state.moving:
                 flow = hose.flow / per_liter
-                note_line(self._ledger, VALVE_OPEN_DRIVING, name, call, span, (flow, flow))
+                note_line(self._ledger, VALVE_OPEN_DRIVING, name, self._call, span, (flow, flow))
             if hose.dry:
-                note_line(self._ledger, DRY_PUMP, name, call, span, (1.0, 1.0))
+                note_line(self._ledger, DRY_PUMP, name, self._call, span, (1.0, 1.0))
 
     def dose(self, name: str, plant: PlantState, ml: float, t: float, seconds: float) -> None:
         """Pesticide falls on a plant at a constant rate, for all of a piece of time."""
@@ -105,7 +109,7 @@ class RoverWatch:
             state.low_by = None
             return
         if before >= reserve and state.low_by is None:
-            state.low_by = state.working if state.working is not None else 0
+            state.low_by = self._call
         if state.low_by is not None:
             self._below(before, t, seconds)
 
@@ -129,8 +133,7 @@ class RoverWatch:
             return
         free_at = plant.sprayed_at + plant.place.pre_harvest_interval_s
         excess = (free_at - t) / SECONDS_PER_DAY, (free_at - t - seconds) / SECONDS_PER_DAY
-        call = self._state.working if self._state.working is not None else 0
-        note_line(self._ledger, PRE_HARVEST_INTERVAL, name, call, (t, t + seconds), excess)
+        note_line(self._ledger, PRE_HARVEST_INTERVAL, name, self._call, (t, t + seconds), excess)
 
     def person(self, way: tuple[Pose, Pose], t: float, seconds: float) -> None:
         """A person was in the field while the rover went straight from one pose to another, or stood."""

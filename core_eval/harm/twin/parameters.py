@@ -48,10 +48,10 @@ class Belief:
 
     def value(self, score: float) -> float:
         """The parameter's value at a standard normal score."""
-        low, high = self._scaled(self.parameter.low), self._scaled(self.parameter.high)
         share = min(max(NORMAL.cdf(score), LEAST_SHARE), 1.0 - LEAST_SHARE)
         if self.estimate is None:
-            return self._unscaled(low + share * (high - low))
+            return self.parameter.at(share)
+        low, high = self._scaled(self.parameter.low), self._scaled(self.parameter.high)
         middle, spread = self._scaled(self.estimate.value), self._scaled_spread()
         if not spread:
             return self.estimate.value
