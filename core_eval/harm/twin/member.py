@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
+from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator, ReplayError
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from devices.harm import HarmEvent, Remedy
@@ -18,15 +19,6 @@ from sims.simulator import Simulator
 
 OFF_GRID_S = 1.0
 """How often the quantities are noted where the rig's samples do not fall on the simulator's moments, s."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A call made harmless: its index, the remedy, and the event that the remedy is to prevent."""
-
-    call: int
-    remedy: Remedy
-    event: HarmEvent | None
 
 
 @dataclass(slots=True)

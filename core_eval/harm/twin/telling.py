@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator
 from core_eval.harm.report import OFF_PATH
 from core_eval.harm.telemetry import first_difference
 from core_eval.harm.twin.likelihood import log_likelihood
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.member import Change, Driver, Track, merged
+from core_eval.harm.twin.member import Driver, Track, merged
 from core_eval.harm.twin.parameters import Beliefs
 from core_eval.harm.twin.particles import Ensemble, assimilate
 from core_eval.log.rows import COUNTED
