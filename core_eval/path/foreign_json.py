@@ -1,0 +1,69 @@
+"""JSON from outside (models, devices, servers, files, logs), read in one place with one error."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+MAX_DEPTH = 100
+"""Brackets inside brackets. Neither a task nor a call needs more; `json` itself stops at Python's stack."""
+MAX_DIGITS = 4300
+"""Digits of a whole number: Python converts no more, since the time grows with their square."""
+
+
+class ForeignJsonError(ValueError):
+    """Text that cannot be used as JSON; one line that says why."""
+
+
+def parse_json(text: str | bytes, *, max_bytes: int | None = None, strict_numbers: bool = True) -> Any:
+    """The value of a JSON text, within bounds on its size, its depth and its numbers.
+
+    Args:
+        text: the JSON text, or its UTF-8 bytes; a byte order mark before it is skipped.
+        max_bytes: refuse a longer text (characters where `text` is `str`); None: no limit.
+        strict_numbers: refuse NaN, Infinity and numbers beyond all floats (1e400), none of which are JSON
+            that another reader would take.
+
+    Raises:
+        ForeignJsonError: every fault there can be, nesting and numbers included; nothing else is raised.
+    """
+    if max_bytes is not None and len(text) > max_bytes:
+        raise ForeignJsonError(f"longer than {max_bytes} bytes")
+    try:
+        string = text.decode() if isinstance(text, bytes) else text
+    except UnicodeDecodeError as error:
+        raise ForeignJsonError(f"not UTF-8 text: byte {error.start} does not fit") from None
+    string = string.removeprefix("\ufeff")
+    try:
+        value = json.loads(string, parse_constant=_refuse_constant if strict_numbers else None)
+    except json.JSONDecodeError as error:
+        raise ForeignJsonError(f"no JSON: {error}") from None
+    except RecursionError:
+        raise ForeignJsonError(f"nested deeper than {MAX_DEPTH} levels") from None
+    except ForeignJsonError:
+        raise
+    except ValueError:
+        # The one other ValueError of the decoder: Python's limit on the digits of a whole number.
+        raise ForeignJsonError(f"a whole number of more than {MAX_DIGITS} digits") from None
+    _check(value, strict_numbers)
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ForeignJsonError(f"{name} is no number in JSON")
+
+
+def _check(value: Any, strict_numbers: bool) -> None:
+    """Walk the value level by level, so that its depth needs no stack of Python's."""
+    level: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH + 1):
+        items = [
+            item for holder in level for item in (holder.values() if isinstance(holder, dict) else holder)
+        ]
+        if strict_numbers and any(isinstance(item, float) and not math.isfinite(item) for item in items):
+            raise ForeignJsonError("a number beyond all floats")
+        level = [item for item in items if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise ForeignJsonError(f"nested deeper than {MAX_DEPTH} levels")
