@@ -1,6 +1,7 @@
 # make demo    the main job: two rigs, three agents, the table
 # make test    the tests
 # make lint    ruff, mypy --strict, import-linter
+# make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
 # make train   train the shipped model again, for MINUTES of wall clock (needs torch)
 # make clean   take away what these made
 
@@ -15,8 +16,10 @@ export SKBUILD_BUILD_TARGETS := llama;ggml;ggml-base;ggml-cpu
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 MINUTES ?= 75
+# Options of tests/mutation/sample.py, such as MUTANTS='--sample 0 --only codec'.
+MUTANTS ?=
 
-.PHONY: demo test lint train clean
+.PHONY: demo test lint mutants train clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run-installed
@@ -35,6 +38,10 @@ lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+mutants: $(VENV)/.test-installed
+	$(PIP) -e '.[mutants]'
+	$(VENV)/bin/python tests/mutation/sample.py $(MUTANTS)
 
 train: $(VENV)/.test-installed
 	$(PIP) -e '.[train]'
@@ -56,4 +63,4 @@ $(VENV)/.test-installed: $(VENV)/.run-installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build mutants *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
