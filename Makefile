@@ -45,8 +45,8 @@ mutants: $(VENV)/.test-installed
 
 train: $(VENV)/.test-installed
 	$(PIP) -e '.[train]'
-	$(VENV)/bin/python -m agents.shipped_model.train --out build/train --minutes $(MINUTES)
-	$(VENV)/bin/python -m agents.shipped_model.export --run build/train --out agents/models/pathrig-demo-q8_0.gguf
+	$(VENV)/bin/python -m training.train --out build/train --minutes $(MINUTES)
+	$(VENV)/bin/python -m training.export --run build/train --out agents/models/pathrig-demo-q8_0.gguf
 
 $(VENV)/bin/python:
 	@packaging/python.sh $(VENV)

@@ -6,12 +6,12 @@ import pytest
 from chat_templates import QWEN3, QWEN25, WITHOUT_TOOLS
 
 from agents.chat_template import ChatTemplate
+from agents.chatml import CHAT_TEMPLATE
 from agents.errors import BackendError
 from agents.prompting import SYSTEM_PROMPT
-from agents.shipped_model.chat_format import CHAT_TEMPLATE
-from agents.shipped_model.episode import pieces, system_turn
-from agents.shipped_model.transcripts import HELD_OUT, episode
 from devices.farm_rover.tools import FARM_ROVER
+from training.episode import pieces, system_turn
+from training.transcripts import HELD_OUT, episode
 
 SCHEMAS = FARM_ROVER.schemas()
 

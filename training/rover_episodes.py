@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from agents.shipped_model import phrasing
-from agents.shipped_model.episode import Episode
-from agents.shipped_model.phrasing import say
-from agents.shipped_model.rover_world import Field, new_field
+from training import phrasing
+from training.episode import Episode
+from training.phrasing import say
+from training.rover_world import Field, new_field
 
 Act = Callable[[], None]
 Jobs = list[tuple[str, Act]]

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agents.chatml import CHAT_TEMPLATE
 from agents.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.llama_engine import LlamaEngine
-from agents.shipped_model.chat_format import CHAT_TEMPLATE, MARK_TOKENS
-from agents.shipped_model.evaluate import figures, try_episode
-from agents.shipped_model.transcripts import HELD_OUT, episode
+from training.chat_format import MARK_TOKENS
+from training.evaluate import figures, try_episode
+from training.transcripts import HELD_OUT, episode
 
 REFERENCE = Path(__file__).parent / "data" / "pathrig_demo_reference.json"
 

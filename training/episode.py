@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.prompting import SYSTEM_PROMPT, compact_json, error_value
-from agents.shipped_model.chat_format import answer_text, call_text, response_text, system_text, user_text
 from devices.surface import DeviceType
 from devices.tool import ToolResult
+from training.chat_format import answer_text, call_text, response_text, system_text, user_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Write what PyTorch answers: `python -m agents.shipped_model.reference --run DIR --out FILE.json`.
+"""Write what PyTorch answers: `python -m training.reference --run DIR --out FILE.json`.
 
 The tests compare llama.cpp's greedy answers with these, so that they need no PyTorch. A record holds a
 rendered conversation, the ids of PyTorch's greedy answer to it (32-bit, unquantised weights), and its logits
@@ -14,11 +14,11 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
-from agents.shipped_model.episode import pieces, system_turn
-from agents.shipped_model.network import Network
-from agents.shipped_model.tokenizer import load
-from agents.shipped_model.train import restore
-from agents.shipped_model.transcripts import HELD_OUT, episode
+from training.episode import pieces, system_turn
+from training.network import Network
+from training.tokenizer import load
+from training.train import restore
+from training.transcripts import HELD_OUT, episode
 
 LONGEST_ANSWER = 80
 

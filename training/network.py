@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from agents.shipped_model.shared_prefix_attention import shared_prefix_attention
+from training.shared_prefix_attention import shared_prefix_attention
 
 Cache = tuple[Tensor, Tensor]
 

@@ -6,9 +6,9 @@ from threading import Event
 import pytest
 
 from agents.prompting import outcome_text
-from agents.shipped_model.episode import pieces
-from agents.shipped_model.transcripts import HELD_OUT, episode, episodes
 from configs.worlds_loader import load_world, make_simulator
+from training.episode import pieces
+from training.transcripts import HELD_OUT, episode, episodes
 
 COUNT = 400
 

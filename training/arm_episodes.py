@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from agents.shipped_model import phrasing
-from agents.shipped_model.episode import Episode
-from agents.shipped_model.phrasing import say
-from agents.shipped_model.rover_world import any_names
 from devices.robotic_arm import tools as arm
 from devices.robotic_arm.tools import ROBOTIC_ARM
+from training import phrasing
+from training.episode import Episode
+from training.phrasing import say
+from training.rover_world import any_names
 
 Act = Callable[[], None]
 Jobs = list[tuple[str, Act]]

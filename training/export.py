@@ -1,4 +1,4 @@
-"""Write a checkpoint as GGUF: `python -m agents.shipped_model.export --run DIR --out FILE.gguf`.
+"""Write a checkpoint as GGUF: `python -m training.export --run DIR --out FILE.gguf`.
 
 The tensors' names and the metadata are those of llama.cpp's architecture `qwen3`; matrices are Q8_0 (rows are
 multiples of 32), norms stay F32, the chat template is embedded.
@@ -14,10 +14,11 @@ import gguf
 import numpy as np
 from tokenizers import Tokenizer
 
-from agents.shipped_model.chat_format import CHAT_TEMPLATE, CONTROL_TOKENS, MARK_TOKENS
-from agents.shipped_model.network import Network
-from agents.shipped_model.tokenizer import load
-from agents.shipped_model.train import restore
+from agents.chatml import CHAT_TEMPLATE
+from training.chat_format import CONTROL_TOKENS, MARK_TOKENS
+from training.network import Network
+from training.tokenizer import load
+from training.train import restore
 
 NAME = "pathrig-demo"
 BLOCK_TENSORS = {

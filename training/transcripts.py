@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from agents.shipped_model.arm_episodes import arm_episode
-from agents.shipped_model.episode import Episode
-from agents.shipped_model.rover_episodes import rover_episode
+from training.arm_episodes import arm_episode
+from training.episode import Episode
+from training.rover_episodes import rover_episode
 
 HELD_OUT = 1_000_000_000
 ROVER_SHARE = 0.62

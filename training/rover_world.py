@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from random import Random
 from string import ascii_lowercase, ascii_uppercase
 
-from agents.shipped_model.episode import Episode
 from devices.farm_rover import tools as rover
 from devices.farm_rover.tools import FARM_ROVER
+from training.episode import Episode
 
 Point = tuple[float, float]
 

@@ -1,4 +1,4 @@
-"""Try a GGUF on held-out episodes through llama.cpp: `python -m agents.shipped_model.evaluate`.
+"""Try a GGUF on held-out episodes through llama.cpp: `python -m training.evaluate`.
 
 Each turn is written greedily after the expert's own history, by the same backend that drives a rig. A turn is
 exact where it is the expert's call, argument for argument (or a last word where the expert's is one); an
@@ -16,9 +16,9 @@ from pathlib import Path
 from agents.backend import Message, Reply
 from agents.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.prompting import SYSTEM_PROMPT
-from agents.shipped_model.episode import Episode
-from agents.shipped_model.transcripts import HELD_OUT, episode
 from agents.tool_call_text import CallText
+from training.episode import Episode
+from training.transcripts import HELD_OUT, episode
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Train the shipped model: `python -m agents.shipped_model.train --out DIR --minutes 75`.
+"""Train the shipped model: `python -m training.train --out DIR --minutes 75`.
 
 The schedule goes by the clock: after a short warm-up the learning rate stays, then falls in a straight line
 to zero at the end of the time given. Matrices are trained by Muon, embedding and norms by AdamW; the loss is
@@ -18,10 +18,10 @@ import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 
-from agents.shipped_model.batches import IGNORED, Batch, batches
-from agents.shipped_model.network import Network, Shape
-from agents.shipped_model.teacher_forced import teacher_forced
-from agents.shipped_model.tokenizer import corpus, learn, load
+from training.batches import IGNORED, Batch, batches
+from training.network import Network, Shape
+from training.teacher_forced import teacher_forced
+from training.tokenizer import corpus, learn, load
 
 WARM_UP_STEPS = 100
 MATRIX_RATE = 0.003

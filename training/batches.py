@@ -11,9 +11,9 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from agents.shipped_model.episode import Episode, pieces, system_turn
-from agents.shipped_model.transcripts import episodes
 from devices.surface import DeviceType
+from training.episode import Episode, pieces, system_turn
+from training.transcripts import episodes
 
 POOL = 512
 LONGEST = 1600

@@ -19,10 +19,10 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split
 from tokenizers.trainers import BpeTrainer
 
-from agents.shipped_model.chat_format import CONTROL_TOKENS, MARK_TOKENS
-from agents.shipped_model.episode import pieces, system_turn
-from agents.shipped_model.transcripts import episode
 from devices.catalog import DEVICE_TYPES
+from training.chat_format import CONTROL_TOKENS, MARK_TOKENS
+from training.episode import pieces, system_turn
+from training.transcripts import episode
 
 QWEN2_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from tokenizers import Tokenizer
 
-from agents.shipped_model.batches import encode
-from agents.shipped_model.episode import system_turn
-from agents.shipped_model.network import Cache, Network
-from agents.shipped_model.transcripts import HELD_OUT, episode
+from training.batches import encode
+from training.episode import system_turn
+from training.network import Cache, Network
+from training.transcripts import HELD_OUT, episode
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""How fast a GGUF reads and writes on this machine: `python -m agents.shipped_model.speed --threads 1`."""
+"""How fast a GGUF reads and writes on this machine: `python -m training.speed --threads 1`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from agents.grammar import answer_grammar
 from agents.llama_backend import SHIPPED_MODEL
 from agents.llama_engine import LlamaEngine
-from agents.shipped_model.episode import pieces, system_turn
-from agents.shipped_model.transcripts import HELD_OUT, episode
+from training.episode import pieces, system_turn
+from training.transcripts import HELD_OUT, episode
 
 WRITTEN = 256
 
