@@ -1,6 +1,7 @@
 # make demo    the main job: two rigs, three agents, the table
 # make test    the tests
 # make lint    ruff, mypy --strict, import-linter
+# make dist    wheel and source package in build/dist, checked
 # make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
 # make train   train the shipped model again, for MINUTES of wall clock (needs torch)
 # make clean   take away what these made
@@ -19,7 +20,7 @@ MINUTES ?= 75
 # Options of tests/mutation/sample.py, such as MUTANTS='--sample 0 --only codec'.
 MUTANTS ?=
 
-.PHONY: demo test lint mutants train clean
+.PHONY: demo test lint dist mutants train clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run-installed
@@ -38,6 +39,12 @@ lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+dist: $(VENV)/.test-installed
+	$(PIP) -e '.[release]'
+	rm -rf build/dist build/lib
+	$(VENV)/bin/python -m build --no-isolation --outdir build/dist
+	$(VENV)/bin/python -m twine check --strict build/dist/*
 
 mutants: $(VENV)/.test-installed
 	$(PIP) -e '.[mutants]'
@@ -60,6 +67,10 @@ $(VENV)/.run-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.test-installed: $(VENV)/.run-installed
 	@echo "==> installing what the tests need into $(VENV)"
 	$(PIP) -e '.[dev,twin]'
+	@echo "==> keeping the wheels of the base dependencies in build/wheels, for tests that install packages"
+	@mkdir -p build && $(VENV)/bin/python packaging/base_dependencies.py > build/base_dependencies.txt
+	$(VENV)/bin/python -m pip --disable-pip-version-check wheel --quiet -c constraints.txt -w build/wheels \
+	  -r build/base_dependencies.txt
 	@touch $@
 
 clean:
