@@ -36,3 +36,23 @@ def test_the_rover_part_of_the_demo_runs_from_the_wheel(wheel: Path, tmp_path: P
     assert [episode["path_correctness"] for episode in episodes] == [1.0] * len(ROVER_TASKS)
     script = (clean.folder / "bin" / "pathrig").read_text(encoding="utf-8")
     assert script.startswith(f"#!{clean.folder}/bin/python")
+
+
+def test_another_distribution_with_a_package_of_the_same_name_is_named(wheel: Path, tmp_path: Path):
+    other = tmp_path / "other"
+    (other / "agents").mkdir(parents=True)
+    (other / "agents" / "__init__.py").write_text("import a_module_that_is_not_there\n")
+    (other / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+        '[project]\nname = "other-agents"\nversion = "1"\n[tool.setuptools]\npackages = ["agents"]\n'
+    )
+    clean = CleanVenv(tmp_path / "venv")
+    clean.install(wheel)
+    clean.install(build_wheel(other, tmp_path / "built"))
+    for verb in (("run", "--help"), ("tasks", "list"), ("show", "x.db")):
+        ran = clean.run("pathrig", *verb, cwd=tmp_path)
+        assert ran.returncode == 2
+        [line] = ran.stderr.splitlines()
+        assert "other-agents" in line
+        assert "'agents'" in line
+        assert "venv" in line
