@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from configs.task_places import REACH, UnknownPlaceError, expand_places, places
 from configs.worlds_loader import World, known_world, load_world, merged_state, world_names
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
-from devices.catalog import DEVICE_TYPES, device_type
+from devices.catalog import DEVICE_TYPES
 from devices.from_alphabet import device_from_alphabet
 from devices.surface import DeviceType, knows_all
 from sims.overrides import deep_merge
@@ -59,6 +59,7 @@ class Task:
     """A task, ready to run.
 
     Attributes:
+        device: whose tools it is for; their texts state the facts of the world, overrides included.
         world: None where a CORE task's tools belong to no device that the kit knows.
         init: overrides of the world's initial state, the user's own ones included.
         goal: None where the file names none.
@@ -74,6 +75,23 @@ class Task:
     goal: Goal | None
     file: Path
     limits: TaskLimits
+
+    def in_world(self, world: World) -> Task:
+        """The same task in the world that a rig simulates.
+
+        Raises:
+            ConfigError: the task's overrides do not fit that world.
+        """
+        device = _device_in(world, self.init) if world.device == self.device else self.device
+        return replace(self, world=world, device=device)
+
+    def at_site(self, site: World) -> Task:
+        """The same task, with tools whose texts state the facts of where a physical rig works."""
+        return replace(self, device=site.device) if site.device == self.device else self
+
+
+def _device_in(world: World, init: Mapping[str, Any]) -> DeviceType:
+    return replace(world, state=merged_state(world, init)).device
 
 
 def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = None) -> list[Task]:
@@ -170,7 +188,8 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
     unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(world.device.by_name))
     if unknown:
         raise file.error(f"{world.device.name} has no tool {nearest(unknown)}", *at, "plan")
-    return Task(entry.id, world, world.device, entry.prompt, own, automaton, goal, file.path, entry.limits)
+    device = replace(world, state=state).device
+    return Task(entry.id, world, device, entry.prompt, own, automaton, goal, file.path, entry.limits)
 
 
 def _core_entries(path: Path, wanted: str) -> Iterator[tuple[str, Build]]:
@@ -187,5 +206,5 @@ def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any]) -> Task:
         (shipped for shipped in world_names() if knows_all(DEVICE_TYPES[shipped], tools)), None
     )
     world = None if name is None else load_world(name)
-    device = device_from_alphabet(task.world, task.automaton) if name is None else device_type(name)
+    device = device_from_alphabet(task.world, task.automaton) if world is None else _device_in(world, init)
     return Task(task.id, world, device, task.prompt, dict(init), task.automaton, None, path, TaskLimits())

@@ -30,11 +30,17 @@ ALIASES = {"farm": "farm_rover", "arm": "robotic_arm", "bench": "robotic_arm"}
 
 @dataclass(frozen=True)
 class World:
-    """A world: its name, the device that acts in it, and its initial state."""
+    """A world: its name, the device that acts in it, and its initial state.
+
+    The texts of the device's tools state the facts of this world.
+    """
 
     name: str
     device: DeviceType
     state: FarmWorld | BenchWorld
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "device", self.device.in_world(self.state.model_dump()))
 
 
 def world_names() -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def device_from_alphabet(name: str, automaton: TaskAutomaton) -> DeviceType:
     tools = tuple(
         Tool(
             tool,
-            tool.replace("_", " ").capitalize() + ".",
+            tool.replace("_", " ").capitalize().replace("{", "{{").replace("}", "}}") + ".",
             _arguments(tool, of_tool),
             AnyResult,
             Effect.WRITE if tool in writing else Effect.READ,

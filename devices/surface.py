@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,8 +39,12 @@ class DeviceType:
             raise ArgumentsError(f"there is no tool {tool!r}; the tools are {', '.join(self.by_name)}")
         return known.validate(arguments)
 
+    def in_world(self, state: Mapping[str, Any]) -> DeviceType:
+        """The same device type, with tools whose texts state this world's facts."""
+        return replace(self, tools=tuple(tool.in_world(state) for tool in self.tools))
+
     def schemas(self) -> list[dict[str, Any]]:
-        """Every tool's function schema."""
+        """Every tool's function schema; raises `ValueError` as `Tool.schema` does."""
         return [tool.schema() for tool in self.tools]
 
 

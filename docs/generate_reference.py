@@ -24,7 +24,6 @@ from configs.worlds_loader import load_world, world_names
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
 from core_eval.report.aggregate import DEFAULT_FILE, AggregateFile
-from devices.catalog import DEVICE_TYPES
 from devices.farm_rover.harm_rules import FARM_HARM_RULES as FARM_HARM
 from devices.faults import Fault, FaultRate
 from devices.robotic_arm.harm_rules import HARM_RULES as ARM_HARM
@@ -158,14 +157,17 @@ def config_page() -> str:
 def tools_page() -> str:
     """The tool surfaces and the harm rules."""
     parts = [HEAD, "# Tools and harm rules\n"]
-    for device, rules in zip(DEVICE_TYPES.values(), (FARM_HARM, ARM_HARM), strict=True):
+    for world, rules in zip(world_names(), (FARM_HARM, ARM_HARM), strict=True):
+        # The texts state facts of the world; these are the default world's.
+        device = load_world(world).device
         parts.append(f"## {device.name}\n\n{device.description}\n")
         rows = []
         for tool in device.tools:
-            properties = tool.schema()["function"]["parameters"]["properties"]
-            arguments = "; ".join(f"`{name}`: {schema['description']}" for name, schema in properties.items())
+            schema = tool.schema()["function"]
+            properties = schema["parameters"]["properties"]
+            arguments = "; ".join(f"`{name}`: {one['description']}" for name, one in properties.items())
             result = ", ".join(f"`{name}`" for name in tool.result.model_fields)
-            rows.append((f"`{tool.name}`", tool.effect.value, tool.description, arguments, result))
+            rows.append((f"`{tool.name}`", tool.effect.value, schema["description"], arguments, result))
         parts.append(table(("tool", "effect", "what it does", "arguments", "result"), rows))
         parts.append("Harm rules:\n")
         parts.append(

@@ -4,12 +4,12 @@ import json
 
 import pytest
 from chat_templates import QWEN3, QWEN25, WITHOUT_TOOLS
+from farm_rig import FARM_ROVER
 
 from agents.chat_template import ChatTemplate
 from agents.chatml import CHAT_TEMPLATE
 from agents.errors import BackendError
 from agents.prompting import SYSTEM_PROMPT
-from devices.farm_rover.tools import FARM_ROVER
 from training.episode import pieces, system_turn
 from training.transcripts import HELD_OUT, episode
 

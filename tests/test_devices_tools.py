@@ -1,12 +1,15 @@
 import pytest
 
-from devices.catalog import DEVICE_TYPES, device_type
+from configs.worlds_loader import load_world, world_names
+from devices.catalog import device_type
 from devices.surface import DeviceType
 from devices.tool import ArgumentsError, Effect
 
 ROVER = device_type("farm_rover")
 ARM = device_type("robotic_arm")
-EVERY_DEVICE = pytest.mark.parametrize("device", DEVICE_TYPES.values(), ids=lambda device: device.name)
+EVERY_DEVICE = pytest.mark.parametrize(
+    "device", [load_world(name).device for name in world_names()], ids=lambda device: device.name
+)
 
 
 def test_the_surfaces_are_those_of_the_contract() -> None:

@@ -26,6 +26,16 @@ DEFAULT_STATIONS = {
     "pesticide_refill": (18.0, 18.0),
     "charging_pad": (1.0, 1.0),
 }
+WATER_L, PESTICIDE_ML, REACH_M = 5.0, 250.0, 1.0
+ROVER = FARM_ROVER.in_world(
+    {
+        "rover": {"reach": REACH_M},
+        "water_tank": {"capacity_liters": WATER_L},
+        "pesticide_tank": {"capacity_ml": PESTICIDE_ML},
+        "stations": DEFAULT_STATIONS,
+    }
+)
+"""The rover as all transcripts describe it: the tanks and the reach of the default field."""
 OTHER_NAMES = ("tomato", "vine", "bed", "tree", "row", "pepper", "melon", "bush")
 LOCKED = (
     "The safety is locked; call unlock_safety_mode first.",
@@ -52,8 +62,8 @@ class Field:
     stations: dict[str, Point]
     episode: Episode
     pose: Point = (5.0, 5.0)
-    water: float = 5.0
-    pesticide: float = 250.0
+    water: float = WATER_L
+    pesticide: float = PESTICIDE_ML
     battery: float = 1.0
     fruit: int = 0
     at: str = ""
@@ -160,14 +170,14 @@ class Field:
     def refill_water(self) -> None:
         """Refill the water tank at its station."""
         self.go("water_station")
-        self.water = 5.0
-        self.episode.call("refill_water_tank", rover.Tank(tank_liters=5.0))
+        self.water = WATER_L
+        self.episode.call("refill_water_tank", rover.Tank(tank_liters=WATER_L))
 
     def refill_pesticide(self) -> None:
         """Refill the pesticide tank at its station."""
         self.go("pesticide_refill")
-        self.pesticide = 250.0
-        self.episode.call("refill_pesticide", rover.PesticideTank(tank_ml=250.0))
+        self.pesticide = PESTICIDE_ML
+        self.episode.call("refill_pesticide", rover.PesticideTank(tank_ml=PESTICIDE_ML))
 
     def recharge(self) -> None:
         """Charge the battery at the pad."""
@@ -237,7 +247,7 @@ def any_names(rng: Random, kinds: tuple[str, ...], count: int) -> list[str]:
 
 def new_field(rng: Random) -> Field:
     """A field with an empty episode in it."""
-    return Field.random(rng, Episode(FARM_ROVER, ""))
+    return Field.random(rng, Episode(ROVER, ""))
 
 
 def _place(rng: Random, grid: int) -> Point:

@@ -19,9 +19,10 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split
 from tokenizers.trainers import BpeTrainer
 
-from devices.catalog import DEVICE_TYPES
+from devices.robotic_arm.tools import ROBOTIC_ARM
 from training.chat_format import CONTROL_TOKENS, MARK_TOKENS
 from training.episode import pieces, system_turn
+from training.rover_world import ROVER
 from training.transcripts import episode
 
 QWEN2_SPLIT = (
@@ -41,7 +42,7 @@ WORDS_AT_LEAST = 40
 
 def corpus(count: int) -> list[str]:
     """Texts to learn from: both system turns often, and episodes."""
-    systems = [system_turn(device) for device in DEVICE_TYPES.values()]
+    systems = [system_turn(device) for device in (ROVER, ROBOTIC_ARM)]
     return systems * max(1, count // 50) + [
         "".join(text for text, _ in pieces(episode(i))) for i in range(count)
     ]

@@ -18,6 +18,12 @@ from devices.robotic_arm.tools import ROBOTIC_ARM
 from devices.robotic_arm.world import BenchWorld
 
 
+def world_of_rig(config: RigConfig, simulates: World | None) -> World | None:
+    """Where a rig works: its `site`, or its twin's world, or what it simulates; None where nothing tells."""
+    layout = config.site or (None if config.twin is None else config.twin.world)
+    return simulates if layout is None else load_world(layout)
+
+
 def known_rig(
     config: RigConfig, simulates: World | None, task: Task, *, simulated: bool
 ) -> KnownState | None:
@@ -27,18 +33,17 @@ def known_rig(
     overrides. Where the rig stands at the start is known only of a simulator that this host started itself.
     """
     device = task.device
-    if DEVICE_TYPES.get(device.name) is not device or not _speaks_our_wire(config):
+    if DEVICE_TYPES.get(device.name) != device or not _speaks_our_wire(config):
         return None
-    layout = config.site or (None if config.twin is None else config.twin.world)
-    site = simulates if layout is None else load_world(layout)
+    site = world_of_rig(config, simulates)
     world = None
     if site is not None:
         world = merged_state(site, task.init) if simulated else site.state
     ours = config.spawn or urlsplit(config.url).scheme == "sim"
     initial = simulated and ours
-    if device is FARM_ROVER and (world is None or isinstance(world, FarmWorld)):
+    if device == FARM_ROVER and (world is None or isinstance(world, FarmWorld)):
         return KnownFarmRover(world, initial=initial)
-    if device is ROBOTIC_ARM and (world is None or isinstance(world, BenchWorld)):
+    if device == ROBOTIC_ARM and (world is None or isinstance(world, BenchWorld)):
         return KnownArm(world, initial=initial)
     return None
 

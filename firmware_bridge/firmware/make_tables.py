@@ -139,7 +139,7 @@ def _table(struct: str, name: str, count: str, rows: Iterable[str]) -> str:
 
 
 def _tool(tool: Tool) -> str:
-    parameters = tool.schema()["function"]["parameters"]
+    parameters = tool.parameters()
     arguments = [
         _argument(tool.name, name, schema, name in parameters["required"])
         for name, schema in parameters["properties"].items()
