@@ -44,6 +44,7 @@ dist: $(VENV)/.test-installed
 	$(PIP) -e '.[release]'
 	rm -rf build/dist build/lib
 	$(VENV)/bin/python -m build --no-isolation --outdir build/dist
+	@rm -rf pathrig.egg-info  # a stale copy in the working folder would hide the installed entry points
 	$(VENV)/bin/python -m twine check --strict build/dist/*
 
 mutants: $(VENV)/.test-installed

@@ -13,14 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from configs.core_file import load_core_file
 from configs.errors import ConfigError
 from configs.goal import Goal
-from configs.task_places import REACH, UnknownPlaceError, expand_places, places
-from configs.worlds_loader import World, known_world, load_world, merged_state, world_names
+from configs.task_places import UnknownPlaceError, expand_places, places
+from configs.worlds_loader import World, known_world, load_world, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
-from devices.catalog import DEVICE_TYPES
+from devices.device_type import DeviceType, knows_all
 from devices.from_alphabet import device_from_alphabet
-from devices.surface import DeviceType, knows_all
 from sims.overrides import deep_merge
+from sims.world_type import WORLD_TYPES
 
 TASKS_FOLDER = Path(__file__).parent / "tasks"
 
@@ -176,7 +176,7 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
         raise ConfigError(f"{error} (in what was given with --init)") from None
     reads = world.device.reads if entry.free_reads is None else entry.free_reads
     try:
-        plan = expand_places(entry.plan, places(state.model_dump()), REACH[world.device.name])
+        plan = expand_places(entry.plan, places(state.model_dump(), world.type.place_keys), world.type.reach)
         automaton = compile_plan(plan, free_reads=reads, file=str(file.path), task=entry.id)
         goal = Goal.from_patterns(entry.goal) if entry.goal else None
     except UnknownPlaceError as error:
@@ -203,7 +203,7 @@ def _core_entries(path: Path, wanted: str) -> Iterator[tuple[str, Build]]:
 def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any]) -> Task:
     tools = {symbol.tool for symbol in task.automaton.symbols.values()}
     name = known_world(task.world) or next(
-        (shipped for shipped in world_names() if knows_all(DEVICE_TYPES[shipped], tools)), None
+        (world.name for world in WORLD_TYPES.values() if knows_all(world.device, tools)), None
     )
     world = None if name is None else load_world(name)
     device = device_from_alphabet(task.world, task.automaton) if world is None else _device_in(world, init)

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue, create_model
 
 from core_eval.path import Symbol, TaskAutomaton
 from core_eval.path.symbols import ANY_ARGUMENTS
-from devices.surface import DeviceType
+from devices.device_type import DeviceType
 from devices.tool import Effect, Tool, ToolArguments, ToolResult
 
 JSON_TYPES = {bool: "boolean", int: "number", float: "number", dict: "object", list: "array"}

@@ -20,14 +20,13 @@ from pydantic import BaseModel
 
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import TaskEntry, TaskLimits
-from configs.worlds_loader import load_world, world_names
+from configs.worlds_loader import load_world
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
 from core_eval.report.aggregate import DEFAULT_FILE, AggregateFile
-from devices.farm_rover.harm_rules import FARM_HARM_RULES as FARM_HARM
 from devices.faults import Fault, FaultRate
-from devices.robotic_arm.harm_rules import HARM_RULES as ARM_HARM
 from devices.sensors import SensorSpec
+from sims.world_type import WORLD_TYPES
 
 FOLDER = Path(__file__).parent / "reference"
 HEAD = "<!-- Written by docs/generate_reference.py; change the code, not this page. -->\n"
@@ -139,7 +138,7 @@ def config_page() -> str:
         "A world of one's own names a shipped one as `base`, and below it what differs. The keys of the "
         "initial state, as `--init` and a task's `init` may override them, with the values that ship:\n",
     ]
-    for name in world_names():
+    for name in WORLD_TYPES:
         state = load_world(name).state.model_dump(mode="json", exclude_none=True)
         parts.append(f"### {name}\n")
         parts.append(
@@ -157,9 +156,9 @@ def config_page() -> str:
 def tools_page() -> str:
     """The tool surfaces and the harm rules."""
     parts = [HEAD, "# Tools and harm rules\n"]
-    for world, rules in zip(world_names(), (FARM_HARM, ARM_HARM), strict=True):
+    for name, world in WORLD_TYPES.items():
         # The texts state facts of the world; these are the default world's.
-        device = load_world(world).device
+        device = load_world(name).device
         parts.append(f"## {device.name}\n\n{device.description}\n")
         rows = []
         for tool in device.tools:
@@ -173,7 +172,10 @@ def tools_page() -> str:
         parts.append(
             table(
                 ("kind", "when", "unit", "remedy"),
-                ((f"`{rule.kind}`", rule.description, rule.unit, f"`{rule.remedy.value}`") for rule in rules),
+                (
+                    (f"`{rule.kind}`", rule.description, rule.unit, f"`{rule.remedy.value}`")
+                    for rule in world.harm_rules
+                ),
             )
         )
     return "\n".join(parts)

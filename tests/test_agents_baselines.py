@@ -10,11 +10,12 @@ from agents.agent import Agent, EpisodeContext, InvalidAction, Limits, Observati
 from agents.catalog import AgentSpecError, make_agent
 from agents.errors import BackendError
 from agents.example_arguments import fitting_value
-from configs.worlds_loader import load_world, world_names
+from configs.worlds_loader import load_world
 from core_eval.path import compile_plan
 from devices.outcome import Outcome
+from sims.world_type import WORLD_TYPES
 
-DEVICES = [load_world(name).device for name in world_names()]
+DEVICES = [load_world(name).device for name in WORLD_TYPES]
 PLAN = [
     "unlock_safety_mode",
     {"any_order": [{"water_plant": {"plant_id": "plant_A"}}, {"harvest_fruit": {"plant_id": "plant_B"}}]},
@@ -66,7 +67,7 @@ def test_oracle_needs_an_automaton():
 
 
 @pytest.mark.parametrize(
-    "device", [load_world(name).device for name in world_names()], ids=lambda device: device.name
+    "device", [load_world(name).device for name in WORLD_TYPES], ids=lambda device: device.name
 )
 def test_random_makes_valid_calls_and_the_same_ones_by_seed(device):
     one = context(tools=device.tools, automaton=None, seed=5)

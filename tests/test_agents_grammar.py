@@ -11,9 +11,10 @@ from agents.errors import BackendError
 from agents.grammar import Rules, answer_grammar, literal
 from agents.llama_engine import LlamaEngine
 from agents.random_agent import RandomAgent
-from configs.worlds_loader import load_world, world_names
+from configs.worlds_loader import load_world
+from sims.world_type import WORLD_TYPES
 
-DEVICES = [load_world(name).device for name in world_names()]
+DEVICES = [load_world(name).device for name in WORLD_TYPES]
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +127,7 @@ def test_any_text_as_a_literal(accepts, text):
 
 
 @pytest.mark.parametrize(
-    "device", [load_world(name).device for name in world_names()], ids=lambda device: device.name
+    "device", [load_world(name).device for name in WORLD_TYPES], ids=lambda device: device.name
 )
 def test_every_valid_call_of_a_device_is_allowed(accepts, device):
     grammar = answer_grammar(device.schemas())

@@ -1,14 +1,15 @@
 import pytest
 
-from configs.worlds_loader import load_world, world_names
-from devices.catalog import device_type
-from devices.surface import DeviceType
+from configs.worlds_loader import load_world
+from devices.device_type import DeviceType
+from devices.registry import device_type
 from devices.tool import ArgumentsError, Effect
+from sims.world_type import WORLD_TYPES
 
 ROVER = device_type("farm_rover")
 ARM = device_type("robotic_arm")
 EVERY_DEVICE = pytest.mark.parametrize(
-    "device", [load_world(name).device for name in world_names()], ids=lambda device: device.name
+    "device", [load_world(name).device for name in WORLD_TYPES], ids=lambda device: device.name
 )
 
 

@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from devices.surface import DeviceType
+from devices.device_type import DeviceType
 from training.episode import Episode, pieces, system_turn
 from training.transcripts import episodes
 

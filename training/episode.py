@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.prompting import SYSTEM_PROMPT, compact_json, error_value
-from devices.surface import DeviceType
+from devices.device_type import DeviceType
 from devices.tool import ToolResult
 from training.chat_format import answer_text, call_text, response_text, system_text, user_text
 

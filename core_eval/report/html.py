@@ -21,11 +21,11 @@ from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import share_text
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.repeated import by_agent, by_task_and_agent, counted, pass_k, passed
-from core_eval.report.rules import rule_of, unit_of
 from core_eval.report.summary import means
 from core_eval.report.tables import SHOWN_TRIES, TASKS_TABLE, call_text, cell, mean_cell
 from core_eval.report.timeline import timeline_svg
 from devices.harm import HarmRule
+from sims.world_type import rule_of, unit_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 DRAWINGS = 12

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from devices.surface import DeviceType
+from devices.device_type import DeviceType
 from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
 
 Metres = Annotated[float, Field(ge=-1000.0, le=1000.0)]

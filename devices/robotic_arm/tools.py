@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from devices.surface import DeviceType
+from devices.device_type import DeviceType
 from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
 
 Metres = Annotated[float, Field(ge=-5.0, le=5.0)]

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from devices.catalog import device_type
 from devices.farm_rover.world import STATIONS, FarmWorld, Pose
+from devices.registry import device_type
 from devices.sensors import SensorSpec
 from devices.tool import Tool
 
