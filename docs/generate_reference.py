@@ -24,7 +24,7 @@ from configs.worlds_loader import load_world
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
 from core_eval.report.aggregate import DEFAULT_FILE, AggregateFile
-from devices.faults import Fault, FaultRate
+from devices.faults import COMMON_FAULTS, Fault, FaultRate
 from devices.sensors import SensorSpec
 from sims.world_type import WORLD_TYPES
 
@@ -150,6 +150,10 @@ def config_page() -> str:
     parts.append(keys(Fault))
     parts.append("An entry of `faults.random`:\n")
     parts.append(keys(FaultRate))
+    kinds = [("every rig", kind) for kind in COMMON_FAULTS]
+    kinds += [(name, kind) for name, world in WORLD_TYPES.items() for kind in world.faults]
+    parts.append("The kinds of faults:\n")
+    parts.append(table(("kind", "rig", "meaning"), ((f"`{k.name}`", rig, k.meaning) for rig, k in kinds)))
     return "\n".join(parts)
 
 

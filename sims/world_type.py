@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from devices.device_type import DeviceType
+from devices.faults import FaultKind
 from devices.harm import HarmRule
 from devices.known_state import KnownState
 from devices.registry import Registry
@@ -32,6 +33,7 @@ class WorldType:
         harm_rules: the predicates over the true state that raise harm events.
         known_state: what a host may know of the rig, from an initial state (None where no file tells it) and
             whether the rig was just put into it; None where the host knows no interlocks.
+        faults: kinds of faults that its rigs can have, beside those that every rig can have.
         aliases: other names of it.
         place_keys: keys of the initial state that hold places by name, for `at: NAME` in a plan.
         reach: how far from such a place a call may still aim, m.
@@ -46,6 +48,7 @@ class WorldType:
     simulator: Callable[[Any, int], Simulator[Any]]
     harm_rules: tuple[HarmRule, ...] = ()
     known_state: Callable[[Any, bool], KnownState] | None = None
+    faults: tuple[FaultKind, ...] = ()
     aliases: tuple[str, ...] = ()
     place_keys: tuple[str, ...] = ()
     reach: float = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from devices.farm_rover.fault_kinds import FARM_FAULTS
 from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.farm_rover.known_state import KnownFarmRover
 from devices.farm_rover.tools import FARM_ROVER
@@ -30,6 +31,7 @@ WORLD = WorldType(
     simulator=_simulator,
     probing=Path(__file__).parents[1] / "probes" / "farm_rover.jsonl",
     harm_rules=FARM_HARM_RULES,
+    faults=FARM_FAULTS,
     known_state=KnownFarmRover,
     place_keys=("plants", "stations"),
     reach=0.5,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from devices.robotic_arm.fault_kinds import ARM_FAULTS
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.known_state import KnownArm
 from devices.robotic_arm.tools import ROBOTIC_ARM
@@ -31,6 +32,7 @@ WORLD = WorldType(
     simulator=_simulator,
     probing=Path(__file__).parents[1] / "probes" / "robotic_arm.jsonl",
     harm_rules=HARM_RULES,
+    faults=ARM_FAULTS,
     known_state=KnownArm,
     place_keys=("objects", "bins"),
     reach=0.01,
