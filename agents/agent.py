@@ -54,6 +54,7 @@ class EpisodeContext:
     seed: int = 0
     automaton: TaskAutomaton | None = None
     limits: Limits = Limits()
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

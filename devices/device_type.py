@@ -12,11 +12,18 @@ from devices.tool import ArgumentsError, Effect, Tool, ToolArguments
 
 @dataclass(frozen=True)
 class DeviceType:
-    """A kind of rig, by name, and its tools in the order in which a model reads them."""
+    """A kind of rig.
+
+    Attributes:
+        name: as a rig states it in its status.
+        tools: in the order in which a model reads them.
+        advice: a sentence to whoever operates it, which every model is told.
+    """
 
     name: str
     description: str
     tools: tuple[Tool, ...]
+    advice: str = ""
 
     @cached_property
     def by_name(self) -> Mapping[str, Tool]:

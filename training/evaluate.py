@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agents.backend import Message, Reply
 from agents.llama_backend import SHIPPED_MODEL, LlamaBackend
-from agents.prompting import SYSTEM_PROMPT
+from agents.prompting import system_prompt
 from agents.tool_call_text import CallText
 from training.episode import Episode
 from training.transcripts import HELD_OUT, episode
@@ -46,7 +46,7 @@ def main() -> None:
 def try_episode(backend: LlamaBackend, story: Episode, *counts: dict[str, float]) -> list[tuple[str, str]]:
     """Add an episode's turns to the counts; returns the turns that are not exact: expected and got."""
     messages: list[Message] = [
-        {"role": "system", "content": SYSTEM_PROMPT},
+        {"role": "system", "content": system_prompt(story.device.advice)},
         {"role": "user", "content": story.prompt},
     ]
     backend.start(0, story.device.schemas())

@@ -167,6 +167,7 @@ class Episode:
             seed=self._what.seed,
             automaton=self._task.automaton,
             limits=self._limits,
+            advice=self._task.device.advice,
         )
         self._ask_agent(lambda: self._agent.start(context))
 

@@ -166,5 +166,8 @@ TOOLS = (
 )  # fmt: skip
 
 FARM_ROVER = DeviceType(
-    "farm_rover", "A rover that drives a field and waters, sprays and harvests plants.", TOOLS
+    "farm_rover",
+    "A rover that drives a field and waters, sprays and harvests plants.",
+    TOOLS,
+    advice="Read a pose before you move there.",
 )
