@@ -10,7 +10,8 @@ from configs.worlds_loader import load_world
 def test_the_shipped_model_is_told_what_it_was_trained_on(world):
     assert system_prompt(load_world(world).device.advice) == (
         "You operate a machine with tools. Do exactly what the user asks, in that order, "
-        "one tool call at a time. Read a pose before you move there. When all is done, answer in one short sentence."
+        "one tool call at a time. Read a pose before you move there. "
+        "When all is done, answer in one short sentence."
     )
 
 
