@@ -94,13 +94,19 @@ def _device_in(world: World, init: Mapping[str, Any]) -> DeviceType:
     return replace(world, state=merged_state(world, init)).device
 
 
+def task_files() -> list[Path]:
+    """The task files that ship with the kit and with the worlds that other packages register."""
+    folders = [TASKS_FOLDER, *(world.tasks for world in WORLD_TYPES.values() if world.tasks is not None)]
+    return [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
+
+
 def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = None) -> list[Task]:
     """Every task of a file, or all that ship with the kit.
 
     Raises:
         ConfigError: the file or one of its tasks is wrong.
     """
-    files = [file] if file is not None else sorted(TASKS_FOLDER.glob("*.yaml"))
+    files = [file] if file is not None else task_files()
     return [build(init or {}) for path in files for _, build in _entries(path)]
 
 
@@ -119,7 +125,7 @@ def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
     if not path.is_file():
         if wanted or path.suffix in (".yaml", ".yml", ".json"):
             raise ConfigError("no such task file", file=path)
-        files, wanted = sorted(TASKS_FOLDER.glob("*.yaml")), ref
+        files, wanted = task_files(), ref
     else:
         files = [path]
     ids: list[str] = []
