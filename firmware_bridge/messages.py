@@ -122,6 +122,7 @@ class Status(Message):
     fw: str | None = None
     watchdog_ms: int | float | None = Field(default=None, gt=0)
     max_frame: int | None = Field(default=None, gt=0)
+    reset: str | None = None
 
 
 class Sample(Message):

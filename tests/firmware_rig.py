@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import threading
 import time
 import tty
 import zlib
@@ -15,6 +16,7 @@ import pytest
 
 from firmware_bridge.codec import LineDecoder, to_line
 from firmware_bridge.firmware.build import missing_packages
+from sims.farm.board_pins import Outputs
 from sims.farm.emulated_board import EmulatedBoard, initial_world
 
 WORLD_SPEED = 20
@@ -24,12 +26,36 @@ Frame = dict[str, Any]
 
 
 @contextmanager
-def board(world_speed: int = WORLD_SPEED, **init: Any) -> Iterator[EmulatedBoard]:
+def board(
+    world_speed: int = WORLD_SPEED,
+    *,
+    test_hooks: bool = False,
+    on_outputs: Callable[[Outputs], None] | None = None,
+    **init: Any,
+) -> Iterator[EmulatedBoard]:
     """A board that has just been powered up, over a field with these overrides."""
     if missing := missing_packages():
         pytest.skip(f"the emulated board needs {', '.join(missing)}")
-    with EmulatedBoard(initial_world(init), world_speed=world_speed) as running:
+    with EmulatedBoard(
+        initial_world(init), world_speed=world_speed, test_hooks=test_hooks, on_outputs=on_outputs
+    ) as running:
         yield running
+
+
+class Seen:
+    """The lines of pins, in the board's own milliseconds: `on_outputs=seen.lines.append`."""
+
+    def __init__(self) -> None:
+        self.lines: list[Outputs] = []
+
+    def took(self, since: int, condition: Callable[[Outputs], bool]) -> int:
+        """Milliseconds from then until the pins were so."""
+        return next(line.ms for line in self.lines if line.ms >= since and condition(line)) - since
+
+
+def is_safe(out: Outputs) -> bool:
+    """Whether every actuator is off and the wheels rest."""
+    return (out.port_a, out.left, out.right) == (0, 0, 0)
 
 
 class RawHost:
@@ -82,6 +108,24 @@ class RawHost:
     def ping(self) -> int:
         self.send(op="ping")
         return int(self.op("pong")["m"])
+
+    @contextmanager
+    def pings_at_line_rate(self, longest: float) -> Iterator[None]:
+        """Pings without a pause, for `longest` seconds at most; nothing else may be sent meanwhile."""
+        ended = threading.Event()
+
+        def flood() -> None:
+            until = time.monotonic() + longest
+            while not ended.is_set() and time.monotonic() < until:
+                self.raw(crc_line(b'{"v":1,"op":"ping"}') * 20)
+
+        thread = threading.Thread(target=flood, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def catch_up(self) -> None:
         """Pass over all that the board has said so far."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from farm_rig import at
-from firmware_rig import WORLD_SPEED, RawHost, board
+from firmware_rig import WORLD_SPEED, RawHost, Seen, board, is_safe
 
 from devices.outcome import Outcome
 from devices.registry import device_type
@@ -18,6 +18,8 @@ from firmware_bridge.links import open_link
 from sims.farm import board_pins as pins
 from sims.farm.emulated_board import EmulatedBoard
 
+WATCHDOG_MS = 2000
+SLACK_MS = 50
 SPARE_BYTES = 1024
 """Of RAM that neither variables nor the deepest stack of a day in the field take."""
 
@@ -76,6 +78,8 @@ def test_every_read_answers_in_its_result_model(shared: Rover) -> None:
     scan = shared.ok("scan_plant", plant_id="plant_C").value
     assert scan == {"plant_id": "plant_C", "soil": "dry", "ripe": True, "pests": True}
     assert shared.ok("sense_pose").value == {"x": 5, "y": 5, "yaw": 0}
+    status = shared.client.status
+    assert status is not None and (status.watchdog_ms, status.reset) == (WATCHDOG_MS, "power")
 
 
 def test_interlocks_say_what_to_do(shared: Rover) -> None:
@@ -119,7 +123,7 @@ def test_a_day_in_the_field() -> None:
         assert field.spilled_liters == 0.0
         sprayed = driven.ok("spray_pesticide", plant_id="plant_C", ml=10.0)
         assert sprayed.value == {"plant_id": "plant_C", "ml": 10, "tank_ml": 240}
-        assert field.state.plants["plant_C"].pesticide_ml == pytest.approx(10.0, abs=0.5)
+        assert field.state.plants["plant_C"].pesticide_ml == pytest.approx(10.0, abs=0.55)
         driven.ok("harvest_fruit", plant_id="plant_C")
         assert driven.refused("harvest_fruit", plant_id="plant_C") == "not_ripe"
         scan = driven.ok("scan_plant", plant_id="plant_C").value
@@ -177,11 +181,37 @@ def test_wheels_that_do_not_turn_are_a_fault() -> None:
     with rover() as driven:
         driven.ok("unlock_safety_mode")
         rest = driven.board.field.state.pose
-        driven.board.field.jammed = True
+        driven.board.field.wheel_shares = (0.0, 0.0)
         outcome = driven.client.call("move_to", at("plant_B"))
         assert (outcome.status, outcome.code) == ("fault", "stalled")
         assert not driven.board.outputs.moving
         assert driven.board.field.state.pose == rest
+
+
+@pytest.mark.parametrize(
+    ("shares", "code"), [((1.0, 0.0), "stalled"), ((0.0, 1.0), "stalled"), ((1.0, 0.3), "off_course")]
+)
+def test_one_wheel_that_fails_is_a_fault_and_not_an_arrival(shares: tuple[float, float], code: str) -> None:
+    with board(world_speed=5) as emulated, RawHost(emulated.path) as host:
+        host.ready()
+        assert host.call("u", "unlock_safety_mode")["status"] == "ok"
+        emulated.field.wheel_shares = shares
+        answer = host.call("drive", "move_to", x=6.5, y=5.0)
+        assert (answer["status"], answer["error"]["code"]) == ("fault", code)
+        assert answer["dur"] < 3.0
+        assert emulated.wait_until(lambda out: not out.moving)
+
+
+def test_one_pulse_in_three_seconds_does_not_keep_the_pump_on() -> None:
+    with rover() as driven:
+        driven.ok("unlock_safety_mode")
+        driven.ok("move_to", **at("plant_B"))
+        driven.board.field.meter_share = 1 / 130.5
+        water = driven.board.field.state.water_liters
+        outcome = driven.client.call("water_plant", {"plant_id": "plant_B", "liters": 1.0})
+        assert (outcome.status, outcome.code) == ("fault", "flow_low")
+        assert driven.board.wait_until(lambda out: not out.port_a & pins.PUMP)
+        assert water - driven.board.field.state.water_liters < 1.0
 
 
 def test_the_stop_byte_stops_a_motion_without_newline_and_holds_until_reset() -> None:
@@ -237,12 +267,18 @@ class RawCall:
 
 def test_a_host_that_falls_silent_leaves_a_safe_rover() -> None:
     """At the world's own speed, so that the drive lasts longer than the watchdog."""
-    with board(world_speed=1) as emulated, RawHost(emulated.path) as host:
+    seen = Seen()
+    with (
+        board(world_speed=1, on_outputs=seen.lines.append) as emulated,
+        RawHost(emulated.path) as host,
+    ):
         host.ready()
         assert host.call("u", "unlock_safety_mode")["status"] == "ok"
         host.send(op="call", id="drive", tool="move_to", args=at("plant_D"))
+        heard_at = host.ping()
         assert emulated.wait_until(lambda out: out.moving)
         assert emulated.wait_until(lambda out: out.port_a == 0 and not out.moving, timeout=20.0)
+        assert WATCHDOG_MS <= seen.took(heard_at, is_safe) <= WATCHDOG_MS + SLACK_MS
         answer = host.result("drive")
         assert (answer["status"], answer["error"]["code"]) == ("fault", "stopped")
         assert host.status()["state"] == "estop"

@@ -5,13 +5,13 @@ import json
 import math
 import random
 import shutil
-import subprocess
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from farm_rig import WORLD
+from firmware_native import compile_library
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,19 +19,10 @@ from firmware_bridge.firmware.make_tables import HEADER
 from sims.farm.geometry import Box, Disc
 from sims.farm.route import Ground, plan_route
 
-PGMSPACE = """
-#include <stdint.h>
-#include <string.h>
-#define PROGMEM
-#define PSTR(text) (text)
-#define PGM_P const char *
-#define pgm_read_byte(at) (*(const uint8_t *)(at))
-#define memcpy_P memcpy
-#define strcmp_P strcmp
-#define strncmp_P strncmp
-#define strchr_P strchr
-"""
 MAX_DEPTH = 8
+PENDING = 0xFF
+STEPS = 41 * 42
+"""Each of 40 corners and the start looks at 40 corners, and is left."""
 JSON_NONE, JSON_NUMBER, JSON_STRING = 0, 4, 5
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -47,17 +38,8 @@ class Point(ctypes.Structure):
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    folder = tmp_path_factory.mktemp("native")
-    (folder / "avr").mkdir()
-    (folder / "avr" / "pgmspace.h").write_text(PGMSPACE)
-    library = folder / "rover.so"
-    sources = [str(HEADER.with_name(name)) for name in ("json.c", "route.c", "tables.c")]
-    command = ["cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{folder}"]
-    done = subprocess.run(
-        [*command, "-o", str(library), *sources, "-lm"], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    loaded = ctypes.CDLL(str(library))
+    sources = [HEADER.with_name(name) for name in ("json.c", "route.c", "tables.c")]
+    loaded = ctypes.CDLL(str(compile_library(tmp_path_factory.mktemp("native"), sources)))
     loaded.json_parse.restype = Json
     loaded.json_uint32.restype = ctypes.c_uint32
     return loaded
@@ -143,12 +125,14 @@ def test_deadlines_are_read_to_the_millisecond(native: ctypes.CDLL, text: str, m
 
 
 def _planner(native: ctypes.CDLL) -> Callable[[tuple[float, float], tuple[float, float]], list[Point]]:
-    poll = ctypes.CFUNCTYPE(ctypes.c_uint8)(lambda: 1)
     route = (Point * 16)()
 
     def plan(start: tuple[float, float], goal: tuple[float, float]) -> list[Point]:
-        count = native.route_plan(Point(*start), Point(*goal), route, poll) & 0xFF
-        return [Point(point.x, point.y) for point in route[:count]]
+        native.route_begin(Point(*start), Point(*goal))
+        for _ in range(STEPS):
+            if (count := native.route_step(route) & 0xFF) != PENDING:
+                return [Point(point.x, point.y) for point in route[:count]]
+        raise AssertionError(f"no way within {STEPS} steps of planning")
 
     return plan
 
@@ -176,8 +160,11 @@ def test_ways_are_as_short_as_the_simulator_s_and_as_clear(native: ctypes.CDLL) 
     assert detours > 20
 
 
-def test_planning_can_be_given_up(native: ctypes.CDLL) -> None:
-    route = (Point * 16)()
-    give_up = ctypes.CFUNCTYPE(ctypes.c_uint8)(lambda: 0)
-    start, goal = Point(5.0, 5.0), Point(14.0, 8.5)
-    assert native.route_plan(start, goal, route, give_up) & 0xFF == 0
+def test_a_way_that_is_begun_anew_forgets_the_one_before(native: ctypes.CDLL) -> None:
+    plan = _planner(native)
+    wanted = [(point.x, point.y) for point in plan((5.0, 5.0), (14.0, 8.5))]
+    assert len(wanted) > 1
+    native.route_begin(Point(2.0, 2.0), Point(10.0, 14.0))
+    for _ in range(50):
+        native.route_step((Point * 16)())
+    assert [(point.x, point.y) for point in plan((5.0, 5.0), (14.0, 8.5))] == wanted

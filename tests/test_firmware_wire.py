@@ -57,7 +57,8 @@ def host(running: EmulatedBoard) -> Iterator[RawHost]:
 def test_hello_states_what_the_board_is(host: RawHost) -> None:
     status = host.status()
     assert (status["state"], status["device"]) == ("online", "farm_rover")
-    assert (status["watchdog_ms"], status["max_frame"]) == (5000, 512)
+    assert status["reset"] == "power"
+    assert (status["watchdog_ms"], status["max_frame"]) == (2000, 512)
 
 
 def test_what_is_no_json_is_dropped_and_counted(host: RawHost) -> None:
@@ -192,3 +193,39 @@ def test_init_is_invalid_on_a_physical_device(host: RawHost) -> None:
     host.send(op="init", id="i", state={}, seed=0)
     answer = host.result("i")
     assert (answer["status"], answer["error"]["code"]) == ("invalid", "no_simulator")
+
+
+def test_pings_at_line_rate_do_not_keep_the_rover_from_its_work() -> None:
+    """Timed by the rover's own clock, in its results."""
+    with board(world_speed=5) as emulated, RawHost(emulated.path) as host:
+        host.ready()
+        assert host.call("u", "unlock_safety_mode")["status"] == "ok"
+        calm = host.call("calm", "move_to", x=7.0, y=5.0)
+        assert calm["status"] == "ok"
+
+        host.send(op="call", id="busy", tool="move_to", args={"x": 9.0, "y": 5.0})
+        with host.pings_at_line_rate(longest=10.0):
+            acks = 0
+            for frame in host.frames():
+                acks += frame["op"] == "ack"
+                if frame["op"] == "result":
+                    break
+        assert (frame["id"], frame["status"]) == ("busy", "ok")
+        assert frame["dur"] <= 1.2 * calm["dur"]
+        assert emulated.field.state.pose.x == pytest.approx(9.0, abs=0.05)
+        assert emulated.field.state.pose.y == pytest.approx(5.0, abs=0.05)
+        assert acks >= int(frame["dur"] / 5)
+
+        emulated.field.wheel_shares = (0.0, 0.0)
+        host.send(op="call", id="stuck", tool="move_to", args={"x": 7.0, "y": 5.0})
+        with host.pings_at_line_rate(longest=10.0):
+            stuck = host.result("stuck")
+        assert (stuck["error"]["code"], stuck["dur"] < 2.0) == ("stalled", True)
+
+
+def test_garbage_at_line_rate_does_not_keep_the_rover_from_its_work(host: RawHost) -> None:
+    """More than the board takes in one turn of its loop, without a newline."""
+    now = host.ping()
+    host.raw(b"x" * 3000 + b"\n")
+    assert host.call("after garbage", "sense_hopper")["status"] == "ok"
+    assert host.ping() - now < 2000

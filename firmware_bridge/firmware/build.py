@@ -22,16 +22,19 @@ def missing_packages() -> list[str]:
     return [package for command, package in NEEDED.items() if shutil.which(command) is None]
 
 
-def build(world_speed: int = 1) -> tuple[str, str]:
+def build(world_speed: int = 1, *, test_hooks: bool = False) -> tuple[str, str]:
     """The paths of the emulator and of a firmware whose field is `world_speed` times faster; built if needed.
+
+    With `test_hooks` the firmware hangs when a host says so; such a build is for tests alone.
 
     Raises:
         BuildError: a tool is missing, or the compiler complains.
     """
     if missing := missing_packages():
         raise BuildError(f"install {' '.join(missing)} (all that is needed: apt-get install {PACKAGES})")
+    variant = [f"WORLD_SPEED={world_speed}", *(["TEST_HOOKS=1"] if test_hooks else [])]
     done = subprocess.run(
-        ["make", "-s", "-C", str(FIRMWARE_FOLDER), f"WORLD_SPEED={world_speed}"],
+        ["make", "-s", "-C", str(FIRMWARE_FOLDER), *variant],
         capture_output=True,
         text=True,
         check=False,
@@ -40,7 +43,7 @@ def build(world_speed: int = 1) -> tuple[str, str]:
         said = (done.stderr.strip() or "it said nothing").splitlines()
         raise BuildError(f"the firmware does not build: {said[0]}")
     folder = FIRMWARE_FOLDER / "build"
-    return str(folder / "emulator"), str(folder / f"rover-x{world_speed}.elf")
+    return str(folder / "emulator"), str(folder / f"rover-x{world_speed}{'-hooks' if test_hooks else ''}.elf")
 
 
 def ram_used(elf: str) -> int:

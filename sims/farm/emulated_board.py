@@ -34,6 +34,7 @@ class EmulatedBoard:
         world: the field at the pins; the firmware's map is that of the shipped world.
         world_speed: device seconds in a second of the wire's clock. Wheels, pumps and field are that much
             faster, while baud rate, watchdog and deadlines are those of the real board.
+        test_hooks: the firmware hangs when a host says so.
         on_outputs: takes every line of pins, in the physics thread.
     """
 
@@ -42,10 +43,12 @@ class EmulatedBoard:
         world: FarmWorld | None = None,
         *,
         world_speed: int = 1,
+        test_hooks: bool = False,
         on_outputs: Callable[[Outputs], None] | None = None,
     ) -> None:
         self.field = FieldAtPins(load_world_file() if world is None else world)
         self.world_speed = world_speed
+        self._test_hooks = test_hooks
         self.path = ""
         self.stack_bytes: int | None = None
         """How deep the firmware's stack has been; known once the board was stopped."""
@@ -61,7 +64,7 @@ class EmulatedBoard:
         Raises:
             BuildError: firmware or emulator cannot be built or started.
         """
-        command = list(build(self.world_speed))
+        command = list(build(self.world_speed, test_hooks=self._test_hooks))
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -30,20 +30,24 @@ class FieldAtPins(FarmInMotion):
 
     Attributes:
         outputs: the pins as the board last drove them.
-        jammed: the wheels are held fast.
+        wheel_shares: of what it is driven, how far the left and the right wheel turns; 0 is held fast.
+        meter_share: of its pulses, how many the flow meter gives.
     """
 
     firmware = "pins"
 
     def __init__(self, world: FarmWorld, seed: int = 0) -> None:
         self.outputs = Outputs()
-        self.jammed = False
+        self.wheel_shares = (1.0, 1.0)
+        self.meter_share = 1.0
         super().__init__(world, seed)
 
     def begin(self) -> None:
         """The world's initial state, with the board's counters at zero."""
         super().begin()
         self._left_m = self._right_m = 0.0
+        self._metered = 0.0
+        self._pumped = self.state.water.pumped
         self._counters = (0, 0, 0)
         self._steps = 0
         self._slow: tuple[int, ...] = ()
@@ -61,7 +65,7 @@ class FieldAtPins(FarmInMotion):
 
     def _act(self, _t: float, seconds: float) -> None:
         out, state = self.outputs, self.state
-        if out.moving and not self.jammed:
+        if self._moving:
             self._move(seconds)
         actions: list[tuple[int, Callable[[float], None]]] = [
             (pins.PICKER, self._pick),
@@ -77,10 +81,15 @@ class FieldAtPins(FarmInMotion):
             state.collected_fruit += state.fruit
             state.fruit, state.heap, state.heaped_by = 0, 0.0, None
 
+    @property
+    def _moving(self) -> bool:
+        return self.outputs.moving and self.wheel_shares != (0.0, 0.0)
+
     def _move(self, seconds: float) -> None:
         state, rover = self.state, self.world.rover
         per_duty = pins.WHEEL_FULL_SPEED / pins.DUTY_MAX * seconds
-        left, right = self.outputs.left * per_duty, self.outputs.right * per_duty
+        left = self.outputs.left * per_duty * self.wheel_shares[0]
+        right = self.outputs.right * per_duty * self.wheel_shares[1]
         self._left_m += left
         self._right_m += right
         way, turn = (left + right) / 2, (right - left) / pins.TRACK
@@ -106,7 +115,7 @@ class FieldAtPins(FarmInMotion):
         stuck = self.faults.strength("stuck_valve")
         near = self._plant_in_reach()
         aim = None if near is None else near[0]
-        state.moving = self.outputs.moving and not self.jammed
+        state.moving = self._moving
         state.working = PINS_CALL if state.moving or port & TOOL_PINS else None
         state.picking = aim if port & pins.PICKER else None
         if aim != state.aim:
@@ -171,10 +180,13 @@ class FieldAtPins(FarmInMotion):
         return name, plants[name]
 
     def _inputs(self) -> Inputs:
+        pumped = self.state.water.pumped
+        self._metered += (pumped - self._pumped) * self.meter_share
+        self._pumped = pumped
         counters = (
             math.floor(self._left_m * pins.TICKS_PER_M),
             math.floor(self._right_m * pins.TICKS_PER_M),
-            math.floor(self.state.water.pumped * pins.PULSES_PER_L),
+            math.floor(self._metered * pins.PULSES_PER_L),
         )
         left, right, pulses = (abs(now - then) for now, then in zip(counters, self._counters, strict=True))
         self._counters = counters

@@ -44,6 +44,7 @@ static avr_t *avr;
 static int master;
 static int uart_full;
 static uint16_t duty[2];
+static void (*reset_core)(avr_t *);
 static uint32_t variables_end;
 
 /* Pulses of one input in this step, spread evenly over it. */
@@ -92,6 +93,15 @@ static void on_xoff(struct avr_irq_t *irq, uint32_t value, void *param) {
 static void on_duty(struct avr_irq_t *irq, uint32_t value, void *param) {
     (void)irq;
     *(uint16_t *)param = (uint16_t)value;
+}
+
+/* A reset by the firmware's own watchdog: no PWM goes out any more, and the UART's input is empty. */
+static void on_reset(avr_t *board) {
+    if (reset_core) {
+        reset_core(board);
+    }
+    duty[0] = duty[1] = 0;
+    uart_full = 0;
 }
 
 /* The pacing is done between runs, so sleeping costs no time of the host's. */
@@ -257,6 +267,8 @@ int main(int argc, char **argv) {
     avr->log = LOG_ERROR;
     avr_load_firmware(avr, &firmware);
     avr->sleep = no_sleep;
+    reset_core = avr->reset;
+    avr->reset = on_reset;
     variables_end = RAM_START + firmware.datasize + firmware.bsssize;
     open_pty();
     connect_uart();

@@ -3,6 +3,7 @@
 #include <avr/interrupt.h>
 #include <avr/io.h>
 #include <avr/sleep.h>
+#include <avr/wdt.h>
 #include <util/atomic.h>
 
 #include "uart.h"
@@ -14,9 +15,23 @@
 
 static volatile uint8_t stopped;
 static volatile uint32_t milliseconds;
-static volatile uint8_t step_due;
+static volatile uint8_t steps_due;
+static volatile uint8_t loop_ms;
+static volatile uint8_t listening;
+static volatile uint16_t silent_ms;
 static volatile int16_t ticks_left, ticks_right;
 static volatile uint16_t flow_pulses;
+
+/* What MCUSR said at the start: in a register, since variables are zeroed after it is read. */
+#define RESET_FLAGS GPIOR0
+
+/* After a reset by the watchdog it runs on with its shortest time: off, before anything else. */
+void take_reset_flags(void) __attribute__((naked, used, section(".init3")));
+void take_reset_flags(void) {
+    RESET_FLAGS = MCUSR;
+    MCUSR = 0;
+    wdt_disable();
+}
 
 ISR(TIMER0_COMPA_vect) {
     static uint8_t until_step;
@@ -24,7 +39,16 @@ ISR(TIMER0_COMPA_vect) {
     milliseconds++;
     if (++until_step >= STEP_MS) {
         until_step = 0;
-        step_due = 1;
+        steps_due++;
+    }
+    /* Judged here, so that they hold whatever the main loop does. */
+    if (loop_ms < HANG_MS) {
+        loop_ms++;
+    } else {
+        board_safe();
+    }
+    if (listening && silent_ms < WATCHDOG_MS && ++silent_ms == WATCHDOG_MS) {
+        board_safe();
     }
 }
 
@@ -53,6 +77,34 @@ void board_init(void) {
     ADMUX = _BV(REFS0);
     ADCSRA = _BV(ADEN) | _BV(ADPS2) | _BV(ADPS1) | _BV(ADPS0);
     set_sleep_mode(SLEEP_MODE_IDLE);
+    wdt_enable(WDTO_500MS);
+}
+
+enum reset_cause board_reset_cause(void) {
+    uint8_t flags = RESET_FLAGS;
+
+    if (flags & _BV(PORF)) {
+        return RESET_POWER;
+    }
+    if (flags & _BV(WDRF)) {
+        return RESET_WATCHDOG;
+    }
+    if (flags & _BV(BORF)) {
+        return RESET_BROWNOUT;
+    }
+    return flags & (_BV(EXTRF) | _BV(JTRF)) ? RESET_EXTERNAL : RESET_UNKNOWN;
+}
+
+void board_alive(void) {
+    wdt_reset();
+    loop_ms = 0;
+}
+
+void board_heard(void) {
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+        silent_ms = 0;
+        listening = 1;
+    }
 }
 
 void board_safe(void) {
@@ -142,15 +194,18 @@ uint32_t board_ms(void) {
     return now;
 }
 
-uint8_t board_step_due(void) {
-    uint8_t due = step_due;
-    step_due = 0;
+uint8_t board_steps_due(void) {
+    uint8_t due;
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+        due = steps_due;
+        steps_due = 0;
+    }
     return due;
 }
 
 void board_idle(void) {
     cli();
-    if (!step_due && !uart_waiting()) {
+    if (!steps_due && !uart_waiting()) {
         sleep_enable();
         sei();
         sleep_cpu();

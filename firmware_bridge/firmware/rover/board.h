@@ -42,7 +42,25 @@ enum {
 /* Milliseconds between two steps of the control loop. */
 #define STEP_MS 5
 
+/* A host that was heard and has been silent for so long has lost the board. */
+#define WATCHDOG_MS 2000
+
+/* A main loop that has not come round for so long hangs. The longest answers keep it for 150 ms. */
+#define HANG_MS 250
+
+/* What started the chip. UNKNOWN where a bootloader has cleared the flags. */
+enum reset_cause { RESET_UNKNOWN, RESET_POWER, RESET_BROWNOUT, RESET_WATCHDOG, RESET_EXTERNAL };
+
 void board_init(void);
+
+enum reset_cause board_reset_cause(void);
+
+/* Once a main loop. Without it the timer's interrupt stops the board after HANG_MS, and the hardware watchdog
+ * resets it after 500 ms. */
+void board_alive(void);
+
+/* A host was heard. From the first time on, WATCHDOG_MS without it stop the board, in the timer's interrupt. */
+void board_heard(void);
 
 /* Everything off and the motors' drivers disabled. May be called from an interrupt. */
 void board_safe(void);
@@ -75,8 +93,8 @@ float board_battery(void);
 /* Milliseconds since the start: the link clock. */
 uint32_t board_ms(void);
 
-/* Whether a STEP_MS has passed since it last said so. */
-uint8_t board_step_due(void);
+/* How many times STEP_MS has passed since the last call. */
+uint8_t board_steps_due(void);
 
 /* Sleep until the next interrupt, unless bytes wait or a stop has come. */
 void board_idle(void);

@@ -17,7 +17,11 @@
 /* A tank, a battery or a distance may miss its limit by this much: single precision. */
 #define ROUNDING 1e-4f
 #define FULL_CHARGE 0.995f
-#define NO_FLOW_MS 3000
+/* Without one pulse for so long, nothing flows. A flow counts as too low once it falls behind half of WATER_FLOW by
+ * so much time; so a pump runs for twice its time and this at most. */
+#define FLOW_GRACE_MS 3000
+/* A meter that counts more than twice what the pump can give, and this, counts something else. */
+#define FLOW_EXCESS_L 0.1f
 
 enum phase { WAITING, PLANNING, DRIVING, PUMPING, SWITCHED_ON, CHARGING };
 
@@ -33,11 +37,11 @@ static struct {
 static uint8_t kept_next;
 
 static struct {
-    uint8_t active, number, tool, place, phase, pin;
+    uint8_t active, tool, place, phase, pin;
     struct id id;
     float numbers[3];
-    uint32_t started_ms, until_ms, flowed_ms; /* device time */
-    uint32_t next_ack_ms;                     /* link clock */
+    uint32_t started_ms, phase_ms, expected_ms, flowed_ms; /* device time; the phase began at phase_ms */
+    uint32_t next_ack_ms;                                  /* link clock */
     float pumped;
 } call;
 
@@ -94,15 +98,19 @@ static void ack(float device_seconds) {
 /* From now on, in this phase, for so many device seconds. */
 static void run(uint8_t phase, float seconds) {
     call.phase = phase;
-    call.until_ms = device_ms() + (uint32_t)(1000 * seconds);
+    call.phase_ms = device_ms();
+    call.expected_ms = (uint32_t)(1000 * seconds);
     if (seconds > WORLD_SPEED * 0.1f) {
         ack(seconds);
     }
 }
 
+/* Device time since the phase began. */
+static uint32_t passed_ms(void) { return device_ms() - call.phase_ms; }
+
 static float seconds_left(void) {
-    int32_t left = (int32_t)(call.until_ms - device_ms());
-    return left > 0 ? (float)left / 1000 : 0;
+    uint32_t passed = passed_ms();
+    return passed < call.expected_ms ? (float)(call.expected_ms - passed) / 1000 : 0;
 }
 
 /* Interlocks. Each answers the call itself, and says whether it may go on. */
@@ -168,6 +176,7 @@ static void start_drive(float x, float y, float yaw) {
         reject(CODE_OUTSIDE_FIELD, 0, 0);
         return;
     }
+    route_begin((struct point){drive_pose.x, drive_pose.y}, (struct point){x, y});
     run(PLANNING, 2 * WORLD_SPEED);
 }
 
@@ -328,22 +337,33 @@ static void finish_switched(void) {
     }
 }
 
+/* The pump stops with a fault. What it has moved is not known: its tank is taken to have lost what the meter did not
+ * count too, at the pump's full flow. */
+static void fail_pump(uint8_t code) {
+    board_switch(PIN_PUMP, 0);
+    water = code == CODE_NO_FLOW ? 0 : fmax(0, water - fmax(0, passed_ms() * 0.001f * WATER_FLOW - call.pumped));
+    fail(code);
+}
+
 static void step_pump(void) {
     uint16_t pulses = board_flow_pulses();
     float liters = pulses / PULSES_PER_L;
+    uint32_t passed = passed_ms(), graced = passed > FLOW_GRACE_MS ? passed - FLOW_GRACE_MS : 0;
 
     call.pumped += liters;
     water = fmax(0, water - liters);
     if (pulses) {
         call.flowed_ms = device_ms();
     }
-    if (call.pumped >= call.numbers[1]) {
+    if (call.pumped > passed * 0.002f * WATER_FLOW + FLOW_EXCESS_L) {
+        fail_pump(CODE_FLOW_HIGH);
+    } else if (call.pumped >= call.numbers[1]) {
         board_switch(PIN_PUMP, 0);
         finish_ok(call.pumped, water, 0);
-    } else if (device_ms() - call.flowed_ms > NO_FLOW_MS) {
-        board_switch(PIN_PUMP, 0);
-        water = 0;
-        fail(CODE_NO_FLOW);
+    } else if (device_ms() - call.flowed_ms > FLOW_GRACE_MS) {
+        fail_pump(CODE_NO_FLOW);
+    } else if (call.pumped < graced * 0.0005f * WATER_FLOW) {
+        fail_pump(CODE_FLOW_LOW);
     }
 }
 
@@ -357,21 +377,11 @@ static void step_charge(void) {
     }
 }
 
-/* The number of the call that is planned for: while the wire is polled it may end, and another begin. */
-static uint8_t planned_for;
-
-static uint8_t still_planning(void) {
-    wire_poll();
-    return call.active && call.number == planned_for && !board_stopped();
-}
-
-static void plan(void) {
-    struct point here = {drive_pose.x, drive_pose.y}, goal = {call.numbers[0], call.numbers[1]};
+static void step_plan(void) {
+    uint8_t count = route_step(route);
     float length;
 
-    planned_for = call.number;
-    uint8_t count = route_plan(here, goal, route, still_planning);
-    if (!still_planning()) {
+    if (count == ROUTE_PENDING) {
         return;
     }
     if (count == 0) {
@@ -385,30 +395,47 @@ static void plan(void) {
     }
 }
 
-void calls_step(uint8_t step) {
-    enum drive_state driven = step ? drive_step() : DRIVE_IDLE;
+static void step_drive(enum drive_state driven) {
+    switch (driven) {
+    case DRIVE_DONE:
+        finish_ok(drive_pose.x, drive_pose.y, drive_pose.yaw);
+        break;
+    case DRIVE_STALLED:
+        fail(CODE_STALLED);
+        break;
+    case DRIVE_OFF_COURSE:
+        fail(CODE_OFF_COURSE);
+        break;
+    default:
+        if (passed_ms() > 2 * call.expected_ms) {
+            drive_halt();
+            fail(CODE_OVERDUE);
+        }
+    }
+}
+
+uint8_t calls_compute(void) { return call.active && call.phase == PLANNING && !board_stopped(); }
+
+void calls_step(uint8_t steps) {
+    enum drive_state driven = steps ? drive_step(steps) : DRIVE_GOING;
 
     if (!call.active || board_stopped()) {
         return;
     }
     switch (call.phase) {
     case PLANNING:
-        plan();
+        step_plan();
         break;
     case DRIVING:
-        if (driven == DRIVE_DONE) {
-            finish_ok(drive_pose.x, drive_pose.y, drive_pose.yaw);
-        } else if (driven == DRIVE_STALLED) {
-            fail(CODE_STALLED);
-        }
+        step_drive(driven);
         break;
     case PUMPING:
-        if (step) {
+        if (steps) {
             step_pump();
         }
         break;
     case CHARGING:
-        if (step) {
+        if (steps) {
             step_charge();
         }
         break;
@@ -546,7 +573,6 @@ static void begin(const struct id *id, uint8_t tool, const struct json *args) {
     uint8_t count = pgm_read_byte(&tools[tool].argument_count);
 
     call.active = 1;
-    call.number++;
     call.tool = tool;
     call.id = *id;
     call.place = 0;

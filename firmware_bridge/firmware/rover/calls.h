@@ -17,7 +17,10 @@ void calls_refuse_init(const struct json *message);
 /* End a running call, because of a stop. */
 void calls_abort(void);
 
-/* Move a running call on; `step` says that a STEP_MS has passed. */
-void calls_step(uint8_t step);
+/* Move a running call on, after so many steps of STEP_MS. */
+void calls_step(uint8_t steps);
+
+/* Whether a running call computes, and wants its next turn at once. */
+uint8_t calls_compute(void);
 
 #endif

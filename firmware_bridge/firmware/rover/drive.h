@@ -10,7 +10,8 @@ struct pose {
     float x, y, yaw;
 };
 
-enum drive_state { DRIVE_IDLE, DRIVE_GOING, DRIVE_DONE, DRIVE_STALLED };
+/* STALLED: a wheel is driven and its encoder is silent. OFF_COURSE: the rover left its way, or missed its goal. */
+enum drive_state { DRIVE_IDLE, DRIVE_GOING, DRIVE_DONE, DRIVE_STALLED, DRIVE_OFF_COURSE };
 
 /* Where the rover believes to be. */
 extern struct pose drive_pose;
@@ -21,8 +22,9 @@ void drive_begin(const struct point *route, uint8_t count, float yaw);
 /* Wheels to rest. */
 void drive_halt(void);
 
-/* One step of odometry and, while a drive goes on, of control. */
-enum drive_state drive_step(void);
+/* Odometry and, while a drive goes on, control, after so many steps of STEP_MS. The wheels rest after any answer
+ * but DRIVE_GOING. */
+enum drive_state drive_step(uint8_t steps);
 
 /* Device seconds that a route will take, from the pose of now, and its length in metres. */
 float drive_seconds(const struct point *route, uint8_t count, float *length);

@@ -7,19 +7,27 @@
 #include "uart.h"
 #include "wire.h"
 
+static void turn(void) {
+    uint8_t steps = board_steps_due();
+
+    board_alive();
+    wire_poll();
+    wire_watch();
+    calls_step(steps);
+    if (steps) {
+        sensors_step();
+    }
+}
+
 int main(void) {
     board_init();
     uart_init();
     sei();
     wire_status();
     for (;;) {
-        uint8_t step = board_step_due();
-        wire_poll();
-        wire_watch();
-        calls_step(step);
-        if (step) {
-            sensors_step();
+        turn();
+        if (!calls_compute()) {
+            board_idle();
         }
-        board_idle();
     }
 }

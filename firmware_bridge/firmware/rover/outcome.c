@@ -254,10 +254,22 @@ static void error(const struct outcome *o) {
         say(PSTR("stopped"), PSTR("The call was stopped before its end."));
         break;
     case CODE_STALLED:
-        say(PSTR("stalled"), PSTR("The wheels do not turn. Look whether the rover is stuck."));
+        say(PSTR("stalled"), PSTR("A wheel does not turn. Look whether the rover is stuck."));
+        break;
+    case CODE_OFF_COURSE:
+        say(PSTR("off_course"), PSTR("The rover left its way and stopped short of the goal. Look at its wheels."));
+        break;
+    case CODE_OVERDUE:
+        say(PSTR("overdue"), PSTR("The drive took twice its time and was stopped short of the goal."));
         break;
     case CODE_NO_FLOW:
         say(PSTR("no_flow"), PSTR("The pump runs, but its flow meter counts nothing. Look at tank and hose."));
+        break;
+    case CODE_FLOW_LOW:
+        say(PSTR("flow_low"), PSTR("Less than half of the pump's flow was measured. Look at hose and flow meter."));
+        break;
+    case CODE_FLOW_HIGH:
+        say(PSTR("flow_high"), PSTR("More than twice the pump's flow was measured. Look at hose and flow meter."));
         break;
     case CODE_NOT_FILLED:
         say(PSTR("not_filled"), PSTR("The tank's float switch still says low after the filling."));

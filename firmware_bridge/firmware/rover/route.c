@@ -92,68 +92,91 @@ static struct point corner(uint8_t node) {
     return point;
 }
 
-uint8_t route_plan(struct point start, struct point goal, struct point *route, uint8_t (*poll)(void)) {
-    static float length[CORNER_COUNT];
-    static uint8_t before[CORNER_COUNT], settled[CORNER_COUNT];
-    float shortest = INFINITY;
-    uint8_t last = NO_NODE, count = 1;
+/* The search. `length` and `before` of a corner: the shortest way found to it, and the corner before it. `here` is the
+ * corner whose neighbours are looked at, NO_NODE while that is the start; `next` the neighbour to look at. */
+static struct {
+    struct point start, goal;
+    float length[CORNER_COUNT], shortest;
+    uint8_t before[CORNER_COUNT], settled[CORNER_COUNT];
+    uint8_t here, next, last;
+} search;
 
-    if (sees(start, goal)) {
-        route[0] = goal;
-        return 1;
-    }
+void route_begin(struct point start, struct point goal) {
+    search.start = start;
+    search.goal = goal;
+    search.shortest = INFINITY;
+    search.here = search.last = NO_NODE;
+    search.next = 0;
     for (uint8_t i = 0; i < CORNER_COUNT; i++) {
-        length[i] = sees(start, corner(i)) ? apart(start, corner(i)) : INFINITY;
-        before[i] = NO_NODE;
-        settled[i] = 0;
-        if (!poll()) {
-            return 0;
-        }
+        search.length[i] = INFINITY;
+        search.before[i] = NO_NODE;
+        search.settled[i] = 0;
     }
-    for (;;) {
-        uint8_t here = NO_NODE;
-        float best = shortest;
-        for (uint8_t i = 0; i < CORNER_COUNT; i++) {
-            if (!settled[i] && length[i] < INFINITY) {
-                float bound = length[i] + apart(corner(i), goal);
-                if (bound < best) {
-                    best = bound;
-                    here = i;
-                }
-            }
-        }
-        if (here == NO_NODE) {
-            break;
-        }
-        struct point at = corner(here);
-        settled[here] = 1;
-        if (sees(at, goal)) {
-            shortest = best;
-            last = here;
-        }
-        for (uint8_t i = 0; i < CORNER_COUNT; i++) {
-            float through = length[here] + apart(at, corner(i));
-            if (!settled[i] && through < length[i] && sees(at, corner(i))) {
-                length[i] = through;
-                before[i] = here;
-            }
-            if (!poll()) {
-                return 0;
+}
+
+/* The open corner that promises the shortest way, or NO_NODE where none can be shorter than the one found. */
+static uint8_t most_promising(void) {
+    uint8_t found = NO_NODE;
+    float best = search.shortest;
+
+    for (uint8_t i = 0; i < CORNER_COUNT; i++) {
+        if (!search.settled[i] && search.length[i] < INFINITY) {
+            float bound = search.length[i] + apart(corner(i), search.goal);
+            if (bound < best) {
+                best = bound;
+                found = i;
             }
         }
     }
-    if (last == NO_NODE) {
+    return found;
+}
+
+/* The points of the way found; their count, or 0 where there is none. */
+static uint8_t written(struct point *route) {
+    uint8_t count = 1;
+
+    if (search.last == NO_NODE) {
         return 0;
     }
-    for (uint8_t node = last; node != NO_NODE; node = before[node]) {
+    for (uint8_t node = search.last; node != NO_NODE; node = search.before[node]) {
         count++;
     }
     if (count > ROUTE_MAX) {
         return 0;
     }
-    route[count - 1] = goal;
-    for (uint8_t node = last, i = count - 1; node != NO_NODE; node = before[node]) {
+    route[count - 1] = search.goal;
+    for (uint8_t node = search.last, i = count - 1; node != NO_NODE; node = search.before[node]) {
         route[--i] = corner(node);
     }
     return count;
+}
+
+uint8_t route_step(struct point *route) {
+    struct point at = search.here == NO_NODE ? search.start : corner(search.here);
+
+    if (search.here == NO_NODE && search.next == 0 && sees(search.start, search.goal)) {
+        route[0] = search.goal;
+        return 1;
+    }
+    if (search.next < CORNER_COUNT) {
+        uint8_t i = search.next++;
+        float through = (search.here == NO_NODE ? 0 : search.length[search.here]) + apart(at, corner(i));
+        if (!search.settled[i] && through < search.length[i] && sees(at, corner(i))) {
+            search.length[i] = through;
+            search.before[i] = search.here;
+        }
+        return ROUTE_PENDING;
+    }
+    search.here = most_promising();
+    if (search.here == NO_NODE) {
+        return written(route);
+    }
+    search.next = 0;
+    search.settled[search.here] = 1;
+    at = corner(search.here);
+    if (sees(at, search.goal)) {
+        search.shortest = search.length[search.here] + apart(at, search.goal);
+        search.last = search.here;
+    }
+    return ROUTE_PENDING;
 }

@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <util/atomic.h>
+#ifdef TEST_HOOKS
+#include <avr/interrupt.h>
+#endif
 
 #include "board.h"
 #include "calls.h"
@@ -13,12 +16,14 @@
 #include "uart.h"
 
 #define CRC_TAIL 9 /* `*` and eight digits */
+/* Bytes that are taken in one turn of the main loop. */
+#define POLL_BYTES 64
 
 /* One byte more than a frame: the JSON reader stops at the `*`. */
 static char line[MAX_FRAME + 1];
 static uint16_t line_length;
 static uint8_t line_too_long, line_before_stop, attached, stop_told;
-static uint32_t heard_ms, crc;
+static uint32_t crc;
 static uint16_t dropped;
 
 /* CRC-32 (IEEE 802.3), a nibble at a time. */
@@ -122,10 +127,21 @@ void wire_status(void) {
     wire_uint32(MAX_FRAME);
     wire_flash(PSTR(",\"dropped\":"));
     wire_uint32(dropped);
+    if (board_reset_cause() != RESET_UNKNOWN) {
+        static const char causes[][9] PROGMEM = {"power", "brownout", "watchdog", "external"};
+        wire_flash(PSTR(",\"reset\":\""));
+        wire_flash(causes[board_reset_cause() - RESET_POWER]);
+        wire_flash(PSTR("\""));
+    }
     wire_end();
 }
 
 uint8_t wire_attached(void) { return attached; }
+
+static void heard(void) {
+    attached = 1;
+    board_heard();
+}
 
 static void reset(void) {
     if (!line_before_stop && !uart_stop_ahead()) {
@@ -147,8 +163,7 @@ static void reset(void) {
 static void handle(const struct json *message) {
     struct json op = json_member(message, PSTR("op"));
 
-    heard_ms = board_ms();
-    attached = 1;
+    heard();
     if (json_is(&op, PSTR("ping"))) {
         wire_begin(PSTR("pong"));
         wire_flash(PSTR(",\"m\":"));
@@ -165,6 +180,15 @@ static void handle(const struct json *message) {
         reset();
     } else if (json_is(&op, PSTR("init"))) {
         calls_refuse_init(message);
+#ifdef TEST_HOOKS
+    } else if (json_is(&op, PSTR("hang"))) {
+        for (;;) {
+        }
+    } else if (json_is(&op, PSTR("hang deaf"))) {
+        cli();
+        for (;;) {
+        }
+#endif
     }
 }
 
@@ -204,16 +228,16 @@ static void take_line(void) {
 void wire_poll(void) {
     int16_t byte;
 
-    while ((byte = uart_take()) >= 0) {
+    for (uint8_t taken = 0; taken < POLL_BYTES && (byte = uart_take()) >= 0; taken++) {
         if (byte == STOP_BYTE) {
             /* It has acted in the interrupt; what stands before it on its line was sent before it. */
             line_before_stop = line_length || line_too_long;
-            heard_ms = board_ms();
-            attached = 1;
+            heard();
         } else if (byte == '\n') {
             take_line();
             line_length = 0;
             line_too_long = line_before_stop = 0;
+            return;
         } else if (line_length >= MAX_FRAME - 1) {
             line_too_long = 1;
         } else {
@@ -223,9 +247,6 @@ void wire_poll(void) {
 }
 
 void wire_watch(void) {
-    if (attached && !board_stopped() && board_ms() - heard_ms >= WATCHDOG_MS) {
-        board_safe();
-    }
     if (board_stopped() && !stop_told) {
         stop_told = 1;
         calls_abort();

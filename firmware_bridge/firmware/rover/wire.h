@@ -6,12 +6,11 @@
 #include <stdint.h>
 
 #define MAX_FRAME 512
-#define WATCHDOG_MS 5000
 
-/* Take what has come in and answer it. */
+/* Take some of what has come in, and answer one frame at most: whatever a host sends, the loop comes round. */
 void wire_poll(void);
 
-/* The watchdog, and the news of a stop. */
+/* The news of a stop. */
 void wire_watch(void);
 
 /* Whether a host has spoken since the start. */
