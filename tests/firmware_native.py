@@ -79,6 +79,10 @@ class NativeRover:
         """How many of its pulses the flow meter gives."""
         ctypes.c_double.in_dll(self._library, "meter_share").value = share
 
+    def set_turn_ms(self, milliseconds: int) -> None:
+        """How long one turn of the main loop takes."""
+        ctypes.c_uint32.in_dll(self._library, "turn_ms").value = milliseconds
+
     @property
     def switched(self) -> int:
         """The actuators of port A that are on."""

@@ -3,15 +3,33 @@
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
 
 const [interpreter, example, main, soil] = process.argv.slice(2);
 const { loadMicroPython } = await import(pathToFileURL(interpreter).href);
 const mp = await loadMicroPython({ stdout: (text) => process.stderr.write(text + "\n"), linebuffer: true });
 const nap = new Int32Array(new SharedArrayBuffer(4));
 
+// The chip's watchdog looks on from a thread of its own: the interpreter may hang.
+const fed = new BigInt64Array(new SharedArrayBuffer(8));
+const WATCHDOG = `
+  const { fed, milliseconds } = require("node:worker_threads").workerData;
+  setInterval(() => {
+    if (Date.now() - Number(Atomics.load(fed, 0)) > milliseconds) {
+      require("node:fs").writeSync(2, "reset by the watchdog\\n");
+      process.kill(process.pid, "SIGKILL");
+    }
+  }, 20);
+`;
+
 mp.registerJsModule("port", {
-  read() {
-    const buffer = Buffer.alloc(4096);
+  feed: () => Atomics.store(fed, 0, BigInt(Date.now())),
+  watch(milliseconds) {
+    Atomics.store(fed, 0, BigInt(Date.now()));
+    new Worker(WATCHDOG, { eval: true, workerData: { fed, milliseconds } });
+  },
+  read(most) {
+    const buffer = Buffer.alloc(most);
     try {
       const count = fs.readSync(0, buffer);
       if (count === 0) process.exit(0);
@@ -31,6 +49,14 @@ const shims = {
   "machine.py": `
 import port
 from binascii import unhexlify
+PWRON_RESET, HARD_RESET, WDT_RESET = 1, 2, 3
+def reset_cause():
+    return PWRON_RESET
+class WDT:
+    def __init__(self, timeout):
+        port.watch(timeout)
+    def feed(self):
+        port.feed()
 class Pin:
     OUT = 1
     def __init__(self, number, mode=0, value=0):
@@ -45,8 +71,8 @@ class ADC:
 class UART:
     def __init__(self, number, baud, timeout):
         assert timeout == 0
-    def read(self):
-        return unhexlify(port.read()) or None
+    def read(self, most):
+        return unhexlify(port.read(most)) or None
     def write(self, text):
         port.write(text)
 `,
@@ -83,7 +109,7 @@ class MQTTClient:
     def ping(self):
         self.say(do="ping")
     def check_msg(self):
-        self.text += unhexlify(port.read())
+        self.text += unhexlify(port.read(4096))
         while b"\\n" in self.text:
             line, self.text = self.text.split(b"\\n", 1)
             topic, payload = json.loads(line)

@@ -56,6 +56,14 @@ def test_a_healthy_rover_and_one_with_uneven_wheels_arrive(
     assert rover.duty == (0, 0)
 
 
+def test_steps_that_a_slow_loop_comes_late_for_are_not_lost(rover: NativeRover) -> None:
+    quick = rover.call("move_to", x=7.0, y=5.0)
+    rover.set_turn_ms(24)
+    slow = rover.call("move_to", x=9.0, y=5.0)
+    assert (quick["status"], slow["status"]) == ("ok", "ok")
+    assert slow["dur"] == pytest.approx(quick["dur"], rel=0.1)
+
+
 @pytest.mark.parametrize("shares", [(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)])
 @pytest.mark.parametrize("goal", [(6.5, 5.0), (2.0, 5.0), (5.0, 6.0)])
 def test_a_wheel_that_does_not_turn_is_a_stall(

@@ -65,11 +65,19 @@ def test_the_board_s_own_process_makes_a_rig_that_a_file_names(tmp_path: Path) -
     assert not link.is_symlink()
 
 
-def test_a_bad_initial_state_is_one_clear_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"batery": 0.5}', "batery: unknown key"),
+        ("[1]", "must be an object"),
+        ("[" * 100_000, "nested deeper"),
+    ],
+)
+def test_a_bad_initial_state_is_one_clear_line(text: str, says: str, tmp_path: Path) -> None:
     init = tmp_path / "init.json"
-    init.write_text(json.dumps({"batery": 0.5}))
+    init.write_text(text)
     command = [sys.executable, "-m", "sims.farm.emulated_board", "--init", str(init)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "batery: unknown key" in done.stderr
+    assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -24,6 +24,27 @@ MODULES = FIRMWARE_FOLDER / "build" / "node_modules"
 INTERPRETER = MODULES / "@micropython" / "micropython-webassembly-pyscript" / "micropython.mjs"
 RUNNER = Path(__file__).with_name("micropython_board.mjs")
 DRY, WET = 1000, 60000
+CARELESS_TOOLS = """
+def hang():
+    valve.value(1)
+    while True:
+        pass
+
+def drag():
+    valve.value(1)
+    while True:
+        yield
+
+def fail():
+    valve.value(1)
+    raise OSError("no such probe")
+
+TOOLS.update(hang=(hang, {}), drag=(drag, {}), fail=(fail, {}))
+
+def make_rig(send, **limits):
+    return Rig("garden_valve", TOOLS, safe, send, longest_ms=300, **limits)
+"""
+"""Appended to the example's own: tools that never end, in one step and in many, and one that raises."""
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None or not INTERPRETER.exists(),
@@ -36,6 +57,7 @@ class Pins:
 
     def __init__(self, lines: IO[str]) -> None:
         self.valve = 0
+        self.opened = False
         self.said: list[str] = []
         self._changed = threading.Condition()
         threading.Thread(target=self._read, args=(lines,), daemon=True).start()
@@ -45,9 +67,18 @@ class Pins:
             with self._changed:
                 if line.startswith("pin 5 "):
                     self.valve = int(line.split()[2])
+                    self.opened |= self.valve == 1
                 else:
                     self.said.append(line)
                 self._changed.notify_all()
+
+    def wait_for_shut_again(self) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self.opened and self.valve == 0, 15.0)
+
+    def wait_for_word(self, word: str) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: word in self.said, 15.0)
 
     def wait_for(self, valve: int) -> bool:
         with self._changed:
@@ -55,9 +86,9 @@ class Pins:
 
 
 @contextmanager
-def interpreter(main: str, soil: int, link_in: int, link_out: int) -> Iterator[Pins]:
+def interpreter(main: str, soil: int, link_in: int, link_out: int, example: Path = EXAMPLE) -> Iterator[Pins]:
     process = subprocess.Popen(
-        ["node", str(RUNNER), str(INTERPRETER), str(EXAMPLE), main, str(soil)],
+        ["node", str(RUNNER), str(INTERPRETER), str(example), main, str(soil)],
         stdin=link_in,
         stdout=link_out,
         stderr=subprocess.PIPE,
@@ -72,13 +103,13 @@ def interpreter(main: str, soil: int, link_in: int, link_out: int) -> Iterator[P
 
 
 @contextmanager
-def on_serial(soil: int) -> Iterator[tuple[RigClient, Pins]]:
+def on_serial(soil: int, example: Path = EXAMPLE) -> Iterator[tuple[RigClient, Pins]]:
     master, slave = os.openpty()
     tty.setraw(slave)
     os.set_blocking(master, False)
     try:
         with (
-            interpreter("main_serial.py", soil, master, master) as pins,
+            interpreter("main_serial.py", soil, master, master, example) as pins,
             RigClient(open_link(f"serial://{os.ttyname(slave)}")) as client,
         ):
             client.open(20.0)
@@ -166,6 +197,61 @@ def test_the_example_keeps_the_rules_of_the_wire(link: object) -> None:
         assert (outcomes[0].status, outcomes[0].code) == ("fault", "stopped")
         assert client.call("read_soil", {}).code == "estop"
         assert client.reset(5.0)
+        assert client.call("read_soil", {}).status == "ok"
+        assert pins.said == []
+
+
+@pytest.fixture
+def careless(tmp_path: Path) -> Path:
+    """The example with tools that were written without care."""
+    folder = tmp_path / "careless"
+    shutil.copytree(EXAMPLE, folder)
+    with (folder / "garden.py").open("a") as garden:
+        garden.write(CARELESS_TOOLS)
+    return folder
+
+
+def test_it_says_what_reset_it_and_when_it_stops_by_itself() -> None:
+    with on_serial(DRY) as (client, _pins):
+        assert client.status is not None
+        assert (client.status.watchdog_ms, client.status.reset) == (2000, "power")
+
+
+def test_a_tool_that_goes_on_for_too_long_is_ended(careless: Path) -> None:
+    with on_serial(DRY, careless) as (client, pins):
+        outcome = client.call("drag", {})
+        assert (outcome.status, outcome.code) == ("fault", "overdue")
+        assert pins.wait_for_shut_again()
+        assert client.call("read_soil", {}).status == "ok"
+
+
+def test_a_tool_that_raises_leaves_the_valve_shut(careless: Path) -> None:
+    with on_serial(DRY, careless) as (client, pins):
+        outcome = client.call("fail", {})
+        assert (outcome.status, outcome.code) == ("fault", "internal")
+        assert pins.wait_for_shut_again()
+        assert client.call("read_soil", {}).status == "ok"
+
+
+def test_a_step_that_never_ends_resets_the_chip(careless: Path) -> None:
+    with on_serial(DRY, careless) as (client, pins):
+        client.call("hang", {}, timeout=4.0)
+        assert pins.wait_for_word("reset by the watchdog\n")
+        assert pins.opened
+
+
+def test_malformed_calls_are_answered_and_do_no_harm() -> None:
+    with on_serial(DRY) as (client, pins):
+        for call in (
+            b'{"op":"call","id":[1],"tool":"read_soil"}',
+            b'{"op":"call","id":"a","tool":["read_soil"]}',
+            b'{"op":"call","id":"b","tool":"read_soil","args":[1]}',
+            b'{"op":"call","id":"c","tool":"read_soil","not_after":"soon"}',
+        ):
+            client._link.send(call)
+            assert client.ping() > 0.0
+        again = client.call("read_soil", {}, call_id="b")
+        assert (again.status, again.code) == ("invalid", "malformed")
         assert client.call("read_soil", {}).status == "ok"
         assert pins.said == []
 

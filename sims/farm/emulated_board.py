@@ -7,7 +7,6 @@ host opens.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from core_eval.path.foreign_json import parse_json
 from devices.farm_rover.world import FarmWorld
 from firmware_bridge.firmware.build import BuildError, build
 from firmware_bridge.firmware.make_tables import load_world_file
@@ -140,12 +140,14 @@ class EmulatedBoard:
         return inputs.line()
 
 
-def initial_world(overrides: dict[str, Any]) -> FarmWorld:
+def initial_world(overrides: Any) -> FarmWorld:
     """The shipped world with these overrides, as `--init` of a simulator takes them.
 
     Raises:
         WorldError: a key is unknown, or a value does not fit.
     """
+    if not isinstance(overrides, dict):
+        raise WorldError('the initial state must be an object, like {"battery": 0.5}')
     return merge_world(load_world_file(), overrides)
 
 
@@ -159,7 +161,7 @@ def main() -> int:
     if not 1 <= arguments.world_speed <= 20:
         parser.error("--world-speed must be from 1 to 20")
     try:
-        overrides = {} if arguments.init is None else json.loads(arguments.init.read_text(encoding="utf-8"))
+        overrides = {} if arguments.init is None else parse_json(arguments.init.read_bytes())
         world = initial_world(overrides)
     except (OSError, ValueError, WorldError) as error:
         print(f"--init: {error}", file=sys.stderr)

@@ -13,6 +13,8 @@
 
 /* The world. Shares say how far a wheel turns of what it is driven, and how many of its pulses the meter gives. */
 double wheel_share[2] = {1, 1}, meter_share = 1;
+/* Milliseconds from one turn of the main loop to the next. */
+uint32_t turn_ms = 1;
 double true_x = 5, true_y = 5, true_yaw, pumped_liters, pump_seconds;
 int16_t duty[2];
 uint8_t port_a;
@@ -124,8 +126,10 @@ void native_run(uint32_t most_ms) {
         pump(0.001);
         milliseconds++;
         steps += milliseconds % STEP_MS == 0;
-        do {
-            turn();
-        } while (calls_compute());
+        if (milliseconds % turn_ms == 0) {
+            do {
+                turn();
+            } while (calls_compute());
+        }
     }
 }

@@ -42,6 +42,6 @@ def watering(seconds):
 TOOLS = {"read_soil": (read_soil, {}), "open_valve": (open_valve, {"seconds": (float, 0.1, 60)})}
 
 
-def make_rig(send):
+def make_rig(send, **limits):
     """The rig; `send` takes its messages to the host."""
-    return Rig("garden_valve", TOOLS, safe, send)
+    return Rig("garden_valve", TOOLS, safe, send, **limits)

@@ -1,12 +1,21 @@
-"""ESP32, Pico W: copy this as main.py, with rig.py, mqtt_rig.py and garden.py; put in your network."""
+"""ESP32, Pico W: copy this as main.py, with chip.py, rig.py, mqtt_rig.py, garden.py; put in your network."""
+
+import time
 
 import network
+from chip import watchdog
 from garden import make_rig
 from mqtt_rig import serve
 
+WIFI_SECONDS = 30
+feed = watchdog(5000)
 wlan = network.WLAN(network.STA_IF)
 wlan.active(True)
 wlan.connect("NETWORK", "PASSWORD")
-while not wlan.isconnected():
-    pass
-serve(make_rig, "garden", "192.168.1.10")
+for _ in range(10 * WIFI_SECONDS):
+    if wlan.isconnected():
+        break
+    feed()
+    time.sleep_ms(100)
+# Whatever ends this, no network and a lost broker included: nobody feeds the watchdog, which starts it anew.
+serve(make_rig, feed, "garden", "192.168.1.10")

@@ -3,11 +3,16 @@
 import json
 import time
 
+from chip import reset_cause
 from umqtt.simple import MQTTClient
 
 
-def serve(make_rig, name, host, port=1883, **login):
-    """Never returns; a lost broker raises OSError, after which the caller resets the board."""
+def serve(make_rig, feed, name, host, port=1883, **login):
+    """Serve until the broker is lost, which raises OSError; the rig is safe then.
+
+    `feed` feeds the chip's watchdog, once a turn. umqtt waits without a limit, for a connection and for the
+    broker to acknowledge a message: such a wait ends as a reset.
+    """
     base = "pathrig/v1/" + name + "/"
     client = MQTTClient(name, host, port, keepalive=15, **login)
     client.set_last_will(base + "status", '{"v":1,"op":"status","state":"offline"}', retain=True, qos=1)
@@ -19,7 +24,8 @@ def serve(make_rig, name, host, port=1883, **login):
         qos = 0 if op == "sample" else 1
         client.publish(base + topic, json.dumps(message), retain=op == "status", qos=qos)
 
-    rig = make_rig(send)
+    # Wi-Fi may be silent for longer than a cable.
+    rig = make_rig(send, watchdog_ms=5000, reset=reset_cause())
 
     def on_message(topic, payload):
         # Publishing waits for the broker and may end up here again: the stop acts now, the rest waits.
@@ -33,14 +39,18 @@ def serve(make_rig, name, host, port=1883, **login):
     client.connect()
     client.subscribe(base + "estop", qos=1)
     client.subscribe(base + "call", qos=1)
-    rig.status()
-    pinged = time.ticks_ms()
-    while True:
-        client.check_msg()
-        while arrived:
-            rig.take_json(arrived.pop(0))
-        rig.step()
-        if time.ticks_diff(time.ticks_ms(), pinged) > 5000:
-            pinged = time.ticks_ms()
-            client.ping()
-        time.sleep_ms(1)
+    try:
+        rig.status()
+        pinged = time.ticks_ms()
+        while True:
+            feed()
+            client.check_msg()
+            if arrived:
+                rig.take_json(arrived.pop(0))
+            rig.step()
+            if time.ticks_diff(time.ticks_ms(), pinged) > 5000:
+                pinged = time.ticks_ms()
+                client.ping()
+            time.sleep_ms(1)
+    finally:
+        rig.safe()

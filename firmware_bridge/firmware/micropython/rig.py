@@ -2,7 +2,8 @@
 
 `tools` maps a tool's name to its function and its arguments with type and limits: {"ml": (float, 0, 60)}. A
 function takes the arguments by name and returns the result's value. One that takes time returns a generator,
-which yields again and again, so that ping and stop are answered meanwhile. Refusal says: nothing was done.
+which yields again and again, so that ping and stop are answered meanwhile, and is ended as a fault after
+`longest_ms`. Refusal says: nothing was done.
 """
 
 import json
@@ -17,11 +18,11 @@ class Refusal(Exception):
 
 
 class Rig:
-    """One rig: what it was told, what it does, what it answered."""
+    """One rig: what it was told, what it does, what it answered. `reset` says what started the chip."""
 
-    def __init__(self, device, tools, safe, send, watchdog_ms=5000):
+    def __init__(self, device, tools, safe, send, watchdog_ms=2000, reset=None, longest_ms=120000):
         self.device, self.tools, self.safe, self.send = device, tools, safe, send
-        self.watchdog_ms = watchdog_ms
+        self.watchdog_ms, self.longest_ms, self.reset = watchdog_ms, longest_ms, reset
         self.results, self.order = {}, []  # the last answers by id: a repeated id is never run again
         self.running = None  # (id, generator, start)
         self.stopped, self.attached = False, False
@@ -39,19 +40,25 @@ class Rig:
     def status(self):
         """Who is there, and in which state."""
         state = "estop" if self.stopped else "online"
-        limits = {"watchdog_ms": self.watchdog_ms, "max_frame": MAX_FRAME}
-        self.send(dict(v=1, op="status", state=state, device=self.device, fw="micropython rig 1", **limits))
+        more = {"watchdog_ms": self.watchdog_ms, "max_frame": MAX_FRAME}
+        if self.reset:
+            more["reset"] = self.reset
+        self.send(dict(v=1, op="status", state=state, device=self.device, fw="micropython rig 1", **more))
 
     def stop(self):
         """The emergency stop: safe first, words later."""
         self.safe()
         self.stopped, self.heard, self.attached = True, self.clock(), True
-        if self.running:
-            self.running[1].close()
-            call_id, _, start = self.running
-            self.answer(call_id, "fault", "stopped", "The call was stopped before its end.", start)
-        self.safe()  # whatever a generator did on its way out
+        self.end("stopped", "The call was stopped before its end.")
         self.status()
+
+    def end(self, code, text):
+        """End a running call as a fault."""
+        if self.running:
+            call_id, generator, start = self.running
+            generator.close()
+            self.safe()  # whatever the generator did on its way out
+            self.answer(call_id, "fault", code, text, start)
 
     def take_json(self, text):
         """A message as it came; what is none is passed over."""
@@ -66,9 +73,12 @@ class Rig:
         """One message from a host."""
         op = message.get("op")
         self.heard, self.attached = self.clock(), True
-        if op in ("call", "init") and "id" not in message:
+        if op in ("call", "init") and not isinstance(message.get("id"), (str, int)):
             return
-        if op == "call":
+        if op == "call" and malformed(message):
+            text = "A call needs a tool's name, args as an object and not_after as a number."
+            self.answer(message["id"], "invalid", "malformed", text)
+        elif op == "call":
             self.call(message)
         elif op == "ping":
             self.send({"v": 1, "op": "pong", "m": self.clock()})
@@ -113,6 +123,10 @@ class Rig:
         except Refusal as refusal:
             self.answer(call_id, "rejected", *refusal.args)
             return
+        except Exception as error:
+            self.safe()
+            self.answer(call_id, "fault", "internal", repr(error), start)
+            return
         if isinstance(value, dict):
             self.answer(call_id, "ok", value, None, start)
         else:
@@ -126,6 +140,9 @@ class Rig:
             self.stop()
         if self.running:
             call_id, generator, start = self.running
+            if self.clock() - start > self.longest_ms:
+                self.end("overdue", "The call took longer than {} s.".format(self.longest_ms / 1000))
+                return
             try:
                 next(generator)
             except StopIteration as end:
@@ -163,6 +180,16 @@ class Rig:
     def sample(self, sensor, value):
         """A reading of a coarse sensor."""
         self.send({"v": 1, "op": "sample", "sensor": sensor, "value": value, "t": self.clock() / 1000})
+
+
+def malformed(call):
+    """Whether a call's parts are not of their types."""
+    latest = call.get("not_after")
+    return not (
+        isinstance(call.get("tool"), str)
+        and isinstance(call.get("args") or {}, dict)
+        and (latest is None or isinstance(latest, (int, float)))
+    )
 
 
 def misfit(wanted, given):

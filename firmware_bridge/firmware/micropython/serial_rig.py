@@ -4,33 +4,44 @@ import json
 import time
 from binascii import crc32
 
+from chip import reset_cause, watchdog
 from rig import MAX_FRAME
+
+TURN_BYTES = 64  # taken in one turn, so that no flood keeps the rig from its work
 
 
 def serve(make_rig, uart):
-    """Never returns. `make_rig(send)` makes the rig; reading the UART must not block."""
+    """Never returns. `make_rig(send, ...)` makes the rig; reading the UART must not block.
+
+    The chip's watchdog is fed once a turn: a tool's step that takes 2 s resets the chip.
+    """
 
     def send(message):
         text = json.dumps(message)
         uart.write("{}*{:08X}\n".format(text, crc32(text.encode())))
 
-    rig = make_rig(send)
-    rig.status()
-    line = bytearray()
-    while True:
-        for byte in uart.read() or b"":
-            if byte == 0x18:
-                rig.stop()
-            elif byte != 10:
-                if len(line) <= MAX_FRAME:
-                    line.append(byte)
-            else:
-                text = checked(bytes(line))
-                line = bytearray()
-                if text:
-                    rig.take_json(text)
-        rig.step()
-        time.sleep_ms(1)
+    rig = make_rig(send, reset=reset_cause())
+    feed = watchdog(2000)
+    try:
+        rig.status()
+        line = bytearray()
+        while True:
+            feed()
+            for byte in uart.read(TURN_BYTES) or b"":
+                if byte == 0x18:
+                    rig.stop()
+                elif byte != 10:
+                    if len(line) <= MAX_FRAME:
+                        line.append(byte)
+                else:
+                    text = checked(bytes(line))
+                    line = bytearray()
+                    if text:
+                        rig.take_json(text)
+            rig.step()
+            time.sleep_ms(1)
+    finally:
+        rig.safe()  # whatever ends the loop; nobody feeds the watchdog then, which starts it anew
 
 
 def checked(line):
