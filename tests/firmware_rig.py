@@ -29,15 +29,20 @@ Frame = dict[str, Any]
 def board(
     world_speed: int = WORLD_SPEED,
     *,
-    test_hooks: bool = False,
     on_outputs: Callable[[Outputs], None] | None = None,
+    test_hooks: bool = False,
+    bootloader: bool = False,
     **init: Any,
 ) -> Iterator[EmulatedBoard]:
     """A board that has just been powered up, over a field with these overrides."""
     if missing := missing_packages():
         pytest.skip(f"the emulated board needs {', '.join(missing)}")
     with EmulatedBoard(
-        initial_world(init), world_speed=world_speed, test_hooks=test_hooks, on_outputs=on_outputs
+        initial_world(init),
+        world_speed=world_speed,
+        on_outputs=on_outputs,
+        test_hooks=test_hooks,
+        bootloader=bootloader,
     ) as running:
         yield running
 

@@ -92,3 +92,13 @@ def test_the_shipped_firmware_knows_no_such_op() -> None:
         now = host.ping()
         host.send(op="hang")
         assert host.ping() >= now
+
+
+def test_behind_a_bootloader_a_watchdog_s_reset_is_told_and_others_are_unknown() -> None:
+    with board(test_hooks=True, bootloader=True) as emulated, RawHost(emulated.path) as host:
+        assert "reset" not in host.ready()
+        hang(host, "hang")
+        assert host.op("status")["reset"] == "watchdog"
+        assert host.ready()["reset"] == "watchdog"
+        hang(host, "hang deaf")
+        assert "reset" not in host.op("status")

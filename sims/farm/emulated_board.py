@@ -35,6 +35,7 @@ class EmulatedBoard:
         world_speed: device seconds in a second of the wire's clock. Wheels, pumps and field are that much
             faster, while baud rate, watchdog and deadlines are those of the real board.
         test_hooks: the firmware hangs when a host says so.
+        bootloader: clears the chip's reset flags before the firmware sees them, as Arduino's does.
         on_outputs: takes every line of pins, in the physics thread.
     """
 
@@ -44,11 +45,13 @@ class EmulatedBoard:
         *,
         world_speed: int = 1,
         test_hooks: bool = False,
+        bootloader: bool = False,
         on_outputs: Callable[[Outputs], None] | None = None,
     ) -> None:
         self.field = FieldAtPins(load_world_file() if world is None else world)
         self.world_speed = world_speed
         self._test_hooks = test_hooks
+        self._bootloader = bootloader
         self.path = ""
         self.stack_bytes: int | None = None
         """How deep the firmware's stack has been; known once the board was stopped."""
@@ -64,7 +67,9 @@ class EmulatedBoard:
         Raises:
             BuildError: firmware or emulator cannot be built or started.
         """
-        command = list(build(self.world_speed, test_hooks=self._test_hooks))
+        command = [*build(self.world_speed, test_hooks=self._test_hooks)]
+        if self._bootloader:
+            command.append("bootloader")
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

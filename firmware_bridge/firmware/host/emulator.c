@@ -1,6 +1,8 @@
 /* Runs a firmware on an emulated ATmega2560 (libsimavr), paced to the wall clock.
  *
- *   emulator FIRMWARE.elf
+ *   emulator FIRMWARE.elf [bootloader]
+ *
+ * With `bootloader` MCUSR is cleared after every reset, as Arduino's bootloader does.
  *
  * UART0 is a pseudo terminal, whose path is the first line of standard output: `pty PATH`. From then on, every
  * STEP_MS of emulated time, one line goes out and one comes in, so that a process at the other end can be the
@@ -39,12 +41,14 @@
 #define MAX_LAG_NS 100000000L
 #define WORLD_INPUTS 10
 #define RAM_START 0x200
+#define MCUSR 0x54
 
 static avr_t *avr;
 static int master;
 static int uart_full;
 static uint16_t duty[2];
 static void (*reset_core)(avr_t *);
+static int bootloader, has_reset = 1;
 static uint32_t variables_end;
 
 /* Pulses of one input in this step, spread evenly over it. */
@@ -102,6 +106,7 @@ static void on_reset(avr_t *board) {
     }
     duty[0] = duty[1] = 0;
     uart_full = 0;
+    has_reset = 1;
 }
 
 /* The pacing is done between runs, so sleeping costs no time of the host's. */
@@ -248,8 +253,9 @@ int main(int argc, char **argv) {
     elf_firmware_t firmware = {0};
     avr_cycle_count_t next_step = 0, next_poll = 0;
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: emulator FIRMWARE.elf\n");
+    bootloader = argc == 3 && strcmp(argv[2], "bootloader") == 0;
+    if (argc != 2 + bootloader) {
+        fprintf(stderr, "usage: emulator FIRMWARE.elf [bootloader]\n");
         return 2;
     }
     if (elf_read_firmware(argv[1], &firmware)) {
@@ -275,6 +281,10 @@ int main(int argc, char **argv) {
     connect_pins();
     printf("pty %s\n", ptsname(master));
     for (;;) {
+        if (has_reset && bootloader) {
+            avr->data[MCUSR] = 0;
+        }
+        has_reset = 0;
         int state = avr_run(avr);
         if (state == cpu_Done || state == cpu_Crashed) {
             fprintf(stderr, "emulator: the CPU has stopped in state %d at %#x\n", state, avr->pc);

@@ -25,6 +25,12 @@ static volatile uint16_t flow_pulses;
 /* What MCUSR said at the start: in a register, since variables are zeroed after it is read. */
 #define RESET_FLAGS GPIOR0
 
+/* HUNG while the main loop hangs. A reset by the watchdog leaves it, so that it tells of one where a bootloader has
+ * cleared MCUSR. */
+#define HUNG 0x48554E47UL
+static volatile uint32_t hung __attribute__((section(".noinit")));
+static uint8_t was_hung;
+
 /* After a reset by the watchdog it runs on with its shortest time: off, before anything else. */
 void take_reset_flags(void) __attribute__((naked, used, section(".init3")));
 void take_reset_flags(void) {
@@ -46,6 +52,7 @@ ISR(TIMER0_COMPA_vect) {
         loop_ms++;
     } else {
         board_safe();
+        hung = HUNG;
     }
     if (listening && silent_ms < WATCHDOG_MS && ++silent_ms == WATCHDOG_MS) {
         board_safe();
@@ -77,6 +84,7 @@ void board_init(void) {
     ADMUX = _BV(REFS0);
     ADCSRA = _BV(ADEN) | _BV(ADPS2) | _BV(ADPS1) | _BV(ADPS0);
     set_sleep_mode(SLEEP_MODE_IDLE);
+    was_hung = hung == HUNG;
     wdt_enable(WDTO_500MS);
 }
 
@@ -92,12 +100,16 @@ enum reset_cause board_reset_cause(void) {
     if (flags & _BV(BORF)) {
         return RESET_BROWNOUT;
     }
-    return flags & (_BV(EXTRF) | _BV(JTRF)) ? RESET_EXTERNAL : RESET_UNKNOWN;
+    if (flags & (_BV(EXTRF) | _BV(JTRF))) {
+        return RESET_EXTERNAL;
+    }
+    return was_hung ? RESET_WATCHDOG : RESET_UNKNOWN;
 }
 
 void board_alive(void) {
     wdt_reset();
     loop_ms = 0;
+    hung = 0;
 }
 
 void board_heard(void) {

@@ -48,7 +48,8 @@ enum {
 /* A main loop that has not come round for so long hangs. The longest answers keep it for 150 ms. */
 #define HANG_MS 250
 
-/* What started the chip. UNKNOWN where a bootloader has cleared the flags. */
+/* What started the chip. Where a bootloader has cleared the flags it is UNKNOWN, or the WATCHDOG after a loop that hung
+ * with its interrupts on. */
 enum reset_cause { RESET_UNKNOWN, RESET_POWER, RESET_BROWNOUT, RESET_WATCHDOG, RESET_EXTERNAL };
 
 void board_init(void);
