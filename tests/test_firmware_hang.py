@@ -4,10 +4,13 @@ The firmware is built with test hooks, by which a host hangs it: `hang` with int
 """
 
 import json
+import threading
 
 from farm_rig import at
 from firmware_rig import RawHost, Seen, board, crc_line, is_safe
 
+from firmware_bridge.client import RigClient
+from firmware_bridge.links import open_link
 from sims.farm import board_pins as pins
 
 HANG_MS = 250
@@ -92,6 +95,24 @@ def test_the_shipped_firmware_knows_no_such_op() -> None:
         now = host.ping()
         host.send(op="hang")
         assert host.ping() >= now
+
+
+def test_a_host_is_told_that_its_call_was_cut_by_a_reset() -> None:
+    with board(world_speed=1, test_hooks=True) as emulated:
+        client = RigClient(open_link(f"serial://{emulated.path}"))
+        with client:
+            client.open()
+            client.reset()
+            assert client.call("unlock_safety_mode", {}).status == "ok"
+            outcomes = []
+            thread = threading.Thread(target=lambda: outcomes.append(client.call("move_to", GOAL)))
+            thread.start()
+            assert emulated.wait_until(lambda out: out.moving)
+            client._link.send(b'{"v":1,"op":"hang"}')
+            thread.join()
+            assert (outcomes[0].status, outcomes[0].code) == ("fault", "device_reset")
+            assert client.status is not None and client.status.reset == "watchdog"
+            assert not emulated.outputs.moving
 
 
 def test_behind_a_bootloader_a_watchdog_s_reset_is_told_and_others_are_unknown() -> None:

@@ -3,8 +3,10 @@
 import json
 import select
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,9 @@ def test_the_oracle_walks_a_golden_path_and_the_field_shows_it(task: str, tmp_pa
         (episode,) = reader.episodes(run_id)
         assert episode.status == "completed"
         assert episode.scores["path_correctness"] == 1.0
+    with closing(sqlite3.connect(log_file)) as log_db:
+        details = [json.loads(row[0]) for row in log_db.execute("SELECT detail FROM rig_status") if row[0]]
+    assert {detail["reset"] for detail in details if "device" in detail} == {"power"}
     emulated.field.finish()
     assert TASKS[task](emulated.field.state_dict())
     assert emulated.field.events == ()
