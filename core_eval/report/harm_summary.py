@@ -8,6 +8,7 @@ from typing import Any
 
 from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.path.statistics import Share, share_of_sums
+from core_eval.report.counted import keys
 from core_eval.report.rules import unit_of
 
 
@@ -64,7 +65,7 @@ class GroupHarm:
     """All events of one agent in one world.
 
     `share` is that of the unobserved among the events with a verdict, `share_with_effect` the same of those
-    that had an effect on the world (redundant calls have none); intervals by drawing episodes.
+    that had an effect on the world (redundant calls have none); intervals by drawing tasks, then episodes.
     """
 
     world: str
@@ -124,8 +125,13 @@ def by_world_and_agent(episodes: Iterable[EpisodeHarm]) -> list[GroupHarm]:
             events=sum(len(episode.counted) for episode in own),
             unobserved=sum(episode.unobserved for episode in own),
             effectless=sum(_effectless(episode.counted) for episode in own),
-            share=share_of_sums((episode.unobserved, episode.judged) for episode in own),
-            share_with_effect=share_of_sums(_with_effect(episode) for episode in own),
+            share=share_of_sums(
+                ((episode.unobserved, episode.judged) for episode in own),
+                keys(episode.row for episode in own),
+            ),
+            share_with_effect=share_of_sums(
+                (_with_effect(episode) for episode in own), keys(episode.row for episode in own)
+            ),
             behind_ok_state=sum(episode.behind_ok_state for episode in own),
             pairs=sum(len(episode.row.pairs) for episode in own),
         )

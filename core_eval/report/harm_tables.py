@@ -131,7 +131,10 @@ def pairs_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[St
 
 def share_text(share: Share) -> str:
     """A share with its interval; a dash where there is none."""
-    return "-" if share.value is None else f"{share.value:.0%} ({share.low:.0%} to {share.high:.0%})"
+    if share.value is None:
+        return "-"
+    told = "" if share.low is None else f" ({share.low:.0%} to {share.high:.0%})"
+    return f"{share.value:.0%}{told}"
 
 
 def _reading(value: Any, t: float | None) -> str:
