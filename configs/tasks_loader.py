@@ -21,7 +21,7 @@ from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
 from devices.catalog import DEVICE_TYPES, device_type
 from devices.from_alphabet import device_from_alphabet
 from devices.surface import DeviceType, knows_all
-from sims.overrides import deep_merge
+from sims.overrides import stack_overrides
 
 TASKS_FOLDER = Path(__file__).parent / "tasks"
 
@@ -174,7 +174,7 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
         merged_state(world, entry.init)
     except ConfigError as error:
         raise file.error(str(error), *at, "init") from None
-    own = deep_merge(entry.init, init)
+    own = stack_overrides(entry.init, init)
     try:
         state = merged_state(world, own)
     except ConfigError as error:

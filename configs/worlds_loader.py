@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from configs.errors import ConfigError
-from configs.yaml_file import load_yaml, nearest
+from configs.variation import Variation, unknown_key
+from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.catalog import device_type
 from devices.farm_rover.world import FarmWorld
 from devices.robotic_arm.world import BenchWorld
@@ -30,11 +31,24 @@ ALIASES = {"farm": "farm_rover", "arm": "robotic_arm", "bench": "robotic_arm"}
 
 @dataclass(frozen=True)
 class World:
-    """A world: its name, the device that acts in it, and its initial state."""
+    """A world: its name, the device that acts in it, its initial state, and what of that may vary.
+
+    Attributes:
+        vary: the range of each value that `run --vary` draws, by its dotted key; `*` stands for each entry.
+    """
 
     name: str
     device: DeviceType
     state: FarmWorld | BenchWorld
+    vary: Mapping[str, Variation] = field(default_factory=dict)
+
+
+class VaryKey(BaseModel):
+    """The key of a world file that is no part of the state."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    vary: dict[str, Variation | None] = {}
 
 
 def world_names() -> tuple[str, ...]:
@@ -64,13 +78,13 @@ def load_world(ref: str) -> World:
     base = known_world(str(own.data.get("base")))
     if base is None:
         raise own.error(f"name one of the worlds {nearest(world_names())} to start from", "base")
-    overrides = {key: value for key, value in own.data.items() if key != "base"}
+    overrides = {key: value for key, value in own.data.items() if key not in ("base", "vary")}
     shipped = _shipped(base)
     try:
         state = type(shipped.state).model_validate(deep_merge(shipped.state.model_dump(), overrides))
     except ValidationError as error:
         raise own.from_validation(error) from None
-    world = World(path.stem, shipped.device, state)
+    world = World(path.stem, shipped.device, state, _vary(own, state, shipped.vary))
     try:
         _check_stuck_sensors(world)
     except ConfigError as error:
@@ -80,7 +94,23 @@ def load_world(ref: str) -> World:
 
 def _shipped(name: str) -> World:
     file = load_yaml(WORLDS_FOLDER / f"{name}.yaml")
-    return World(name, device_type(name), file.validate(STATE_MODELS[name]))
+    rest = {key: value for key, value in file.data.items() if key != "vary"}
+    state = YamlFile(file.path, rest, file.lines).validate(STATE_MODELS[name])
+    return World(name, device_type(name), state, _vary(file, state, {}))
+
+
+def _vary(
+    file: YamlFile, state: FarmWorld | BenchWorld, base: Mapping[str, Variation]
+) -> dict[str, Variation]:
+    """The ranges of a world file laid over those of its base; null takes one away."""
+    part = YamlFile(file.path, {key: file.data[key] for key in ("vary",) if key in file.data}, file.lines)
+    own = part.validate(VaryKey).vary
+    merged = {**base, **own}
+    ranges = {key: variation for key, variation in merged.items() if variation is not None}
+    wrong = unknown_key(ranges, state.model_dump())
+    if wrong is not None:
+        raise file.error("names no value of the initial state that could be drawn so", "vary", wrong)
+    return ranges
 
 
 def merged_state(world: World, overrides: Mapping[str, Any]) -> FarmWorld | BenchWorld:
