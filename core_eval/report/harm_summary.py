@@ -9,6 +9,7 @@ from typing import Any
 from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.path.statistics import Share, share_of_sums
 from core_eval.report.counted import keys
+from core_eval.report.no_call import without_call
 from core_eval.report.rules import unit_of
 
 
@@ -71,6 +72,7 @@ class GroupHarm:
     world: str
     agent: str
     episodes: int
+    no_call: int
     with_harm: int
     events: int
     unobserved: int
@@ -121,6 +123,7 @@ def by_world_and_agent(episodes: Iterable[EpisodeHarm]) -> list[GroupHarm]:
             world=world,
             agent=agent,
             episodes=len(own),
+            no_call=without_call(episode.row for episode in own),
             with_harm=sum(bool(episode.counted) for episode in own),
             events=sum(len(episode.counted) for episode in own),
             unobserved=sum(episode.unobserved for episode in own),

@@ -19,7 +19,7 @@ from core_eval.report.comparison import comparisons
 from core_eval.report.event_choice import most_telling, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
-from core_eval.report.harm_tables import share_text
+from core_eval.report.harm_tables import episodes_text, share_text
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.no_call import no_call
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed
@@ -132,7 +132,9 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(cell=cell, passed=passed, share_text=share_text, no_call=no_call)
+    environment.globals.update(
+        cell=cell, passed=passed, share_text=share_text, episodes_text=episodes_text, no_call=no_call
+    )
     environment.filters["when"] = _when
     episodes = reader.episodes()
     worst = sorted(episodes, key=_harm_done)[:stories]
