@@ -148,8 +148,9 @@ def config_page() -> str:
             table(("key", "value"), ((f"`{key}`", f"`{json.dumps(value)}`") for key, value in leaves(state)))
         )
     parts.append(
-        "### What may vary\n\nA world file's key `vary` says what `run --vary` draws: a range for each dotted "
-        "key of the initial state, in which `*` stands for each entry; null takes away what the base has.\n"
+        "### What may vary\n\nA world file's key `vary` says what `run --vary` draws: a range for "
+        "each dotted key of the initial state. In a key `*` stands for each entry; null takes away "
+        "what the base has.\n"
     )
     parts.append(keys(Variation))
     parts.append("### A sensor\n\n" + inspect.cleandoc(SensorSpec.__doc__ or "") + "\n")

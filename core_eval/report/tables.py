@@ -57,14 +57,8 @@ def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = N
 
 
 def episodes_cell(episodes: Sequence[EpisodeRow]) -> str:
-    """How many episodes; how many differ, where some are identical; and in how many no call was made."""
-    tries, idle = counted(episodes), without_call(episodes)
-    lines = [str(len(episodes))]
-    if distinct_episodes(tries) < len(tries):
-        lines.append(f"{distinct_episodes(tries)} distinct")
-    if idle:
-        lines.append(f"{idle} {NO_CALL}")
-    return "\n".join(lines)
+    """How many episodes there are, and what is to be known of them."""
+    return "\n".join([str(len(episodes)), *_marks(episodes)])
 
 
 def repeats_line(episodes: Sequence[EpisodeRow]) -> Text | None:
@@ -115,7 +109,7 @@ def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
     groups = by_task_and_agent(episodes)
     chances = {key: pass_k(rows) or {} for key, rows in groups.items()}
     shown = [k for k in SHOWN_TRIES if any(k in own for own in chances.values())]
-    if len(shown) < 2:
+    if all(len(counted(rows)) < 2 for rows in groups.values()):
         return None
     headings = (_in_two_lines(BY_NAME[name].heading) for name in TASKS_TABLE)
     table = plain_table("task", "agent", "passed", *headings, *(f"pass^{k}" for k in shown))
@@ -135,10 +129,16 @@ def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
 
 
 def passed_cell(episodes: Sequence[EpisodeRow]) -> str:
-    """How many passed, of how many that count; and in how many no call was made."""
+    """How many passed, of how many that count, and what is to be known of them."""
+    tries = counted(episodes)
+    return "\n".join([f"{sum(map(passed, tries))} of {len(tries)}", *_marks(episodes)])
+
+
+def _marks(episodes: Sequence[EpisodeRow]) -> list[str]:
+    """How many episodes differ, where some are identical; and in how many no call was made."""
     tries, idle = counted(episodes), without_call(episodes)
-    told = f"{sum(map(passed, tries))} of {len(tries)}"
-    return f"{told}\n{idle} {NO_CALL}" if idle else told
+    marks = [f"{distinct_episodes(tries)} distinct"] if distinct_episodes(tries) < len(tries) else []
+    return [*marks, f"{idle} {NO_CALL}"] if idle else marks
 
 
 def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | None:
