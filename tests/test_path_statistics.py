@@ -64,7 +64,16 @@ def test_the_standard_error_is_that_of_the_tasks():
     keys = [("a", None), ("a", None), ("b", None), ("b", None)]
     # The two tasks' means are 0.1 and 0.9.
     assert summarize(values, keys).standard_error == pytest.approx(sqrt(2 * 0.4**2) / sqrt(2))
-    assert summarize(values, [(n, None) for n in "abcd"]).standard_error == summarize(values).standard_error
+    one_each = summarize(values, [(n, None) for n in "abcd"]).standard_error
+    assert one_each == pytest.approx(summarize(values).standard_error)
+
+
+def test_tasks_that_come_out_equal_by_chance_are_no_surer_than_their_tries():
+    values = [0.0, 1.0, 0.2, 0.8001]
+    keys = [("a", None), ("a", None), ("b", None), ("b", None)]
+    told = summarize(values, keys)
+    assert told.standard_error == summarize(values).standard_error > 0.2
+    assert told.high - told.low > 0.5
 
 
 def test_identical_episodes_are_one_try():

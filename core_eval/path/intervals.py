@@ -77,15 +77,22 @@ def ratio(tasks: Sequence[Tries]) -> float:
 
 
 def standard_error(tasks: Sequence[Tries]) -> float | None:
-    """The standard error of the ratio, from its spread over the tasks, or over the tries of a single task.
+    """The standard error of the ratio, from its spread over the tasks, and at least that over all tries.
 
-    None for a single try. With one try a task it is the sample's standard deviation over the root of their
-    number.
+    A few tasks may come out equal by chance, which makes nothing surer than their tries are. None for a
+    single try. With one try a task it is the sample's standard deviation over the root of their number.
     """
-    residuals = _residuals(tasks)
-    if len(residuals) < 2:
-        return None
-    return sqrt(len(residuals) / (len(residuals) - 1) * float((residuals**2).sum()))
+    pooled = Tries(
+        parts=np.concatenate([own.parts for own in tasks]),
+        wholes=np.concatenate([own.wholes for own in tasks]),
+        copies=np.concatenate([own.copies for own in tasks]),
+    )
+    found = [
+        sqrt(len(residuals) / (len(residuals) - 1) * float((residuals**2).sum()))
+        for residuals in (_residuals(tasks), _residuals([pooled]))
+        if len(residuals) > 1
+    ]
+    return max(found, default=None)
 
 
 def bootstrap(
