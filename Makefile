@@ -1,6 +1,8 @@
 # make demo    the main job: two rigs, three agents, the table
 # make test    the tests
 # make lint    ruff, mypy --strict, import-linter
+# make dist    wheel and source package in build/dist, checked
+# make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
 # make train   train the shipped model again, for MINUTES of wall clock (needs torch)
 # make clean   take away what these made
 
@@ -15,8 +17,10 @@ export SKBUILD_BUILD_TARGETS := llama;ggml;ggml-base;ggml-cpu
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 MINUTES ?= 75
+# Options of tests/mutation/sample.py, such as MUTANTS='--sample 0 --only codec'.
+MUTANTS ?=
 
-.PHONY: demo test lint train clean
+.PHONY: demo test lint dist mutants train clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run-installed
@@ -36,10 +40,21 @@ lint: $(VENV)/.test-installed
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
+dist: $(VENV)/.test-installed
+	$(PIP) -e '.[release]'
+	rm -rf build/dist build/lib
+	$(VENV)/bin/python -m build --no-isolation --outdir build/dist
+	@rm -rf pathrig.egg-info  # a stale copy in the working folder would hide the installed entry points
+	$(VENV)/bin/python -m twine check --strict build/dist/*
+
+mutants: $(VENV)/.test-installed
+	$(PIP) -e '.[mutants]'
+	$(VENV)/bin/python tests/mutation/sample.py $(MUTANTS)
+
 train: $(VENV)/.test-installed
 	$(PIP) -e '.[train]'
-	$(VENV)/bin/python -m agents.shipped_model.train --out build/train --minutes $(MINUTES)
-	$(VENV)/bin/python -m agents.shipped_model.export --run build/train --out agents/models/pathrig-demo-q8_0.gguf
+	$(VENV)/bin/python -m training.train --out build/train --minutes $(MINUTES)
+	$(VENV)/bin/python -m training.export --run build/train --out agents/models/pathrig-demo-q8_0.gguf
 
 $(VENV)/bin/python:
 	@packaging/python.sh $(VENV)
@@ -53,7 +68,11 @@ $(VENV)/.run-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.test-installed: $(VENV)/.run-installed
 	@echo "==> installing what the tests need into $(VENV)"
 	$(PIP) -e '.[dev,twin]'
+	@echo "==> keeping the wheels of the base dependencies in build/wheels, for tests that install packages"
+	@mkdir -p build && $(VENV)/bin/python packaging/base_dependencies.py > build/base_dependencies.txt
+	$(VENV)/bin/python -m pip --disable-pip-version-check wheel --quiet -c constraints.txt -w build/wheels \
+	  -r build/base_dependencies.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build mutants *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

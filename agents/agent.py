@@ -57,6 +57,7 @@ class EpisodeContext:
     automaton: TaskAutomaton | None = None
     limits: Limits = Limits()
     answer: Answer | None = None
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from devices.tool import Tool
 
 def with_required(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, with a fitting value for each required one that is not among them."""
-    parameters = tool.schema()["function"]["parameters"]
+    parameters = tool.parameters()
     filled = dict(arguments)
     for name in parameters["required"]:
         if name not in filled:

@@ -120,8 +120,8 @@ def _preceded(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str],
     """Another tool's call first, with arguments that fit its schema."""
     if not tools:
         return [call]
-    schema = rng.choice(tools).schema()["function"]
-    parameters = schema["parameters"]
+    tool = rng.choice(tools)
+    parameters = tool.parameters()
     arguments: dict[str, Any] = {}
     for name in parameters["required"]:
         field = parameters["properties"][name]
@@ -131,7 +131,7 @@ def _preceded(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str],
             arguments[name] = rng.choice(names)
         else:
             arguments[name] = fitting_value(field)
-    return [ToolCallAction(schema["name"], arguments), call]
+    return [ToolCallAction(tool.name, arguments), call]
 
 
 MISTAKES: tuple[Callable[[ToolCallAction, Sequence[Tool], Sequence[str], Random], Calls], ...] = (

@@ -19,7 +19,7 @@ from agents.agent import (
     Usage,
 )
 from agents.backend import ChatBackend, Message, Reply, ReplyItem
-from agents.prompting import SYSTEM_PROMPT, compact_json, error_value, outcome_text
+from agents.prompting import compact_json, error_value, outcome_text, system_prompt
 from agents.tool_call_text import Nonsense
 
 STOPS: dict[str, StopReason] = {"tokens": "max_tokens", "time": "max_time", "context": "context"}
@@ -53,7 +53,7 @@ class NativeScaffold:
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode with a fresh conversation."""
         self._messages = [
-            {"role": "system", "content": SYSTEM_PROMPT},
+            {"role": "system", "content": system_prompt(context.advice)},
             {"role": "user", "content": context.prompt},
         ]
         self._queue.clear()

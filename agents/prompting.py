@@ -6,10 +6,15 @@ import json
 
 from devices.outcome import Outcome
 
-SYSTEM_PROMPT = (
+TASK = (
     "You operate a machine with tools. Do exactly what the user asks, in that order, one tool call at a time."
-    " Read a pose before you move there. When all is done, answer in one short sentence."
 )
+END = "When all is done, answer in one short sentence."
+
+
+def system_prompt(advice: str) -> str:
+    """What a model is told first; `advice` is what its device type says to whoever operates it."""
+    return " ".join(part for part in (TASK, advice, END) if part)
 
 
 def outcome_text(outcome: Outcome) -> str:

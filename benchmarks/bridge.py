@@ -34,8 +34,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.loopback_broker import loopback_broker
-from devices.catalog import device_type
 from devices.outcome import Outcome
+from devices.registry import device_type
 from firmware_bridge import messages as wire
 from firmware_bridge.client import RigClient
 from firmware_bridge.codec import encode, to_line

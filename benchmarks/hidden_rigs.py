@@ -221,7 +221,7 @@ def one_rig(plan: Plan) -> dict[str, Any]:
         begun = begun_among(task, world, kind, rng)
         episode = play(task, agent_of(kind, turn // len(tasks), task, world, rng), begun, hidden, seed)
         truth = truth_of(episode, hidden)
-        believed = World(world.name, world.device, merged_state(world, begun))
+        believed = World(world.name, world.type, merged_state(world, begun))
         for calibrated in (False, True) if plan.nominal else (True,):
             estimates = fitted.estimates if calibrated else {}
             asked = perf_counter()

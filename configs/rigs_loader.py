@@ -14,9 +14,9 @@ from configs.errors import ConfigError
 from configs.twin_config import TwinConfig, twin_fault
 from configs.worlds_loader import known_world, load_world
 from configs.yaml_file import YamlFile, load_yaml, nearest
-from devices.catalog import DEVICE_TYPES
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
+from devices.registry import DEVICE_TYPES
 from firmware_bridge.envelope import Envelope
 
 RIGS_FOLDER = Path(__file__).parent / "rigs"

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-REACH = {"farm_rover": 0.5, "robotic_arm": 0.01}
-"""How far from the place a call may still aim, by device type, m: well within what the device needs there."""
 AXES = ("x", "y", "z")
-PLACE_KEYS = ("plants", "stations", "objects", "bins")
 
 
 class UnknownPlaceError(KeyError):
     """A plan names a place that the world does not have."""
 
 
-def places(state: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
-    """Every named place of a world's state, by name."""
+def places(state: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Mapping[str, float]]:
+    """Every named place of a world's state, by name; `keys` are those of the state that hold places."""
     found: dict[str, Mapping[str, float]] = {}
-    for key in PLACE_KEYS:
+    for key in keys:
         found.update(state.get(key, {}))
     return found
 

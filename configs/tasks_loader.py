@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,14 @@ from agents.agent import Answer
 from configs.core_file import load_core_file
 from configs.errors import ConfigError
 from configs.goal import Goal
-from configs.task_places import REACH, UnknownPlaceError, expand_places, places
-from configs.worlds_loader import World, known_world, load_world, merged_state, world_names
+from configs.task_places import UnknownPlaceError, expand_places, places
+from configs.worlds_loader import World, known_world, load_world, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
-from devices.catalog import DEVICE_TYPES, device_type
+from devices.device_type import DeviceType, knows_all
 from devices.from_alphabet import device_from_alphabet
-from devices.surface import DeviceType, knows_all
 from sims.overrides import stack_overrides
+from sims.world_type import WORLD_TYPES
 
 TASKS_FOLDER = Path(__file__).parent / "tasks"
 
@@ -67,6 +67,7 @@ class Task:
     """A task, ready to run.
 
     Attributes:
+        device: whose tools it is for; their texts state the facts of the world, overrides included.
         world: None where a CORE task's tools belong to no device that the kit knows.
         init: overrides of the world's initial state, the user's own ones included.
         goal: None where the file names none.
@@ -85,6 +86,29 @@ class Task:
     limits: TaskLimits
     answer: Answer | None = None
 
+    def in_world(self, world: World) -> Task:
+        """The same task in the world that a rig simulates.
+
+        Raises:
+            ConfigError: the task's overrides do not fit that world.
+        """
+        device = _device_in(world, self.init) if world.device == self.device else self.device
+        return replace(self, world=world, device=device)
+
+    def at_site(self, site: World) -> Task:
+        """The same task, with tools whose texts state the facts of where a physical rig works."""
+        return replace(self, device=site.device) if site.device == self.device else self
+
+
+def _device_in(world: World, init: Mapping[str, Any]) -> DeviceType:
+    return replace(world, state=merged_state(world, init)).device
+
+
+def task_files() -> list[Path]:
+    """The task files that ship with the kit and with the worlds that other packages register."""
+    folders = [TASKS_FOLDER, *(world.tasks for world in WORLD_TYPES.values() if world.tasks is not None)]
+    return [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
+
 
 def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = None) -> list[Task]:
     """Every task of a file, or all that ship with the kit.
@@ -92,7 +116,7 @@ def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = Non
     Raises:
         ConfigError: the file or one of its tasks is wrong.
     """
-    files = [file] if file is not None else sorted(TASKS_FOLDER.glob("*.yaml"))
+    files = [file] if file is not None else task_files()
     return [build(init or {}) for path in files for _, build in _entries(path)]
 
 
@@ -120,7 +144,7 @@ def task_builder(ref: str) -> Build:
     if not path.is_file():
         if wanted or path.suffix in (".yaml", ".yml", ".json"):
             raise ConfigError("no such task file", file=path)
-        files, wanted = sorted(TASKS_FOLDER.glob("*.yaml")), ref
+        files, wanted = task_files(), ref
     else:
         files = [path]
     ids: list[str] = []
@@ -181,7 +205,7 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
         raise ConfigError(f"{error} (in what was given with --init)") from None
     reads = world.device.reads if entry.free_reads is None else entry.free_reads
     try:
-        plan = expand_places(entry.plan, places(state.model_dump()), REACH[world.device.name])
+        plan = expand_places(entry.plan, places(state.model_dump(), world.type.place_keys), world.type.reach)
         automaton = compile_plan(plan, free_reads=reads, file=str(file.path), task=entry.id)
         goal = Goal.from_patterns(entry.goal) if entry.goal else None
     except UnknownPlaceError as error:
@@ -193,10 +217,11 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
     unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(world.device.by_name))
     if unknown:
         raise file.error(f"{world.device.name} has no tool {nearest(unknown)}", *at, "plan")
+    device = replace(world, state=state).device
     return Task(
         entry.id,
         world,
-        world.device,
+        device,
         entry.prompt,
         own,
         automaton,
@@ -218,8 +243,8 @@ def _core_entries(path: Path, wanted: str) -> Iterator[tuple[str, Build]]:
 def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any]) -> Task:
     tools = {symbol.tool for symbol in task.automaton.symbols.values()}
     name = known_world(task.world) or next(
-        (shipped for shipped in world_names() if knows_all(DEVICE_TYPES[shipped], tools)), None
+        (world.name for world in WORLD_TYPES.values() if knows_all(world.device, tools)), None
     )
     world = None if name is None else load_world(name)
-    device = device_from_alphabet(task.world, task.automaton) if name is None else device_type(name)
+    device = device_from_alphabet(task.world, task.automaton) if world is None else _device_in(world, init)
     return Task(task.id, world, device, task.prompt, dict(init), task.automaton, None, path, TaskLimits())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,35 +13,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from configs.errors import ConfigError
 from configs.variation import Variation, unknown_key
 from configs.yaml_file import YamlFile, load_yaml, nearest
-from devices.catalog import device_type
-from devices.farm_rover.world import FarmWorld
-from devices.robotic_arm.world import BenchWorld
-from devices.surface import DeviceType
+from devices.device_type import DeviceType
+from devices.registry import PluginError
+from sims.faults import faults_of
 from sims.overrides import WorldError, deep_merge, merge_world
+from sims.world_type import WORLD_TYPES, WorldType
 
 if TYPE_CHECKING:
     from sims.simulator import Simulator
-
-WORLDS_FOLDER = Path(__file__).parent / "worlds"
-STATE_MODELS: Mapping[str, type[FarmWorld] | type[BenchWorld]] = {
-    "farm_rover": FarmWorld,
-    "robotic_arm": BenchWorld,
-}
-ALIASES = {"farm": "farm_rover", "arm": "robotic_arm", "bench": "robotic_arm"}
-
-
-@dataclass(frozen=True)
-class World:
-    """A world: its name, the device that acts in it, its initial state, and what of that may vary.
-
-    Attributes:
-        vary: the range of each value that `run --vary` draws, by its dotted key; `*` stands for each entry.
-    """
-
-    name: str
-    device: DeviceType
-    state: FarmWorld | BenchWorld
-    vary: Mapping[str, Variation] = field(default_factory=dict)
 
 
 class VaryKey(BaseModel):
@@ -51,40 +31,57 @@ class VaryKey(BaseModel):
     vary: dict[str, Variation | None] = {}
 
 
-def world_names() -> tuple[str, ...]:
-    """The worlds that ship with the kit."""
-    return tuple(STATE_MODELS)
+@dataclass(frozen=True)
+class World:
+    """A world: its name, its kind, and its initial state."""
+
+    name: str
+    type: WorldType
+    state: Any
+    """Of the model `type.state`."""
+    vary: Mapping[str, Variation] = field(default_factory=dict)
+    """The range of each value that `run --vary` draws, by its dotted key; `*` stands for each entry."""
+
+    @cached_property
+    def device(self) -> DeviceType:
+        """The device that acts in it; the texts of its tools state the facts of this world."""
+        return self.type.device.in_world(self.state.model_dump())
 
 
 def known_world(name: str) -> str | None:
-    """The shipped world that a name or alias means, or None."""
-    name = ALIASES.get(name, name)
-    return name if name in STATE_MODELS else None
+    """The registered world that a name or alias means, or None."""
+    if name in WORLD_TYPES:
+        return name
+    return next((world.name for world in WORLD_TYPES.values() if name in world.aliases), None)
 
 
 def load_world(ref: str) -> World:
-    """A shipped world by name or alias, or a YAML file that names its `base` and what differs from it.
+    """A registered world by name or alias, or a YAML file that names its `base` and what differs from it.
 
     Raises:
-        ConfigError: no such world or file, or the file does not hold a valid state.
+        ConfigError: no such world or file, the file does not hold a valid state, or the package that
+            registers the world cannot be used.
     """
-    name = known_world(ref)
-    if name is not None:
-        return _shipped(name)
+    try:
+        name = known_world(ref)
+        if name is not None:
+            return _with_defaults(name)
+    except PluginError as error:
+        raise ConfigError(str(error)) from None
     path = Path(ref)
     if not path.is_file():
-        raise ConfigError(f"no world or file {ref!r}; the worlds are {nearest(world_names())}")
+        raise ConfigError(f"no world or file {ref!r}; the worlds are {nearest(list(WORLD_TYPES))}")
     own = load_yaml(path)
     base = known_world(str(own.data.get("base")))
     if base is None:
-        raise own.error(f"name one of the worlds {nearest(world_names())} to start from", "base")
+        raise own.error(f"name one of the worlds {nearest(list(WORLD_TYPES))} to start from", "base")
     overrides = {key: value for key, value in own.data.items() if key not in ("base", "vary")}
-    shipped = _shipped(base)
+    world = _with_defaults(base)
     try:
-        state = type(shipped.state).model_validate(deep_merge(shipped.state.model_dump(), overrides))
+        state = world.type.state.model_validate(deep_merge(world.state.model_dump(), overrides))
     except ValidationError as error:
         raise own.from_validation(error) from None
-    world = World(path.stem, shipped.device, state, _vary(own, state, shipped.vary))
+    world = World(path.stem, world.type, state, _vary(own, state, world.vary))
     try:
         _check_stuck_sensors(world)
     except ConfigError as error:
@@ -92,16 +89,15 @@ def load_world(ref: str) -> World:
     return world
 
 
-def _shipped(name: str) -> World:
-    file = load_yaml(WORLDS_FOLDER / f"{name}.yaml")
+def _with_defaults(name: str) -> World:
+    kind = WORLD_TYPES[name]
+    file = load_yaml(kind.defaults)
     rest = {key: value for key, value in file.data.items() if key != "vary"}
-    state = YamlFile(file.path, rest, file.lines).validate(STATE_MODELS[name])
-    return World(name, device_type(name), state, _vary(file, state, {}))
+    state = YamlFile(file.path, rest, file.lines).validate(kind.state)
+    return World(name, kind, state, _vary(file, state, {}))
 
 
-def _vary(
-    file: YamlFile, state: FarmWorld | BenchWorld, base: Mapping[str, Variation]
-) -> dict[str, Variation]:
+def _vary(file: YamlFile, state: BaseModel, base: Mapping[str, Variation]) -> dict[str, Variation]:
     """The ranges of a world file laid over those of its base; null takes one away."""
     part = YamlFile(file.path, {key: file.data[key] for key in ("vary",) if key in file.data}, file.lines)
     own = part.validate(VaryKey).vary
@@ -113,14 +109,14 @@ def _vary(
     return ranges
 
 
-def merged_state(world: World, overrides: Mapping[str, Any]) -> FarmWorld | BenchWorld:
+def merged_state(world: World, overrides: Mapping[str, Any]) -> BaseModel:
     """The world's initial state with these overrides; a null takes a plant, an object or the like away.
 
     Raises:
         ConfigError: a key is unknown or a value does not fit.
     """
     try:
-        state = merge_world(world.state, overrides)
+        state: BaseModel = merge_world(world.state, overrides)
     except WorldError as error:
         raise ConfigError(str(error)) from None
     _check_stuck_sensors(replace(world, state=state))
@@ -129,23 +125,17 @@ def merged_state(world: World, overrides: Mapping[str, Any]) -> FarmWorld | Benc
 
 def _check_stuck_sensors(world: World) -> None:
     # Which sensors there are shows when they are made.
-    if world.state.faults.stuck_sensors:
+    if faults_of(world.state).stuck_sensors:
         make_simulator(world)
 
 
 def make_simulator(world: World, seed: int = 0) -> Simulator[Any]:
-    """The simulator that matches a world; MuJoCo is loaded only for the arm.
+    """The simulator that matches a world.
 
     Raises:
         ConfigError: a fault sticks a sensor that the world does not have.
     """
     try:
-        if isinstance(world.state, FarmWorld):
-            from sims.farm.simulator import FarmSimulator
-
-            return FarmSimulator(world.state, seed)
-        from sims.arm.simulator import ArmSimulator
-
-        return ArmSimulator(world.state, seed)
+        return world.type.simulator(world.state, seed)
     except WorldError as error:
         raise ConfigError(str(error)) from None

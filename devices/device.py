@@ -40,7 +40,7 @@ class Device(Protocol):
     """
 
     name: str
-    """The device type, as in `farm_rover`."""
+    """The device type's name."""
     firmware: str
     """Name and version of what runs on the device."""
 
@@ -48,7 +48,7 @@ class Device(Protocol):
         """Run one call to its end. Unknown tools and bad arguments give status `invalid`."""
 
     def safe(self) -> None:
-        """Go to the safe state: motion stopped, valves and pumps closed, safety locked. Never raises."""
+        """Go to the safe state: nothing moves or flows until a later call. Never raises."""
 
     def reset(self) -> None:
         """Leave the stop; the device stays in its safe state until a call changes it."""

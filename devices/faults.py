@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-FaultKind = Literal[
-    "link_delay",
-    "link_loss",
-    "stuck_sensor",
-    "wheel_slip",
-    "clogged_nozzle",
-    "stuck_valve",
-    "weak_gripper",
-    "reset",
-]
-LINK_FAULTS = ("link_delay", "link_loss")
-"""Faults of the way to the rig: nothing in the world changes."""
-SHARES = ("link_loss", "wheel_slip", "clogged_nozzle", "stuck_valve", "weak_gripper")
-"""Kinds whose strength is a share."""
-PARTS = {
-    "wheel_slip": "farm_rover",
-    "clogged_nozzle": "farm_rover",
-    "stuck_valve": "farm_rover",
-    "weak_gripper": "robotic_arm",
-}
-"""Kinds that only one type of device can have."""
-DEFAULT_STRENGTH = 1.0
-KIND_MEANINGS = (
-    "link_delay (strength in s), link_loss (strength a probability), stuck_sensor, wheel_slip (strength the "
-    "lost share of a wheel's way), clogged_nozzle (the lost share of the flow), stuck_valve (the share of "
-    "the flow that goes on after closing), weak_gripper (the lost share of its force), reset (the board "
-    "starts anew; the running call ends in a fault)"
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """A kind of fault.
+
+    Attributes:
+        name: as in an entry of `faults`.
+        meaning: what it does, and what its strength is.
+        share: its strength is a share, at most 1.
+        of_link: it is of the way to the rig: nothing in the world changes.
+    """
+
+    name: str
+    meaning: str
+    share: bool = False
+    of_link: bool = False
+
+
+STUCK_SENSOR, RESET = "stuck_sensor", "reset"
+COMMON_FAULTS = (
+    FaultKind("link_delay", "messages take longer; the strength in s, each way", of_link=True),
+    FaultKind("link_loss", "messages are lost; the strength is a probability", share=True, of_link=True),
+    FaultKind(STUCK_SENSOR, "the sensor named by `entity` repeats its last value"),
+    FaultKind(RESET, "the board starts anew, and the running call ends in a fault"),
 )
+"""Kinds that every simulated rig can have. A world adds its own."""
+LINK_FAULTS = frozenset(kind.name for kind in COMMON_FAULTS if kind.of_link)
+DEFAULT_STRENGTH = 1.0
 
 Seconds = Annotated[float, Field(ge=0.0)]
 Strength = Annotated[float, Field(ge=0.0)]
@@ -45,17 +47,15 @@ class FaultPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-def _check(kind: str, entity: str | None, strongest: float) -> None:
-    if (kind == "stuck_sensor") != (entity is not None):
+def _check_entity(kind: str, entity: str | None) -> None:
+    if (kind == STUCK_SENSOR) != (entity is not None):
         raise ValueError("a stuck_sensor needs the sensor's name as entity, and no other fault takes one")
-    if kind in SHARES and strongest > 1.0:
-        raise ValueError(f"the strength of {kind} is a share: at most 1")
 
 
 class Fault(FaultPart):
     """One fault, from a time on, for a time."""
 
-    kind: FaultKind = Field(description=KIND_MEANINGS)
+    kind: str = Field(description="what fails: a kind that every rig has, or one of its world's own")
     at: Seconds = Field(description="device time at which it begins, s")
     seconds: float | None = Field(
         default=None, gt=0.0, description="how long; left out: to the end. A reset takes no time"
@@ -67,14 +67,14 @@ class Fault(FaultPart):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
-        _check(self.kind, self.entity, self.strength)
+        _check_entity(self.kind, self.entity)
         return self
 
 
 class FaultRate(FaultPart):
     """Faults of a kind drawn by the seed: a Poisson process."""
 
-    kind: FaultKind = Field(description="as in a fault of the schedule")
+    kind: str = Field(description="as in a fault of the schedule")
     per_hour: float = Field(gt=0.0, le=3600.0, description="mean number in an hour of device time")
     seconds: float = Field(default=60.0, gt=0.0, description="mean length, exponentially distributed, s")
     strength: tuple[Strength, Strength] = Field(
@@ -86,7 +86,7 @@ class FaultRate(FaultPart):
     def _fits_its_kind(self) -> Self:
         if self.strength[0] > self.strength[1]:
             raise ValueError("strength is the least, then the greatest")
-        _check(self.kind, self.entity, self.strength[1])
+        _check_entity(self.kind, self.entity)
         return self
 
 
@@ -104,15 +104,21 @@ class Faults(FaultPart):
             random=tuple(rate for rate in self.random if rate.kind in LINK_FAULTS),
         )
 
-    def of_a(self, device: str) -> Self:
-        """Themselves, where a device of that type can have them.
+    def of_a(self, device: str, own: Sequence[FaultKind] = ()) -> Self:
+        """Themselves, where a device of that type can have them; `own` are the kinds that its world adds.
 
         Raises:
-            ValueError: it lacks what is to fail.
+            ValueError: there is no such kind, or a share is above 1.
         """
-        for kind in (*(fault.kind for fault in self.schedule), *(rate.kind for rate in self.random)):
-            if PARTS.get(kind, device) != device:
-                raise ValueError(f"a {device} has no {kind}, only a {PARTS[kind]} has")
+        kinds = {kind.name: kind for kind in (*COMMON_FAULTS, *own)}
+        strongest = [(f"schedule.{i}", one.kind, one.strength) for i, one in enumerate(self.schedule)]
+        strongest += [(f"random.{i}", one.kind, one.strength[1]) for i, one in enumerate(self.random)]
+        for where, name, strength in strongest:
+            kind = kinds.get(name)
+            if kind is None:
+                raise ValueError(f"{where}.kind: a {device} has no {name}; it has {', '.join(kinds)}")
+            if kind.share and strength > 1.0:
+                raise ValueError(f"{where}.strength: the strength of {name} is a share: at most 1")
         return self
 
     @property

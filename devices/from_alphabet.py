@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue, create_model
 
 from core_eval.path import Symbol, TaskAutomaton
 from core_eval.path.symbols import ANY_ARGUMENTS
-from devices.surface import DeviceType
+from devices.device_type import DeviceType
 from devices.tool import Effect, Tool, ToolArguments, ToolResult
 
 JSON_TYPES = {bool: "boolean", int: "number", float: "number", dict: "object", list: "array"}
@@ -43,7 +43,7 @@ def device_from_alphabet(name: str, automaton: TaskAutomaton) -> DeviceType:
     tools = tuple(
         Tool(
             tool,
-            tool.replace("_", " ").capitalize() + ".",
+            tool.replace("_", " ").capitalize().replace("{", "{{").replace("}", "}}") + ".",
             _arguments(tool, of_tool),
             AnyResult,
             Effect.WRITE if tool in writing else Effect.READ,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from string import Formatter
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -47,13 +48,16 @@ class Tool:
 
     Attributes:
         name: the name that a model calls.
-        description: what it does, for a model: one or two sentences with units.
+        description: what it does, for a model: one or two sentences with units. Facts of the world are fields
+            in braces, such as `{rover[reach]:g}`, here and in the arguments' descriptions.
         arguments: the pydantic model of its arguments.
         result: the pydantic model of its value when it succeeds.
         effect: read, write or motion.
         inverse: the tool that undoes it, where there is one.
         sets: what of a simulator's true state it sets, and its inverse sets back: dotted keys of
             `state_dict()`, leaves or branches, in which `{argument}` stands for the call's.
+        world: the state of the world that the texts are about; None until `in_world`. A tool is the same
+            one in every world.
     """
 
     name: str
@@ -63,6 +67,11 @@ class Tool:
     effect: Effect
     inverse: str | None = None
     sets: tuple[str, ...] = ()
+    world: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    def in_world(self, state: Mapping[str, Any]) -> Tool:
+        """The tool with texts that state this world's facts."""
+        return replace(self, world=state)
 
     def validate(self, arguments: Mapping[str, Any]) -> ToolArguments:
         """The typed arguments of a call.
@@ -80,17 +89,46 @@ class Tool:
             raise ArgumentsError(f"{self.name}: {faults}") from None
 
     def schema(self) -> dict[str, Any]:
-        """The tool as an OpenAI-style function schema, as chat templates expect it."""
-        properties: dict[str, Any] = {}
-        required: list[str] = []
-        for name, field in self.arguments.model_json_schema().get("properties", {}).items():
-            properties[name] = {key: value for key, value in field.items() if key != "title"}
-        required = [name for name, field in self.arguments.model_fields.items() if field.is_required()]
+        """The tool as an OpenAI-style function schema, as chat templates expect it.
+
+        Raises:
+            ValueError: its texts state facts of a world, and it is in none.
+        """
+        parameters = self.parameters()
+        for argument in parameters["properties"].values():
+            if "description" in argument:
+                argument["description"] = self._text(argument["description"])
         return {
             "type": "function",
             "function": {
                 "name": self.name,
-                "description": self.description,
-                "parameters": {"type": "object", "properties": properties, "required": required},
+                "description": self._text(self.description),
+                "parameters": parameters,
             },
         }
+
+    def parameters(self) -> dict[str, Any]:
+        """The JSON schema of its arguments, with descriptions as they are written here."""
+        properties: dict[str, Any] = {}
+        for name, field_ in self.arguments.model_json_schema().get("properties", {}).items():
+            properties[name] = {key: value for key, value in field_.items() if key != "title"}
+        required = [name for name, one in self.arguments.model_fields.items() if one.is_required()]
+        return {"type": "object", "properties": properties, "required": required}
+
+    def _text(self, written: str) -> str:
+        if self.world is None and any(name is not None for _, name, _, _ in _FACTS.parse(written)):
+            raise ValueError(f"the text of {self.name} states facts of a world: use in_world first")
+        return _FACTS.vformat(written, (), self.world or {})
+
+
+class _Facts(Formatter):
+    """Fills in facts of a world; of what has names (stations, bins), all the names."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, Mapping):
+            *first, last = value
+            return f"{', '.join(first)} or {last}" if first else last
+        return str(super().format_field(value, format_spec))
+
+
+_FACTS = _Facts()

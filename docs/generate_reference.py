@@ -21,15 +21,13 @@ from pydantic import BaseModel
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import TaskEntry, TaskLimits
 from configs.variation import Variation
-from configs.worlds_loader import load_world, world_names
+from configs.worlds_loader import load_world
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
 from core_eval.report.aggregate import DEFAULT_FILE, AggregateFile
-from devices.catalog import DEVICE_TYPES
-from devices.farm_rover.harm_rules import FARM_HARM_RULES as FARM_HARM
-from devices.faults import Fault, FaultRate
-from devices.robotic_arm.harm_rules import HARM_RULES as ARM_HARM
+from devices.faults import COMMON_FAULTS, Fault, FaultRate
 from devices.sensors import SensorSpec
+from sims.world_type import WORLD_TYPES
 
 FOLDER = Path(__file__).parent / "reference"
 HEAD = "<!-- Written by docs/generate_reference.py; change the code, not this page. -->\n"
@@ -141,7 +139,7 @@ def config_page() -> str:
         "A world of one's own names a shipped one as `base`, and below it what differs. The keys of the "
         "initial state, as `--init` and a task's `init` may override them, with the values that ship:\n",
     ]
-    for name in world_names():
+    for name in WORLD_TYPES:
         state = load_world(name).state.model_dump(mode="json", exclude_none=True)
         parts.append(f"### {name}\n")
         parts.append(
@@ -159,26 +157,36 @@ def config_page() -> str:
     parts.append(keys(Fault))
     parts.append("An entry of `faults.random`:\n")
     parts.append(keys(FaultRate))
+    kinds = [("every rig", kind) for kind in COMMON_FAULTS]
+    kinds += [(name, kind) for name, world in WORLD_TYPES.items() for kind in world.faults]
+    parts.append("The kinds of faults:\n")
+    parts.append(table(("kind", "rig", "meaning"), ((f"`{k.name}`", rig, k.meaning) for rig, k in kinds)))
     return "\n".join(parts)
 
 
 def tools_page() -> str:
     """The tool surfaces and the harm rules."""
     parts = [HEAD, "# Tools and harm rules\n"]
-    for device, rules in zip(DEVICE_TYPES.values(), (FARM_HARM, ARM_HARM), strict=True):
+    for name, world in WORLD_TYPES.items():
+        # The texts state facts of the world; these are the default world's.
+        device = load_world(name).device
         parts.append(f"## {device.name}\n\n{device.description}\n")
         rows = []
         for tool in device.tools:
-            properties = tool.schema()["function"]["parameters"]["properties"]
-            arguments = "; ".join(f"`{name}`: {schema['description']}" for name, schema in properties.items())
+            schema = tool.schema()["function"]
+            properties = schema["parameters"]["properties"]
+            arguments = "; ".join(f"`{name}`: {one['description']}" for name, one in properties.items())
             result = ", ".join(f"`{name}`" for name in tool.result.model_fields)
-            rows.append((f"`{tool.name}`", tool.effect.value, tool.description, arguments, result))
+            rows.append((f"`{tool.name}`", tool.effect.value, schema["description"], arguments, result))
         parts.append(table(("tool", "effect", "what it does", "arguments", "result"), rows))
         parts.append("Harm rules:\n")
         parts.append(
             table(
                 ("kind", "when", "unit", "remedy"),
-                ((f"`{rule.kind}`", rule.description, rule.unit, f"`{rule.remedy.value}`") for rule in rules),
+                (
+                    (f"`{rule.kind}`", rule.description, rule.unit, f"`{rule.remedy.value}`")
+                    for rule in world.harm_rules
+                ),
             )
         )
     return "\n".join(parts)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
-from devices.faults import LINK_FAULTS, FaultKind, FaultRate, Faults
+from devices.faults import LINK_FAULTS, FaultRate, Faults
 from sims.clock import NEVER, Clock
 from sims.keyed_chance import keyed_uniform
 
@@ -21,7 +21,7 @@ SECONDS_PER_HOUR = 3600.0
 class Spell:
     """One fault in ticks of device time: from `start` until before `end`; None: to the end of the episode."""
 
-    kind: FaultKind
+    kind: str
     entity: str | None
     start: int
     end: int | None
@@ -32,7 +32,7 @@ class Spell:
 class _Spells:
     """Spells of one kind by their start, with what it takes to find those that go on at a moment."""
 
-    kind: FaultKind
+    kind: str
     starts: list[int] = field(default_factory=list)
     spells: list[Spell] = field(default_factory=list)
     latest_ends: list[float] = field(default_factory=list)
@@ -110,7 +110,7 @@ class FaultSchedule:
 
     def __init__(self, faults: Faults, seed: int, now: Callable[[], int]) -> None:
         self._now = now
-        by_kind: dict[FaultKind, _Spells] = {}
+        by_kind: dict[str, _Spells] = {}
         for fault in sorted(faults.schedule, key=lambda one: one.at):
             start = Clock.to_ticks(fault.at)
             end = None if fault.seconds is None else start + max(1, Clock.to_ticks(fault.seconds))
@@ -125,7 +125,7 @@ class FaultSchedule:
         self._since, self._until = 0, -1
         self._next_change: int | None = None
 
-    def strength(self, kind: FaultKind, entity: str | None = None) -> float:
+    def strength(self, kind: str, entity: str | None = None) -> float:
         """0.0 when there is no such fault now, else its strength; the greatest where several overlap.
 
         A reset takes no time, so it has no strength at any moment.

@@ -9,11 +9,11 @@ from threading import Event, RLock
 from typing import Any, ClassVar, Generic
 
 from devices.device import Emit, Truth
+from devices.device_type import DeviceType
 from devices.faults import Faults
 from devices.harm import HarmEvent, HarmRule, Remedy
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue, SensorSpec
-from devices.surface import DeviceType
 from devices.tool import ArgumentsError, ToolResult
 from firmware_bridge.link import Port
 from sims.clock import Clock

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from configs.worlds_loader import load_world
 from core_eval.harm import ExecutedCall
 from devices.farm_rover.world import FarmWorld
 from devices.outcome import Outcome
@@ -16,6 +17,7 @@ from sims.farm.simulator import FarmSimulator
 WORLD_FILE = Path(__file__).parent.parent / "configs" / "worlds" / "farm_rover.yaml"
 STATE = {key: value for key, value in yaml.safe_load(WORLD_FILE.read_text()).items() if key != "vary"}
 WORLD = FarmWorld.model_validate(STATE)
+FARM_ROVER = load_world("farm_rover").device
 PLACES = {**WORLD.plants, **WORLD.stations}
 
 Script = list[tuple[str, dict[str, Any]]]

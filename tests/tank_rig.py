@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from devices.device_type import DeviceType
 from devices.faults import Faults
 from devices.outcome import Outcome
 from devices.sensors import Sample, SensorSpec
-from devices.surface import DeviceType
 from devices.tool import Effect, Tool, ToolArguments, ToolResult
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor

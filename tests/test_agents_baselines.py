@@ -4,16 +4,18 @@ import json
 import sqlite3
 
 import pytest
+from farm_rig import FARM_ROVER
 
 from agents.agent import Agent, EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
 from agents.catalog import AgentSpecError, make_agent
 from agents.errors import BackendError
 from agents.example_arguments import fitting_value
+from configs.worlds_loader import load_world
 from core_eval.path import compile_plan
-from devices.catalog import DEVICE_TYPES
-from devices.farm_rover.tools import FARM_ROVER
 from devices.outcome import Outcome
+from sims.world_type import WORLD_TYPES
 
+DEVICES = [load_world(name).device for name in WORLD_TYPES]
 PLAN = [
     "unlock_safety_mode",
     {"any_order": [{"water_plant": {"plant_id": "plant_A"}}, {"harvest_fruit": {"plant_id": "plant_B"}}]},
@@ -64,7 +66,9 @@ def test_oracle_needs_an_automaton():
         make_agent("oracle").start(context(automaton=None))
 
 
-@pytest.mark.parametrize("device", DEVICE_TYPES.values(), ids=lambda device: device.name)
+@pytest.mark.parametrize(
+    "device", [load_world(name).device for name in WORLD_TYPES], ids=lambda device: device.name
+)
 def test_random_makes_valid_calls_and_the_same_ones_by_seed(device):
     one = context(tools=device.tools, automaton=None, seed=5)
     outcome = Outcome("ok", {"x": 1.5, "plants": ["plant_A"]})

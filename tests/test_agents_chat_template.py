@@ -4,14 +4,14 @@ import json
 
 import pytest
 from chat_templates import QWEN3, QWEN25, WITHOUT_TOOLS
+from farm_rig import FARM_ROVER
 
 from agents.chat_template import ChatTemplate
+from agents.chatml import CHAT_TEMPLATE
 from agents.errors import BackendError
-from agents.prompting import SYSTEM_PROMPT
-from agents.shipped_model.chat_format import CHAT_TEMPLATE
-from agents.shipped_model.episode import pieces, system_turn
-from agents.shipped_model.transcripts import HELD_OUT, episode
-from devices.farm_rover.tools import FARM_ROVER
+from agents.prompting import system_prompt
+from training.episode import pieces, system_turn
+from training.transcripts import HELD_OUT, episode
 
 SCHEMAS = FARM_ROVER.schemas()
 
@@ -34,7 +34,10 @@ def test_the_shipped_template_writes_what_the_model_was_trained_on():
     template = ChatTemplate(CHAT_TEMPLATE)
     for seed in range(HELD_OUT, HELD_OUT + 40):
         story = episode(seed)
-        messages = [{"role": "system", "content": SYSTEM_PROMPT}, {"role": "user", "content": story.prompt}]
+        messages = [
+            {"role": "system", "content": system_prompt(story.device.advice)},
+            {"role": "user", "content": story.prompt},
+        ]
         for turn in story.turns:
             messages.append(
                 {"role": "assistant", "content": "", "tool_calls": [call(turn.tool, dict(turn.arguments))]}

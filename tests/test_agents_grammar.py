@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from farm_rig import FARM_ROVER
 from tiny_gguf import write_tiny_gguf
 
 from agents.agent import EpisodeContext, StopAction
@@ -10,8 +11,10 @@ from agents.errors import BackendError
 from agents.grammar import Rules, answer_grammar, literal
 from agents.llama_engine import LlamaEngine
 from agents.random_agent import RandomAgent
-from devices.catalog import DEVICE_TYPES
-from devices.farm_rover.tools import FARM_ROVER
+from configs.worlds_loader import load_world
+from sims.world_type import WORLD_TYPES
+
+DEVICES = [load_world(name).device for name in WORLD_TYPES]
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +126,9 @@ def test_any_text_as_a_literal(accepts, text):
     assert not accepts(f"root ::= {literal(text)}\n", text + "x")
 
 
-@pytest.mark.parametrize("device", DEVICE_TYPES.values(), ids=lambda device: device.name)
+@pytest.mark.parametrize(
+    "device", [load_world(name).device for name in WORLD_TYPES], ids=lambda device: device.name
+)
 def test_every_valid_call_of_a_device_is_allowed(accepts, device):
     grammar = answer_grammar(device.schemas())
     agent = RandomAgent()

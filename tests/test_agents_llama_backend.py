@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from chat_templates import QWEN3, QWEN25, WITHOUT_TOOLS
+from farm_rig import FARM_ROVER
 from tiny_gguf import write_tiny_gguf
 
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
@@ -11,7 +12,6 @@ from agents.catalog import AgentSpecError, make_agent
 from agents.grammar import Rules
 from agents.llama_backend import LlamaBackend
 from agents.native_scaffold import NativeScaffold
-from devices.farm_rover.tools import FARM_ROVER
 from devices.outcome import Outcome
 
 MESSAGES = [{"role": "system", "content": "Be exact. " * 40}, {"role": "user", "content": "Go."}]

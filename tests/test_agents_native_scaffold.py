@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 
+from farm_rig import FARM_ROVER
+
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction, Usage
 from agents.backend import Reply, ReplyItem
 from agents.native_scaffold import NativeScaffold
 from agents.tool_call_text import CallText, Nonsense
-from devices.farm_rover.tools import FARM_ROVER
 from devices.outcome import Outcome
 
 OK = Outcome("ok", {"safety": "unlocked"})

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from farm_rig import FARM_ROVER
 
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
 from agents.catalog import make_agent
 from agents.errors import BackendError
-from devices.farm_rover.tools import FARM_ROVER
 from devices.outcome import Outcome
 
 

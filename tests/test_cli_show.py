@@ -44,7 +44,7 @@ def test_a_log_and_the_story_of_an_episode(capsys: pytest.CaptureFixture[str]) -
 def test_tasks_and_rigs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tasks", "list", "--json"]) == 0
     tasks = json.loads(capsys.readouterr().out)
-    assert {"water_one_plant", "box_to_left_bin"} <= {task["task"] for task in tasks}
+    assert {"water_one_plant", "box_to_left_bin"} <= {task["id"] for task in tasks}
     assert main(["tasks", "show", "water_one_plant", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["golden_paths"][0][0] == "unlock_safety_mode"

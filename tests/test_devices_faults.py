@@ -14,8 +14,6 @@ from devices.faults import Fault, FaultRate
     [
         ({"kind": "stuck_sensor", "at": 1.0}, "needs the sensor's name"),
         ({"kind": "reset", "at": 1.0, "entity": "moisture"}, "no other fault takes one"),
-        ({"kind": "wheel_slip", "at": 1.0, "strength": 1.5}, "is a share"),
-        ({"kind": "fire", "at": 1.0}, "kind"),
         ({"kind": "reset", "at": -1.0}, "at"),
     ],
 )
@@ -42,17 +40,38 @@ def test_a_sensor_that_there_is_not_cannot_stick():
 
 
 @pytest.mark.parametrize(
-    ("world", "kind", "owner"),
+    ("world", "kind"),
     [
-        ("farm_rover", "weak_gripper", "robotic_arm"),
-        ("robotic_arm", "stuck_valve", "farm_rover"),
-        ("robotic_arm", "wheel_slip", "farm_rover"),
+        ("farm_rover", "weak_gripper"),
+        ("robotic_arm", "stuck_valve"),
+        ("robotic_arm", "wheel_slip"),
+        ("farm_rover", "fire"),
     ],
 )
-def test_a_fault_of_what_a_device_lacks_is_refused(world, kind, owner):
-    for faults in ({"schedule": [{"kind": kind, "at": 1.0}]}, {"random": [{"kind": kind, "per_hour": 1.0}]}):
-        with pytest.raises(ConfigError, match=f"faults: .*a {world} has no {kind}, only a {owner} has"):
-            merged_state(load_world(world), {"faults": faults})
+def test_a_fault_of_what_a_device_lacks_is_refused(world, kind):
+    for part, faults in (
+        ("schedule", {"kind": kind, "at": 1.0}),
+        ("random", {"kind": kind, "per_hour": 1.0}),
+    ):
+        with pytest.raises(
+            ConfigError, match=f"faults: .*{part}.0.kind: a {world} has no {kind}; it has link_delay,"
+        ):
+            merged_state(load_world(world), {"faults": {part: [faults]}})
+
+
+@pytest.mark.parametrize(
+    ("world", "kind"),
+    [("farm_rover", "wheel_slip"), ("robotic_arm", "weak_gripper"), ("farm_rover", "link_loss")],
+)
+def test_a_share_is_at_most_one(world, kind):
+    merged_state(load_world(world), {"faults": {"schedule": [{"kind": kind, "at": 1.0, "strength": 1.0}]}})
+    with pytest.raises(ConfigError, match=f"schedule.0.strength: the strength of {kind} is a share"):
+        merged_state(
+            load_world(world), {"faults": {"schedule": [{"kind": kind, "at": 1.0, "strength": 1.5}]}}
+        )
+    with pytest.raises(ConfigError, match=f"random.0.strength: the strength of {kind} is a share"):
+        rate = {"kind": kind, "per_hour": 1.0, "strength": [0.5, 1.5]}
+        merged_state(load_world(world), {"faults": {"random": [rate]}})
 
 
 def test_a_sensor_that_there_is_not_is_named_before_anything_runs(tmp_path):

@@ -1,12 +1,16 @@
 import pytest
 
-from devices.catalog import DEVICE_TYPES, device_type
-from devices.surface import DeviceType
+from configs.worlds_loader import load_world
+from devices.device_type import DeviceType
+from devices.registry import device_type
 from devices.tool import ArgumentsError, Effect
+from sims.world_type import WORLD_TYPES
 
 ROVER = device_type("farm_rover")
 ARM = device_type("robotic_arm")
-EVERY_DEVICE = pytest.mark.parametrize("device", DEVICE_TYPES.values(), ids=lambda device: device.name)
+EVERY_DEVICE = pytest.mark.parametrize(
+    "device", [load_world(name).device for name in WORLD_TYPES], ids=lambda device: device.name
+)
 
 
 def test_the_surfaces_are_those_of_the_contract() -> None:

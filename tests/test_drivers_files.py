@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from configs.drivers_loader import DRIVERS_FOLDER, driver_names, load_driver
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
-from devices.catalog import DEVICE_TYPES
 from devices.drivers.patterns import Message, Pattern
 from devices.drivers.settings import resolve
 from devices.drivers.templates import TemplateError, check_bytes, render_regex
 from devices.drivers.values import Scope, Value, evaluate, plain_text, write
 from devices.outcome import Refusal
+from devices.registry import DEVICE_TYPES
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 

@@ -9,8 +9,8 @@ import pytest
 from farm_rig import at
 from firmware_rig import WORLD_SPEED, RawHost, board
 
-from devices.catalog import device_type
 from devices.outcome import Outcome
+from devices.registry import device_type
 from devices.sensors import Sample
 from firmware_bridge.client import RigClient
 from firmware_bridge.firmware.build import RAM_BYTES, build, ram_used

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from devices.catalog import device_type
+from devices.registry import device_type
 from firmware_bridge.firmware import make_tables as tables
 from firmware_bridge.firmware.build import RAM_BYTES, BuildError, build, missing_packages, ram_used
 from firmware_bridge.firmware.make_tables import HEADER, TableError, load_world_file, make_tables

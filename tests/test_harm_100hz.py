@@ -17,7 +17,7 @@ from test_sims_farm_rules_at_100_hz import danger
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.cli.main import main
 from core_eval.harm import ExecutedCall, Player
-from devices.catalog import DEVICE_TYPES
+from devices.registry import DEVICE_TYPES
 
 FARM_SEEDS = (21, 25, 27)
 BENCH_SEEDS = (2, 3, 5, 6)

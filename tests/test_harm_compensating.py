@@ -5,8 +5,8 @@ from farm_rig import WORLD, at, executed
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm import compensating_pairs, replay_episode
 from core_eval.path import compile_plan
-from devices.catalog import DEVICE_TYPES
 from devices.farm_rover.tools import FARM_ROVER
+from devices.registry import DEVICE_TYPES
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from sims.arm.simulator import ArmSimulator
 from sims.farm.simulator import FarmSimulator

@@ -68,13 +68,12 @@ def calibrate(
 
 
 def _write_probing(world: str | None, path: Path) -> None:
-    from configs.worlds_loader import WORLDS_FOLDER, load_world
+    from configs.worlds_loader import load_world
+    from sims.world_type import WORLD_TYPES
 
-    scripts = WORLDS_FOLDER.parent / "probes"
-    name = None if world is None else load_world(world).device.name
-    script = scripts / f"{name}.jsonl"
-    if name is None or not script.is_file():
-        there = ", ".join(sorted(one.stem for one in scripts.glob("*.jsonl")))
+    script = None if world is None else load_world(world).type.probing
+    if script is None:
+        there = ", ".join(name for name, known in WORLD_TYPES.items() if known.probing is not None)
         raise UsageError(f"--probing: there is no probing script for the world {world}; there are: {there}")
     try:
         path.write_bytes(script.read_bytes())

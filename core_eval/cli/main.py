@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import typer
 
-from core_eval.cli import broker, calibrate, demo, harm, report, rigs, run, score, show, sim, tasks
+from core_eval.cli import broker, calibrate, demo, harm, report, rigs, run, score, show, sim, tasks, worlds
 from core_eval.cli.output import UsageError
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ app.command("show")(show.show)
 app.command("sim")(sim.sim)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
+app.add_typer(worlds.app, name="worlds")
 app.add_typer(broker.app, name="broker")
 
 # The parser's errors have no public base class; the first class of theirs that words itself is it.

@@ -37,7 +37,7 @@ def new(
     """Ask what a rig is, and write its file. What is given as an option is not asked."""
     from configs.drivers_loader import OWN_WIRE, driver_names, load_driver
     from configs.rigs_loader import RigConfig
-    from devices.catalog import DEVICE_TYPES
+    from devices.registry import DEVICE_TYPES
 
     asks = sys.stdin.isatty()
     name = _answer(asks, name, "name", "Name of the rig", "my-rig")

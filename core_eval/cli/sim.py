@@ -11,7 +11,9 @@ from core_eval.cli.output import UsageError, print_json, read_json_object
 
 
 def sim(
-    world: Annotated[str, typer.Argument(help="A world's name (farm_rover, robotic_arm) or its YAML file.")],
+    world: Annotated[
+        str, typer.Argument(help="A world's name, as `pathrig worlds list` prints it, or its YAML file.")
+    ],
     mqtt: Annotated[
         str | None, typer.Option(metavar="URL", help="Broker, mqtt://[user:pass@]host[:port].")
     ] = None,

@@ -30,7 +30,13 @@ def list_all(
     if json:
         print_json(
             [
-                {"task": task.id, "device": task.device.name, "prompt": task.prompt, "file": str(task.file)}
+                {
+                    "id": task.id,
+                    "world": None if task.world is None else task.world.name,
+                    "device": task.device.name,
+                    "prompt": task.prompt,
+                    "file": str(task.file),
+                }
                 for task in tasks
             ]
         )

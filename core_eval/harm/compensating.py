@@ -14,7 +14,7 @@ from core_eval.harm.replay import Replay
 from core_eval.harm.report import CompensatingPair, ExecutedCall
 from core_eval.path import Call, TaskAutomaton
 from core_eval.path.baselines import public
-from devices.surface import DeviceType
+from devices.device_type import DeviceType
 
 Flat = Mapping[str, Any]
 Changes = Mapping[str, tuple[Any, Any]]

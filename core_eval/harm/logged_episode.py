@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from configs.worlds_loader import STATE_MODELS, World, make_simulator
+from configs.worlds_loader import World, make_simulator
 from core_eval.harm.report import ExecutedCall
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.json_text import as_logged
-from devices.catalog import device_type
+from sims.world_type import world_of_device
 
 
 class NoReplayError(Exception):
@@ -23,18 +23,18 @@ def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
     Raises:
         NoReplayError: it is none, or the rig told no truth, or another one than the log's world.
     """
-    model = STATE_MODELS.get(episode.device)
-    if not episode.simulated or model is None or episode.world is None:
+    kind = world_of_device(episode.device)
+    if not episode.simulated or kind is None or episode.world is None:
         raise NoReplayError("the rig is no simulator whose world the kit knows")
     begun = next((row.state for row in reader.truth(episode.id) if row.call_id is None), None)
     if begun is None:
         raise NoReplayError("the rig told no truth, and the log names no twin of it")
     try:
         # The rig's own word goes first: whoever started it may have given it another initial state.
-        state = model.model_validate(begun.get("_initial", episode.definition.world_state))
+        state = kind.state.model_validate(begun.get("_initial", episode.definition.world_state))
     except ValidationError as error:
         raise NoReplayError(f"the log's world is none of this version: {error.errors()[0]['msg']}") from None
-    world = World(episode.world, device_type(episode.device), state)
+    world = World(episode.world, kind, state)
     stated = {key: value for key, value in begun.items() if key != "_initial"}
     if stated:
         simulator = make_simulator(world)

@@ -10,10 +10,10 @@ from typing import Any
 
 from core_eval.harm.report import ExecutedCall
 from core_eval.path import Call
+from devices.device_type import DeviceType
 from devices.harm import HarmEvent, HarmRule, Remedy
 from devices.outcome import Outcome
 from devices.sensors import Sample, SensorSpec
-from devices.surface import DeviceType
 from sims.simulator import Simulator, Snapshot
 
 SAME_DURATION = 1e-6

@@ -79,7 +79,7 @@ def _twin(rig: RigConfig) -> TwinConfig:
         return rig.twin
     if world is None:
         raise ConfigError(
-            f"rig {rig.name} has no model: name its world in its file, as in `twin: {{world: farm_rover}}`"
+            f"rig {rig.name} has no model: name its world in its file, as in `twin: {{world: NAME}}`"
         )
     return TwinConfig(world=world)
 

@@ -168,6 +168,7 @@ class Episode:
             automaton=self._task.automaton,
             limits=self._limits,
             answer=self._task.answer,
+            advice=self._task.device.advice,
         )
         self._ask_agent(lambda: self._agent.start(context))
 

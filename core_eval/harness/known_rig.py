@@ -8,14 +8,14 @@ from configs.drivers_loader import load_driver
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import Task
 from configs.worlds_loader import World, load_world, merged_state
-from devices.catalog import DEVICE_TYPES
-from devices.farm_rover.known_state import KnownFarmRover
-from devices.farm_rover.tools import FARM_ROVER
-from devices.farm_rover.world import FarmWorld
 from devices.known_state import KnownState
-from devices.robotic_arm.known_state import KnownArm
-from devices.robotic_arm.tools import ROBOTIC_ARM
-from devices.robotic_arm.world import BenchWorld
+from sims.world_type import world_of_device
+
+
+def world_of_rig(config: RigConfig, simulates: World | None) -> World | None:
+    """Where a rig works: its `site`, or its twin's world, or what it simulates; None where nothing tells."""
+    layout = config.site or (None if config.twin is None else config.twin.world)
+    return simulates if layout is None else load_world(layout)
 
 
 def known_rig(
@@ -26,21 +26,17 @@ def known_rig(
     A physical rig's layout is its `site`, or its twin's world; a simulator's its world with the task's
     overrides. Where the rig stands at the start is known only of a simulator that this host started itself.
     """
-    device = task.device
-    if DEVICE_TYPES.get(device.name) is not device or not _speaks_our_wire(config):
+    kind = world_of_device(task.device.name)
+    if kind is None or kind.device != task.device or kind.known_state is None or not _speaks_our_wire(config):
         return None
-    layout = config.site or (None if config.twin is None else config.twin.world)
-    site = simulates if layout is None else load_world(layout)
+    site = world_of_rig(config, simulates)
     world = None
     if site is not None:
         world = merged_state(site, task.init) if simulated else site.state
     ours = config.spawn or urlsplit(config.url).scheme == "sim"
-    initial = simulated and ours
-    if device is FARM_ROVER and (world is None or isinstance(world, FarmWorld)):
-        return KnownFarmRover(world, initial=initial)
-    if device is ROBOTIC_ARM and (world is None or isinstance(world, BenchWorld)):
-        return KnownArm(world, initial=initial)
-    return None
+    if world is not None and not isinstance(world, kind.state):
+        return None
+    return kind.known_state(world, simulated and ours)
 
 
 def _speaks_our_wire(config: RigConfig) -> bool:

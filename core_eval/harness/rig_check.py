@@ -17,9 +17,9 @@ from configs.rigs_loader import RigConfig
 from core_eval.harness.rig_report import RigReport, ping_text
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.simulator_process import RigError
-from devices.catalog import DEVICE_TYPES
+from devices.device_type import DeviceType
 from devices.outcome import Outcome
-from devices.surface import DeviceType
+from devices.registry import DEVICE_TYPES
 from devices.tool import Effect, Tool
 from firmware_bridge.client import RigClient
 from firmware_bridge.codec import encode

@@ -16,10 +16,10 @@ from configs.rigs_loader import RigConfig
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harness.simulator_process import RigError, simulator_process
 from core_eval.log import EpisodeLog
-from devices.catalog import DEVICE_TYPES
 from devices.device import Truth
 from devices.drivers.settings import resolve
 from devices.outcome import Outcome
+from devices.registry import DEVICE_TYPES
 from devices.sensors import Sample
 from firmware_bridge.client import RigClient
 from firmware_bridge.links import Link, LinkError, open_link

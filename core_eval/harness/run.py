@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agents.agent import Agent
 from agents.catalog import make_agent
@@ -13,6 +13,7 @@ from configs.rigs_loader import RigConfig, load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.harness.episode import Assignment, Episode, EpisodeFailed
+from core_eval.harness.known_rig import world_of_rig
 from core_eval.harness.listener import Listener
 from core_eval.harness.provenance import host_info, package_versions
 from core_eval.harness.rig_session import RigSession, open_rig
@@ -53,7 +54,7 @@ def load_parts(config: RunConfig) -> Parts:
             raise ConfigError(
                 f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {rig.device}"
             )
-        if rig.twin is not None and load_world(rig.twin.world).device is not task.device:
+        if rig.twin is not None and load_world(rig.twin.world).device != task.device:
             raise ConfigError(
                 f"task {task.id} is for a {task.device.name}, "
                 f"but twin.world of rig {rig.name} is {rig.twin.world}"
@@ -145,7 +146,9 @@ class Run:
         varied = self._parts.varied
         task = self._parts.tasks[cell.task] if varied is None else varied.task(cell, seed)
         if session.world is not None:
-            task = replace(task, world=session.world)
+            task = task.in_world(session.world)
+        elif (site := world_of_rig(session.config, None)) is not None:
+            task = task.at_site(site)
         assignment = Assignment(
             run_id=run_id,
             number=number,

@@ -10,9 +10,9 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_
 from core_eval.harm.replay import ReplayError
 from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.log.rows import SampleRow
-from core_eval.report.rules import rule_of
 from core_eval.report.timeline import sensors_of
 from devices.harm import HarmEvent, Remedy
+from sims.world_type import rule_of
 
 
 def most_telling(device: str, events: Iterable[HarmRow]) -> list[HarmRow]:

@@ -10,7 +10,7 @@ from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.path.statistics import Share, share_of_sums
 from core_eval.report.counted import keys
 from core_eval.report.no_call import without_call
-from core_eval.report.rules import unit_of
+from sims.world_type import unit_of
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from core_eval.log import HarmRow, StepRow
 from core_eval.path.statistics import Share
 from core_eval.report.harm_summary import EpisodeHarm, GroupHarm, KindHarm
 from core_eval.report.no_call import NO_CALL
-from core_eval.report.rules import unit_of
 from core_eval.report.tables import call_text, plain_table
+from sims.world_type import unit_of
 
 
 def evidence_text(event: HarmRow) -> str:

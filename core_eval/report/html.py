@@ -23,7 +23,6 @@ from core_eval.report.harm_tables import episodes_text, share_text
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.no_call import no_call
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed
-from core_eval.report.rules import rule_of, unit_of
 from core_eval.report.summary import gated_value, means
 from core_eval.report.tables import (
     SHOWN_TRIES,
@@ -37,6 +36,7 @@ from core_eval.report.tables import (
 )
 from core_eval.report.timeline import timeline_svg
 from devices.harm import HarmRule
+from sims.world_type import rule_of, unit_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 DRAWINGS = 12

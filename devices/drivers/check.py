@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from devices.catalog import DEVICE_TYPES
 from devices.drivers.driver_file import DriverFile, Failure, Need, Report, Step
 from devices.drivers.patterns import Pattern
 from devices.drivers.templates import TemplateError, check_bytes, literal_text, names_in
 from devices.drivers.values import Number, OptionRef, Value
+from devices.registry import DEVICE_TYPES
 
 Place = tuple[str | int, ...]
 Fault = tuple[Place, str]

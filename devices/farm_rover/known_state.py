@@ -50,7 +50,7 @@ class KnownFarmRover(KnownState):
     _bare: set[str]
     """Plants that bore no ripe fruit a moment ago: some may ripen while the next call lasts."""
 
-    def __init__(self, world: FarmWorld | None = None, *, initial: bool = False) -> None:
+    def __init__(self, world: FarmWorld | None = None, initial: bool = False) -> None:
         self._world = world
         self._forget()
         self._since = 0.0

@@ -1,4 +1,7 @@
-"""The tool surface of the farm rover. Metres, radians, litres, millilitres."""
+"""The tool surface of the farm rover. Metres, radians, litres, millilitres.
+
+The texts take their numbers and names from the world (`Tool.in_world`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from devices.surface import DeviceType
+from devices.device_type import DeviceType
 from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
 
 Metres = Annotated[float, Field(ge=-1000.0, le=1000.0)]
@@ -43,9 +46,7 @@ class Spray(OnePlant):
 class OneStation(ToolArguments):
     """A station by its name."""
 
-    station_name: str = Field(
-        description="base, collection_bin, water_station, pesticide_refill or charging_pad"
-    )
+    station_name: str = Field(description="{stations}")
 
 
 class SafetyState(ToolResult):
@@ -139,19 +140,21 @@ TOOLS = (
          MoveTo, Pose, Effect.MOTION, inverse="move_to", sets=("pose",)),
     Tool("move_home", "Drive to the base. The safety must be unlocked.",
          NoArguments, Pose, Effect.MOTION, inverse="move_to", sets=("pose",)),
-    Tool("water_plant", "Water a plant that is within 1 m, from the tank of 5 litres.",
+    Tool("water_plant", "Water a plant that is within {rover[reach]:g} m, "
+         "from the tank of {water_tank[capacity_liters]:g} litres.",
          Water, Watered, Effect.WRITE),
-    Tool("spray_pesticide", "Spray pesticide on a plant that is within 1 m, from the tank of 250 ml.",
+    Tool("spray_pesticide", "Spray pesticide on a plant that is within {rover[reach]:g} m, "
+         "from the tank of {pesticide_tank[capacity_ml]:g} ml.",
          Spray, Sprayed, Effect.WRITE),
-    Tool("harvest_fruit", "Pick the ripe fruit of a plant that is within 1 m into the hopper.",
+    Tool("harvest_fruit", "Pick the ripe fruit of a plant that is within {rover[reach]:g} m into the hopper.",
          OnePlant, Harvested, Effect.WRITE),
-    Tool("dump_hopper", "Empty the hopper into the collection_bin, within 1 m of it.",
+    Tool("dump_hopper", "Empty the hopper into the collection_bin, within {rover[reach]:g} m of it.",
          NoArguments, Hopper, Effect.WRITE),
-    Tool("refill_water_tank", "Fill the water tank, within 1 m of the water_station.",
+    Tool("refill_water_tank", "Fill the water tank, within {rover[reach]:g} m of the water_station.",
          NoArguments, Tank, Effect.WRITE),
-    Tool("refill_pesticide", "Fill the pesticide tank, within 1 m of the pesticide_refill.",
+    Tool("refill_pesticide", "Fill the pesticide tank, within {rover[reach]:g} m of the pesticide_refill.",
          NoArguments, PesticideTank, Effect.WRITE),
-    Tool("recharge", "Charge the battery, within 1 m of the charging_pad.",
+    Tool("recharge", "Charge the battery, within {rover[reach]:g} m of the charging_pad.",
          NoArguments, Battery, Effect.WRITE),
     Tool("sense_pose", "Read the rover's pose.", NoArguments, Pose, Effect.READ),
     Tool("sense_battery", "Read the battery charge, 0 to 1.", NoArguments, Battery, Effect.READ),
@@ -163,5 +166,8 @@ TOOLS = (
 )  # fmt: skip
 
 FARM_ROVER = DeviceType(
-    "farm_rover", "A rover that drives a field and waters, sprays and harvests plants.", TOOLS
+    "farm_rover",
+    "A rover that drives a field and waters, sprays and harvests plants.",
+    TOOLS,
+    advice="Read a pose before you move there.",
 )

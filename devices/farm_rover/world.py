@@ -11,6 +11,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from devices.farm_rover.fault_kinds import FARM_FAULTS
 from devices.farm_rover.hidden_parameters import Hidden
 from devices.farm_rover.sensor_set import Sensors
 from devices.farm_rover.surroundings import Person, Wind
@@ -223,7 +224,7 @@ class FarmWorld(Part):
     @field_validator("faults")
     @classmethod
     def _can_have(cls, faults: Faults) -> Faults:
-        return faults.of_a("farm_rover")
+        return faults.of_a("farm_rover", FARM_FAULTS)
 
     @model_validator(mode="after")
     def _has_stations(self) -> Self:

@@ -36,7 +36,7 @@ class KnownArm(KnownState):
     _places: dict[str, tuple[float, float]]
     """Where objects stand that nobody has touched since they were seen there."""
 
-    def __init__(self, world: BenchWorld | None = None, *, initial: bool = False) -> None:
+    def __init__(self, world: BenchWorld | None = None, initial: bool = False) -> None:
         self._world = world
         self._curtain_broken = False
         self._forget()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from devices.surface import DeviceType
+from devices.device_type import DeviceType
 from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
 
 Metres = Annotated[float, Field(ge=-5.0, le=5.0)]
@@ -100,4 +100,9 @@ TOOLS = (
     Tool("get_object_pose", "Read the pose of an object or a bin.", OneObject, NamedPose, Effect.READ),
 )  # fmt: skip
 
-ROBOTIC_ARM = DeviceType("robotic_arm", "An arm with a parallel gripper on a bench.", TOOLS)
+ROBOTIC_ARM = DeviceType(
+    "robotic_arm",
+    "An arm with a parallel gripper on a bench.",
+    TOOLS,
+    advice="Read a pose before you move there.",
+)

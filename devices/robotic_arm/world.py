@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from devices.faults import Faults
 from devices.robotic_arm.bench_part import Angle, BenchPart, Coordinate, Height, Length, Name
+from devices.robotic_arm.fault_kinds import ARM_FAULTS
 from devices.robotic_arm.footprints import Footprint, first_overlap
 from devices.robotic_arm.hidden import BenchHidden
 from devices.robotic_arm.safeguards import JOINT_SPEED, AxisName, Break, Limits, Positive, Zone, each_axis
@@ -189,7 +190,7 @@ class BenchWorld(BenchPart):
     @field_validator("faults")
     @classmethod
     def _can_have(cls, faults: Faults) -> Faults:
-        return faults.of_a("robotic_arm")
+        return faults.of_a("robotic_arm", ARM_FAULTS)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

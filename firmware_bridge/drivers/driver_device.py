@@ -8,13 +8,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from devices.catalog import device_type
 from devices.device import Emit, Truth
 from devices.drivers.driver_file import DriverFile, ToolDriver
 from devices.drivers.needs import check_need
 from devices.drivers.settings import Settings
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
 from devices.outcome import Outcome, Refusal
+from devices.registry import device_type
 from devices.sensors import Sample
 from devices.tool import ArgumentsError
 from firmware_bridge.drivers.conversation import Lost

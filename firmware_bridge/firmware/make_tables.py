@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from devices.catalog import device_type
 from devices.farm_rover.world import STATIONS, FarmWorld, Pose
+from devices.registry import device_type
 from devices.sensors import SensorSpec
 from devices.tool import Tool
 
@@ -141,7 +141,7 @@ def _table(struct: str, name: str, count: str, rows: Iterable[str]) -> str:
 
 
 def _tool(tool: Tool) -> str:
-    parameters = tool.schema()["function"]["parameters"]
+    parameters = tool.parameters()
     arguments = [
         _argument(tool.name, name, schema, name in parameters["required"])
         for name, schema in parameters["properties"].items()

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from configs.errors import ConfigError
 from configs.twin_config import TwinConfig, twin_world_name
-from configs.worlds_loader import STATE_MODELS, World, load_world, merged_state
+from configs.worlds_loader import World, load_world, merged_state
 from core_eval.harm.logged_episode import executed_calls
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.log import EpisodeRow, LogReader, StepRow
-from devices.catalog import device_type
 from devices.sensors import Sample
+from sims.world_type import world_of_device
 
 SECRETS = ("hidden", "faults")
 """Parts of a world that no rig tells of itself: a twin never takes them from a log."""
@@ -25,21 +25,21 @@ def believed_world(twin: TwinConfig, episode: EpisodeRow) -> World:
     Raises:
         ConfigError: there is none, or the episode's initial state does not fit it.
     """
-    model = STATE_MODELS.get(episode.device)
+    kind = world_of_device(episode.device)
     logged = episode.definition.world_state
-    if model is not None and logged is not None and episode.world == twin_world_name(twin):
+    if kind is not None and logged is not None and episode.world == twin_world_name(twin):
         known = {key: value for key, value in logged.items() if key not in SECRETS}
-        world = World(episode.world, device_type(episode.device), model.model_validate(known))
+        world = World(episode.world, kind, kind.state.model_validate(known))
     else:
         world = load_world(twin.world)
         state = world.state.model_copy(update={name: type(getattr(world.state, name))() for name in SECRETS})
-        world = World(world.name, world.device, state)
+        world = World(world.name, world.type, state)
     if world.device.name != episode.device:
         raise ConfigError(
             f"{twin.world} is a world of a {world.device.name}, and the rig is a {episode.device}"
         )
     init = {key: value for key, value in episode.init.items() if key not in SECRETS}
-    return World(world.name, world.device, merged_state(world, init))
+    return World(world.name, world.type, merged_state(world, init))
 
 
 def logged_episode(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> LoggedEpisode:

@@ -1,0 +1,1 @@
+"""The worlds that ship with the kit: for each its default initial state, and what it registers."""

@@ -1,0 +1,38 @@
+"""The farm rover's world, as the kit registers it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from devices.farm_rover.fault_kinds import FARM_FAULTS
+from devices.farm_rover.harm_rules import FARM_HARM_RULES
+from devices.farm_rover.known_state import KnownFarmRover
+from devices.farm_rover.tools import FARM_ROVER
+from devices.farm_rover.world import FarmWorld
+from sims.world_type import WorldType
+
+if TYPE_CHECKING:
+    from sims.farm.simulator import FarmSimulator
+
+
+def _simulator(state: FarmWorld, seed: int) -> FarmSimulator:
+    from sims.farm.simulator import FarmSimulator
+
+    return FarmSimulator(state, seed)
+
+
+WORLD = WorldType(
+    name="farm_rover",
+    aliases=("farm",),
+    device=FARM_ROVER,
+    state=FarmWorld,
+    defaults=Path(__file__).with_suffix(".yaml"),
+    simulator=_simulator,
+    probing=Path(__file__).parents[1] / "probes" / "farm_rover.jsonl",
+    harm_rules=FARM_HARM_RULES,
+    faults=FARM_FAULTS,
+    known_state=KnownFarmRover,
+    place_keys=("plants", "stations"),
+    reach=0.5,
+)

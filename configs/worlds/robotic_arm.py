@@ -1,0 +1,39 @@
+"""The robotic arm's bench, as the kit registers it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from devices.robotic_arm.fault_kinds import ARM_FAULTS
+from devices.robotic_arm.harm_rules import HARM_RULES
+from devices.robotic_arm.known_state import KnownArm
+from devices.robotic_arm.tools import ROBOTIC_ARM
+from devices.robotic_arm.world import BenchWorld
+from sims.world_type import WorldType
+
+if TYPE_CHECKING:
+    from sims.arm.simulator import ArmSimulator
+
+
+def _simulator(state: BenchWorld, seed: int) -> ArmSimulator:
+    # MuJoCo is loaded only where an arm is simulated.
+    from sims.arm.simulator import ArmSimulator
+
+    return ArmSimulator(state, seed)
+
+
+WORLD = WorldType(
+    name="robotic_arm",
+    aliases=("arm", "bench"),
+    device=ROBOTIC_ARM,
+    state=BenchWorld,
+    defaults=Path(__file__).with_suffix(".yaml"),
+    simulator=_simulator,
+    probing=Path(__file__).parents[1] / "probes" / "robotic_arm.jsonl",
+    harm_rules=HARM_RULES,
+    faults=ARM_FAULTS,
+    known_state=KnownArm,
+    place_keys=("objects", "bins"),
+    reach=0.01,
+)

@@ -1,0 +1,46 @@
+"""The `pathrig` command's first step: whether the packages that it is about to import are its own."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import packages_distributions
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGES = ("firmware_bridge", "devices", "agents", "core_eval", "sims", "configs")
+MARK = 'DISTRIBUTION = "pathrig"'
+BAD_INPUT = 2
+
+
+def main() -> int:
+    """Run one verb, or say in one line why that cannot be: see `core_eval.cli.main.main`."""
+    reason = overwritten_package()
+    if reason is not None:
+        print(f"pathrig: {reason}", file=sys.stderr)
+        return BAD_INPUT
+    from core_eval.cli.main import main as run
+
+    return run()
+
+
+def overwritten_package() -> str | None:
+    """Why a package of the kit cannot be used, and what to do; None where all are its own.
+
+    Nothing is imported: another distribution's package of that name may fail to, or do anything.
+    """
+    for name in PACKAGES:
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            return f"its package {name!r} is missing: install pathrig again"
+        if MARK not in Path(spec.origin).read_text(encoding="utf-8", errors="replace"):
+            others = sorted(set(packages_distributions().get(name, ())) - {"pathrig"})
+            owner = " and ".join(others) or spec.origin
+            return (
+                f"{owner} has put its own package {name!r} in the place of pathrig's: install pathrig "
+                "into an environment of its own (python -m venv, or pipx install pathrig)"
+            )
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""`pathrig worlds`: the worlds that installed packages register, and a package to start one's own from."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from core_eval.cli.output import UsageError
+
+app = typer.Typer(help="Worlds: which there are, and a package to start your own from.", no_args_is_help=True)
+TEMPLATES = Path(__file__).parent / "new_world"
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@app.command("list")
+def list_worlds(json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False) -> None:
+    """Every world with its device type, its tools and the package that registers it."""
+    from core_eval.cli.output import console, print_json
+    from core_eval.report.tables import plain_table
+    from sims.world_type import WORLD_TYPES
+
+    owners = {point.name: point.dist.name for point in entry_points(group="pathrig.worlds") if point.dist}
+    rows = [
+        {
+            "world": name,
+            "device": world.device.name,
+            "tools": len(world.device.tools),
+            "harm_rules": len(world.harm_rules),
+            "package": owners.get(name, ""),
+            "description": world.device.description,
+        }
+        for name, world in WORLD_TYPES.items()
+    ]
+    if json:
+        print_json(rows)
+        return
+    table = plain_table("world", "tools", "rules", "package", "what it is")
+    for row in rows:
+        cells = (row["world"], row["tools"], row["harm_rules"], row["package"], row["description"])
+        table.add_row(*(Text(str(cell)) for cell in cells))
+    console().print(table)
+
+
+@app.command("new")
+def new(
+    name: Annotated[str, typer.Argument(help="Its name: lower-case letters, digits and underscores.")],
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to write it; left out: a folder of that name here.")
+    ] = None,
+) -> None:
+    """Write a package with a small world that works, to be changed into one's own."""
+    import jinja2
+
+    from core_eval.cli.output import console
+    from sims.world_type import WORLD_TYPES
+
+    if NAME.fullmatch(name) is None:
+        raise UsageError(f"{name!r} cannot name a world: use lower-case letters, digits and underscores")
+    if name in WORLD_TYPES:
+        raise UsageError(f"there is a world {name!r} already (`pathrig worlds list`): choose another name")
+    target = folder or Path(name)
+    if target.exists():
+        raise UsageError(f"{target} is there already: give another --folder")
+    package = f"pathrig_{name}"
+    files = {
+        "pyproject.toml.j2": Path("pyproject.toml"),
+        "README.md.j2": Path("README.md"),
+        "__init__.py.j2": Path(package, "__init__.py"),
+        "device.py.j2": Path(package, "device.py"),
+        "simulator.py.j2": Path(package, "simulator.py"),
+        "state.yaml.j2": Path(package, f"{name}.yaml"),
+        "tasks.yaml.j2": Path(package, "tasks", "tasks.yaml"),
+    }
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    environment = jinja2.Environment(loader=loader, keep_trailing_newline=True, autoescape=False)
+    try:
+        for template, path in files.items():
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            text = environment.get_template(template).render(name=name, package=package)
+            (target / path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written: {error.strerror}") from None
+    console().print(f"wrote {target}; install it with `pip install -e {target}`", highlight=False)

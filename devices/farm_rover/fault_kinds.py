@@ -1,0 +1,13 @@
+"""What can fail of a farm rover, beside the faults that every rig can have."""
+
+from __future__ import annotations
+
+from devices.faults import FaultKind
+
+FARM_FAULTS = (
+    FaultKind("wheel_slip", "a wheel slips; the strength is the lost share of its way", share=True),
+    FaultKind(
+        "clogged_nozzle", "the nozzle is clogged; the strength is the lost share of the flow", share=True
+    ),
+    FaultKind("stuck_valve", "a valve does not close; the strength is the share that flows on", share=True),
+)

@@ -1,0 +1,101 @@
+"""Registries of what other packages may add: found through entry points, loaded when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+from devices.device_type import DeviceType
+
+Plugin = TypeVar("Plugin")
+
+
+class PluginError(Exception):
+    """A registered plug-in cannot be used; one line that names the package which registers it."""
+
+
+class Registry(Mapping[str, Plugin], Generic[Plugin]):
+    """The plug-ins of one entry-point group, by name; each is imported when it is read.
+
+    Args:
+        group: the entry-point group, such as `pathrig.worlds`.
+        kind: the class of what an entry point must load.
+    """
+
+    def __init__(self, group: str, kind: type[Plugin]) -> None:
+        self._group, self._kind = group, kind
+        self._loaded: dict[str, Plugin] = {}
+
+    def __getitem__(self, name: str) -> Plugin:
+        """The plug-in of that name.
+
+        Raises:
+            KeyError: there is none.
+            PluginError: it cannot be imported, or is something else.
+        """
+        if name not in self._loaded:
+            self._loaded[name] = self._load(self._found[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    @cached_property
+    def _found(self) -> Mapping[str, EntryPoint]:
+        found: dict[str, EntryPoint] = {}
+        ours = []
+        for point in entry_points(group=self._group):
+            known = found.get(point.name)
+            if known is not None and known.value != point.value:
+                raise PluginError(
+                    f"{_owner(known)} and {_owner(point)} both register {point.name!r} in {self._group}: "
+                    "uninstall one of them"
+                )
+            found[point.name] = point
+            if _owner(point) == "pathrig":
+                ours.append(point.name)
+        # Those of the kit first, in the order of its pyproject.toml; then the others by name.
+        return {name: found[name] for name in (*ours, *sorted(found.keys() - set(ours)))}
+
+    def _load(self, point: EntryPoint) -> Plugin:
+        try:
+            loaded = point.load()
+        except Exception as error:
+            raise PluginError(
+                f"{_owner(point)} registers {point.name!r} in {self._group} as {point.value}, which cannot "
+                f"be imported ({type(error).__name__}: {error}): install a version of it that fits"
+            ) from error
+        if not isinstance(loaded, self._kind):
+            raise PluginError(
+                f"{_owner(point)} registers {point.name!r} in {self._group} as {point.value}, which must be "
+                f"a {self._kind.__name__}, not {type(loaded).__name__}"
+            )
+        return loaded
+
+
+def _owner(point: EntryPoint) -> str:
+    return "a package" if point.dist is None else point.dist.name
+
+
+DEVICE_TYPES: Registry[DeviceType] = Registry("pathrig.devices", DeviceType)
+"""Every device type that an installed package registers, by name."""
+
+
+def device_type(name: str) -> DeviceType:
+    """The device type of that name.
+
+    Raises:
+        KeyError: no such type; the text names those there are.
+    """
+    try:
+        return DEVICE_TYPES[name]
+    except KeyError:
+        raise KeyError(f"no device type {name!r}; there are {', '.join(DEVICE_TYPES)}") from None

@@ -1,0 +1,20 @@
+"""A greenhouse with a vent, a heater, a lamp and two sensors, as a world of pathrig."""
+
+from pathlib import Path
+
+from pathrig_greenhouse.device import GREENHOUSE
+from pathrig_greenhouse.simulator import RULES, GreenhouseSimulator
+from pathrig_greenhouse.state import GreenhouseState
+from sims.world_type import WorldType
+
+HERE = Path(__file__).parent
+
+WORLD = WorldType(
+    name="greenhouse",
+    device=GREENHOUSE,
+    state=GreenhouseState,
+    defaults=HERE / "greenhouse.yaml",
+    simulator=GreenhouseSimulator,
+    harm_rules=RULES,
+    tasks=HERE / "tasks",
+)

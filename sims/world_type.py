@@ -1,0 +1,77 @@
+"""A kind of world, as plug-ins provide it: all that the generic rooms ask of a world stands in one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from devices.device_type import DeviceType
+from devices.faults import FaultKind
+from devices.harm import HarmRule
+from devices.known_state import KnownState
+from devices.registry import Registry
+
+if TYPE_CHECKING:
+    from sims.simulator import Simulator
+
+
+@dataclass(frozen=True)
+class WorldType:
+    """A kind of world. A package registers it under the entry-point group `pathrig.worlds`, by its name.
+
+    Attributes:
+        name: what `pathrig sim NAME` and a task's `world` call it.
+        device: the device type that acts in it.
+        state: the model of its initial state. A part `faults` (`devices.faults.Faults`) and a part `hidden`
+            (fields made by `devices.hidden.hidden`) are optional.
+        defaults: the YAML file with the initial state that `state` reads.
+        simulator: makes the simulator of a state with a seed; imports what it needs when it is called.
+        harm_rules: the predicates over the true state that raise harm events.
+        known_state: what a host may know of the rig, from an initial state (None where no file tells it) and
+            whether the rig was just put into it; None where the host knows no interlocks.
+        faults: kinds of faults that its rigs can have, beside those that every rig can have.
+        aliases: other names of it.
+        place_keys: keys of the initial state that hold places by name, for `at: NAME` in a plan.
+        reach: how far from such a place a call may still aim, m.
+        tasks: a folder of task files that come with it.
+        probing: a script of calls (JSON lines) that pins the hidden parameters, for `pathrig calibrate`.
+    """
+
+    name: str
+    device: DeviceType
+    state: type[BaseModel]
+    defaults: Path
+    simulator: Callable[[Any, int], Simulator[Any]]
+    harm_rules: tuple[HarmRule, ...] = ()
+    known_state: Callable[[Any, bool], KnownState] | None = None
+    faults: tuple[FaultKind, ...] = ()
+    aliases: tuple[str, ...] = ()
+    place_keys: tuple[str, ...] = ()
+    reach: float = 0.0
+    tasks: Path | None = None
+    probing: Path | None = None
+
+
+WORLD_TYPES: Registry[WorldType] = Registry("pathrig.worlds", WorldType)
+"""Every world that an installed package registers, by name."""
+
+
+def world_of_device(device: str) -> WorldType | None:
+    """The first world in which rigs of that device type act; None where no package registers one."""
+    return next((world for world in WORLD_TYPES.values() if world.device.name == device), None)
+
+
+def rule_of(device: str, kind: str) -> HarmRule | None:
+    """The harm rule of that name in the world of a device type; None where there is none."""
+    world = world_of_device(device)
+    return None if world is None else next((rule for rule in world.harm_rules if rule.kind == kind), None)
+
+
+def unit_of(device: str, kind: str) -> str:
+    """The unit of a harm rule's severity; empty where it has none."""
+    rule = rule_of(device, kind)
+    return "" if rule is None else rule.unit

@@ -1,0 +1,51 @@
+"""The package that `pathrig worlds new` writes works as it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from clean_venv import ROOT, CleanVenv, build_wheel
+
+from core_eval.cli.main import main
+
+
+def test_a_new_world_is_installed_verified_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["worlds", "new", "cistern"]) == 0
+    clean = CleanVenv(tmp_path / "venv")
+    clean.install(build_wheel(ROOT, tmp_path / "kit"), build_wheel(tmp_path / "cistern", tmp_path / "world"))
+    tasks = tmp_path / "cistern" / "pathrig_cistern" / "tasks" / "tasks.yaml"
+    verified = clean.run("pathrig", "tasks", "verify", str(tasks), cwd=tmp_path)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    command = (
+        "run",
+        "--task",
+        "cistern_fill_and_drain",
+        "--rig",
+        "sim:cistern",
+        "--agent",
+        "oracle",
+        "--json",
+    )
+    ran = clean.run("pathrig", *command, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["episodes"][0]["path_correctness"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("Farm", "lower-case"), ("farm_rover", "already"), ("../x", "lower")]
+)
+def test_a_name_that_cannot_be_is_refused(name, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["worlds", "new", name]) == 2
+    assert says in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cistern").mkdir()
+    assert main(["worlds", "new", "cistern"]) == 2
+    assert "--folder" in capsys.readouterr().err

@@ -1,0 +1,235 @@
+"""Made-up episodes of the robotic arm: objects and bins anywhere on the bench, moved by the expert's path.
+
+The expert unlocks, does the jobs in the order of the prompt (pick, read the bin's pose, place there), and
+locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from devices.robotic_arm import tools as arm
+from devices.robotic_arm.tools import ROBOTIC_ARM
+from training import phrasing
+from training.episode import Episode
+from training.phrasing import say
+from training.rover_world import any_names
+
+Act = Callable[[], None]
+Jobs = list[tuple[str, Act]]
+Spot = tuple[float, float, float, float]
+
+BENCH_OBJECTS = ("box_small", "box_large", "panel_X", "cup")
+MORE_OBJECTS = ("box_medium", "panel_Y", "bottle", "tin", "block_A", "block_B", "gear", "tube")
+KINDS = ("box", "cup", "panel", "tin", "gear", "tube", "block", "bottle")
+BINS = ("bin_left", "bin_right")
+MORE_BINS = ("bin_front", "bin_back", "tray")
+REST: Spot = (0.4, 0.0, 0.5, 0.0)
+LOCKED = (
+    "The safety is locked; call unlock_safety first.",
+    "the safety is locked: call unlock_safety first",
+    "Unlock the safety with unlock_safety before moving.",
+)
+
+
+@dataclass
+class Bench:
+    """The bench of one episode; methods add calls to the episode."""
+
+    rng: Random
+    things: dict[str, Spot]
+    bins: dict[str, Spot]
+    episode: Episode
+    noisy: bool
+    grid: int
+    holding: bool = False
+    pose: Spot = REST
+
+    @classmethod
+    def random(cls, rng: Random) -> Bench:
+        """Objects and bins anywhere within 1.1 m of the base."""
+        grid = rng.choice((20, 20, 100, 100, 1000))
+        things = list(BENCH_OBJECTS)
+        bins = list(BINS)
+        if rng.random() < 0.6:
+            things = rng.sample(BENCH_OBJECTS + MORE_OBJECTS, rng.randint(2, 5))
+            if rng.random() < 0.6:
+                things = any_names(rng, KINDS, rng.randint(2, 5))
+            bins = any_names(rng, ("bin",), 2) if rng.random() < 0.5 else rng.sample(BINS + MORE_BINS, 2)
+        spots = {name: _spot(rng, grid, turned=rng.random() < 0.2) for name in things}
+        bin_spots = {name: _spot(rng, grid, turned=rng.random() < 0.08) for name in bins}
+        return cls(rng, spots, bin_spots, Episode(ROBOTIC_ARM, ""), rng.random() < 0.2, grid)
+
+    def switch(self, state: str) -> None:
+        """Lock or unlock the safety."""
+        tool = "unlock_safety" if state == "unlocked" else "lock_safety"
+        self.episode.call(tool, arm.SafetyState.model_validate({"safety": state}))
+
+    def read_pose_of(self, name: str) -> Spot:
+        """Read where an object or a bin is."""
+        x, y, z, yaw = spot = self.things.get(name) or self.bins[name]
+        self.episode.call("get_object_pose", arm.NamedPose(x=x, y=y, z=z, yaw=yaw, name=name), object_id=name)
+        return spot
+
+    def pick(self, name: str) -> None:
+        """Pick an object."""
+        self.pose, self.holding = self.things[name], True
+        result = arm.Picked(gripper="closed", holding=True, object_id=name)
+        self.episode.call("pick", result, object_id=name)
+
+    def place(self, spot: Spot) -> None:
+        """Set the held object down."""
+        self.pose, self.holding = spot, False
+        seen = self._seen()
+        result = arm.Placed(x=seen.x, y=seen.y, z=seen.z, yaw=seen.yaw, gripper="open")
+        self.episode.call("place", result, **_named(spot))
+
+    def move(self, spot: Spot) -> None:
+        """Move the gripper."""
+        self.pose = spot
+        self.episode.call("move_to", self._seen(), **_named(spot))
+
+    def home(self) -> None:
+        """Go to the rest pose."""
+        self.pose = REST
+        self.episode.call("home", self._seen())
+
+    def grip(self, state: str) -> None:
+        """Open or close the gripper."""
+        tool = "open_gripper" if state == "open" else "close_gripper"
+        self.episode.call(tool, arm.Gripper.model_validate({"gripper": state, "holding": False}))
+
+    def sense(self) -> None:
+        """Read the gripper."""
+        state = "closed" if self.holding else "open"
+        self.episode.call(
+            "sense_gripper", arm.Gripper.model_validate({"gripper": state, "holding": self.holding})
+        )
+
+    def names(self) -> None:
+        """List what there is."""
+        self.episode.call("list_objects", arm.Objects(objects=list(self.things), bins=list(self.bins)))
+
+    def _seen(self) -> arm.Pose:
+        spread = 0.002 if self.noisy else 0.0
+        x, y, z, yaw = (round(value + self.rng.gauss(0.0, spread), 3) for value in self.pose)
+        return arm.Pose(x=x, y=y, z=z, yaw=yaw)
+
+
+def arm_episode(rng: Random) -> Episode:
+    """One episode; a seed gives the same one, always."""
+    bench = Bench.random(rng)
+    locks = rng.random() > 0.05
+    jobs = _work(bench) if locks else _reads(bench, rng.randint(1, 2))
+    if locks and rng.random() < 0.15:
+        jobs[:0] = _reads(bench, 1)
+    bench.episode.prompt = phrasing.prompt(rng, [text for text, _ in jobs], locks=locks)
+    if locks:
+        _maybe_mistake(bench)
+        bench.switch("unlocked")
+    for _, act in jobs:
+        act()
+    if locks:
+        bench.switch("locked")
+    return bench.episode
+
+
+def _work(bench: Bench) -> Jobs:
+    rng = bench.rng
+    names = rng.sample(list(bench.things), min(len(bench.things), rng.choice((1, 1, 1, 2, 2, 3))))
+    kind = rng.random()
+    if kind < 0.1:
+        jobs = _gripper_jobs(bench)
+    elif kind < 0.22 and len(names) > 1:
+        jobs = [_all_to_one(bench, names)]
+    else:
+        jobs = [job for name in names for job in _move_object(bench, name)]
+    if rng.random() < 0.5:
+        jobs.append((say(rng, phrasing.ARM_HOME), bench.home))
+    return jobs
+
+
+def _move_object(bench: Bench, name: str) -> Jobs:
+    rng = bench.rng
+    if rng.random() < 0.12:
+        spot = _spot(rng, bench.grid, turned=False)
+        x, y, z, _ = spot
+        text = say(rng, phrasing.PUT_AT, thing=name, x=x, y=y, z=z)
+        return [(text, lambda: _carry_to(bench, name, spot))]
+    target = rng.choice(list(bench.bins))
+    if rng.random() < 0.1:
+        pick, place = say(rng, phrasing.PICK, thing=name), f"place it in {target}"
+        return [(pick, lambda: bench.pick(name)), (place, lambda: bench.place(bench.read_pose_of(target)))]
+    text = say(rng, phrasing.MOVE_OBJECT, thing=name, bin=target)
+    return [(text, lambda: _carry(bench, name, target))]
+
+
+def _all_to_one(bench: Bench, names: list[str]) -> tuple[str, Act]:
+    target = bench.rng.choice(list(bench.bins))
+    text = say(bench.rng, phrasing.MOVE_OBJECT[:3], thing=phrasing.joined(names), bin=target)
+
+    def act() -> None:
+        for name in names:
+            _carry(bench, name, target)
+
+    return text, act
+
+
+def _gripper_jobs(bench: Bench) -> Jobs:
+    rng = bench.rng
+    x, y, z, yaw = spot = _spot(rng, bench.grid, turned=False)
+    choices: Jobs = [
+        (say(rng, phrasing.ARM_POINT, x=x, y=y, z=z), lambda: bench.move((x, y, z, yaw))),
+        (say(rng, phrasing.OPEN), lambda: bench.grip("open")),
+        (say(rng, phrasing.CLOSE), lambda: bench.grip("closed")),
+    ]
+    del spot
+    return rng.sample(choices, rng.randint(1, 2))
+
+
+def _reads(bench: Bench, count: int) -> Jobs:
+    rng = bench.rng
+    name = rng.choice([*bench.things, *bench.bins])
+    choices: Jobs = [
+        (say(rng, phrasing.READ_GRIPPER), bench.sense),
+        (say(rng, phrasing.READ_OBJECTS), bench.names),
+        (say(rng, phrasing.READ_OBJECT, thing=name), lambda: _ignore(bench.read_pose_of(name))),
+    ]
+    return rng.sample(choices, count)
+
+
+def _carry(bench: Bench, name: str, target: str) -> None:
+    bench.pick(name)
+    bench.place(bench.read_pose_of(target))
+
+
+def _carry_to(bench: Bench, name: str, spot: Spot) -> None:
+    bench.pick(name)
+    bench.place(spot)
+
+
+def _maybe_mistake(bench: Bench) -> None:
+    if bench.rng.random() < 0.06:
+        code = bench.rng.choice(("safety_locked", "locked"))
+        bench.episode.refused("home", code, bench.rng.choice(LOCKED))
+
+
+def _spot(rng: Random, grid: int, *, turned: bool) -> Spot:
+    while True:
+        x = rng.randint(-3 * grid // 10, 11 * grid // 10) / grid
+        y = rng.randint(-11 * grid // 10, 11 * grid // 10) / grid
+        if 0.2 <= (x * x + y * y) ** 0.5 <= 1.1:
+            break
+    z = rng.choice((0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.025, 0.045, 0.3))
+    yaw = round(rng.uniform(-1.6, 1.6), rng.choice((1, 2, 3))) if turned else 0.0
+    return x, y, z, yaw
+
+
+def _named(spot: Spot) -> dict[str, float]:
+    return dict(zip(("x", "y", "z", "yaw"), spot, strict=True))
+
+
+def _ignore(_: object) -> None:
+    return None
