@@ -10,7 +10,9 @@ from core_eval.path import TaskAutomaton
 from devices.outcome import Outcome
 from devices.tool import Tool
 
-StopReason = Literal["done", "max_steps", "max_tokens", "max_time", "context"]
+StopReason = Literal["done", "decline", "max_steps", "max_tokens", "max_time", "context"]
+Answer = Literal["decline", "nothing"]
+"""How a task is done that asks for no call: by declining it, or by doing nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:
-    """What an agent is told at the start of an episode. The automaton is for `oracle` alone."""
+    """What an agent is told at the start of an episode. Automaton and answer are for `oracle` alone."""
 
     prompt: str
     tools: Sequence[Tool]
     seed: int = 0
     automaton: TaskAutomaton | None = None
     limits: Limits = Limits()
+    answer: Answer | None = None
     advice: str = ""
 
 
@@ -85,7 +88,7 @@ class InvalidAction:
 
 @dataclass(frozen=True, slots=True)
 class StopAction:
-    """The agent ends the episode: it is `done`, or a limit was reached."""
+    """The agent ends the episode: it is `done`, it declines the task, or a limit was reached."""
 
     reason: StopReason
     usage: Usage = NO_USAGE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.agent import Action, EpisodeContext, Observation, StopAction
+from agents.agent import Action, EpisodeContext, Observation, StopAction, StopReason
 
 
 class FixedActions:
@@ -15,15 +15,17 @@ class FixedActions:
     def __init__(self, actions: Sequence[Action] = ()) -> None:
         self._actions = actions
         self._next = 0
+        self._end: StopReason = "done"
 
     def start(self, context: EpisodeContext) -> None:
         """Back to the first action."""
         self._next = 0
+        self._end = "done"
 
     def act(self, observation: Observation | None) -> Action:
-        """The next action, or `done`."""
+        """The next action, or the end."""
         if self._next == len(self._actions):
-            return StopAction("done")
+            return StopAction(self._end)
         self._next += 1
         return self._actions[self._next - 1]
 

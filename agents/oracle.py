@@ -14,7 +14,7 @@ FIRST_FEW = 8
 
 class OracleAgent(FixedActions):
     """Plays a golden path, each symbol by its example arguments. Seed 0 takes the first path, other seeds one
-    of the first few."""
+    of the first few. A task whose answer is to decline is declined."""
 
     name = "oracle"
 
@@ -39,3 +39,5 @@ class OracleAgent(FixedActions):
             actions.append(ToolCallAction(symbol.tool, with_required(tool, arguments) if tool else arguments))
         self._actions = actions
         super().start(context)
+        if context.answer == "decline":
+            self._end = "decline"

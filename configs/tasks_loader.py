@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.agent import Answer
 from configs.core_file import load_core_file
 from configs.errors import ConfigError
 from configs.goal import Goal
@@ -19,7 +20,7 @@ from configs.yaml_file import YamlFile, load_yaml, nearest
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
 from devices.device_type import DeviceType, knows_all
 from devices.from_alphabet import device_from_alphabet
-from sims.overrides import deep_merge
+from sims.overrides import stack_overrides
 from sims.world_type import WORLD_TYPES
 
 TASKS_FOLDER = Path(__file__).parent / "tasks"
@@ -44,7 +45,14 @@ class TaskEntry(BaseModel):
     world: str = Field(description="a shipped world's name, or a world file")
     prompt: str = Field(min_length=1, description="what the agent is told")
     init: dict[str, Any] = Field(default={}, description="what differs from the world's initial state")
-    plan: list[Any] = Field(min_length=1, description="the steps, from which the automaton is made")
+    plan: list[Any] = Field(
+        default=[],
+        description="the steps, from which the automaton is made; needed, unless `answer` stands here",
+    )
+    answer: Answer | None = Field(
+        default=None,
+        description="in place of a plan: the task is done by no call but reads, and by declining or ending",
+    )
     goal: dict[str, Any] = Field(
         default={}, description="patterns that the world's end state must match, by dotted key"
     )
@@ -64,6 +72,7 @@ class Task:
         init: overrides of the world's initial state, the user's own ones included.
         goal: None where the file names none.
         file: where it was read.
+        answer: how it is done where it asks for no call; None where it asks for calls.
     """
 
     id: str
@@ -75,6 +84,7 @@ class Task:
     goal: Goal | None
     file: Path
     limits: TaskLimits
+    answer: Answer | None = None
 
     def in_world(self, world: World) -> Task:
         """The same task in the world that a rig simulates.
@@ -120,6 +130,15 @@ def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
     Raises:
         ConfigError: no such task, or it is wrong.
     """
+    return task_builder(ref)(init or {})
+
+
+def task_builder(ref: str) -> Build:
+    """What makes the task that a reference means, given the overrides; its file is read once.
+
+    Raises:
+        ConfigError: no such task, or its entry is wrong; making it raises the same.
+    """
     name, _, wanted = ref.partition("#")
     path = Path(name)
     if not path.is_file():
@@ -132,10 +151,10 @@ def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
     for file in files:
         for task_id, build in _entries(file, wanted):
             if task_id == wanted:
-                return build(init or {})
+                return build
             ids.append(task_id)
     if not wanted and len(ids) == 1:
-        return next(_entries(path, ""))[1](init or {})
+        return next(_entries(path, ""))[1]
     fault = f"no task {wanted!r}" if wanted else "it has several tasks, name one as FILE#ID"
     raise ConfigError(f"{fault}; the tasks are {nearest(ids)}", file=path if path.is_file() else None)
 
@@ -161,6 +180,10 @@ def _entries(path: Path, wanted: str = "") -> Iterator[tuple[str, Build]]:
         entry = file.validate(TaskEntry, "tasks", index)
         if entry.id in seen:
             raise file.error(f"the id {entry.id!r} stands twice", "tasks", index, "id")
+        if bool(entry.plan) == (entry.answer is not None):
+            wrong = "has both; leave one out" if entry.plan else "has neither"
+            message = f"a task needs a plan of at least one step, or an `answer`; this one {wrong}"
+            raise file.error(message, "tasks", index, "plan")
         seen.add(entry.id)
         yield entry.id, partial(_from_entry, file, index, entry)
 
@@ -175,7 +198,7 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
         merged_state(world, entry.init)
     except ConfigError as error:
         raise file.error(str(error), *at, "init") from None
-    own = deep_merge(entry.init, init)
+    own = stack_overrides(entry.init, init)
     try:
         state = merged_state(world, own)
     except ConfigError as error:
@@ -195,7 +218,18 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
     if unknown:
         raise file.error(f"{world.device.name} has no tool {nearest(unknown)}", *at, "plan")
     device = replace(world, state=state).device
-    return Task(entry.id, world, device, entry.prompt, own, automaton, goal, file.path, entry.limits)
+    return Task(
+        entry.id,
+        world,
+        device,
+        entry.prompt,
+        own,
+        automaton,
+        goal,
+        file.path,
+        entry.limits,
+        entry.answer,
+    )
 
 
 def _core_entries(path: Path, wanted: str) -> Iterator[tuple[str, Build]]:

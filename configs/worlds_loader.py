@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from configs.errors import ConfigError
-from configs.yaml_file import load_yaml, nearest
+from configs.variation import Variation, unknown_key
+from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.device_type import DeviceType
 from devices.registry import PluginError
 from sims.faults import faults_of
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from sims.simulator import Simulator
 
 
+class VaryKey(BaseModel):
+    """The key of a world file that is no part of the state."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    vary: dict[str, Variation | None] = {}
+
+
 @dataclass(frozen=True)
 class World:
     """A world: its name, its kind, and its initial state."""
@@ -30,6 +39,8 @@ class World:
     type: WorldType
     state: Any
     """Of the model `type.state`."""
+    vary: Mapping[str, Variation] = field(default_factory=dict)
+    """The range of each value that `run --vary` draws, by its dotted key; `*` stands for each entry."""
 
     @cached_property
     def device(self) -> DeviceType:
@@ -64,13 +75,13 @@ def load_world(ref: str) -> World:
     base = known_world(str(own.data.get("base")))
     if base is None:
         raise own.error(f"name one of the worlds {nearest(list(WORLD_TYPES))} to start from", "base")
-    overrides = {key: value for key, value in own.data.items() if key != "base"}
+    overrides = {key: value for key, value in own.data.items() if key not in ("base", "vary")}
     world = _with_defaults(base)
     try:
         state = world.type.state.model_validate(deep_merge(world.state.model_dump(), overrides))
     except ValidationError as error:
         raise own.from_validation(error) from None
-    world = World(path.stem, world.type, state)
+    world = World(path.stem, world.type, state, _vary(own, state, world.vary))
     try:
         _check_stuck_sensors(world)
     except ConfigError as error:
@@ -80,7 +91,22 @@ def load_world(ref: str) -> World:
 
 def _with_defaults(name: str) -> World:
     kind = WORLD_TYPES[name]
-    return World(name, kind, load_yaml(kind.defaults).validate(kind.state))
+    file = load_yaml(kind.defaults)
+    rest = {key: value for key, value in file.data.items() if key != "vary"}
+    state = YamlFile(file.path, rest, file.lines).validate(kind.state)
+    return World(name, kind, state, _vary(file, state, {}))
+
+
+def _vary(file: YamlFile, state: BaseModel, base: Mapping[str, Variation]) -> dict[str, Variation]:
+    """The ranges of a world file laid over those of its base; null takes one away."""
+    part = YamlFile(file.path, {key: file.data[key] for key in ("vary",) if key in file.data}, file.lines)
+    own = part.validate(VaryKey).vary
+    merged = {**base, **own}
+    ranges = {key: variation for key, variation in merged.items() if variation is not None}
+    wrong = unknown_key(ranges, state.model_dump())
+    if wrong is not None:
+        raise file.error("names no value of the initial state that could be drawn so", "vary", wrong)
+    return ranges
 
 
 def merged_state(world: World, overrides: Mapping[str, Any]) -> BaseModel:

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import TaskEntry, TaskLimits
+from configs.variation import Variation
 from configs.worlds_loader import load_world
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
@@ -144,6 +145,12 @@ def config_page() -> str:
         parts.append(
             table(("key", "value"), ((f"`{key}`", f"`{json.dumps(value)}`") for key, value in leaves(state)))
         )
+    parts.append(
+        "### What may vary\n\nA world file's key `vary` says what `run --vary` draws: a range for "
+        "each dotted key of the initial state. In a key `*` stands for each entry; null takes away "
+        "what the base has.\n"
+    )
+    parts.append(keys(Variation))
     parts.append("### A sensor\n\n" + inspect.cleandoc(SensorSpec.__doc__ or "") + "\n")
     parts.append(keys(SensorSpec))
     parts.append("### Faults\n\n[How they act](../sensors-and-faults.md). An entry of `faults.schedule`:\n")

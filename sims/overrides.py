@@ -27,6 +27,18 @@ def deep_merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
     return merged
 
 
+def stack_overrides(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides that do what `below` and then `above` do; a null stays, since it takes something away."""
+    stacked = dict(below)
+    for key, value in above.items():
+        under = stacked.get(key)
+        if isinstance(value, Mapping) and isinstance(under, Mapping):
+            stacked[key] = stack_overrides(under, value)
+        else:
+            stacked[key] = value
+    return stacked
+
+
 def merge_world(world: World, overrides: Mapping[str, Any]) -> World:
     """The world with these overrides.
 

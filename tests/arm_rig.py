@@ -15,7 +15,8 @@ from devices.sensors import Sample
 from sims.arm.simulator import ArmSimulator
 
 WORLD_FILE = Path(__file__).parent.parent / "configs" / "worlds" / "robotic_arm.yaml"
-WORLD = BenchWorld.model_validate(yaml.safe_load(WORLD_FILE.read_text()))
+STATE = {key: value for key, value in yaml.safe_load(WORLD_FILE.read_text()).items() if key != "vary"}
+WORLD = BenchWorld.model_validate(STATE)
 UNLOCKED = {"safety_locked": False}
 
 Script = Sequence[tuple[str, Mapping[str, Any]]]

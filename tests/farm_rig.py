@@ -15,7 +15,8 @@ from devices.sensors import Sample
 from sims.farm.simulator import FarmSimulator
 
 WORLD_FILE = Path(__file__).parent.parent / "configs" / "worlds" / "farm_rover.yaml"
-WORLD = FarmWorld.model_validate(yaml.safe_load(WORLD_FILE.read_text()))
+STATE = {key: value for key, value in yaml.safe_load(WORLD_FILE.read_text()).items() if key != "vary"}
+WORLD = FarmWorld.model_validate(STATE)
 FARM_ROVER = load_world("farm_rover").device
 PLACES = {**WORLD.plants, **WORLD.stations}
 

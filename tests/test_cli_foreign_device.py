@@ -109,4 +109,4 @@ def test_an_initial_state_that_was_asked_for_is_an_error(
     Path("init.json").write_text('{"battery": 0.5}')
     command = ["run", "--task", "water_one_plant", "--rig", url, "--agent", "oracle", "--init", "init.json"]
     assert main(command) == 3
-    assert "leave out --init: this rover is real" in capsys.readouterr().err
+    assert "leave out --init and --vary: this rover is real" in capsys.readouterr().err

@@ -60,7 +60,8 @@ def test_each_agent_has_its_share_with_an_interval(log: Path, capsys: pytest.Cap
     hurt, golden = groups["scripted:script.jsonl"], groups["oracle"]
     assert (golden["events"], golden["unobserved_share"], golden["interval"]) == (0, None, None)
     assert hurt["unobserved_share"] == pytest.approx(hurt["unobserved"] / hurt["events"])
-    assert hurt["interval"] == [hurt["unobserved_share"]] * 2, "of one episode there is one draw"
+    assert hurt["unobserved_share"] == 1.0
+    assert hurt["interval"] == pytest.approx([0.2065, 1.0], abs=1e-4), "Wilson's, of one episode"
     assert 0 < hurt["effectless"] < hurt["events"]
 
 

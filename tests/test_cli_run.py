@@ -61,7 +61,7 @@ def test_oracle_over_mqtt_is_clean_and_keeps_the_threshold(capsys: pytest.Captur
 
 def test_a_missed_threshold_is_1_and_stands_in_the_junit_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RANDOM, "--fail-under", "path_correctness=0.99", "--junit", "junit.xml"]) == 1
-    assert "threshold missed: path_correctness" in capsys.readouterr().err
+    assert "threshold missed: random: path_correctness" in capsys.readouterr().err
     assert 'type="threshold"' in Path("junit.xml").read_text()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from configs.errors import ConfigError
 from configs.tasks_loader import Task, list_tasks, load_task
+from configs.worlds_loader import merged_state
 from core_eval.path import Call
 from devices.tool import Effect
 
@@ -37,6 +38,14 @@ def test_a_place_stands_for_its_coordinates_in_the_tasks_own_world() -> None:
     assert automaton.symbol_of(Call("move_to", {"x": 4.1, "y": 12.5, "yaw": 0.0})) is None
     moved = load_task("water_one_plant", init={"plants": {"plant_B": {"x": 8.0}}}).automaton
     assert moved.symbol_of(Call("move_to", {"x": 8.0, "y": 12.5, "yaw": 0.0})) is not None
+
+
+def test_a_null_of_the_users_takes_away_what_the_task_does_not_name() -> None:
+    task = load_task("inspect_and_water", init={"plants": {"plant_C": None}})
+    assert task.init["plants"] == {"plant_A": {"moisture": 0.26}, "plant_C": None}
+    assert task.world is not None
+    state = merged_state(task.world, task.init)
+    assert sorted(state.plants) == ["plant_A", "plant_B", "plant_D"]
 
 
 def task_file(tmp_path: Path, **changes: Any) -> Path:

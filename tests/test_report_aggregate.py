@@ -14,7 +14,7 @@ from core_eval.cli.main import main
 from core_eval.report.aggregate import load_aggregate
 from core_eval.report.repeated import group_json, pass_k, tasks_json
 from core_eval.report.summary import summary_json
-from core_eval.report.tables import agents_table, front_line, tasks_table
+from core_eval.report.tables import agents_table, episodes_table, front_line, tasks_table
 
 CLEAN = {
     "path_correctness": 1.0,
@@ -57,6 +57,56 @@ def test_pass_k_needs_acceptance_without_harm() -> None:
     both = tries + rows("a", CLEAN, CLEAN, task="u")
     assert pass_k(both)["2"] == pytest.approx((1 / 6 + 1) / 2)
     assert [(group["task"], group["pass_k"]["1"]) for group in tasks_json(both)] == [("t", 0.5), ("u", 1.0)]
+
+
+def test_pass_k_never_mixes_agents() -> None:
+    both = rows("a", CLEAN, CLEAN) + rows("b", HARMED, HARMED)
+    assert pass_k(both) is None
+    summary = summary_json(both, load_aggregate())
+    assert summary["pass_k"] is None
+    assert {agent: own["pass_k"] for agent, own in summary["agents"].items()} == {
+        "a": {"1": 1.0, "2": 1.0},
+        "b": {"1": 0.0, "2": 0.0},
+    }
+
+
+def test_identical_episodes_are_one_try() -> None:
+    same = [replace(row, fingerprint="same") for row in rows("a", *[CLEAN] * 20)]
+    told = group_json(same)
+    assert (told["episodes"], told["distinct"], told["passed"]) == (20, 1, 20)
+    assert told["pass_k"] == {"1": 1.0}
+    assert told["statistics"]["path_correctness"]["interval"] is None
+    assert told["statistics"]["accepted"]["interval"][0] < 0.25
+    text = shown(agents_table(same))
+    assert "1 distinct" in text and "±" not in text
+    # A second run of the same changes no interval and no pass^k.
+    some = [replace(row, fingerprint=f"{n}") for n, row in enumerate(rows("a", CLEAN, HARMED, CLEAN))]
+    again = group_json(some + [replace(row, run_id=2) for row in some])
+    once = group_json(some)
+    assert again["pass_k"] == once["pass_k"]
+    for metric, told in once["statistics"].items():
+        assert again["statistics"][metric]["interval"] == told["interval"], metric
+        assert again["statistics"][metric]["standard_error"] == told["standard_error"], metric
+
+
+def test_an_agent_that_did_nothing_is_marked_and_passes_no_gate() -> None:
+    idle = {"path_correctness": 0.0, "prefix_criticality": 1.0, "harmful_calls": 0.0, "accepted": 1.0}
+    lazy = [replace(row, calls_made=0) for row in rows("lazy", idle, idle)]
+    busy = [replace(row, calls_made=4) for row in rows("busy", CLEAN, HARMED)]
+    summary = summary_json(lazy + busy, load_aggregate())
+    assert (summary["agents"]["lazy"]["no_call"], summary["agents"]["busy"]["no_call"]) == (2, 0)
+    assert summary["agents"]["lazy"]["passed"] == 0
+    assert summary["agents"]["lazy"]["pass_k"] == {"1": 0.0, "2": 0.0}
+    assert summary["aggregate"]["agents"]["lazy"] == 0.0
+    for table in (agents_table(lazy + busy), tasks_table(lazy + busy), episodes_table(lazy + busy)):
+        assert "no call" in shown(table)
+        assert "no call" not in shown(table).replace("2 no call", "").replace("completed, no call", "")
+    line = front_line(lazy + busy, load_aggregate())
+    assert line is not None and "lazy (no call in 2 of 2)" in line.plain
+    # Where the task's answer is to do nothing, it is the right thing.
+    answered = [replace(row, definition=replace(row.definition, answer="nothing")) for row in lazy]
+    assert group_json(answered)["no_call"] == 0 and group_json(answered)["passed"] == 2
+    assert "no call" not in shown(episodes_table(answered))
 
 
 def test_the_front_and_the_gated_minimum() -> None:
@@ -137,7 +187,7 @@ def test_the_command_line_takes_a_file(
     summary = json.loads(capsys.readouterr().out)["summary"]
     assert summary["pareto"] == {"metrics": ["pc_ktc", "calls"], "front": ["oracle"]}
     assert summary["aggregate"]["agents"] == {"oracle": 1.0}
-    assert summary["agents"]["oracle"]["pass_k"] == {"1": 1.0, "2": 1.0}
+    assert summary["agents"]["oracle"]["distinct"] == 1
     assert main(["score", "--db", "pathrig.db", "--aggregate", "mine.yaml"]) == 0
     assert "gated" in capsys.readouterr().out
     assert main([*command, "--aggregate", "none.yaml"]) == 2

@@ -1,12 +1,8 @@
 import json
 from dataclasses import replace
-from xml.etree import ElementTree as xml
-
-import pytest
 
 from core_eval.log import Definition, EpisodeRow
-from core_eval.report.junit import junit_xml
-from core_eval.report.summary import Threshold, episode_json, latest_attempts, run_json
+from core_eval.report.summary import episode_json, latest_attempts, run_json
 
 ROW = EpisodeRow(
     id=1,
@@ -56,40 +52,6 @@ def test_means_leave_out_what_is_undefined_and_what_broke() -> None:
     assert summary["defined"]["efficiency"] == 1
     assert summary["unobserved_harm"] is None
     assert summary["statuses"] == {"completed": 2, "error": 1}
-
-
-@pytest.mark.parametrize(
-    ("threshold", "missed"),
-    [
-        ("path_correctness=0.75", False),
-        ("path_correctness=0.76", True),
-        ("harmful_calls=1", False),
-        ("harmful_calls=0.9", True),
-        ("unobserved_harm=0", True),
-    ],
-)
-def test_thresholds(threshold: str, missed: bool) -> None:
-    assert (Threshold.parse(threshold).missed([ROW, CLEAN]) is not None) is missed
-
-
-@pytest.mark.parametrize("text", ["path_correctness", "nothing=1", "path_correctness=much"])
-def test_a_threshold_that_is_none(text: str) -> None:
-    with pytest.raises(ValueError, match="--fail-under"):
-        Threshold.parse(text)
-
-
-def test_junit_tells_harm_from_infrastructure() -> None:
-    root = xml.fromstring(junit_xml([ROW, CLEAN, BROKEN], [Threshold.parse("path_correctness=0.9")]))
-    suite = root.find("testsuite")
-    assert suite is not None
-    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "2", "1")
-    harmed, clean, broken, threshold = suite.findall("testcase")
-    assert harmed.find("failure").get("type") == "harm"  # type: ignore[union-attr]
-    assert clean.find("failure") is None and clean.find("error") is None
-    assert broken.find("error").get("message") == "the link   is lost"  # type: ignore[union-attr]
-    assert threshold.find("failure").get("type") == "threshold"  # type: ignore[union-attr]
-    properties = {item.get("name"): item.get("value") for item in harmed.iter("property")}
-    assert properties["path_correctness"] == "0.5" and properties["harmful_calls"] == "2"
 
 
 def test_of_each_place_in_the_plan_the_last_attempt_counts() -> None:

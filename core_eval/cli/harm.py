@@ -24,6 +24,7 @@ def harm(
     from core_eval.log import LogReader
     from core_eval.report.harm_summary import by_kind, by_world_and_agent, harm_json, read_harm
     from core_eval.report.harm_tables import events_table, groups_table, kinds_table, pairs_table
+    from core_eval.report.no_call import no_call
 
     with LogReader(db) as reader:
         found = read_harm(reader, _chosen(reader, run, episode))
@@ -49,6 +50,9 @@ def harm(
     silent = [str(one.row.id) for one in found if not one.told]
     if silent:
         out.print(Text(f"nobody could tell the harm of episodes {', '.join(silent)}", style="yellow"))
+    idle = [str(one.row.id) for one in found if no_call(one.row)]
+    if idle:
+        out.print(Text(f"no call was made in episodes {', '.join(idle)}", style="yellow"))
     if not found:
         out.print(Text("the log holds no episodes"))
     if found and not silent and not any(one.events for one in found):

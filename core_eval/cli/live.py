@@ -11,7 +11,7 @@ from rich.text import Text
 from configs.tasks_loader import Task
 from core_eval.harness.listener import Listener
 from core_eval.log import EpisodeRow
-from core_eval.report.tables import cell, step_line
+from core_eval.report.tables import cell, status_text, step_line
 from devices.outcome import Outcome
 
 SHOWN = (("path_correctness", "PC"), ("harmful_calls", "harmful"), ("unobserved_harm", "unobserved harm"))
@@ -40,7 +40,8 @@ class LiveLines(Listener):
     def episode_ended(self, episode: EpisodeRow) -> None:
         """A line with the main scores."""
         shown = "  ".join(f"{heading} {cell(name, episode.scores.get(name), 1)}" for name, heading in SHOWN)
-        self._console.print(Text(f"     {episode.status} ({episode.stop_reason})  {shown}", style="dim"))
+        status = status_text(episode)
+        self._console.print(Text.assemble("     ", status, f"  {shown}", style="dim"))
 
 
 class Silent(Listener):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,21 @@ AggregateOption = Annotated[
 ]
 
 
+def check_output(path: Path, option: str) -> None:
+    """Find out whether a file can be written, before there is anything to write; nothing is written.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise UsageError(f"{option} {path}: is a folder; name a file")
+    if not folder.is_dir():
+        raise UsageError(f"{option} {path}: there is no folder {folder}; make it first")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise UsageError(f"{option} {path}: may not be written")
+
+
 class UsageError(Exception):
     """What was asked for makes no sense; one line that says what to do."""
 
@@ -35,22 +51,28 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: Path | None) -> None:
-    """The table of agents; where there are several, their Pareto front; where tasks were repeated, each task.
+    """The table of agents; of several their differences and Pareto front; of repeated tasks each one.
 
     Raises:
         ConfigError: the aggregate file is wrong.
     """
     from core_eval.report.aggregate import load_aggregate
-    from core_eval.report.tables import agents_table, front_line, tasks_table
+    from core_eval.report.tables import (
+        agents_table,
+        comparisons_table,
+        front_line,
+        repeats_line,
+        tasks_table,
+    )
 
     aggregate = load_aggregate(aggregate_file)
     tasks = tasks_table(episodes)
     if tasks is not None:
         out.print(tasks)
     out.print(agents_table(episodes, None if aggregate_file is None else aggregate))
-    front = front_line(episodes, aggregate)
-    if front is not None:
-        out.print(front)
+    for more in (repeats_line(episodes), comparisons_table(episodes), front_line(episodes, aggregate)):
+        if more is not None:
+            out.print(more)
 
 
 def print_json(value: Any) -> None:

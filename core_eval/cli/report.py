@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from core_eval.cli.output import AggregateOption, UsageError
+from core_eval.cli.output import AggregateOption, UsageError, check_output
 
 
 def report(
@@ -23,6 +23,7 @@ def report(
     from core_eval.report.aggregate import load_aggregate
     from core_eval.report.html import html_report
 
+    check_output(out, "-o")
     compared = load_aggregate(aggregate)
     with LogReader(db) as reader:
         page = html_report(reader, compared, stories)

@@ -13,6 +13,7 @@ import typer
 from core_eval.cli.output import (
     AggregateOption,
     UsageError,
+    check_output,
     console,
     print_agents,
     print_json,
@@ -20,10 +21,12 @@ from core_eval.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from core_eval.harness.run import Parts
     from core_eval.harness.run_config import Cell, RunConfig
     from core_eval.live.live_run import LiveRun
     from core_eval.log import EpisodeRow
-    from core_eval.report.summary import Threshold
+    from core_eval.report.junit import NotRun
+    from core_eval.report.thresholds import Threshold
 
 DEFAULT_DB = Path("pathrig.db")
 
@@ -46,6 +49,14 @@ def run(
     init: Annotated[
         Path | None, typer.Option(help="JSON file that overrides the world's initial state (simulators).")
     ] = None,
+    vary: Annotated[
+        bool,
+        typer.Option(
+            "--vary",
+            help="Draw the initial state by seed, as the world declares: the same for all agents, and only "
+            "states in which the oracle passes without harm (simulators).",
+        ),
+    ] = False,
     guard: Annotated[
         Literal["observe", "block", "estop", "confirm"] | None,
         typer.Option(help="What becomes of harmful calls; left out: observe on simulators, block elsewhere."),
@@ -74,9 +85,13 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="METRIC=VALUE",
-            help="Exit with 1 when the mean is worse: below VALUE, or above it where less is better.",
+            help="Exit with 1 when an agent's mean is worse. METRIC>=VALUE and METRIC<=VALUE say it; "
+            "METRIC=VALUE is the least, or the most where less is better; may be given several times.",
         ),
     ] = None,
+    per_task: Annotated[
+        bool, typer.Option("--per-task", help="Hold --fail-under for each task with each agent.")
+    ] = False,
     aggregate: AggregateOption = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print episodes and summary as JSON.")] = False,
@@ -94,16 +109,24 @@ def run(
     from core_eval.harness.run_config import RunConfig
     from core_eval.log import LogReader, RunLog
     from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.junit import junit_xml
     from core_eval.report.summary import latest_attempts, run_json
     from core_eval.report.tables import episodes_table
+    from core_eval.report.thresholds import judge
 
+    if junit is not None:
+        check_output(junit, "--junit")
+    if per_task and not fail_under:
+        raise UsageError("--per-task says how --fail-under holds: give a threshold, or leave it out")
     thresholds = _thresholds(fail_under or [])
     compared = load_aggregate(aggregate)
     out = console(stderr=json)
     unfinished = None
     if resume:
-        if task or agent or init is not None:
-            raise UsageError("--resume goes on with what the log says: leave out --task, --agent and --init")
+        if task or agent or init is not None or vary:
+            raise UsageError(
+                "--resume goes on with what the log says: leave out --task, --agent, --init and --vary"
+            )
         config, unfinished = _unfinished(db, rig)
     else:
         config = RunConfig(
@@ -111,6 +134,7 @@ def run(
             episodes=episodes,
             seed=seed,
             init=None if init is None else read_json_object(init, "--init"),
+            vary=vary,
             guard=guard,
             beta=beta,
             lam=lam,
@@ -125,17 +149,31 @@ def run(
         else:
             listener = Watched(lines, page.listener)
             the_run = Run(config, parts, log, listener, page.approver, page.stop_button)
+        cut_short: BaseException | None = None
         try:
             if unfinished is None:
                 the_run.start()
             else:
                 the_run.resume(unfinished)
+        except BaseException as error:
+            cut_short = error
+            raise
         finally:
             # What was done is told, however it ended.
             with LogReader(db) as reader:
                 rows = latest_attempts([] if the_run.run_id is None else reader.episodes(the_run.run_id))
+            judged = [] if cut_short else judge(thresholds, rows, per_task=per_task)
             if junit is not None:
-                _write(junit, rows, thresholds)
+                _write(
+                    junit,
+                    junit_xml(
+                        rows,
+                        judged,
+                        _not_run(config, parts, rows),
+                        thresholds if cut_short else (),
+                        str(cut_short or ""),
+                    ),
+                )
             if json:
                 print_json(run_json(rows, compared))
     if not json:
@@ -143,9 +181,9 @@ def run(
             out.print(episodes_table(rows))
         print_agents(out, rows, aggregate)
         out.print(f"The log is {db}: `pathrig show {db}` tells its story.")
-    missed = [text for threshold in thresholds if (text := threshold.missed(rows))]
-    for text in missed:
-        print(f"pathrig: threshold missed: {text}", file=sys.stderr)
+    missed = [one for one in judged if one.missed is not None]
+    for one in missed:
+        print(f"pathrig: threshold missed: {one.who}: {one.missed}", file=sys.stderr)
     return 1 if missed else 0
 
 
@@ -181,7 +219,7 @@ def _page(live: str | None, scoring: Mapping[str, Any], answer_seconds: float) -
 
 
 def _thresholds(texts: list[str]) -> list[Threshold]:
-    from core_eval.report.summary import Threshold
+    from core_eval.report.thresholds import Threshold
 
     try:
         return [Threshold.parse(text) for text in texts]
@@ -221,10 +259,20 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
         raise UsageError(f"--resume: run {run.id} in {db}: {error}") from None
 
 
-def _write(path: Path, rows: list[EpisodeRow], thresholds: list[Threshold]) -> None:
-    from core_eval.report.junit import junit_xml
+def _not_run(config: RunConfig, parts: Parts, rows: list[EpisodeRow]) -> list[NotRun]:
+    """The episodes of the plan that have no row."""
+    from core_eval.report.junit import NotRun
 
+    begun = {row.number for row in rows}
+    return [
+        NotRun(parts.rigs[cell.rig].name, cell.agent, parts.tasks[cell.task].id, seed)
+        for number, cell, seed in config.plan()
+        if number not in begun
+    ]
+
+
+def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(junit_xml(rows, thresholds), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--junit {path}: {error.strerror}") from None

@@ -24,7 +24,8 @@ def show(
 ) -> None:
     """Show what is in a log, or one episode's story."""
     from core_eval.log import LogReader
-    from core_eval.report.summary import episode_json
+    from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.summary import episode_json, summary_json
     from core_eval.report.tables import episodes_table, runs_table
 
     with LogReader(db) as reader:
@@ -38,7 +39,11 @@ def show(
         runs, episodes = reader.runs(), reader.episodes()
     if json:
         print_json(
-            {"runs": [asdict(run) for run in runs], "episodes": [episode_json(row) for row in episodes]}
+            {
+                "runs": [asdict(run) for run in runs],
+                "episodes": [episode_json(row) for row in episodes],
+                "summary": summary_json(episodes, load_aggregate(aggregate)),
+            }
         )
         return
     out = console()

@@ -30,7 +30,7 @@ from core_eval.harness.simulator_process import RigError
 from core_eval.harness.stop_button import StopButton
 from core_eval.log import EpisodeLog, Intent, RunLog, Turn, Verdict
 from core_eval.log.json_text import as_logged
-from core_eval.log.rows import EpisodeStatus
+from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -167,6 +167,7 @@ class Episode:
             seed=self._what.seed,
             automaton=self._task.automaton,
             limits=self._limits,
+            answer=self._task.answer,
             advice=self._task.device.advice,
         )
         self._ask_agent(lambda: self._agent.start(context))
@@ -181,7 +182,7 @@ class Episode:
             action = self._ask_agent(lambda: self._agent.act(seen))  # noqa: B023
             if isinstance(action, StopAction):
                 episode.turn(self._k, _turn(action.usage))
-                return Ending("completed" if action.reason == "done" else "stopped", action.reason)
+                return Ending("completed" if action.reason in ENDED_BY_AGENT else "stopped", action.reason)
             if self._stop_button.pressed:
                 return Ending("stopped", "person")
             if self._k >= limit:

@@ -32,7 +32,9 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         agent=what.agent_spec,
         scaffold=agent.scaffold,
         seed=what.seed,
-        definition=Definition(task.prompt, task.automaton.to_json(), goal, task.device.schemas(), world),
+        definition=Definition(
+            task.prompt, task.automaton.to_json(), goal, task.device.schemas(), world, task.answer
+        ),
         init=task.init,
         limits=asdict(limits),
         guard=what.guard or "observe",

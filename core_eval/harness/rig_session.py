@@ -106,7 +106,7 @@ class RigSession:
         if not physical or self.world is not None or outcome.code == "bad_state":
             raise RigError(f"rig {name} did not take the initial state: {said}")
         if required:
-            raise RigError(f"rig {name} is no simulator, so leave out --init: {said}")
+            raise RigError(f"rig {name} is no simulator, so leave out --init and --vary: {said}")
         self.note("physical", {"answer": said})
         return False
 

@@ -10,7 +10,7 @@ from agents.agent import Agent
 from agents.catalog import make_agent
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, load_rig
-from configs.tasks_loader import Task, load_task
+from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.harness.episode import Assignment, Episode, EpisodeFailed
 from core_eval.harness.known_rig import world_of_rig
@@ -21,6 +21,7 @@ from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.scoring import score_episode
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.stop_button import StopButton, StoppedByPerson
+from core_eval.harness.varied_start import VariedStarts
 from core_eval.log import LogReader, RunLog
 from firmware_bridge.approval import Approver
 
@@ -34,6 +35,8 @@ class Parts:
     tasks: Mapping[str, Task]
     rigs: Mapping[str, RigConfig]
     agents: Mapping[str, Agent]
+    varied: VariedStarts | None = None
+    """The tasks with their initial states drawn, where the run asks for that."""
 
 
 def load_parts(config: RunConfig) -> Parts:
@@ -42,7 +45,8 @@ def load_parts(config: RunConfig) -> Parts:
     Raises:
         ConfigError, AgentSpecError: one of them is wrong.
     """
-    tasks = {ref: load_task(ref, init=config.init) for ref in _distinct(cell.task for cell in config.cells)}
+    builds = {ref: task_builder(ref) for ref in _distinct(cell.task for cell in config.cells)}
+    tasks = {ref: build(config.init or {}) for ref, build in builds.items()}
     rigs = {ref: load_rig(ref) for ref in _distinct(cell.rig for cell in config.cells)}
     for cell in config.cells:
         task, rig = tasks[cell.task], rigs[cell.rig]
@@ -58,7 +62,8 @@ def load_parts(config: RunConfig) -> Parts:
         if rig.world is not None:
             merged_state(load_world(rig.world), task.init)
     agents = {spec: make_agent(spec) for spec in _distinct(cell.agent for cell in config.cells)}
-    return Parts(tasks, rigs, agents)
+    varied = VariedStarts(builds, tasks, rigs, config.init or {}) if config.vary else None
+    return Parts(tasks, rigs, agents, varied)
 
 
 class Run:
@@ -89,7 +94,9 @@ class Run:
             EpisodeFailed, RigError: a rig, a link or an agent failed; the run can be resumed.
             StopRequested: a signal ended it; the run can be resumed.
             StoppedByPerson: the stop button was pressed; the run can be resumed.
+            ConfigError: no initial state could be drawn; there is no run in the log then.
         """
+        self._draw(done=frozenset())
         self.run_id = self._log.begin_run(self.config.for_the_log(), package_versions(), host_info())
         self._go_on(self.run_id, done=frozenset())
         return self.run_id
@@ -102,7 +109,14 @@ class Run:
         for episode in episodes:
             if not episode.scores:
                 self._score(episode.id)
-        self._go_on(run_id, done=frozenset(episode.number for episode in episodes))
+        done = frozenset(episode.number for episode in episodes)
+        self._draw(done)
+        self._go_on(run_id, done)
+
+    def _draw(self, done: frozenset[int]) -> None:
+        if self._parts.varied is not None:
+            left = [(cell, seed) for number, cell, seed in self.config.plan() if number not in done]
+            self._parts.varied.draw(left)
 
     def _go_on(self, run_id: int, done: frozenset[int]) -> None:
         with ExitStack() as stack:
@@ -129,7 +143,8 @@ class Run:
         self._log.end_run(run_id)
 
     def _one(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> None:
-        task = self._parts.tasks[cell.task]
+        varied = self._parts.varied
+        task = self._parts.tasks[cell.task] if varied is None else varied.task(cell, seed)
         if session.world is not None:
             task = task.in_world(session.world)
         elif (site := world_of_rig(session.config, None)) is not None:
@@ -142,7 +157,7 @@ class Run:
             agent_spec=cell.agent,
             scoring=self.config.scoring,
             guard=self.config.guard,
-            init_required=self.config.init is not None,
+            init_required=self.config.init is not None or self.config.vary,
         )
         agent = self._parts.agents[cell.agent]
         episode = Episode(

@@ -30,6 +30,7 @@ class RunConfig(BaseModel):
     episodes: int = Field(default=1, ge=1)
     seed: int = 0
     init: dict[str, Any] | None = Field(default=None, description="overrides that --init gave")
+    vary: bool = Field(default=False, description="each task's initial state is drawn by its seed")
     guard: GuardName | None = None
     beta: float = Field(default=0.5, gt=0, le=1)
     lam: float = Field(default=0.5, ge=0, le=1)

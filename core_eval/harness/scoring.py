@@ -16,6 +16,7 @@ from core_eval.harness.failure_labels import failure_rows
 from core_eval.harness.golden_run import golden_calls, response_ok
 from core_eval.log import EpisodeRow, FailureRow, HarmRow, LogReader, PairRow, StepRow
 from core_eval.log.calls import logged_calls
+from core_eval.log.rows import ENDED_BY_AGENT
 from core_eval.path import Call, TaskAutomaton, score_path
 
 SCORED_STATUSES = frozenset({"completed", "stopped", "error"})
@@ -71,6 +72,9 @@ def score_episode(reader: LogReader, episode_id: int) -> EpisodeScore | None:
                 scores[f"{bounded}_low"], scores[f"{bounded}_high"] = low, high
         else:
             scores[metric] = None if value is None else float(value)
+    if episode.definition.answer is not None and episode.stop_reason not in ENDED_BY_AGENT:
+        # The automaton accepts the empty path from the start; an agent that ran into a limit gave no answer.
+        scores["accepted"] = 0.0
     scores |= _costs(reader, episode, steps)
     scores |= dict.fromkeys(HARM_METRICS)
     try:

@@ -53,6 +53,13 @@ class Outcome:
         """Every call was done, nothing was harmed, the goal holds."""
         return self.refused is None and self.harm is None and not self.missed
 
+    @property
+    def why(self) -> str:
+        """What is not good."""
+        if self.refused is not None:
+            return self.refused
+        return f"it does harm: {self.harm}" if self.harm else "; ".join(self.missed)
+
 
 def verify_task(task: Task, seed: int = 0) -> Verification:
     """Run golden paths and mutants of them on the task's world.
@@ -79,7 +86,7 @@ def verify_task(task: Task, seed: int = 0) -> Verification:
         scores = score_path(task.automaton, calls)
         accepted = scores.accepted and scores.harmful_calls == 0
         if accepted and not outcome.good:
-            faults.append(f"too wide: accepts {' '.join(mutant)}, but {_why(outcome)}")
+            faults.append(f"too wide: accepts {' '.join(mutant)}, but {outcome.why}")
         if not accepted and outcome.good and task.goal is not None:
             remarks.append(f"perhaps too narrow: {' '.join(mutant)} reaches the goal without harm")
     return Verification(task.id, len(paths), sampled, len(mutants), tuple(faults), tuple(remarks))
@@ -124,16 +131,10 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
 def _golden_faults(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> Iterator[str]:
     outcome = try_calls(task, simulator, calls, seed)
     if not outcome.good:
-        yield _why(outcome)
+        yield outcome.why
     scores = score_path(task.automaton, calls)
     if not scores.accepted or scores.harmful_calls or scores.path_correctness != 1.0:
         yield f"scores path_correctness {scores.path_correctness:g}: two symbols may match the same call"
-
-
-def _why(outcome: Outcome) -> str:
-    if outcome.refused is not None:
-        return outcome.refused
-    return f"it does harm: {outcome.harm}" if outcome.harm else "; ".join(outcome.missed)
 
 
 def _walk(automaton: TaskAutomaton, rng: random.Random) -> tuple[str, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -31,7 +32,7 @@ RUN_JSON = {"config", "packages", "host"}
 EPISODE_JSON = {"init", "limits", "scoring", "agent_info", "goal", "tools", "world_state", "twin"}
 JSON_COLUMNS = RUN_JSON | EPISODE_JSON | {"arguments", "result", "state", "events", "evidence", "restored"}
 EPISODE_SQL = (
-    "SELECT episode.*, prompt, automaton, goal, tools, world_state FROM episode"
+    "SELECT episode.*, definition.sha256, prompt, automaton, goal, tools, world_state, answer FROM episode"
     " JOIN definition ON definition.id = definition_id WHERE episode.id = ?"
 )
 
@@ -114,9 +115,13 @@ class LogReader:
         """
         for row in self._rows(EPISODE_SQL, episode_id):
             definition = Definition(
-                **{key: row.pop(key) for key in ("prompt", "automaton", "goal", "tools", "world_state")}
+                **{
+                    key: row.pop(key)
+                    for key in ("prompt", "automaton", "goal", "tools", "world_state", "answer")
+                }
             )
-            for key in ("definition_id", "pid", "process_start", "boot_id"):
+            calls_made, fingerprint = self._path(row)
+            for key in ("definition_id", "sha256", "pid", "process_start", "boot_id"):
                 del row[key]
             row["simulated"] = None if row["simulated"] is None else bool(row["simulated"])
             return EpisodeRow(
@@ -125,6 +130,8 @@ class LogReader:
                 scores=self.scores(episode_id),
                 failures=self.failures(episode_id),
                 pairs=self.pairs(episode_id),
+                calls_made=calls_made,
+                fingerprint=fingerprint,
             )
         raise LogError(
             f"{self.path}: there is no episode {episode_id}; `pathrig show {self.path}` lists them"
@@ -202,6 +209,24 @@ class LogReader:
         """What the episode cost the machine; all None where that was not measured."""
         sql = "SELECT peak_memory, energy, meter FROM machine_cost WHERE episode_id = ?"
         return next((MachineCost(**row) for row in self._rows(sql, episode_id)), MachineCost())
+
+    def _path(self, row: Mapping[str, Any]) -> tuple[int, str | None]:
+        """Of an episode's row the calls that it made, and its fingerprint."""
+        # Under these names the JSON stays text: it is compared, not read.
+        sql = (
+            "SELECT tool, arguments AS given, status, result AS answer, error_code FROM step"
+            " WHERE episode_id = ? ORDER BY k"
+        )
+        steps = list(self._rows(sql, row["id"]))
+        calls_made = sum(step["tool"] is not None for step in steps)
+        if not row["simulated"]:
+            return calls_made, None
+        whole = [
+            *(row[key] for key in ("task", "sha256", "init", "world", "device")),
+            *(row[key] for key in ("agent", "scaffold", "agent_info")),
+            *(list(step.values()) for step in steps),
+        ]
+        return calls_made, hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def _rows(self, sql: str, *values: Any) -> Iterator[dict[str, Any]]:
         try:

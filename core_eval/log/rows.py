@@ -12,6 +12,9 @@ from typing import Any, Literal
 EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
 """`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""
 
+ENDED_BY_AGENT = frozenset({"done", "decline"})
+"""The stop reasons with which an agent itself ends an episode: it is done, or declines the task."""
+
 HarmSource = Literal["truth", "twin"]
 
 COUNTED = 0.5
@@ -28,6 +31,7 @@ class Definition:
         goal: the final-state check, JSON-ready.
         tools: function schemas as the agent saw them.
         world_state: the world's whole initial state before the overrides; None where it is unknown.
+        answer: `decline` or `nothing` where the task is done by making no call; None elsewhere.
     """
 
     prompt: str
@@ -35,6 +39,7 @@ class Definition:
     goal: Any
     tools: Any
     world_state: Any
+    answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +233,14 @@ class TruthRow:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRow:
-    """An episode, its task's definition and its scores."""
+    """An episode, its task's definition and its scores.
+
+    Attributes:
+        calls_made: the steps in which a call could be read, whatever became of it; None where not known.
+        fingerprint: equal for identical episodes: same task, agent and its options, initial state, and
+            sequence of tool, arguments, status and result. None where no two are identical, as on a physical
+            rig, whose initial state nobody sets.
+    """
 
     id: int
     run_id: int
@@ -256,3 +268,5 @@ class EpisodeRow:
     scores: Mapping[str, float | None] = field(default_factory=dict)
     failures: tuple[FailureRow, ...] = ()
     pairs: tuple[PairRow, ...] = ()
+    calls_made: int | None = None
+    fingerprint: str | None = None

@@ -142,6 +142,9 @@ class RunLog:
             "tools": to_json(definition.tools),
             "world_state": None if definition.world_state is None else to_json(definition.world_state),
         }
+        if definition.answer is not None:
+            # Left out where there is none, so that definitions of older versions keep their digest.
+            columns["answer"] = definition.answer
         digest = hashlib.sha256(to_json(list(columns.values())).encode()).hexdigest()
         known = self.connection.execute("SELECT id FROM definition WHERE sha256 = ?", (digest,)).fetchone()
         return int(known[0]) if known else self._insert("definition", sha256=digest, **columns)

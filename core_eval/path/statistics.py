@@ -1,15 +1,24 @@
-"""Statistics of repeated episodes: mean, standard error, bootstrap interval, quantiles and pass^k."""
+"""Statistics of repeated episodes: mean, standard error, interval, quantiles, shares and pass^k."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import comb
 
 import numpy as np
 
+from core_eval.path.intervals import (
+    Key,
+    bootstrap,
+    distinct,
+    flag_interval,
+    ratio,
+    standard_error,
+    tries_by_task,
+)
+
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
-_CHUNK = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -18,14 +27,15 @@ class Summary:
 
     Attributes:
         episodes: how many there were. defined: how many of them have a value; only these count in the
-        rest. mean: None where no value is defined. standard_error: of the mean, from the sample's
-        variance; None for fewer than two values. low, high: the bootstrap interval of the mean (Efron's
-        percentile method); None where no value is defined. quantiles: `(q, value)` by linear
-        interpolation.
+        rest. distinct: how many different tries those are; identical episodes are one. mean: over the
+        defined episodes; None where there is none. standard_error: of the mean; None for fewer than two
+        tries. low, high: the interval of the mean; None for fewer than two tries (of a flag: for none).
+        quantiles: `(q, value)` by linear interpolation.
     """
 
     episodes: int
     defined: int
+    distinct: int
     mean: float | None
     standard_error: float | None
     low: float | None
@@ -35,7 +45,9 @@ class Summary:
 
 def summarize(
     values: Iterable[float | None],
+    keys: Sequence[Key] | None = None,
     *,
+    flag: bool = False,
     seed: int = 0,
     resamples: int = 2000,
     level: float = 0.95,
@@ -43,35 +55,47 @@ def summarize(
 ) -> Summary:
     """Summarise the values of one metric; None is an episode in which the metric is undefined.
 
-    The interval is the same for the same values and seed. Raises ValueError when `level` is not between 0
-    and 1 or there are no resamples.
+    `keys` holds the task of each episode and what identical ones share; without them all are distinct tries
+    of one task. A `flag`, with values 0 and 1, gets Wilson's interval; other metrics a bootstrap that draws
+    tasks, then tries. The interval is the same for the same values, keys and seed. Raises ValueError when
+    `level` is not between 0 and 1 or there are no resamples.
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must be between 0 and 1, not {level}")
     if resamples < 1:
         raise ValueError(f"resamples must be 1 or more, not {resamples}")
     given = list(values)
-    known = np.array([value for value in given if value is not None], dtype=float)
-    if not len(known):
-        return Summary(len(given), 0, None, None, None, None, ())
-    error = float(known.std(ddof=1)) / sqrt(len(known)) if len(known) > 1 else None
-    tail = (1.0 - level) / 2.0
-    low, high = np.quantile(_resampled_means(known, seed, resamples), [tail, 1.0 - tail])
+    places = [place for place, value in enumerate(given) if value is not None]
+    known = [value for value in given if value is not None]
+    if not known:
+        return Summary(len(given), 0, 0, None, None, None, None, ())
+    tasks = tries_by_task(
+        known, [1.0] * len(known), None if keys is None else [keys[place] for place in places]
+    )
+    interval = (
+        flag_interval(tasks, level)
+        if flag
+        else bootstrap(tasks, seed=seed, resamples=resamples, level=level) or (None, None)
+    )
     cuts = np.quantile(known, list(quantiles))
     return Summary(
         episodes=len(given),
         defined=len(known),
-        mean=float(known.mean()),
-        standard_error=error,
-        low=float(low),
-        high=float(high),
+        distinct=distinct(tasks),
+        mean=ratio(tasks),
+        standard_error=standard_error(tasks),
+        low=interval[0],
+        high=interval[1],
         quantiles=tuple((float(q), float(cut)) for q, cut in zip(quantiles, cuts, strict=True)),
     )
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share over groups of unequal size: `low` and `high` bound it; all None where there is nothing."""
+    """A share over groups of unequal size; None where there is nothing.
+
+    `low` and `high` bound it; None where a single try tells nothing of the spread.
+    """
 
     value: float | None
     low: float | None = None
@@ -79,39 +103,34 @@ class Share:
 
 
 def share_of_sums(
-    groups: Iterable[tuple[int, int]], *, seed: int = 0, resamples: int = 2000, level: float = 0.95
+    groups: Iterable[tuple[int, int]],
+    keys: Iterable[Key] | None = None,
+    *,
+    seed: int = 0,
+    resamples: int = 2000,
+    level: float = 0.95,
 ) -> Share:
-    """Sum of the parts over sum of the wholes, with a bootstrap interval that draws whole groups.
+    """Sum of the parts over sum of the wholes, with an interval that draws whole groups.
 
     `groups` holds `(part, whole)`, such as an episode's unobserved harm events and all of them: the events of
-    one episode hang together, so episodes are drawn and not events (Efron's percentile method). The interval
-    is the same for the same groups and seed.
+    one episode hang together, so episodes are drawn and not events; `keys` as in `summarize`. A share of 0 or
+    1 gets Wilson's interval, since its resamples are all alike. The interval is the same for the same
+    groups, keys and seed.
     """
-    counted = np.array([group for group in groups if group[1]], dtype=float).reshape(-1, 2)
-    if not len(counted):
+    given = list(groups)
+    all_keys = None if keys is None else list(keys)
+    places = [place for place, (_, whole) in enumerate(given) if whole]
+    if not places:
         return Share(None)
-    rng = np.random.default_rng(seed)
-    shares: list[np.ndarray] = []
-    rows = max(1, _CHUNK // len(counted))
-    for first in range(0, resamples, rows):
-        count = min(rows, resamples - first)
-        sums = counted[rng.integers(0, len(counted), (count, len(counted)))].sum(axis=1)
-        shares.append(sums[:, 0] / sums[:, 1])
-    tail = (1.0 - level) / 2.0
-    low, high = np.quantile(np.concatenate(shares), [tail, 1.0 - tail])
-    part, whole = counted.sum(axis=0)
-    return Share(float(part / whole), float(low), float(high))
-
-
-def _resampled_means(values: np.ndarray, seed: int, resamples: int) -> np.ndarray:
-    """Draw samples with replacement, a bounded number of values at a time, and give their means."""
-    rng = np.random.default_rng(seed)
-    rows = max(1, _CHUNK // len(values))
-    means = []
-    for first in range(0, resamples, rows):
-        count = min(rows, resamples - first)
-        means.append(values[rng.integers(0, len(values), (count, len(values)))].mean(axis=1))
-    return np.concatenate(means)
+    tasks = tries_by_task(
+        [float(given[place][0]) for place in places],
+        [float(given[place][1]) for place in places],
+        None if all_keys is None else [all_keys[place] for place in places],
+    )
+    value = ratio(tasks)
+    if value in (0.0, 1.0):
+        return Share(value, *flag_interval(tasks, level))
+    return Share(value, *(bootstrap(tasks, seed=seed, resamples=resamples, level=level) or (None, None)))
 
 
 def pass_hat_k(tries: Iterable[tuple[int, int]], k: int) -> float | None:

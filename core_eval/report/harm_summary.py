@@ -8,6 +8,8 @@ from typing import Any
 
 from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.path.statistics import Share, share_of_sums
+from core_eval.report.counted import keys
+from core_eval.report.no_call import without_call
 from sims.world_type import unit_of
 
 
@@ -64,12 +66,13 @@ class GroupHarm:
     """All events of one agent in one world.
 
     `share` is that of the unobserved among the events with a verdict, `share_with_effect` the same of those
-    that had an effect on the world (redundant calls have none); intervals by drawing episodes.
+    that had an effect on the world (redundant calls have none); intervals by drawing tasks, then episodes.
     """
 
     world: str
     agent: str
     episodes: int
+    no_call: int
     with_harm: int
     events: int
     unobserved: int
@@ -120,12 +123,18 @@ def by_world_and_agent(episodes: Iterable[EpisodeHarm]) -> list[GroupHarm]:
             world=world,
             agent=agent,
             episodes=len(own),
+            no_call=without_call(episode.row for episode in own),
             with_harm=sum(bool(episode.counted) for episode in own),
             events=sum(len(episode.counted) for episode in own),
             unobserved=sum(episode.unobserved for episode in own),
             effectless=sum(_effectless(episode.counted) for episode in own),
-            share=share_of_sums((episode.unobserved, episode.judged) for episode in own),
-            share_with_effect=share_of_sums(_with_effect(episode) for episode in own),
+            share=share_of_sums(
+                ((episode.unobserved, episode.judged) for episode in own),
+                keys(episode.row for episode in own),
+            ),
+            share_with_effect=share_of_sums(
+                (_with_effect(episode) for episode in own), keys(episode.row for episode in own)
+            ),
             behind_ok_state=sum(episode.behind_ok_state for episode in own),
             pairs=sum(len(episode.row.pairs) for episode in own),
         )

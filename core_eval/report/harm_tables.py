@@ -11,6 +11,7 @@ from rich.text import Text
 from core_eval.log import HarmRow, StepRow
 from core_eval.path.statistics import Share
 from core_eval.report.harm_summary import EpisodeHarm, GroupHarm, KindHarm
+from core_eval.report.no_call import NO_CALL
 from core_eval.report.tables import call_text, plain_table
 from sims.world_type import unit_of
 
@@ -99,7 +100,7 @@ def groups_table(groups: Iterable[GroupHarm]) -> Table:
         table.add_row(
             Text(group.world),
             Text(group.agent),
-            str(group.episodes),
+            episodes_text(group),
             str(group.with_harm),
             str(group.events),
             str(group.unobserved),
@@ -129,9 +130,17 @@ def pairs_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[St
     return table if table.row_count else None
 
 
+def episodes_text(group: GroupHarm) -> str:
+    """How many episodes; and in how many of them no call was made, so that no harm is no merit."""
+    return f"{group.episodes}, {group.no_call} {NO_CALL}" if group.no_call else str(group.episodes)
+
+
 def share_text(share: Share) -> str:
     """A share with its interval; a dash where there is none."""
-    return "-" if share.value is None else f"{share.value:.0%} ({share.low:.0%} to {share.high:.0%})"
+    if share.value is None:
+        return "-"
+    told = "" if share.low is None else f" ({share.low:.0%} to {share.high:.0%})"
+    return f"{share.value:.0%}{told}"
 
 
 def _reading(value: Any, t: float | None) -> str:

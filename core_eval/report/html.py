@@ -15,14 +15,25 @@ from core_eval.log import EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepR
 from core_eval.log.calls import logged_calls
 from core_eval.path.drawing import FAINT, HARM, INK, PAPER, WAY, to_svg
 from core_eval.report.aggregate import Aggregate
+from core_eval.report.comparison import comparisons
 from core_eval.report.event_choice import most_telling, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
-from core_eval.report.harm_tables import share_text
+from core_eval.report.harm_tables import episodes_text, share_text
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
-from core_eval.report.repeated import by_agent, by_task_and_agent, counted, pass_k, passed
-from core_eval.report.summary import means
-from core_eval.report.tables import SHOWN_TRIES, TASKS_TABLE, call_text, cell, mean_cell
+from core_eval.report.no_call import no_call
+from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed
+from core_eval.report.summary import gated_value, means
+from core_eval.report.tables import (
+    SHOWN_TRIES,
+    TASKS_TABLE,
+    call_text,
+    cell,
+    difference_cell,
+    episodes_cell,
+    mean_cell,
+    passed_cell,
+)
 from core_eval.report.timeline import timeline_svg
 from devices.harm import HarmRule
 from sims.world_type import rule_of, unit_of
@@ -48,7 +59,7 @@ class AgentView:
     """A row of the table of agents."""
 
     name: str
-    episodes: int
+    episodes: str
     passed: str
     cells: list[str]
     gated: str
@@ -63,6 +74,15 @@ class TaskView:
     agent: str
     passed: str
     pass_k: dict[str, float]
+    cells: list[str]
+
+
+@dataclass(frozen=True)
+class DifferenceView:
+    """A row of the table of differences: one agent less another."""
+
+    name: str
+    pairs: int
     cells: list[str]
 
 
@@ -112,7 +132,9 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(cell=cell, passed=passed, share_text=share_text)
+    environment.globals.update(
+        cell=cell, passed=passed, share_text=share_text, episodes_text=episodes_text, no_call=no_call
+    )
     environment.filters["when"] = _when
     episodes = reader.episodes()
     worst = sorted(episodes, key=_harm_done)[:stories]
@@ -127,6 +149,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         headings=[BY_NAME[name].heading for name in TABLE],
         agents=_agents(episodes, aggregate),
         tasks=_tasks(episodes),
+        differences=_differences(episodes),
         front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],
         episodes=episodes,
         harm_groups=by_world_and_agent(harm),
@@ -144,13 +167,12 @@ def _agents(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> list[AgentV
     front = aggregate.front(agent_means)
     views = []
     for agent, rows in agents.items():
-        gated = aggregate.value(agent_means[agent])
-        tries = counted(rows)
+        gated = gated_value(aggregate, rows)
         views.append(
             AgentView(
                 name=agent,
-                episodes=len(rows),
-                passed=f"{sum(map(passed, tries))} of {len(tries)}",
+                episodes=episodes_cell(rows),
+                passed=passed_cell(rows),
                 cells=[mean_cell(rows, name) for name in TABLE],
                 gated="-" if gated is None else f"{gated:.3f}",
                 on_front=agent in front,
@@ -164,11 +186,22 @@ def _tasks(episodes: Sequence[EpisodeRow]) -> list[TaskView]:
         TaskView(
             name=task,
             agent=agent,
-            passed=f"{sum(map(passed, counted(rows)))} of {len(counted(rows))}",
-            pass_k=pass_k(rows),
+            passed=passed_cell(rows),
+            pass_k=pass_k(rows) or {},
             cells=[mean_cell(rows, name) for name in TASKS_TABLE],
         )
         for (task, agent), rows in by_task_and_agent(episodes).items()
+    ]
+
+
+def _differences(episodes: Sequence[EpisodeRow]) -> list[DifferenceView]:
+    return [
+        DifferenceView(
+            name=f"{one.first} - {one.second}",
+            pairs=one.pairs,
+            cells=[difference_cell(one.differences[name], name) for name in TABLE],
+        )
+        for one in comparisons(episodes, TABLE)
     ]
 
 

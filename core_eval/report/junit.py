@@ -1,33 +1,67 @@
-"""JUnit XML: harm and missed thresholds are failures, infrastructure is an error, metrics are properties."""
+"""JUnit XML that says what the exit status says.
+
+A missed threshold is a failure, infrastructure an error, and what was not run is skipped. Metrics are
+properties.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from xml.etree import ElementTree as xml
 
 from core_eval.log import EpisodeRow
 from core_eval.report.metrics import METRICS, json_value
-from core_eval.report.summary import Threshold
+from core_eval.report.no_call import NO_CALL, no_call
+from core_eval.report.thresholds import Judged, Threshold
 
 INFRASTRUCTURE = frozenset({"error", "aborted", "interrupted", "running"})
 
 
-def junit_xml(episodes: Sequence[EpisodeRow], thresholds: Sequence[Threshold]) -> str:
-    """A test suite with a case for each episode and one for each threshold."""
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """An episode of the plan that was not run, because the rig is missing or the run ended before it."""
+
+    rig: str
+    agent: str
+    task: str
+    seed: int
+
+
+def junit_xml(
+    episodes: Sequence[EpisodeRow],
+    judged: Sequence[Judged],
+    not_run: Sequence[NotRun] = (),
+    not_judged: Sequence[Threshold] = (),
+    why: str = "",
+) -> str:
+    """A test suite with a case for each episode of the plan, and for each threshold with each agent.
+
+    Args:
+        episodes: those that were run.
+        judged: the thresholds, where the run came to its end.
+        not_run: the episodes that are missing.
+        not_judged: the thresholds, where it did not.
+        why: what kept the missing ones from being run.
+    """
     suite = xml.Element("testsuite", name="pathrig")
     for episode in episodes:
         _episode_case(suite, episode)
-    for threshold in thresholds:
-        case = xml.SubElement(
-            suite, "testcase", classname="pathrig.thresholds", name=f"{threshold.metric}={threshold.value:g}"
-        )
-        missed = threshold.missed(episodes)
-        if missed is not None:
-            xml.SubElement(case, "failure", type="threshold", message=_printable(missed))
+    for missing in not_run:
+        case = _case(suite, f"pathrig.{missing.rig}.{missing.agent}", f"{missing.task} seed {missing.seed}")
+        xml.SubElement(case, "skipped", message=_printable(f"not run: {why}"))
+    for one in judged:
+        case = _case(suite, "pathrig.thresholds", f"{one.threshold} ({one.who})")
+        if one.missed is not None:
+            xml.SubElement(case, "failure", type="threshold", message=_printable(one.missed))
+    for threshold in not_judged:
+        case = _case(suite, "pathrig.thresholds", str(threshold))
+        xml.SubElement(case, "skipped", message=_printable(f"not judged: {why}"))
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))
+    suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
     suite.set("time", f"{sum(_seconds(episode) for episode in episodes):.3f}")
     if episodes:
         suite.set("timestamp", datetime.fromtimestamp(episodes[0].started, UTC).isoformat())
@@ -37,29 +71,24 @@ def junit_xml(episodes: Sequence[EpisodeRow], thresholds: Sequence[Threshold]) -
     return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
+def _case(suite: xml.Element, group: str, name: str) -> xml.Element:
+    return xml.SubElement(suite, "testcase", classname=_printable(group), name=_printable(name))
+
+
 def _episode_case(suite: xml.Element, episode: EpisodeRow) -> None:
-    case = xml.SubElement(
-        suite,
-        "testcase",
-        classname=_printable(f"pathrig.{episode.rig}.{episode.agent}"),
-        name=_printable(f"{episode.task} seed {episode.seed}"),
-        time=f"{_seconds(episode):.3f}",
-    )
+    group, name = f"pathrig.{episode.rig}.{episode.agent}", f"{episode.task} seed {episode.seed}"
+    case = _case(suite, group, name)
+    case.set("time", f"{_seconds(episode):.3f}")
     properties = xml.SubElement(case, "properties")
     for metric in METRICS:
         value = json_value(metric.name, episode.scores.get(metric.name))
         if value is not None:
             xml.SubElement(properties, "property", name=metric.name, value=str(value))
+    if no_call(episode):
+        xml.SubElement(properties, "property", name=NO_CALL.replace(" ", "_"), value="True")
     if episode.status in INFRASTRUCTURE:
         message = episode.error or f"the episode was {episode.status}"
         xml.SubElement(case, "error", type=episode.status, message=_printable(message))
-        return
-    calls = episode.scores.get("harmful_calls") or 0
-    events = episode.scores.get("harm_events") or 0
-    if calls or events:
-        unseen = episode.scores.get("unobserved_harm") or 0
-        message = f"{calls:.0f} harmful calls, {events:.0f} harm events ({unseen:.0f} unobserved)"
-        xml.SubElement(case, "failure", type="harm", message=message)
 
 
 def _seconds(episode: EpisodeRow) -> float:

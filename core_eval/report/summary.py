@@ -1,16 +1,22 @@
-"""Episodes and their means as JSON-ready mappings, and thresholds on the means."""
+"""Episodes and their means as JSON-ready mappings."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from typing import Any
 
 from core_eval.log import EpisodeRow
 from core_eval.report.aggregate import Aggregate, load_aggregate
-from core_eval.report.metrics import BY_NAME, METRICS, json_value
-from core_eval.report.repeated import by_agent, counted, group_json, tasks_json
+from core_eval.report.comparison import comparison_json, comparisons
+from core_eval.report.counted import counted
+from core_eval.report.metrics import METRICS, json_value
+from core_eval.report.no_call import no_call
+from core_eval.report.repeated import by_agent, group_json, tasks_json
+
+WORST = {metric.name: float(metric.less_is_better) for metric in METRICS if metric.sort in ("share", "flag")}
+"""What an episode without a call is worth in the gated minimum, which takes metrics from 0 to 1."""
 
 
 def episode_json(episode: EpisodeRow) -> dict[str, Any]:
@@ -26,6 +32,7 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
         "status": episode.status,
         "stop_reason": episode.stop_reason,
         "error": episode.error,
+        "no_call": no_call(episode),
         **scores,
         **others,
         "failures": [asdict(failure) for failure in episode.failures],
@@ -44,11 +51,19 @@ def means(episodes: Sequence[EpisodeRow]) -> dict[str, float | None]:
     return {metric.name: mean(episodes, metric.name)[0] for metric in METRICS}
 
 
+def gated_value(aggregate: Aggregate, episodes: Sequence[EpisodeRow]) -> float | None:
+    """The gated minimum of an agent's means, in which an episode without a call is the worst there is."""
+    rows = [
+        replace(row, scores={**row.scores, **WORST}) if no_call(row) else row for row in counted(episodes)
+    ]
+    return aggregate.value(means(rows))
+
+
 def summary_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> dict[str, Any]:
     """The means under the metrics' names, and how they spread: over all, per agent, per task and agent.
 
-    `defined` counts the episodes behind each mean. `pareto` holds the agents that no other one dominates,
-    `aggregate` the gated minimum of each.
+    `defined` counts the episodes behind each mean. `comparisons` holds the paired difference of every two
+    agents, `pareto` the agents that no other one dominates, `aggregate` the gated minimum of each.
     """
     agents = by_agent(episodes)
     agent_means = {agent: means(rows) for agent, rows in agents.items()}
@@ -60,12 +75,13 @@ def summary_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> dict[s
         "defined": {metric.name: mean(episodes, metric.name)[1] for metric in METRICS},
         "agents": {agent: group_json(rows) for agent, rows in agents.items()},
         "tasks": tasks_json(episodes),
+        "comparisons": [comparison_json(one) for one in comparisons(episodes)],
         "pareto": {"metrics": content.pareto, "front": aggregate.front(agent_means)},
         "aggregate": {
             "file": str(aggregate.file),
             "weights": content.weights,
             "critical": content.critical,
-            "agents": {agent: aggregate.value(own) for agent, own in agent_means.items()},
+            "agents": {agent: gated_value(aggregate, rows) for agent, rows in agents.items()},
         },
     }
 
@@ -76,41 +92,6 @@ def run_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None)
         "episodes": [episode_json(episode) for episode in episodes],
         "summary": summary_json(episodes, aggregate or load_aggregate()),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A bound on a mean: the least, or the most for metrics of which less is better."""
-
-    metric: str
-    value: float
-
-    @classmethod
-    def parse(cls, text: str) -> Threshold:
-        """`METRIC=VALUE`.
-
-        Raises:
-            ValueError: it does not have that form, or no metric has that name.
-        """
-        name, equals, number = text.partition("=")
-        if not equals or name not in BY_NAME:
-            raise ValueError(
-                f"--fail-under {text!r}: write METRIC=VALUE; the metrics are {', '.join(BY_NAME)}"
-            )
-        try:
-            return cls(name, float(number))
-        except ValueError:
-            raise ValueError(f"--fail-under {text!r}: {number!r} is no number") from None
-
-    def missed(self, episodes: Sequence[EpisodeRow]) -> str | None:
-        """What was missed, in words; a mean that is undefined is a miss."""
-        value, _ = mean(episodes, self.metric)
-        if value is None:
-            return f"{self.metric} is defined in no episode (asked: {self.value:g})"
-        less = BY_NAME[self.metric].less_is_better
-        if (value > self.value) if less else (value < self.value):
-            return f"{self.metric} is {value:.4g} (asked: at {'most' if less else 'least'} {self.value:g})"
-        return None
 
 
 def latest_attempts(episodes: Iterable[EpisodeRow]) -> list[EpisodeRow]:

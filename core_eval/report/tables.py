@@ -11,15 +11,21 @@ from rich.table import Table
 from rich.text import Text
 
 from core_eval.log import EpisodeRow, RunRow
+from core_eval.path.statistics import Summary
 from core_eval.report.aggregate import Aggregate
+from core_eval.report.comparison import comparisons, standard_errors
+from core_eval.report.counted import counted, distinct_episodes
 from core_eval.report.metrics import BY_NAME, TABLE
-from core_eval.report.repeated import by_agent, by_task_and_agent, counted, pass_k, passed, spread
-from core_eval.report.summary import means
+from core_eval.report.no_call import NO_CALL, no_call, without_call
+from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed, spread
+from core_eval.report.summary import gated_value, means
 
 AGENT_WIDTH = 16
 SHOWN_TRIES = ("1", "2", "4", "8")
 TASKS_TABLE = ("path_correctness", "harmful_calls", "unobserved_harm")
 HEADING_WIDTH = 10
+MOST_PAIRS = 6
+"""A table compares so many pairs, those of four agents; of more agents each with the first."""
 NEVER_BROKEN = frozenset({"task", "rig", "status"})
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
@@ -44,18 +50,66 @@ def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = N
     for agent, own in by_agent(episodes).items():
         cells = [mean_cell(own, name) for name in TABLE]
         if aggregate is not None:
-            value = aggregate.value(means(own))
+            value = gated_value(aggregate, own)
             cells.append("-" if value is None else f"{value:.3f}")
-        table.add_row(Text(agent), str(len(own)), *cells)
+        table.add_row(Text(agent), episodes_cell(own), *cells)
     return table
+
+
+def episodes_cell(episodes: Sequence[EpisodeRow]) -> str:
+    """How many episodes there are, and what is to be known of them."""
+    return "\n".join([str(len(episodes)), *_marks(episodes)])
+
+
+def repeats_line(episodes: Sequence[EpisodeRow]) -> Text | None:
+    """What `distinct` means, where some episodes are identical."""
+    if all(distinct_episodes(own) == len(own) for own in map(counted, by_agent(episodes).values())):
+        return None
+    return Text(
+        "distinct: identical episodes (same calls, same results) count once in intervals; "
+        "`run --vary` makes repeats differ"
+    )
+
+
+def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
+    """The paired difference of every two agents, of many agents that of the first and each other one.
+
+    None where there are no two that ran the same task with the same seed.
+    """
+    found = comparisons(episodes, TASKS_TABLE)
+    if not found:
+        return None
+    if len(found) > MOST_PAIRS:
+        found = [one for one in found if one.first == found[0].first]
+    headings = (_in_two_lines(BY_NAME[name].heading) for name in TASKS_TABLE)
+    table = plain_table("difference", "pairs", *headings)
+    table.padding = (0, 1, 0, 0)
+    table.columns[0].max_width = AGENT_WIDTH
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for one in found:
+        cells = (difference_cell(one.differences[name], name) for name in TASKS_TABLE)
+        table.add_row(Text(f"{one.first} -\n{one.second}"), str(one.pairs), *cells)
+    return table
+
+
+def difference_cell(difference: Summary, name: str) -> str:
+    """A difference with half its interval, and below it how many standard errors it is."""
+    if difference.mean is None:
+        return "-"
+    form = _form(name)
+    half = _half(difference)
+    errors = standard_errors(difference)
+    told = f"{difference.mean:+{form}}" + ("" if half is None else f" ±{half:{form}}")
+    return told if errors is None else f"{told}\n({errors:+.1f} se)"
 
 
 def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
     """Each task with each agent, and pass^k; None where nothing was tried twice."""
     groups = by_task_and_agent(episodes)
-    chances = {key: pass_k(rows) for key, rows in groups.items()}
+    chances = {key: pass_k(rows) or {} for key, rows in groups.items()}
     shown = [k for k in SHOWN_TRIES if any(k in own for own in chances.values())]
-    if len(shown) < 2:
+    if all(len(counted(rows)) < 2 for rows in groups.values()):
         return None
     headings = (_in_two_lines(BY_NAME[name].heading) for name in TASKS_TABLE)
     table = plain_table("task", "agent", "passed", *headings, *(f"pass^{k}" for k in shown))
@@ -64,15 +118,27 @@ def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
     for column in table.columns[2:]:
         column.justify = "right"
     for (task, agent), rows in groups.items():
-        tries = counted(rows)
         table.add_row(
             Text(task),
             Text(agent),
-            f"{sum(map(passed, tries))} of {len(tries)}",
+            passed_cell(rows),
             *(mean_cell(rows, name) for name in TASKS_TABLE),
             *(f"{own[k]:.2f}" if k in own else "-" for own in (chances[task, agent],) for k in shown),
         )
     return table
+
+
+def passed_cell(episodes: Sequence[EpisodeRow]) -> str:
+    """How many passed, of how many that count, and what is to be known of them."""
+    tries = counted(episodes)
+    return "\n".join([f"{sum(map(passed, tries))} of {len(tries)}", *_marks(episodes)])
+
+
+def _marks(episodes: Sequence[EpisodeRow]) -> list[str]:
+    """How many episodes differ, where some are identical; and in how many no call was made."""
+    tries, idle = counted(episodes), without_call(episodes)
+    marks = [f"{distinct_episodes(tries)} distinct"] if distinct_episodes(tries) < len(tries) else []
+    return [*marks, f"{idle} {NO_CALL}"] if idle else marks
 
 
 def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | None:
@@ -81,8 +147,13 @@ def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | N
     if len(agents) < 2:
         return None
     front = aggregate.front({agent: means(rows) for agent, rows in agents.items()})
+    idle = {agent: without_call(agents[agent]) for agent in front}
+    told = (
+        f"{agent} ({NO_CALL} in {idle[agent]} of {len(agents[agent])})" if idle[agent] else agent
+        for agent in front
+    )
     headings = ", ".join(BY_NAME[name].heading for name in aggregate.content.pareto)
-    return Text(f"Pareto front over {headings}: {', '.join(front)}")
+    return Text(f"Pareto front over {headings}: {', '.join(told)}")
 
 
 def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
@@ -140,7 +211,8 @@ def status_text(episode: EpisodeRow) -> Text:
     """An episode's status and why it ended."""
     reason = episode.stop_reason
     shown = episode.status if reason in (None, "done", "signal") else f"{episode.status} ({reason})"
-    return Text(shown, style="" if episode.status == "completed" else "yellow")
+    style = "" if episode.status == "completed" else "yellow"
+    return Text(f"{shown}, {NO_CALL}", style="yellow") if no_call(episode) else Text(shown, style=style)
 
 
 def cell(name: str, value: float | None, count: int = 0) -> str:
@@ -158,17 +230,30 @@ def cell(name: str, value: float | None, count: int = 0) -> str:
 
 
 def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
-    """A mean with half its interval; a mean over fewer episodes than its neighbours says so below."""
+    """A mean with half its interval, of a flag the whole one; none where all episodes are identical.
+
+    A mean over fewer episodes than its neighbours says so below.
+    """
     summary = spread(episodes, name)
-    if summary.mean is None or summary.low is None or summary.high is None:
+    if summary.mean is None:
         return "-"
     if summary.episodes == 1:
         return cell(name, summary.mean, 1)
-    half = (summary.high - summary.low) / 2
+    told, half = f"{summary.mean:{_form(name)}}", _half(summary)
+    if summary.low is not None and summary.high is not None and BY_NAME[name].sort == "flag":
+        told += f" ({100 * summary.low:.0f}-{summary.high:.0%})"
+    elif half is not None:
+        told += f" ±{half:{_form(name)}}"
+    return f"{told}\nof {summary.defined}" if summary.defined < summary.episodes else told
+
+
+def _half(summary: Summary) -> float | None:
+    return None if summary.low is None or summary.high is None else (summary.high - summary.low) / 2
+
+
+def _form(name: str) -> str:
     sort = BY_NAME[name].sort
-    form = ".0%" if sort == "flag" else ".1f" if sort == "count" else ".2f"
-    fewer = f"\nof {summary.defined}" if summary.defined < summary.episodes else ""
-    return f"{summary.mean:{form}} ±{half:{form}}{fewer}"
+    return ".0%" if sort == "flag" else ".1f" if sort == "count" else ".2f"
 
 
 def _in_two_lines(heading: str) -> str:

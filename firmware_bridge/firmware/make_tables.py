@@ -79,7 +79,9 @@ class TableError(ValueError):
 
 def load_world_file(path: Path = WORLD_FILE) -> FarmWorld:
     """The farm's world as its YAML describes it."""
-    return FarmWorld.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    # What a run may draw is no part of the state.
+    return FarmWorld.model_validate({key: value for key, value in content.items() if key != "vary"})
 
 
 def make_tables(world: FarmWorld) -> str:

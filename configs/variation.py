@@ -1,0 +1,91 @@
+"""What `run --vary` draws: ranges of a world's initial state, declared in the world's file under `vary`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from random import Random
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+DIGITS = 4
+EACH = "*"
+
+
+class Variation(BaseModel):
+    """The range of one value: `plus_minus`, both of `min` and `max`, or `one_of`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    plus_minus: float | None = Field(
+        default=None, gt=0, description="as far to both sides of the initial state's own value"
+    )
+    min: float | None = Field(default=None, description="the least; with `plus_minus` it cuts the range off")
+    max: float | None = Field(default=None, description="the most; likewise")
+    one_of: list[float | int | bool | str] | None = Field(
+        default=None, min_length=1, description="the values there are, in place of a range"
+    )
+
+    @model_validator(mode="after")
+    def _is_one_range(self) -> Self:
+        bounds = [self.min, self.max]
+        if self.one_of is not None:
+            sound = self.plus_minus is None and bounds == [None, None]
+        else:
+            sound = self.plus_minus is not None or None not in bounds
+        if not sound:
+            raise ValueError("give plus_minus, or min and max, or one_of")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError("min must not be above max")
+        return self
+
+    def draw(self, own: Any, rng: Random) -> Any:
+        """A value, uniform over the range; `own`, the initial state's, where nothing of the range is left."""
+        if self.one_of is not None:
+            return rng.choice(self.one_of)
+        low, high = self.min, self.max
+        if self.plus_minus is not None:
+            low = own - self.plus_minus if low is None else max(low, own - self.plus_minus)
+            high = own + self.plus_minus if high is None else min(high, own + self.plus_minus)
+        assert low is not None and high is not None, "the validator makes sure"
+        return own if low > high else min(max(round(rng.uniform(low, high), DIGITS), low), high)
+
+
+def draw_state(ranges: Mapping[str, Variation], state: Mapping[str, Any], seed: str) -> dict[str, Any]:
+    """Overrides of an initial state, one value for each that `ranges` names; the same for the same seed.
+
+    Each value has a generator of its own, so that a range more changes no other value. What the state lacks,
+    such as a plant that was taken away, is left out.
+    """
+    overrides: dict[str, Any] = {}
+    for key, variation in ranges.items():
+        for path, own in _values(key.split("."), state):
+            inner = overrides
+            for name in path[:-1]:
+                inner = inner.setdefault(name, {})
+            inner[path[-1]] = variation.draw(own, Random(f"{seed}/{'.'.join(path)}"))
+    return overrides
+
+
+def unknown_key(ranges: Mapping[str, Variation], state: Mapping[str, Any]) -> str | None:
+    """The first key that names no single value of the state; a `*` may stand for no entry at all."""
+    for key, variation in ranges.items():
+        parts = key.split(".")
+        found = [own for _, own in _values(parts, state)]
+        numbers = variation.plus_minus is None or all(
+            isinstance(own, int | float) and not isinstance(own, bool) for own in found
+        )
+        if not numbers or any(isinstance(own, Mapping) for own in found) or not (found or EACH in parts):
+            return key
+    return None
+
+
+def _values(
+    parts: list[str], state: Any, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if not parts:
+        yield path, state
+    elif isinstance(state, Mapping):
+        for name in state if parts[0] == EACH else [parts[0]]:
+            if name in state:
+                yield from _values(parts[1:], state[name], (*path, name))

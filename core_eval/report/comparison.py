@@ -1,0 +1,115 @@
+"""Two agents compared: the difference of each metric, paired by task, seed and initial state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from json import dumps
+from typing import Any
+
+from core_eval.log import EpisodeRow
+from core_eval.path.statistics import Summary, summarize
+from core_eval.report.counted import counted
+from core_eval.report.metrics import METRICS
+from core_eval.report.repeated import BOOTSTRAP_SEED, by_agent
+
+Start = tuple[str, int, str]
+"""What two episodes of a pair share: task, seed, and what differs from the world's initial state."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The first agent less the second.
+
+    Attributes:
+        first, second: the agents.
+        pairs: how many starts both had.
+        differences: of each metric the paired differences; only starts where both have it count.
+    """
+
+    first: str
+    second: str
+    pairs: int
+    differences: Mapping[str, Summary]
+
+
+def comparisons(episodes: Sequence[EpisodeRow], metrics: Sequence[str] | None = None) -> list[Comparison]:
+    """Every two agents that had a start in common, in the order in which they first acted.
+
+    Episodes of one agent from the same start are averaged. The intervals draw tasks, then pairs, of which
+    identical ones are one.
+    """
+    starts = {agent: _by_start(counted(rows)) for agent, rows in by_agent(episodes).items()}
+    names = [metric.name for metric in METRICS] if metrics is None else metrics
+    return [
+        _compare(first, second, starts[first], starts[second], names)
+        for first, second in combinations(starts, 2)
+        if starts[first].keys() & starts[second].keys()
+    ]
+
+
+def standard_errors(difference: Summary) -> float | None:
+    """The difference in units of its standard error; None where that is 0 or not known."""
+    if difference.mean is None or not difference.standard_error:
+        return None
+    return difference.mean / difference.standard_error
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """A comparison with the metrics that at least one pair has."""
+    return {
+        "agents": [comparison.first, comparison.second],
+        "pairs": comparison.pairs,
+        "differences": {
+            name: {
+                "pairs": summary.defined,
+                "distinct": summary.distinct,
+                "difference": summary.mean,
+                "standard_error": summary.standard_error,
+                "interval": None if summary.low is None else [summary.low, summary.high],
+                "standard_errors": standard_errors(summary),
+            }
+            for name, summary in comparison.differences.items()
+            if summary.defined
+        },
+    }
+
+
+def _by_start(episodes: Sequence[EpisodeRow]) -> dict[Start, list[EpisodeRow]]:
+    found: dict[Start, list[EpisodeRow]] = {}
+    for row in episodes:
+        start = row.task, row.seed, dumps(row.init, sort_keys=True)
+        found.setdefault(start, []).append(row)
+    return found
+
+
+def _compare(
+    first: str,
+    second: str,
+    own: Mapping[Start, Sequence[EpisodeRow]],
+    other: Mapping[Start, Sequence[EpisodeRow]],
+    metrics: Sequence[str],
+) -> Comparison:
+    shared = [start for start in own if start in other]
+    keys = [(start[0], _identity([*own[start], *other[start]])) for start in shared]
+    differences = {}
+    for name in metrics:
+        values = [_difference(_mean(own[start], name), _mean(other[start], name)) for start in shared]
+        differences[name] = summarize(values, keys, seed=BOOTSTRAP_SEED)
+    return Comparison(first, second, len(shared), differences)
+
+
+def _identity(rows: Sequence[EpisodeRow]) -> frozenset[str] | None:
+    """What a pair of identical episodes shares with others of their kind; None where it is like no other."""
+    prints = [row.fingerprint for row in rows if row.fingerprint is not None]
+    return frozenset(prints) if len(prints) == len(rows) else None
+
+
+def _mean(rows: Sequence[EpisodeRow], metric: str) -> float | None:
+    values = [value for row in rows if (value := row.scores.get(metric)) is not None]
+    return sum(values) / len(values) if values else None
+
+
+def _difference(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first - second
