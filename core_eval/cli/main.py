@@ -12,6 +12,7 @@ import typer
 
 from core_eval.cli import broker, calibrate, demo, harm, report, rigs, run, score, show, sim, tasks, worlds
 from core_eval.cli.output import UsageError
+from core_eval.cli.terminal import guarded_output
 
 app = typer.Typer(
     name="pathrig",
@@ -53,6 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A model may write what the terminal's encoding lacks.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    with guarded_output():
+        return _run_verb(arguments)
+
+
+def _run_verb(arguments: Sequence[str] | None) -> int:
     try:
         status = app(args=_completed(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
         sys.stdout.flush()

@@ -1,10 +1,9 @@
-"""Where the verbs write: a console that a pipe and a dumb terminal understand, and JSON."""
+"""What several verbs write: tables of agents, JSON; and the options and files that they share."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from core_eval.cli.terminal import console as console
+
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
 
-PIPE_WIDTH = 200
 AggregateOption = Annotated[
     Path | None,
     typer.Option(
@@ -43,13 +43,6 @@ class UsageError(Exception):
     """What was asked for makes no sense; one line that says what to do."""
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Colours on a terminal, plain wide lines elsewhere."""
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else PIPE_WIDTH
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
-
-
 def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: Path | None) -> None:
     """The table of agents; of several their differences and Pareto front; of repeated tasks each one.
 
@@ -58,6 +51,7 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
     """
     from core_eval.report.aggregate import load_aggregate
     from core_eval.report.tables import (
+        agents_legend,
         agents_table,
         comparisons_table,
         front_line,
@@ -70,7 +64,12 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
     if tasks is not None:
         out.print(tasks)
     out.print(agents_table(episodes, None if aggregate_file is None else aggregate))
-    for more in (repeats_line(episodes), comparisons_table(episodes), front_line(episodes, aggregate)):
+    for more in (
+        repeats_line(episodes),
+        comparisons_table(episodes),
+        front_line(episodes, aggregate),
+        agents_legend(episodes),
+    ):
         if more is not None:
             out.print(more)
 

@@ -65,6 +65,7 @@ def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
 
 
 def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+    from core_eval.report.fitted_table import Hanging
     from core_eval.report.metrics import METRICS
     from core_eval.report.tables import cell, status_text, step_line
 
@@ -79,7 +80,7 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     for step in reader.steps(episode.id):
         note = f"{step.error_code}: {step.error_message}" if step.error_code else ""
         status = step.status or "no result"
-        out.print(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note))
+        out.print(Hanging(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note)))
         for event in harm:
             if event.k == step.k:
                 seen = {True: "observed", False: "UNOBSERVED", None: "unknown"}[event.observed]

@@ -63,6 +63,7 @@ def show(
     import json as text
 
     from configs.tasks_loader import load_task
+    from core_eval.report.fitted_table import Hanging
 
     loaded = load_task(task)
     if svg is not None or dot is not None:
@@ -96,10 +97,10 @@ def show(
     )
     for symbol in automaton.symbols.values():
         arguments = ", ".join(f"{name}{pattern}" for name, pattern in symbol.arguments.items())
-        out.print(Text(f"  {symbol.name}: {symbol.tool}({arguments})"))
+        out.print(Hanging(Text(f"  {symbol.name}: {symbol.tool}({arguments})")))
     out.print(Text(f"golden paths (the first {GOLDEN_SHOWN} at most):"))
     for path in golden:
-        out.print(Text("  " + " > ".join(path)))
+        out.print(Hanging(Text("  " + " > ".join(path))))
     for warning in automaton.warnings:
         out.print(Text(f"warning: {warning}", style="yellow"))
 
@@ -113,6 +114,7 @@ def verify(
     """Run golden paths, and small changes of them, on the tasks' worlds. Exit with 2 when a task fails."""
     from configs.tasks_loader import list_tasks
     from core_eval.harness.verify import verify_task
+    from core_eval.report.fitted_table import Hanging
 
     tasks = list_tasks(file)
     try:
@@ -130,9 +132,9 @@ def verify(
             scope = f"{which}{result.paths} golden paths, {result.mutants} changes of them"
             out.print(Text(f"{result.task}: {verdict} ({scope})"))
             for fault in result.faults:
-                out.print(Text(f"  fault: {fault}", style="red"))
+                out.print(Hanging(Text(f"  fault: {fault}", style="red")))
             for remark in result.remarks:
-                out.print(Text(f"  remark: {remark}", style="dim"))
+                out.print(Hanging(Text(f"  remark: {remark}", style="dim")))
     if failed:
         raise UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
     return 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from core_eval.log import HarmRow, StepRow
 from core_eval.path.statistics import Share
+from core_eval.report.fitted_table import Table
 from core_eval.report.harm_summary import EpisodeHarm, GroupHarm, KindHarm
 from core_eval.report.no_call import NO_CALL
 from core_eval.report.tables import call_text, plain_table
