@@ -13,7 +13,7 @@ from paho.mqtt.client import MQTTMessageInfo
 
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError, decode_device_message, encode
-from firmware_bridge.link import LinkError, OnFrame, PortHandler
+from firmware_bridge.link import LinkError, OnFrame, PortHandler, Tell
 from firmware_bridge.mqtt_address import Topics, check_rig_name, parse_mqtt_url
 from firmware_bridge.mqtt_connection import MqttConnection
 from firmware_bridge.mqtt_lease import Lease
@@ -112,9 +112,9 @@ class MqttLink:
         if self._version != 5 and may_publish(self._url, "call", _PING) is False:
             raise LinkError(self._forbidden(self._call_topic))
 
-    def claim(self, timeout: float) -> bool:
+    def claim(self, timeout: float, tell: Tell) -> bool:
         """Take the rig's lease; whether the broker keeps it. Raises LinkError where another host has it."""
-        self.lease.claim(timeout)
+        self.lease.claim(timeout, tell)
         return self.lease.confirmed
 
     def renew(self) -> None:
