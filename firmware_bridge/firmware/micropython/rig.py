@@ -6,8 +6,10 @@ which yields again and again, so that ping and stop are answered meanwhile. Refu
 """
 
 import json
+import random
 import time
 
+BOOT = "{:08x}".format(random.getrandbits(32))  # another one at every start: two boards of one name show
 KEPT = 32
 MAX_FRAME = 512
 
@@ -40,7 +42,8 @@ class Rig:
         """Who is there, and in which state."""
         state = "estop" if self.stopped else "online"
         limits = {"watchdog_ms": self.watchdog_ms, "max_frame": MAX_FRAME}
-        self.send(dict(v=1, op="status", state=state, device=self.device, fw="micropython rig 1", **limits))
+        who = {"device": self.device, "fw": "micropython rig 1", "boot": BOOT}
+        self.send(dict(v=1, op="status", state=state, **who, **limits))
 
     def stop(self):
         """The emergency stop: safe first, words later."""
