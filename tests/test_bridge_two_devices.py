@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -200,3 +201,33 @@ def test_a_device_that_is_started_again_is_driven_on(mosquitto_url: str) -> None
             assert wait_until(lambda: client.status is not None and client.status.state == "online")
             assert wait_until(lambda: client.call("echo", {}).status == "ok")
             assert client.conflict is None
+
+
+def test_what_contradicts_an_answer_is_in_the_log_and_changes_nothing(
+    mosquitto_url: str, tmp_path: Path
+) -> None:
+    rig = f"rig-{secrets.token_hex(3)}"
+    liar = mqtt.Client(CallbackAPIVersion.VERSION2)
+    ready = threading.Event()
+
+    def contradict(_client: Any, _data: Any, message: mqtt.MQTTMessage) -> None:
+        said = json.loads(message.payload)
+        if said["op"] == "result" and said["status"] == "ok":
+            liar.publish(message.topic, json.dumps(said | {"status": "fault", "error": {"code": "x"}}), 1)
+
+    liar.on_message = contradict
+    liar.on_subscribe = lambda *_: ready.set()
+    liar.connect("127.0.0.1", int(mosquitto_url.rpartition(":")[2]))
+    liar.loop_start()
+    liar.subscribe(f"pathrig/v1/{rig}/result", 1)
+    assert ready.wait(5)
+    db = tmp_path / "log.db"
+    with DeviceEndpoint(make_simulator(load_world("farm_rover")), MqttPort(mosquitto_url, rig)):
+        run = ["run", "--task", "water_one_plant", "--rig", f"{mosquitto_url}/{rig}", "--agent", "oracle"]
+        assert main([*run, "--db", str(db)]) == 0
+    liar.loop_stop()
+    liar.disconnect()
+    with sqlite3.connect(db) as log:
+        assert log.execute("SELECT DISTINCT status FROM step").fetchall() == [("ok",)]
+        noted = log.execute("SELECT detail FROM rig_status WHERE state = 'contradiction'").fetchall()
+    assert noted and all(json.loads(one)["dropped"] == "fault x" for (one,) in noted)
