@@ -108,6 +108,8 @@ class RigClient:
             if not session.measure(0.5):
                 break
         if session.conflict is not None:
+            # Another host may be at work with one of them.
+            self._barred = True
             raise LinkError(session.conflict)
         if claim and self._brokered is not None:
             self._barred = True
@@ -266,15 +268,15 @@ class RigClient:
         status = self._session.status
         if status is not None and status.state == "offline":
             return f"the rig {self._link.name} is offline: start it, or check its power and network"
+        silence = f"no response from {self._link.name} within {timeout:g} s"
+        if (unfit := self._session.unfit) > 0:
+            came = "1 frame came that does not fit" if unfit == 1 else f"{unfit} frames came that do not fit"
+            return f"{silence}: {came}: {self._session.last_unfit}"
         if status is not None and self._brokered is not None:
             return (
                 f"the rig {self._link.name} says that it is {status.state}, but does not answer within "
                 f"{timeout:g} s: does the broker's access list let us write its call and read its result?"
             )
-        silence = f"no response from {self._link.name} within {timeout:g} s"
-        if self._session.unfit:
-            came = f"{self._session.unfit} frames came that do not fit"
-            return f"{silence}: {came}, the last one so: {self._session.last_unfit}"
         if self._link.dropped:
             return f"{silence}: {self._link.dropped} lines came that do not check: is the baud rate right?"
         return f"{silence}: is the rig on, and the name right?"

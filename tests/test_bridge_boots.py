@@ -75,6 +75,7 @@ def test_two_devices_are_refused_when_a_rig_is_opened() -> None:
     link = FakeLink(Devices("a", "b"))
     with pytest.raises(LinkError, match="two devices answer as fake"), RigClient(link) as client:
         client.open()
+    assert link.stops == 0, "another host may be at work with one of them"
 
 
 def test_a_second_device_that_comes_later_ends_the_driving() -> None:
