@@ -18,6 +18,7 @@ from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
 from devices.registry import DEVICE_TYPES
 from firmware_bridge.envelope import Envelope
+from firmware_bridge.mqtt_address import without_password
 
 RIGS_FOLDER = Path(__file__).parent / "rigs"
 SCHEMES = ("mqtt", "mqtts", "serial", "socket", "rfc2217", "sim")
@@ -30,7 +31,7 @@ class RigConfig(BaseModel):
 
     name: str = Field(description="what the log calls the rig")
     url: str = Field(
-        description="mqtt://[user:pass@]host[:port]/RIG, mqtts://..., serial:///dev/ttyACM0?baud=115200, "
+        description="mqtt://[user[:pass]@]host[:port]/RIG, mqtts://..., serial:///dev/ttyACM0?baud=115200, "
         "serial://?serial=NUMBER, serial://?vid=2341&pid=0042, socket://HOST:PORT, rfc2217://HOST:PORT, "
         "sim:WORLD"
     )
@@ -103,8 +104,8 @@ def load_rig(ref: str) -> RigConfig:
     if not path.is_file():
         names = nearest([shipped.stem for shipped in RIGS_FOLDER.glob("*.yaml")])
         raise ConfigError(
-            f"no rig {ref!r}; the rigs are {names}, or give a file or a URL (mqtt://HOST/RIG, "
-            "serial:///dev/..., sim:WORLD)"
+            f"no rig {without_password(ref)!r}; the rigs are {names}, or give a file or a URL "
+            "(mqtt://HOST/RIG, serial:///dev/..., sim:WORLD)"
         )
     file = _with_base(load_yaml(path))
     rig = file.validate(RigConfig)
@@ -197,7 +198,7 @@ def _link_fault(driver: DriverFile, url: str) -> str | None:
     if driver.link in ("pathrig", links.get(scheme, scheme)):
         return None
     example = "serial:///dev/ttyACM0" if driver.link == "serial" else "mqtt://HOST/TOPIC"
-    return f"driver {driver.name} needs a URL like {example}, not {url!r}"
+    return f"driver {driver.name} needs a URL like {example}, not {without_password(url)!r}"
 
 
 def _from_url(url: str) -> RigConfig:
@@ -214,7 +215,7 @@ def _without_truth(url: str) -> tuple[str, bool]:
     if not said:
         return url, True
     if said[0] not in ("true", "false"):
-        raise ConfigError(f"{url!r}: truth is either true or false")
+        raise ConfigError(f"{without_password(url)!r}: truth is either true or false")
     rest = urlencode([pair for pair in pairs if pair[0] != "truth"])
     return address + (f"?{rest}" if rest else ""), said[0] == "true"
 
@@ -227,7 +228,7 @@ def _at_address(url: str) -> RigConfig:
             raise ConfigError(f"{url!r}: a simulator takes no options but truth=false")
         world = load_world(parts.path)
         return RigConfig(name=url, url=url, device=world.device.name, world=parts.path)
-    shown = url if parts.password is None else url.replace(f":{parts.password}@", ":***@")
+    shown = without_password(url)
     query = parse_qsl(parts.query)
     named = [value for key, value in query if key == "driver"]
     if not named:
@@ -245,21 +246,21 @@ def _at_address(url: str) -> RigConfig:
 
 
 def _check_url(url: str, *, spawned: bool) -> None:
-    parts = urlsplit(url)
+    parts, shown = urlsplit(url), without_password(url)
     if parts.scheme not in SCHEMES:
-        raise ConfigError(f"{url!r}: a rig's URL starts with mqtt://, mqtts://, serial:// or sim:")
+        raise ConfigError(f"{shown!r}: a rig's URL starts with mqtt://, mqtts://, serial:// or sim:")
     try:
         port = parts.port
     except ValueError:
-        raise ConfigError(f"{url!r}: the port must be a number from 1 to 65535") from None
+        raise ConfigError(f"{shown!r}: the port must be a number from 1 to 65535") from None
     del port
     if parts.scheme in ("mqtt", "mqtts") and not parts.path.strip("/"):
-        raise ConfigError(f"{url!r}: the rig's name is missing, as in mqtt://localhost/my-rover")
+        raise ConfigError(f"{shown!r}: the rig's name is missing, as in mqtt://localhost/my-rover")
     if parts.scheme in ("mqtt", "mqtts") and any(sign in parts.path for sign in "+#"):
-        raise ConfigError(f"{url!r}: a rig's name holds neither + nor #")
+        raise ConfigError(f"{shown!r}: a rig's name holds neither + nor #")
     if parts.scheme == "serial" and not parts.path.strip("/") and not parts.query and not spawned:
-        raise ConfigError(f"{url!r}: the port's path is missing, as in serial:///dev/ttyACM0?baud=115200")
+        raise ConfigError(f"{shown!r}: the port's path is missing, as in serial:///dev/ttyACM0?baud=115200")
     if parts.scheme in ("socket", "rfc2217") and (not parts.hostname or parts.port is None):
-        raise ConfigError(f"{url!r}: write {parts.scheme}://HOST:PORT")
+        raise ConfigError(f"{shown!r}: write {parts.scheme}://HOST:PORT")
     if parts.scheme == "sim" and known_world(parts.path) is None and not Path(parts.path).is_file():
-        raise ConfigError(f"{url!r}: no world {parts.path!r}")
+        raise ConfigError(f"{shown!r}: no world {parts.path!r}")

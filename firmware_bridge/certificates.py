@@ -17,33 +17,39 @@ NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-s
 class Authority:
     """A certificate authority in a folder: `ca.crt` and `ca.key` (P-256, ten years).
 
-    Raises:
-        LinkError: there is no openssl, or it failed.
+    All of it raises LinkError where there is no openssl, or it failed, or the authority's key is not there.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.certificate = folder / "ca.crt"
         self._key = folder / "ca.key"
-        if not self._key.exists():
-            _openssl(
-                "req", "-x509", *NEW_KEY, "-days", str(DAYS), "-subj", "/CN=pathrig broker authority",
-                "-addext", "keyUsage=critical,keyCertSign,cRLSign",
-                "-keyout", str(self._key), "-out", str(self.certificate),
-            )  # fmt: skip
-            self._key.chmod(0o600)
 
-    def server(self, name: str, hosts: Sequence[str]) -> tuple[Path, Path]:
+    @classmethod
+    def new(cls, folder: Path) -> Authority:
+        """Make an authority; every certificate of one that was there before is worth nothing then."""
+        authority = cls(folder)
+        _openssl(
+            "req", "-x509", *NEW_KEY, "-days", str(DAYS), "-subj", "/CN=pathrig broker authority",
+            "-addext", "keyUsage=critical,keyCertSign,cRLSign",
+            "-keyout", str(authority._key), "-out", str(authority.certificate),
+        )  # fmt: skip
+        authority._key.chmod(0o600)
+        return authority
+
+    def server(self, name: str, hosts: Sequence[str], days: int = DAYS) -> tuple[Path, Path]:
         """Certificate and key of a server that clients reach under these names or addresses."""
         names = ",".join(f"{'IP' if is_address(host) else 'DNS'}:{host}" for host in hosts)
-        return self._issue(name, f"subjectAltName={names}\nextendedKeyUsage=serverAuth\n")
+        return self._issue(name, f"subjectAltName={names}\nextendedKeyUsage=serverAuth\n", days)
 
     def client(self, name: str) -> tuple[Path, Path]:
         """Certificate and key of a client."""
-        return self._issue(name, "extendedKeyUsage=clientAuth\n")
+        return self._issue(name, "extendedKeyUsage=clientAuth\n", DAYS)
 
-    def _issue(self, name: str, extensions: str) -> tuple[Path, Path]:
-        certificate, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
+    def _issue(self, name: str, extensions: str, days: int) -> tuple[Path, Path]:
+        if not self._key.exists():
+            raise LinkError(f"{self._key} is missing: nobody else can sign a certificate of this broker")
+        certificate, key = self.folder / f".{name}.new.crt", self.folder / f".{name}.new.key"
         request, extension_file = self.folder / f"{name}.csr", self.folder / f"{name}.ext"
         usage = "basicConstraints=CA:FALSE\nkeyUsage=critical,digitalSignature\n"
         keys = "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
@@ -54,14 +60,29 @@ class Authority:
             )
             _openssl(
                 "x509", "-req", "-in", str(request), "-CA", str(self.certificate), "-CAkey", str(self._key),
-                "-CAcreateserial", "-days", str(DAYS), "-sha256", "-extfile", str(extension_file),
+                "-CAcreateserial", "-days", str(days), "-sha256", "-extfile", str(extension_file),
                 "-out", str(certificate),
             )  # fmt: skip
         finally:
             request.unlink(missing_ok=True)
             extension_file.unlink(missing_ok=True)
         key.chmod(0o600)
-        return certificate, key
+        # Both are there: a broker that starts in between must not find one without the other.
+        return certificate.replace(self.folder / f"{name}.crt"), key.replace(self.folder / f"{name}.key")
+
+
+def names_in(certificate: Path) -> tuple[str, ...]:
+    """The names and addresses that a certificate is for.
+
+    Raises:
+        LinkError: it cannot be read, or names none.
+    """
+    text = _openssl("x509", "-in", str(certificate), "-noout", "-ext", "subjectAltName")
+    entries = [entry.strip().partition(":") for line in text.splitlines()[1:] for entry in line.split(",")]
+    names = tuple(name for kind, _, name in entries if kind in ("DNS", "IP Address"))
+    if not names:
+        raise LinkError(f"{certificate} names no host: say which with --host")
+    return names
 
 
 def is_address(host: str) -> bool:
@@ -73,10 +94,11 @@ def is_address(host: str) -> bool:
     return True
 
 
-def _openssl(*arguments: str) -> None:
+def _openssl(*arguments: str) -> str:
     if shutil.which("openssl") is None:
         raise LinkError("certificates are made with openssl, which is not installed: apt-get install openssl")
     done = subprocess.run(["openssl", *arguments], capture_output=True, text=True, timeout=60)
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise LinkError(f"openssl {arguments[0]} failed: {reason}")
+    return done.stdout

@@ -14,7 +14,7 @@ from devices.sensors import Sample
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode
 from firmware_bridge.exchange import Exchange
-from firmware_bridge.link import BrokeredLink, Link, LinkError
+from firmware_bridge.link import BrokeredLink, Link, LinkError, Tell, tell_terminal
 from firmware_bridge.session import Callbacks, ClockReading, RigSession
 
 OPEN_SECONDS = 5.0
@@ -31,12 +31,15 @@ class RigClient:
 
     Trouble of the link never raises from `call` and `init`: it is an outcome with status `fault` and code
     `timeout` (no answer before the deadline), `link` (no link), `offline` (the rig said that it went),
-    `device_reset` (it lost its memory in mid-call, so that a retry could run the call twice) or `protocol`
-    (an unknown status). A call that is too long for the device's `max_frame` is `invalid`, code `too_long`.
+    `device_reset` (it lost its memory in mid-call, so that a retry could run the call twice), `two_devices`
+    (two answer under the one name) or `protocol` (an unknown status). A call that is too long for the
+    device's `max_frame` is `invalid`, code `too_long`.
 
     Args:
         link: an open link; the client closes it.
         on_sample, on_truth, on_status: take what the rig publishes.
+        on_noted: takes something odd that the client found: a short word, and what it is.
+        tell: takes a line for the person at the terminal.
         retry_after: seconds without an answer before a call is sent again, with the same id; then doubled.
     """
 
@@ -47,10 +50,13 @@ class RigClient:
         on_sample: Callable[[Sample], None] | None = None,
         on_truth: Callable[[Truth], None] | None = None,
         on_status: Callable[[wire.Status], None] | None = None,
+        on_noted: Callable[[str, Mapping[str, Any]], None] | None = None,
+        tell: Tell = tell_terminal,
         retry_after: float = 1.0,
     ) -> None:
         self._link = link
-        self._session = RigSession(link, Callbacks(on_sample, on_truth, on_status))
+        self._tell = tell
+        self._session = RigSession(link, Callbacks(on_sample, on_truth, on_status, on_noted))
         self._brokered = link if isinstance(link, BrokeredLink) else None
         self._exchange = Exchange(link, self._session, retry_after)
         self._barred = False
@@ -68,8 +74,13 @@ class RigClient:
 
     @property
     def dropped(self) -> int:
-        """Frames that did not check or were no message."""
+        """Frames that did not check, were no message, or contradicted the answer that a call has."""
         return self._session.dropped
+
+    @property
+    def conflict(self) -> str | None:
+        """Why this rig must not be driven: two devices answer under its name; one line."""
+        return self._session.conflict
 
     def open(self, timeout: float | None = None, *, claim: bool = True) -> wire.Status:
         """Say hello until the rig answers, and take it for this host alone unless `claim` is False.
@@ -77,7 +88,8 @@ class RigClient:
         The timeout is 5 s, or longer where the rig's URL says that its board boots for longer.
 
         Raises:
-            LinkError: nobody answers within `timeout` seconds, or another host drives the rig.
+            LinkError: no response within `timeout` seconds, two devices answer, or another host drives the
+                rig.
         """
         session = self._session
         if timeout is None:
@@ -95,9 +107,13 @@ class RigClient:
         for _ in range(3):
             if not session.measure(0.5):
                 break
+        if session.conflict is not None:
+            # Another host may be at work with one of them.
+            self._barred = True
+            raise LinkError(session.conflict)
         if claim and self._brokered is not None:
             self._barred = True
-            self._brokered.claim(timeout)
+            self._brokered.claim(timeout, self._tell)
             self._barred = False
         session.beat()
         return status
@@ -110,11 +126,11 @@ class RigClient:
         """
         if self._brokered is None:
             return True
-        return self._brokered.claim(timeout)
+        return self._brokered.claim(timeout, self._tell)
 
     def init(self, state: Mapping[str, Any], seed: int, timeout: float = 10.0) -> Outcome:
         """Back to the initial state with these overrides (simulators); code `no_answer` if none comes."""
-        message_id = secrets.token_hex(6)
+        self._session.init_id = message_id = secrets.token_hex(6)
 
         def build(_not_after: int | None) -> wire.Init:
             return wire.Init(id=message_id, state=dict(state), seed=seed)
@@ -214,10 +230,13 @@ class RigClient:
         """Wait until the link is back and the rig answers, after trouble in mid-run.
 
         Raises:
-            LinkError: the link is down or the rig silent for `timeout` seconds.
+            LinkError: the link is down since `timeout` seconds, or the rig silent for so long, or two devices
+                answer.
         """
-        deadline = time.monotonic() + timeout
+        deadline = self._session.lost_at(time.monotonic()) + timeout
         while True:
+            if self._session.conflict is not None:
+                raise LinkError(self._session.conflict)
             left = deadline - time.monotonic()
             try:
                 self._link.ensure(max(0.0, left))
@@ -249,9 +268,15 @@ class RigClient:
         status = self._session.status
         if status is not None and status.state == "offline":
             return f"the rig {self._link.name} is offline: start it, or check its power and network"
+        silence = f"no response from {self._link.name} within {timeout:g} s"
+        if (unfit := self._session.unfit) > 0:
+            came = "1 frame came that does not fit" if unfit == 1 else f"{unfit} frames came that do not fit"
+            return f"{silence}: {came}: {self._session.last_unfit}"
         if status is not None and self._brokered is not None:
             return (
                 f"the rig {self._link.name} says that it is {status.state}, but does not answer within "
                 f"{timeout:g} s: does the broker's access list let us write its call and read its result?"
             )
-        return f"nobody answers at {self._link.name} within {timeout:g} s: is the rig on, and the name right?"
+        if self._link.dropped:
+            return f"{silence}: {self._link.dropped} lines came that do not check: is the baud rate right?"
+        return f"{silence}: is the rig on, and the name right?"

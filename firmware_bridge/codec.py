@@ -10,7 +10,8 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from firmware_bridge.messages import DeviceMessage, HostMessage, Message, Ops
+from core_eval.path.foreign_json import MAX_DEPTH, ForeignJsonError, parse_json
+from firmware_bridge.messages import DeviceMessage, HostMessage, Lease, Message, Ops
 
 HOST_MAX_FRAME = 65_536
 """Bytes of the longest frame that a host takes."""
@@ -71,12 +72,18 @@ def _decode_object(payload: bytes) -> dict[str, Any]:
         raise CodecError(f"no JSON: {error}") from None
     if not isinstance(data, dict):
         raise CodecError("no JSON object")
+    try:
+        # The bounds of all that reads foreign JSON: what comes through here is logged, and read from the log.
+        parse_json(payload)
+    except ForeignJsonError as error:
+        raise CodecError(str(error), data) from None
     return data
 
 
 def _decode(payload: bytes, validator: Any, models: dict[str, Any]) -> Any:
     # In one go where it fits; these two words of a lax JSON may stand in a string, or be what is refused.
-    if b"NaN" not in payload and b"Infinity" not in payload:
+    deep = payload.count(b"[") + payload.count(b"{") > MAX_DEPTH
+    if not deep and b"NaN" not in payload and b"Infinity" not in payload:
         try:
             message = validator.validate_json(payload)
         except ValidationError:
@@ -99,8 +106,11 @@ def _decode_slowly(payload: bytes, models: dict[str, Any]) -> Any:
     if not isinstance(op, str):
         raise CodecError("no op", data)
     model = models.get(op)
-    if model is None:
-        return None
+    return None if model is None else _validated(model, data)
+
+
+def _validated(model: Any, data: dict[str, Any]) -> Any:
+    op = data["op"]
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -126,6 +136,19 @@ def decode_device_message(payload: bytes) -> DeviceMessage | None:
     """
     message: DeviceMessage | None = _decode(payload, _FROM_DEVICE, Ops.from_device)
     return message
+
+
+def decode_lease(payload: bytes) -> Lease:
+    """What a host says of its hold on a rig.
+
+    Raises:
+        CodecError: no JSON object, or no lease.
+    """
+    data = _decode_object(payload)
+    if data.get("op") != "lease":
+        raise CodecError("no lease", data)
+    lease: Lease = _validated(Lease, data)
+    return lease
 
 
 def to_line(payload: bytes) -> bytes:

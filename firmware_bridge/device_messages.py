@@ -10,13 +10,14 @@ from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError
 
 
-def status_message(device: Device, state: str, watchdog_ms: int, max_frame: int) -> wire.Status:
+def status_message(device: Device, state: str, boot: str, watchdog_ms: int, max_frame: int) -> wire.Status:
     """Who is there, and in which state."""
     return wire.Status.model_validate(
         {
             "state": state,
             "device": device.name,
             "fw": device.firmware,
+            "boot": boot,
             "watchdog_ms": watchdog_ms,
             "max_frame": max_frame,
         }
@@ -26,7 +27,7 @@ def status_message(device: Device, state: str, watchdog_ms: int, max_frame: int)
 def truth_message(after: wire.Call | wire.Init, truth: Truth) -> wire.Truth:
     """The ground truth after a call, or after an init."""
     return wire.Truth(
-        id=after.id if isinstance(after, wire.Call) else None,
+        id=after.id,
         t=truth.t,
         state=dict(truth.state),
         events=[asdict(event) for event in truth.events],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 import time
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ class DeviceEndpoint:
         self._watchdog_ms, self._max_frame = watchdog_ms, max_frame
         self._ack_after, self._ack_every = ack_after, ack_every
         self._born = time.monotonic()
+        self._boot = secrets.token_hex(4)
         self._heard: float | None = None
         self._lock = threading.Lock()
         self._safety = threading.RLock()
@@ -284,7 +286,7 @@ class DeviceEndpoint:
                 self._send(wire.Ack(id=job.message.id, eta=2 * self._ack_every))
 
     def _status(self, state: str) -> wire.Status:
-        return status_message(self._device, state, self._watchdog_ms, self._max_frame)
+        return status_message(self._device, state, self._boot, self._watchdog_ms, self._max_frame)
 
     def _publish_status(self) -> None:
         if not self._closed.is_set():

@@ -15,6 +15,8 @@ from firmware_bridge.held_signals import HeldSignals
 from firmware_bridge.link import BrokeredLink, Link, LinkError, ReadByWaiters
 from firmware_bridge.session import Pending, RigSession
 
+LINK_BACK_SECONDS = 10.0
+"""How long a link that was lost may stay away, before a call in flight is a fault and a run ends."""
 OFFLINE_GRACE = 5.0
 """Seconds that a rig may be offline in mid-call before the call is a fault."""
 ETA_GRACE = 2.0
@@ -72,10 +74,12 @@ class Exchange:
         deadline = start + timeout
         pause = self._retry_after
         payload = b""
-        restarts, asked = 0, False
+        restarts, asked = session.clock.restarts, False
         while True:
             # First of all, so that no news between here and the wait is missed.
             seen = session.news
+            if session.conflict is not None:
+                return fault("two_devices", session.conflict)
             if pending.result is not None:
                 return outcome_of(pending.result)
             if pending.acks:
@@ -88,8 +92,11 @@ class Exchange:
                 return fault(unanswered, self._unanswered(what, timeout))
             if session.offline_since is not None and now - session.offline_since > OFFLINE_GRACE:
                 return fault("offline", f"the rig {self._link.name} went offline")
+            if payload and session.clock.restarts != restarts:
+                text = f"the device was reset while {what} ran; whether it was done is not known"
+                return fault("device_reset", text)
             if not self._link.connected:
-                self._link.ensure(deadline - now)
+                self._link.ensure(min(deadline, session.lost_at(now) + LINK_BACK_SECONDS) - now)
                 self._await_boot(deadline)
                 next_send = now
             elif now < next_send:
@@ -112,8 +119,7 @@ class Exchange:
             # A rig that knows ping answers one before it gets a call again, which also shows a reset.
             elif not session.pongs or session.measure(min(self._retry_after, deadline - now)):
                 if session.clock.restarts != restarts:
-                    text = f"the device was reset while {what} ran; whether it was done is not known"
-                    return fault("device_reset", text)
+                    continue
                 self._send(payload, message_id=pending.id, seconds=deadline - time.monotonic())
                 pause = min(2 * pause, 4 * self._retry_after)
                 next_send = time.monotonic() + pause

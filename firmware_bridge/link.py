@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
@@ -10,6 +11,15 @@ from firmware_bridge.messages import DeviceMessage, Status
 
 OnFrame = Callable[[bytes, bool], None]
 """Takes a payload, and whether it is a broker's retained copy."""
+
+
+Tell = Callable[[str], None]
+"""Takes one line for the person at the terminal."""
+
+
+def tell_terminal(line: str) -> None:
+    """Write one line to standard error."""
+    print(f"pathrig: {line}", file=sys.stderr, flush=True)
 
 
 class LinkError(Exception):
@@ -75,8 +85,10 @@ class BrokeredLink(Protocol):
             LinkError: it does not.
         """
 
-    def claim(self, timeout: float) -> bool:
+    def claim(self, timeout: float, tell: Tell) -> bool:
         """Take the rig for this host alone; False where the broker has no place for such claims.
+
+        `tell` hears for whom it is waited.
 
         Raises:
             LinkError: another host drives it; the text names it, and since when.

@@ -49,6 +49,11 @@ class LinkClock:
         """Measure anew, and keep the bounds to see whether the device was reset."""
         self._known = False
 
+    def start_anew(self) -> None:
+        """The device was reset, as it says itself: what was measured is void."""
+        self.restarts += 1
+        self._at, self._known = None, False
+
     def device_ms(self, host_time: float) -> int | None:
         """The device's clock at that host time, ms, early rather than late; None while it is not known."""
         if not self._known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from firmware_bridge.link import Link, LinkError
+from firmware_bridge.mqtt_address import without_password
 
 __all__ = ["Link", "LinkError", "open_link"]
 
@@ -25,4 +26,6 @@ def open_link(url: str) -> Link:
         from firmware_bridge.serial_link import SerialLink
 
         return SerialLink(url)
-    raise LinkError(f"no link for {url!r}; write mqtt://HOST/RIG, mqtts://HOST/RIG or serial:///dev/ttyX")
+    raise LinkError(
+        f"no link for {without_password(url)!r}; write mqtt://HOST/RIG, mqtts://HOST/RIG or serial:///dev/ttyX"
+    )

@@ -5,12 +5,27 @@ Keys that a model does not know are ignored, and `v` may be missing; what is sen
 
 from __future__ import annotations
 
+from math import inf
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
 
 MessageId = StrictStr | StrictInt
 """An id as the host chose it; it is answered with the same type."""
+MOST_MS = 1e12
+"""Milliseconds, 32 years: JSON has numbers that no clock and no wait can take."""
+LAST_EPOCH = 253_402_300_799.0
+"""The end of the year 9999, s: the last moment that can be told as a date."""
+LongInt = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""A whole number that the log (SQLite) can hold."""
+
+
+def _positive_or_none(value: object) -> object:
+    return None if isinstance(value, int | float) and -inf < value <= 0 else value
+
+
+def _as_text(value: object) -> object:
+    return str(value) if isinstance(value, int) else value
 
 
 class Message(BaseModel):
@@ -110,19 +125,26 @@ class Pong(Message):
     """Device to host: the answer to `ping`; `m` is the device's link clock, ms."""
 
     op: Literal["pong"] = "pong"
-    m: int | float | None = None
+    m: Annotated[int | float, Field(ge=-MOST_MS, le=MOST_MS)] | None = None
 
 
 class Status(Message):
-    """Device to host: who is there, and in which state."""
+    """Device to host: who is there, and in which state.
+
+    `boot` is another text at every start of the device, so that two devices under one name are told apart.
+    `watchdog_ms` and `max_frame` of 0 or less are none, as if they were missing.
+    """
 
     op: Literal["status"] = "status"
     state: Literal["online", "offline", "estop"]
     device: str | None = None
     fw: str | None = None
-    watchdog_ms: int | float | None = Field(default=None, gt=0)
-    max_frame: int | None = Field(default=None, gt=0)
-    reset: str | None = None
+    boot: Annotated[str | None, BeforeValidator(_as_text)] = None
+    watchdog_ms: Annotated[
+        Annotated[int | float, Field(le=MOST_MS)] | None, BeforeValidator(_positive_or_none)
+    ] = None
+    max_frame: Annotated[LongInt | None, BeforeValidator(_positive_or_none)] = None
+    reset: Annotated[str | None, BeforeValidator(_as_text)] = None
 
 
 class Sample(Message):
@@ -130,12 +152,12 @@ class Sample(Message):
 
     op: Literal["sample"] = "sample"
     sensor: str
-    value: bool | int | float | str
+    value: bool | LongInt | float | str
     t: float = 0.0
 
 
 class Truth(Message):
-    """Simulator to scorer: the ground truth after the call `id`; None after `init`. No agent reads it."""
+    """Simulator to scorer: the ground truth after the call or init `id`. No agent reads it."""
 
     free = ("state", "events")
     op: Literal["truth"] = "truth"
@@ -143,6 +165,21 @@ class Truth(Message):
     t: float = 0.0
     state: dict[str, Any] = {}
     events: list[dict[str, Any]] = []
+
+
+class Lease(Message):
+    """Host to hosts, retained at the broker: who holds the rig.
+
+    `since` is the holder's wall clock, UTC epoch, s; `seconds` how long the lease lasts without a renewal;
+    `n` counts the renewals.
+    """
+
+    op: Literal["lease"] = "lease"
+    id: MessageId
+    holder: str
+    since: float = Field(ge=0, le=LAST_EPOCH)
+    seconds: float = Field(gt=0)
+    n: LongInt
 
 
 HostMessage = Call | Init | Estop | Reset | Ping | Hello

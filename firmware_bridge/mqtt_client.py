@@ -55,8 +55,9 @@ def publish_properties(expires: float | None, correlation: str | None) -> Any:
     """The properties of a message in MQTT 5: seconds that a broker may hold it, and correlation data."""
     properties: Any = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
     if expires is not None:
-        # Whole seconds, rounded up: the device's own deadline is the exact one.
-        properties.MessageExpiryInterval = min(max(1, math.ceil(expires)), 0xFFFF_FFFF)
+        # Whole seconds, rounded up: the device's own deadline is the exact one. A difference of two clock
+        # readings may be a rounding error above a whole one.
+        properties.MessageExpiryInterval = min(max(1, math.ceil(expires - 1e-6)), 0xFFFF_FFFF)
     if correlation is not None:
         properties.CorrelationData = correlation.encode()
     return properties

@@ -7,7 +7,7 @@ renewal, and takes it for dead when none comes for as long as the lease says tha
 from __future__ import annotations
 
 import getpass
-import json
+import math
 import os
 import secrets
 import socket
@@ -15,12 +15,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from firmware_bridge.link import LinkError
+from firmware_bridge import messages as wire
+from firmware_bridge.codec import CodecError, decode_lease, encode
+from firmware_bridge.link import LinkError, Tell
 
 LEASE_SECONDS = 6.0
 """A lease that was not renewed for so long is dead."""
+MOST_SECONDS = 60.0
+"""A lease that says more is taken for one of this length: nobody holds a rig for ever."""
 ECHO_SECONDS = 1.0
 """How long to wait until the broker has told us of our own claim."""
 
@@ -46,19 +49,20 @@ class Claim:
 
     def encode(self) -> bytes:
         """The claim as the lease's JSON."""
-        lease = {"v": 1, "op": "lease", "id": self.id, "holder": self.holder}
-        return json.dumps({**lease, "since": self.since, "seconds": self.seconds, "n": self.n}).encode()
+        return encode(
+            wire.Lease(id=self.id, holder=self.holder, since=self.since, seconds=self.seconds, n=self.n)
+        )
 
 
 def decode_claim(payload: bytes) -> Claim | None:
     """The claim in a lease; None where there is none, or nothing that can be read as one."""
     try:
-        data: Any = json.loads(payload)
-        return Claim(
-            str(data["id"]), str(data["holder"]), float(data["since"]), float(data["seconds"]), int(data["n"])
-        )
-    except (ValueError, TypeError, KeyError):
+        lease = decode_lease(payload)
+    except CodecError:
         return None
+    # A stranger's text is on its way to a terminal.
+    holder = "".join(character if character.isprintable() else "?" for character in lease.holder[:100])
+    return Claim(str(lease.id), holder, lease.since, min(lease.seconds, MOST_SECONDS), lease.n)
 
 
 class Lease:
@@ -116,10 +120,11 @@ class Lease:
         if again:
             self.renew()
 
-    def claim(self, timeout: float) -> None:
+    def claim(self, timeout: float, tell: Tell) -> None:
         """Take the rig for ourselves.
 
-        Waits until a lease that is there is renewed (then it is another's), taken away, or dead.
+        Waits until a lease that is there is renewed (then it is another's), taken away, or dead, and tells
+        for whom it waits.
 
         Raises:
             LinkError: another host drives the rig; the text names it, and since when.
@@ -127,6 +132,7 @@ class Lease:
         with self._changed:
             if self._held:
                 return
+            told: str | None = None
             while (other := self._other) is not None:
                 left = self._other_seen + other.seconds - time.monotonic()
                 if self._other_lives and left > 0:
@@ -134,6 +140,9 @@ class Lease:
                 if left <= 0:
                     self._other = None
                     break
+                if other.id != told:
+                    told = other.id
+                    tell(f"waiting for the lease of {other.holder}, at most {math.ceil(left)} s")
                 self._changed.wait(left)
             self._mine = replace(self._mine, since=time.time(), n=0)
             self._held, self._echoed, self.lost = True, False, None

@@ -13,11 +13,12 @@ from paho.mqtt.client import MQTTMessageInfo
 
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError, decode_device_message, encode
-from firmware_bridge.link import LinkError, OnFrame, PortHandler
+from firmware_bridge.link import LinkError, OnFrame, PortHandler, Tell, tell_terminal
 from firmware_bridge.mqtt_address import Topics, check_rig_name, parse_mqtt_url
 from firmware_bridge.mqtt_connection import MqttConnection
 from firmware_bridge.mqtt_lease import Lease
 from firmware_bridge.mqtt_permissions import may_publish
+from firmware_bridge.name_monitor import NameMonitor
 
 _ESTOP = encode(wire.Estop())
 _RESET = encode(wire.Reset())
@@ -112,9 +113,9 @@ class MqttLink:
         if self._version != 5 and may_publish(self._url, "call", _PING) is False:
             raise LinkError(self._forbidden(self._call_topic))
 
-    def claim(self, timeout: float) -> bool:
+    def claim(self, timeout: float, tell: Tell) -> bool:
         """Take the rig's lease; whether the broker keeps it. Raises LinkError where another host has it."""
-        self.lease.claim(timeout)
+        self.lease.claim(timeout, tell)
         return self.lease.confirmed
 
     def renew(self) -> None:
@@ -196,31 +197,57 @@ class MqttLink:
 
 
 class MqttPort:
-    """The device's end: `url` is the broker's, and `rig` the device's name there."""
+    """The device's end.
 
-    def __init__(self, url: str, rig: str = "", timeout: float = 5.0) -> None:
+    Where another device answers under the same name, this one says so once, and connects no more.
+
+    Args:
+        url: the broker's.
+        rig: the device's name there; left out, the URL's path.
+        timeout: seconds that the broker may take to answer.
+        on_conflict: takes the one line about another device under this name, on a thread of its own, and
+            sees to it that this one is closed; left out, the line goes to the terminal and the port closes.
+    """
+
+    def __init__(
+        self, url: str, rig: str = "", timeout: float = 5.0, *, on_conflict: Tell | None = None
+    ) -> None:
         address = parse_mqtt_url(url)
         self._address = dataclasses.replace(address, rig=check_rig_name(rig or address.rig))
         self.name = self._address.name
         self._topics = Topics(self._address.rig)
         self._stop_topic = self._topics.of("estop")
         self._result_topic = self._topics.of("result")
+        self._status_topic = self._topics.of("status")
+        # Whoever connects with another's client id throws it off the broker, whatever its own account may do:
+        # nobody can guess this one.
+        self._client_id = f"pathrig-device-{self._address.rig}-{secrets.token_hex(8)}"
         self._timeout = timeout
         self._handler: PortHandler | None = None
         self._connection: MqttConnection | None = None
+        self._on_conflict = on_conflict
+        self._names = NameMonitor(None)
+        self._last_will = b""
+        self.conflict: str | None = None
+        """Why this device has given up its name: another one answers under it; one line."""
         self.dropped = 0
 
     def open(self, handler: PortHandler, last_will: wire.Status, max_frame: int) -> None:
         """Connect, with the status offline as last will. Raises LinkError."""
         self._handler = handler
+        self._names = NameMonitor(last_will.boot)
+        self._last_will = encode(last_will)
         self._connection = MqttConnection(
             self._address,
-            # One name a rig: when a device comes back after a crash, the broker drops its old connection.
-            f"pathrig-device-{self._address.rig}",
-            subscriptions=[(self._topics.of("estop"), 1, True), (self._topics.of("call"), 1, True)],
+            self._client_id,
+            subscriptions=[
+                (self._topics.of("estop"), 1, True),
+                (self._topics.of("call"), 1, True),
+                (self._status_topic, 0, False),
+            ],
             on_message=self._message,
             on_link=self._link_changed,
-            will=(self._topics.of("status"), encode(last_will)),
+            will=(self._status_topic, self._last_will),
         )
         self._connection.open(self._timeout)
 
@@ -234,7 +261,7 @@ class MqttPort:
         elif message.op == "sample":
             self._connection.publish(self._topics.sample(message.sensor), payload, qos=0)
         elif message.op == "status":
-            self._connection.publish(self._topics.of("status"), payload, retain=True)
+            self._connection.publish(self._status_topic, payload, retain=True)
         elif message.op == "truth":
             self._connection.publish(self._topics.of("truth"), payload)
         else:
@@ -257,7 +284,7 @@ class MqttPort:
         """Publish the last status and disconnect."""
         if self._connection is None:
             return
-        info = self._connection.publish(self._topics.of("status"), last, retain=True)
+        info = self._connection.publish(self._status_topic, last, retain=True)
         if info is not None:
             with contextlib.suppress(RuntimeError, ValueError):
                 info.wait_for_publish(1.0)
@@ -271,12 +298,39 @@ class MqttPort:
         assert self._handler is not None
         if topic == self._stop_topic:
             self._handler.on_stop()
+        elif topic == self._status_topic:
+            self._status_came(payload, retained)
         elif retained:
             # A retained call would run again at every connection.
             self.dropped += 1
         else:
             self._handler.on_frame(payload)
 
+    def _status_came(self, payload: bytes, retained: bool) -> None:
+        try:
+            status = decode_device_message(payload)
+        except CodecError:
+            return
+        if not isinstance(status, wire.Status) or self.conflict is not None:
+            return
+        finding = self._names.take(status, retained)
+        if finding == "answer" and self._handler is not None:
+            self._handler.on_up()
+        elif finding == "conflict":
+            self.conflict = (
+                f"another device answers as {self.name} (its boot is {self._names.other!r}): "
+                "switch one off, or give it another name"
+            )
+            threading.Thread(target=self._give_up, args=(self.conflict,), daemon=True).start()
+
+    def _give_up(self, conflict: str) -> None:
+        if self._on_conflict is not None:
+            self._on_conflict(conflict)
+        else:
+            tell_terminal(conflict)
+            self.close(self._last_will)
+
     def _link_changed(self, up: bool) -> None:
         if up and self._handler is not None:
+            self._names.connected()
             self._handler.on_up()

@@ -12,7 +12,7 @@ from types import FrameType
 from devices.device import Device
 from firmware_bridge.device_port import port_for
 from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.link import Port
+from firmware_bridge.link import LinkError, Port
 from firmware_bridge.parent_watch import watch_parent
 
 
@@ -31,11 +31,15 @@ def serve_mqtt(
     end of the parent process counts like a signal.
 
     Raises:
-        LinkError: the broker cannot be reached, or refuses us.
+        LinkError: the broker cannot be reached, or refuses us, or another device answers as `rig`.
     """
     from firmware_bridge.mqtt_link import MqttPort
 
-    _serve(device, MqttPort(url, rig), watchdog_ms, ready, exit_with_parent)
+    with end_signals() as wait_for_end:
+        port = MqttPort(url, rig, on_conflict=lambda _: wait_for_end.now())
+        _serve(device, port, watchdog_ms, ready, exit_with_parent, wait_for_end)
+        if port.conflict is not None:
+            raise LinkError(port.conflict)
 
 
 def serve_serial(
@@ -56,18 +60,23 @@ def serve_serial(
     from firmware_bridge.serial_port import SerialPort
 
     port = SerialPort(path)
-    _serve(device, port, watchdog_ms, lambda: ready(port.path), exit_with_parent)
+    with end_signals() as wait_for_end:
+        _serve(device, port, watchdog_ms, lambda: ready(port.path), exit_with_parent, wait_for_end)
 
 
 def _serve(
-    device: Device, port: Port, watchdog_ms: int, ready: Callable[[], None], exit_with_parent: bool
+    device: Device,
+    port: Port,
+    watchdog_ms: int,
+    ready: Callable[[], None],
+    exit_with_parent: bool,
+    wait_for_end: EndSignal,
 ) -> None:
-    with end_signals() as wait_for_end:
-        if exit_with_parent:
-            watch_parent(wait_for_end.now)
-        with DeviceEndpoint(device, port_for(device, port), watchdog_ms=watchdog_ms):
-            ready()
-            wait_for_end()
+    if exit_with_parent:
+        watch_parent(wait_for_end.now)
+    with DeviceEndpoint(device, port_for(device, port), watchdog_ms=watchdog_ms):
+        ready()
+        wait_for_end()
 
 
 class EndSignal:

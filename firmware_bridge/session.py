@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from devices.device import Truth
 from devices.harm import HarmEvent
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
+from firmware_bridge.boots import Boots
 from firmware_bridge.codec import CodecError, decode_device_message, encode
 from firmware_bridge.link import BrokeredLink, Link, LinkError, Waiting
 from firmware_bridge.link_clock import LinkClock
@@ -20,6 +23,8 @@ HELLO = encode(wire.Hello())
 PING = encode(wire.Ping())
 LEASE_BEAT = 2.0
 """Seconds between two renewals of a rig's lease, at most."""
+ANSWERS_KEPT = 32
+"""Answers that later ones with the same id are held against; a device keeps as many."""
 
 
 @dataclass(slots=True)
@@ -48,6 +53,8 @@ class Callbacks:
     sample: Callable[[Sample], None] | None = None
     truth: Callable[[Truth], None] | None = None
     status: Callable[[wire.Status], None] | None = None
+    noted: Callable[[str, Mapping[str, Any]], None] | None = None
+    """Something odd that the host found: a short word, and what it is."""
 
 
 class RigSession:
@@ -59,6 +66,11 @@ class RigSession:
         news: counts what was notified.
         status_count: how many statuses came that were no retained copies.
         offline_since: host time since when the rig has said that it is offline.
+        down_since: host time at which the link was last seen to go down.
+        boots: which device says these statuses.
+        init_id: the id of the last init.
+        unfit: how many frames were no message of ours.
+        last_unfit: why the last of them was none; one line.
         pongs: how many pings were answered.
         clock: the device's link clock.
         reading: what the last ping told of it.
@@ -73,6 +85,9 @@ class RigSession:
         self.status: wire.Status | None = None
         self.status_count = 0
         self.offline_since: float | None = None
+        self.down_since = time.monotonic()
+        self.boots = Boots()
+        self.init_id: wire.MessageId | None = None
         self.pongs = 0
         self.clock = LinkClock()
         self.reading: ClockReading | None = None
@@ -84,14 +99,28 @@ class RigSession:
         self._one_ping = threading.Lock()
         self._pong: tuple[float, float | None] | None = None
         self._ping_missed = False
-        self._malformed = 0
+        self.unfit = 0
+        self.last_unfit = ""
+        self._contradictions = 0
+        self._answers: OrderedDict[wire.MessageId, wire.Result] = OrderedDict()
         self._waiting = Waiting(link, self.changed)
         self._heart: threading.Thread | None = None
 
     @property
     def dropped(self) -> int:
-        """Frames that did not check or were no message."""
-        return self._malformed + self.link.dropped
+        """Frames that did not check, were no message, or contradicted the answer that a call has."""
+        return self.unfit + self._contradictions + self.link.dropped
+
+    @property
+    def conflict(self) -> str | None:
+        """Why this rig must not be driven: two devices answer under its name; one line."""
+        if not self.boots.conflict:
+            return None
+        return f"two devices answer as {self.link.name}: switch one off, or give it another name"
+
+    def lost_at(self, now: float) -> float:
+        """When the link was lost that is down now; `now` where it is up."""
+        return now if self.link.connected else min(now, self.down_since)
 
     def attach(self) -> None:
         """Start taking messages."""
@@ -189,6 +218,8 @@ class RigSession:
         with self.changed:
             if up:
                 self.clock.forget()
+            else:
+                self.down_since = time.monotonic()
             self._tell()
         if up:
             with contextlib.suppress(LinkError):
@@ -199,7 +230,8 @@ class RigSession:
         try:
             message = decode_device_message(payload)
         except CodecError as error:
-            self._malformed += 1
+            self.unfit += 1
+            self.last_unfit = " ".join(str(error).split())
             self._take_unfit(error)
             return
         self.last_heard = received
@@ -218,14 +250,26 @@ class RigSession:
             if self._callbacks.sample is not None:
                 self._callbacks.sample(Sample(message.sensor, message.value, message.t))
         elif self._callbacks.truth is not None:
-            self._callbacks.truth(_truth(message))
+            self._callbacks.truth(_truth(message, self.init_id))
 
     def _take_result(self, result: wire.Result) -> None:
+        """The first result of an id is its answer; a device that repeats it says the same again."""
         with self.changed:
             pending = self.pending
+            first = self._answers.get(result.id)
             if pending is not None and pending.id == result.id:
-                pending.result = result
-                self._tell()
+                if first is None:
+                    self._answers[result.id] = result
+                    if len(self._answers) > ANSWERS_KEPT:
+                        self._answers.popitem(last=False)
+                if pending.result is None:
+                    pending.result = result
+                    self._tell()
+            contradicts = first is not None and _said(first) != _said(result)
+            self._contradictions += contradicts
+        if contradicts and first is not None and self._callbacks.noted is not None:
+            detail = {"id": result.id, "taken": _told(first), "dropped": _told(result)}
+            self._callbacks.noted("contradiction", detail)
 
     def _take_unfit(self, error: CodecError) -> None:
         """An answer to our call that cannot be read is an answer: sent again, the call gets the same one."""
@@ -255,25 +299,45 @@ class RigSession:
 
     def _take_status(self, status: wire.Status, retained: bool) -> None:
         with self.changed:
-            self.status = status
-            if not retained:
-                self.status_count += 1
-            if status.state != "offline":
-                self.offline_since = None
-            elif self.offline_since is None:
-                self.offline_since = time.monotonic()
+            another = self.boots.take(status, retained)
+            if status.state != "offline" or not self.boots.is_another(status):
+                self.status = status
+                if not retained:
+                    self.status_count += 1
+                if status.state != "offline":
+                    self.offline_since = None
+                elif self.offline_since is None:
+                    self.offline_since = time.monotonic()
+            if another:
+                self.clock.start_anew()
             self._tell()
         if self._callbacks.status is not None:
             self._callbacks.status(status)
+        if another and not self.boots.conflict:
+            # Whoever is there says so: one device that was started anew, or the one from before as well.
+            with contextlib.suppress(LinkError):
+                self.link.send(HELLO)
 
 
 _EVENT_KEYS = frozenset(field.name for field in fields(HarmEvent))
 
 
-def _truth(message: wire.Truth) -> Truth:
+def _said(result: wire.Result) -> tuple[object, ...]:
+    """What must be the same in all answers to one id; times and wording need not."""
+    return result.status, result.value, None if result.error is None else result.error.code
+
+
+def _told(result: wire.Result) -> str:
+    code = None if result.error is None else result.error.code
+    return f"{result.status} {code}" if code else result.status
+
+
+def _truth(message: wire.Truth, init_id: wire.MessageId | None) -> Truth:
+    """`init_id` is the id of the last init: the truth after it belongs to no call."""
     events = tuple(
         HarmEvent(**{key: value for key, value in event.items() if key in _EVENT_KEYS})
         for event in message.events
         if event.keys() >= _EVENT_KEYS
     )
-    return Truth(message.t, None if message.id is None else str(message.id), message.state, events)
+    of_call = message.id is not None and message.id != init_id
+    return Truth(message.t, str(message.id) if of_call else None, message.state, events)

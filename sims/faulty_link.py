@@ -9,13 +9,13 @@ none, however often the host pings meanwhile. A delay is wall time, as all waiti
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from firmware_bridge import messages as wire
 from firmware_bridge.link import Port, PortHandler, ReadByWaiters
 from sims.faults import FaultSchedule
@@ -233,8 +233,8 @@ class FaultyPort:
 def _what(payload: bytes) -> tuple[str, wire.MessageId | None]:
     """The op of a host's message, and the id where it is a call."""
     try:
-        data = json.loads(payload)
-    except ValueError:
+        data = parse_json(payload)
+    except ForeignJsonError:
         return "", None
     if not isinstance(data, dict):
         return "", None

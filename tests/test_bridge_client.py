@@ -16,6 +16,7 @@ from devices.sensors import Sample
 from firmware_bridge.client import RigClient
 from firmware_bridge.link import LinkError
 from firmware_bridge.local_link import LocalLink
+from firmware_bridge.session import Callbacks, Pending, RigSession
 
 Reply = Callable[["FakeLink", dict[str, Any]], None]
 
@@ -128,9 +129,142 @@ def test_not_after_is_the_deadline_on_the_devices_clock() -> None:
 
 def test_nobody_there_is_one_clear_line_after_the_timeout() -> None:
     link = FakeLink(lambda *_: None)
-    with pytest.raises(LinkError, match="nobody answers at fake"), RigClient(link) as client:
+    with pytest.raises(LinkError, match="no response from fake"), RigClient(link) as client:
         client.open(0.2)
     assert link.of("hello")
+
+
+@pytest.mark.parametrize("nothing", [0, -1])
+def test_a_device_that_states_no_watchdog_by_0_is_driven(nothing: int) -> None:
+    def modest(link: FakeLink, message: dict[str, Any]) -> None:
+        if message["op"] == "hello":
+            link.say({"op": "status", "state": "online", "watchdog_ms": nothing, "max_frame": nothing})
+        else:
+            polite(link, message)
+
+    _, client = opened(modest)
+    assert client.status is not None
+    assert client.status.watchdog_ms is None and client.status.max_frame is None
+    assert client.call("t", {}).status == "ok"
+    client.close()
+
+
+def test_frames_that_do_not_fit_are_told_with_the_key_that_does_not() -> None:
+    def odd(link: FakeLink, message: dict[str, Any]) -> None:
+        if message["op"] == "hello":
+            link.say({"op": "status", "state": "online", "watchdog_ms": "soon"})
+
+    with pytest.raises(LinkError, match=r"frames? came that do(es)? not fit: status: watchdog_ms") as told:
+        RigClient(FakeLink(odd)).open(0.3)
+    assert "is the rig on" not in str(told.value) and "\n" not in str(told.value)
+
+
+def test_lines_that_do_not_check_are_told_too() -> None:
+    link = FakeLink(lambda *_: None)
+    link.dropped = 7
+    with pytest.raises(LinkError, match=r"no response .*7 lines came that do not check"):
+        RigClient(link).open(0.2)
+
+
+def test_a_pong_that_may_be_of_an_earlier_ping_measures_no_clock() -> None:
+    pings: list[int] = []
+
+    def late(link: FakeLink, message: dict[str, Any]) -> None:
+        if message["op"] == "ping":
+            pings.append(1)
+            if len(pings) > 3:
+                link.say({"op": "pong", "m": 1000 * len(pings)})
+        else:
+            bare(link, message)
+
+    link = FakeLink(late)
+    client = RigClient(link)
+    client._session.attach()
+    for _ in range(3):
+        with pytest.raises(LinkError):
+            client.ping(0.05)
+    assert client.read_clock() is None and not client._session.clock.known
+    reading = client.read_clock()
+    assert reading is not None and client._session.clock.known
+    client.close()
+
+
+def contradicting(first: dict[str, Any], *later: dict[str, Any]) -> Reply:
+    def reply(link: FakeLink, message: dict[str, Any]) -> None:
+        if message["op"] == "call":
+            for answer in (first, *later):
+                link.say({"op": "result", "id": message["id"], **answer})
+        else:
+            polite(link, message)
+
+    return reply
+
+
+FAULT = {"status": "fault", "error": {"code": "x", "message": "y"}}
+
+
+@pytest.mark.parametrize(
+    "later",
+    [FAULT, {"status": "ok", "value": {"a": 2}}, {"status": "ok", "t": "soon"}],
+    ids=["status", "value", "unreadable"],
+)
+def test_the_first_result_of_an_id_is_its_answer_and_another_is_told(later: dict[str, Any]) -> None:
+    noted: list[tuple[str, Any]] = []
+    reply = contradicting({"status": "ok", "value": {"a": 1}}, later)
+    _, client = opened(reply, on_noted=lambda state, detail: noted.append((state, detail)))
+    outcome = client.call("t", {}, call_id="one")
+    assert (outcome.status, outcome.value) == ("ok", {"a": 1})
+    assert wait_until(lambda: bool(noted))
+    state, detail = noted[0]
+    assert (state, detail["id"], detail["taken"]) == ("contradiction", "one", "ok")
+    assert client.dropped >= 1 and len(noted) == 1
+    client.close()
+
+
+def test_of_two_results_in_one_read_the_first_is_taken() -> None:
+    session = RigSession(FakeLink(lambda *_: None), Callbacks())
+    session.pending = Pending("a")
+    session._frame(b'{"op":"result","id":"a","status":"ok"}', False)
+    session._frame(b'{"op":"result","id":"a","status":"fault"}', False)
+    assert session.pending.result is not None and session.pending.result.status == "ok"
+    assert session.dropped == 1
+
+
+def test_an_answer_that_is_repeated_with_another_time_contradicts_nothing() -> None:
+    noted: list[str] = []
+    same = {"status": "rejected", "error": {"code": "locked", "message": "unlock"}}
+    later = {"status": "rejected", "error": {"code": "locked", "message": "unlock it"}, "t": 5.0}
+    _, client = opened(contradicting(same, later), on_noted=lambda state, _: noted.append(state))
+    assert client.call("t", {}).code == "locked"
+    assert client.drain() and not noted and client.dropped == 0
+    client.close()
+
+
+def test_a_link_that_stays_away_ends_the_call_long_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("firmware_bridge.exchange.LINK_BACK_SECONDS", 0.3)
+
+    def pull(link: FakeLink, message: dict[str, Any]) -> None:
+        if message["op"] == "call":
+            link.lose()
+        else:
+            polite(link, message)
+
+    class Patient(FakeLink):
+        def ensure(self, timeout: float) -> None:
+            if not self.connected:
+                time.sleep(max(0.0, timeout))
+                raise LinkError("the broker is gone")
+
+    link = Patient(pull)
+    client = RigClient(link)
+    client.open()
+    began = time.monotonic()
+    outcome = client.call("t", {}, timeout=120.0)
+    assert (outcome.status, outcome.code) == ("fault", "link")
+    with pytest.raises(LinkError):
+        client.regain(0.3)
+    assert time.monotonic() - began < 30.0
+    client.close()
 
 
 def test_a_rig_whose_last_will_says_offline_is_said_to_be_offline() -> None:
@@ -141,7 +275,7 @@ def test_a_rig_whose_last_will_says_offline_is_said_to_be_offline() -> None:
 
 def test_an_old_retained_status_is_not_a_rig() -> None:
     link = FakeLink(lambda fake, _: fake.say({"op": "status", "state": "online"}, retained=True))
-    with pytest.raises(LinkError, match="nobody answers"):
+    with pytest.raises(LinkError, match="no response"):
         RigClient(link).open(0.3)
 
 

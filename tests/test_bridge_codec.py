@@ -149,6 +149,75 @@ def test_what_is_no_message_is_said_to_be_none(payload: bytes) -> None:
         decode_host_message(payload)
 
 
+@pytest.mark.parametrize("word", ["Infinity", "-Infinity", "NaN"])
+def test_bare_words_for_numbers_are_refused_in_every_place(word: str) -> None:
+    for text in (
+        '{"op":"result","id":"a","status":"ok","value":{"x":%s}}',
+        '{"op":"truth","id":"a","state":{"x":%s}}',
+        '{"op":"sample","sensor":"a","value":%s}',
+        '{"op":"result","id":"a","status":"ok","unknown":%s}',
+    ):
+        with pytest.raises(CodecError):
+            decode_device_message((text % word).encode())
+    with pytest.raises(CodecError):
+        decode_host_message(b'{"op":"call","id":"a","tool":"t","args":{"x":%s}}' % word.encode())
+
+
+@pytest.mark.parametrize("spare", [0, 1])
+def test_a_frame_of_just_the_longest_length_is_taken(spare: int) -> None:
+    line = to_line(b'{"op":"ping"}')
+    longest = len(line) - len(b"\n")
+    for pieces in ([line], [line[:5], line[5:]]):
+        decoder = LineDecoder(max_frame=longest - spare)
+        got = [payload for piece in pieces for payload in decoder.feed(piece)]
+        assert (got, decoder.dropped) == (([], 1) if spare else ([b'{"op":"ping"}'], 0))
+
+
+LONG = "9" * 4301
+DEEP = "[" * 150 + "]" * 150
+"""Deeper than what reads the log again takes, and not too deep for the wire's own parser."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"op":"pong","m":1e300}',
+        f'{{"op":"pong","m":{"9" * 400}}}',
+        f'{{"op":"pong","m":{LONG}}}',
+        f'{{"op":"status","state":"online","watchdog_ms":{"9" * 400}}}',
+        f'{{"op":"status","state":"online","max_frame":{"9" * 400}}}',
+        f'{{"op":"sample","sensor":"a","value":{"9" * 400}}}',
+        f'{{"op":"result","id":"a","status":"ok","value":{LONG}}}',
+        f'{{"op":"result","id":"a","status":"ok","value":{DEEP}}}',
+        f'{{"op":"truth","id":"a","state":{{"x":{DEEP}}}}}',
+        "[" * 100_000,
+    ],
+)
+def test_numbers_and_depths_that_nobody_could_use_are_refused_by_the_one_error(text: str) -> None:
+    with pytest.raises(CodecError):
+        decode_device_message(text.encode())
+
+
+def test_an_answer_that_is_too_deep_still_names_its_call() -> None:
+    with pytest.raises(CodecError, match="nested deeper") as refused:
+        decode_device_message(f'{{"op":"result","id":"a","status":"ok","value":{DEEP}}}'.encode())
+    assert refused.value.data is not None and refused.value.data["id"] == "a"
+
+
+@pytest.mark.parametrize("nothing", ["0", "-1", "0.0", "-0.5e3", "null"])
+def test_limits_of_nothing_are_none(nothing: str) -> None:
+    whole = nothing if "." not in nothing else "0"
+    text = f'{{"op":"status","state":"online","watchdog_ms":{nothing},"max_frame":{whole}}}'
+    status = decode_device_message(text.encode())
+    assert isinstance(status, wire.Status)
+    assert status.watchdog_ms is None and status.max_frame is None
+
+
+def test_a_boot_may_be_a_number_of_starts() -> None:
+    status = decode_device_message(b'{"op":"status","state":"online","boot":17}')
+    assert isinstance(status, wire.Status) and status.boot == "17"
+
+
 def test_unknown_ops_and_keys_are_ignored() -> None:
     assert decode_host_message(b'{"v":1,"op":"dance","x":1}') is None
     assert decode_host_message(b'{"op":"ping","colour":"red"}') == wire.Ping()

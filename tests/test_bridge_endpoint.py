@@ -52,7 +52,7 @@ def test_a_result_has_what_the_wire_says(rig: Rig) -> None:
 def test_hello_ping_and_the_last_will(rig: Rig) -> None:
     rig.give("hello")
     online = {"v": 1, "op": "status", "state": "online", "device": "scripted", "fw": "scripted 1"}
-    online |= {"watchdog_ms": 5000, "max_frame": 65536}
+    online |= {"watchdog_ms": 5000, "max_frame": 65536, "boot": rig.port.of("status")[0]["boot"]}
     assert rig.port.of("status") == [online, online]
     assert rig.port.will is not None and rig.port.will["state"] == "offline"
     rig.give("ping")
@@ -216,7 +216,7 @@ def test_samples_and_truth_come_before_the_result(rig: Rig) -> None:
     assert truth["id"] == "a" and truth["state"] == {"calls": 1} and truth["events"][0]["kind"] == "spill"
     rig.port.give({"op": "init", "id": "i"})
     rig.port.result("i")
-    assert "id" not in rig.port.of("truth")[-1]
+    assert rig.port.of("truth")[-1]["id"] == "i"
 
 
 @pytest.mark.parametrize("tool", ["broken", "nan", "long"])

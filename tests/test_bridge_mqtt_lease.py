@@ -152,7 +152,7 @@ def test_an_absence_longer_than_the_lease_makes_it_a_new_one(monkeypatch: pytest
     monkeypatch.setattr(mqtt_lease, "ECHO_SECONDS", 0.0)
     written: list[Claim | None] = []
     lease = Lease("rig", lambda payload: written.append(decode_claim(payload)))
-    lease.claim(0.0)
+    lease.claim(0.0, lambda _: None)
     first = written[-1]
     lease.link_changed(False)
     lease.link_changed(True)
@@ -166,6 +166,52 @@ def test_an_absence_longer_than_the_lease_makes_it_a_new_one(monkeypatch: pytest
     lease.take(json.dumps({"v": 2}).encode(), False)
     lease.take(Claim("b", "b", first.since + 1e-9, 6.0).encode(), False)
     assert lease.lost is not None and "driven by b" in lease.lost
+
+
+LEASE = b'{"v":1,"op":"lease","id":"x","holder":"%s","since":%s,"seconds":%s,"n":%s}'
+
+
+def lease(holder: bytes = b"h", since: bytes = b"0", seconds: bytes = b"6", n: bytes = b"1") -> bytes:
+    return LEASE % (holder, since, seconds, n)
+
+
+def test_a_lease_that_would_last_for_ever_is_waited_for_as_long_as_one_may_last(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_lease, "MOST_SECONDS", 0.5)
+    told: list[str] = []
+    with MqttLinkAsOther(url) as other:
+        other._link.lease._publish(lease(b"somebody\\u001b[2J", seconds=b"1e9"))
+        assert wait_until(lambda: other.holder() is not None)
+        with RigClient(open_link(url), tell=told.append) as client:
+            client.open()
+            assert client.call("echo", {}).code in (None, "estop")
+    assert told == ["waiting for the lease of somebody?[2J, at most 1 s"]
+
+
+def test_a_lease_lasts_a_minute_at_most() -> None:
+    claim = decode_claim(lease(seconds=b"1e9"))
+    assert claim is not None and claim.seconds == 60.0
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        lease(seconds=b"NaN"),
+        lease(seconds=b"1e999"),
+        lease(seconds=b"0"),
+        lease(seconds=b"-5"),
+        lease(seconds=b'"soon"'),
+        lease(since=b"1e300"),
+        lease(since=b"-1e18"),
+        lease(since=b"9" * 5000),
+        lease(n=b"1e999"),
+        lease(n=b"9" * 400),
+        b"[" * 50_000,
+    ],
+)
+def test_a_strangers_odd_lease_is_ignored(payload: bytes) -> None:
+    assert decode_claim(payload) is None
 
 
 @pytest.mark.parametrize("payload", [b"", b"{", b"[]", b"{}", b'{"id":1}', b"\xff"])

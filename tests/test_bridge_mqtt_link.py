@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -255,7 +256,7 @@ def test_wrong_password_and_forbidden_topics_are_one_clear_line() -> None:
     acl.chmod(0o644)
     (broker.folder / "mosquitto.conf").open("a").write(f"allow_anonymous true\nacl_file {acl}\n")
     # mosquitto 2.0 grants every subscription, and then delivers nothing
-    with broker, pytest.raises(LinkError, match="nobody answers"):
+    with broker, pytest.raises(LinkError, match="no response"):
         with_link(f"{broker.url}/rig")
 
 
@@ -334,3 +335,22 @@ def test_on_version_5_calls_expire_and_carry_their_id(mosquitto_url: str, name: 
 def test_options_of_a_url_that_make_no_sense_are_told(query: str, says: str) -> None:
     with pytest.raises(LinkError, match=says):
         open_link(f"mqtt://127.0.0.1:1/rig?{query}")
+
+
+def test_a_broker_that_is_gone_for_good_ends_the_call_when_the_client_has_waited_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("firmware_bridge.exchange.LINK_BACK_SECONDS", 0.5)
+    device = ScriptedDevice()
+    with Mosquitto() as broker, DeviceEndpoint(device, MqttPort(f"{broker.url}/rig")):
+        with RigClient(open_link(f"{broker.url}/rig")) as client:
+            client.open()
+            threading.Thread(target=lambda: device.started.wait(10) and broker.kill(), daemon=True).start()
+            began = time.monotonic()
+            outcome = client.call("slow", {}, timeout=120.0)
+            assert (outcome.status, outcome.code) == ("fault", "link")
+            # what was waited for is not waited for again
+            with pytest.raises(LinkError, match="is gone"):
+                client.regain(0.5)
+            assert time.monotonic() - began < 40.0
+        device.go.set()

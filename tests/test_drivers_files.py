@@ -238,6 +238,20 @@ def test_patterns_find_lines_and_json() -> None:
     assert keyed.find(Message("t/x", '{"A": {"b": 1}, "S": "ON"}'), names) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"a": ' + "9" * 4301 + "}", '{"a": NaN}', '{"a": 1e999}', '{"a": "\ud800'],
+    ids=["deep", "long", "nan", "infinite", "cut"],
+)
+def test_a_payload_that_nobody_could_use_fits_no_pattern_of_keys(text: str) -> None:
+    assert Pattern.model_validate({"keys": {"a": {"capture": "v"}}}).find(Message("", text), {}) is None
+
+
+def test_a_sensor_that_is_not_there_hides_no_other() -> None:
+    keyed = Pattern.model_validate({"keys": {"a": {"capture": "v"}}})
+    assert keyed.find(Message("", '{"a": 1.5, "b": NaN}'), {}) == {"v": "1.5"}
+
+
 def test_the_shipped_drivers_are_yaml_that_others_can_read() -> None:
     for path in DRIVERS_FOLDER.glob("*.yaml"):
         assert yaml.safe_load(path.read_text())["name"] == path.stem

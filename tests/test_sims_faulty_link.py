@@ -180,7 +180,8 @@ def test_the_status_the_truth_and_what_is_no_message_pass_a_link_that_loses_all_
     for message in (wire.Pong(), wire.Status(state="online"), wire.Sample(sensor="s", value=1), wire.Truth()):
         port.send(message, encode(message))
     assert sink.sent == ["status", "truth"]
-    frames = [encode(wire.Reset()), encode(wire.Ping()), b"no json", b"[1]", b'{"op":"call","id":null}']
+    odd = [b"no json", b"[1]", b'{"op":"call","id":null}', b"[" * 100_000, b'{"op":' + b"9" * 4301 + b"}"]
+    frames = [encode(wire.Reset()), encode(wire.Ping()), *odd]
     for frame in (*frames, encode(wire.Call(id="a", tool="wait"))):
         sink.handler.on_frame(frame)
     assert heard.frames == [frames[0], *frames[2:]]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 from rich.text import Text
@@ -17,7 +18,11 @@ from core_eval.cli.output import UsageError, console, print_json
 if TYPE_CHECKING:
     from firmware_bridge.broker_files import BrokerFiles
 
-app = typer.Typer(help="Make a broker for your rigs.")
+app = typer.Typer(help="Make a broker for your rigs, and keep its accounts.")
+Folder = Annotated[Path, typer.Argument(help="The folder that `broker init` made.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RELOAD = "send mosquitto a SIGHUP, or start it again"
+"""mosquitto then reads passwords, access list and certificates anew, and drops only whose account is gone."""
 
 
 @app.callback()
@@ -45,7 +50,7 @@ def init(
     client_certificates: Annotated[
         bool, typer.Option("--client-certificates", help="Let only clients with a certificate in.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Write a mosquitto's configuration with passwords, access list and certificates."""
     from firmware_bridge.broker_files import write_broker_files
@@ -65,17 +70,67 @@ def init(
 
 @app.command("add-rig")
 def add_rig(
-    folder: Annotated[Path, typer.Argument(help="The folder that `broker init` made.")],
+    folder: Folder,
     name: Annotated[str, typer.Argument(help="The new rig's name.")],
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Let one more rig log in; passwords and certificates of the others stay."""
     from firmware_bridge import broker_rigs
 
     with _told():
         files = broker_rigs.add_rig(folder, name)
-    # What mosquitto does on a HUP: passwords and access list are read anew, and nobody is cut off.
-    _tell(files, "reload", "send mosquitto a SIGHUP, or start it again", folder, json)
+    _tell(files, "reload", RELOAD, folder, json)
+
+
+@app.command("remove-rig")
+def remove_rig(
+    folder: Folder,
+    name: Annotated[str, typer.Argument(help="The rig that may log in no more.")],
+    json: Json = False,
+) -> None:
+    """Let a rig log in no more; the others stay."""
+    from firmware_bridge import broker_rigs
+
+    with _told():
+        files = broker_rigs.remove_rig(folder, name)
+    _tell(files, "reload", RELOAD, folder, json)
+
+
+@app.command("rotate")
+def rotate(
+    folder: Folder,
+    account: Annotated[str, typer.Argument(help="A rig's name, `host` or `observer`.")],
+    json: Json = False,
+) -> None:
+    """Give an account a new password; the old one holds until the broker reads its files again."""
+    from firmware_bridge import broker_rigs
+
+    with _told():
+        files = broker_rigs.rotate(folder, account)
+    _tell(files, "reload", RELOAD, folder, json)
+
+
+@app.command("renew")
+def renew(
+    folder: Folder,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name or address under which the broker is reached; may be given several times, the first "
+            "one stands in the URLs. Left out: those of the old certificate."
+        ),
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="How long it is valid.")] = 3650,
+    json: Json = False,
+) -> None:
+    """Make the broker a new certificate, signed by the authority that its clients trust already."""
+    from firmware_bridge import broker_rigs
+
+    with _told():
+        files, names = broker_rigs.renew(folder, host, days)
+    if not json:
+        console().print(Text(f"The certificate is for {', '.join(names)}, {days} days from now."))
+    _tell(files, "reload", RELOAD, folder, json)
 
 
 @contextmanager
@@ -90,11 +145,15 @@ def _told() -> Iterator[None]:
 
 
 def _tell(files: BrokerFiles, verb: str, command: str, folder: Path, json: bool) -> None:
+    from firmware_bridge.broker_files import password_file
+
+    observer = files.observer
     if json:
         accounts = {"hosts": files.hosts, "devices": files.devices}
         urls = {side: {one.url.split("?")[0].rsplit("/", 1)[1]: one.url for one in ones}
                 for side, ones in accounts.items()}  # fmt: skip
-        print_json({"config": str(files.config), verb: command, **urls})
+        watches = {} if observer is None else {"observer": observer.url}
+        print_json({"config": str(files.config), verb: command, **urls, **watches})
         return
     out = console()
     out.print(Text(f"{verb.capitalize()} it:  {command}"))
@@ -102,4 +161,11 @@ def _tell(files: BrokerFiles, verb: str, command: str, folder: Path, json: bool)
         out.print(Text(f"A host's rig URL:    {one.url}"), soft_wrap=True)
     for one in files.devices:
         out.print(Text(f"The device's own:    {one.url}"), soft_wrap=True)
+    if observer is not None:
+        out.print(Text(f"An observer's:       {observer.url}"), soft_wrap=True)
     out.print(Text(f"The URLs, with their passwords, are in {folder / 'urls.txt'}."))
+    if files.hosts:
+        one = files.hosts[0]
+        file = quote(str(password_file(files.config.parent, one.user)))
+        url = one.url.replace(f":{one.password}@", "@", 1) + f"&password_file={file}"
+        out.print(Text(f"Without the password in a command, which others can see:  {url}"), soft_wrap=True)

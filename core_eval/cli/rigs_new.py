@@ -127,6 +127,8 @@ def _write(path: Path, text: str) -> None:
 
     before = path.read_text(encoding="utf-8") if path.exists() else None
     try:
+        # It may hold a password.
+        path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None

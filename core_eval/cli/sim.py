@@ -15,9 +15,12 @@ def sim(
         str, typer.Argument(help="A world's name, as `pathrig worlds list` prints it, or its YAML file.")
     ],
     mqtt: Annotated[
-        str | None, typer.Option(metavar="URL", help="Broker, mqtt://[user:pass@]host[:port].")
+        str | None,
+        typer.Option(metavar="URL", help="Broker and rig, mqtt://[user[:pass]@]host[:port][/RIG]."),
     ] = None,
-    rig: Annotated[str | None, typer.Option(help="The rig's name at the broker.")] = None,
+    rig: Annotated[
+        str | None, typer.Option(help="The rig's name at the broker, where the URL names none.")
+    ] = None,
     serial: Annotated[
         str | None, typer.Option(metavar="pty|PATH", help="A serial port, or pty for a pseudo terminal.")
     ] = None,
@@ -46,9 +49,9 @@ def sim(
         print_json(loaded.state.model_dump(mode="json"))
         return
     if (mqtt is None) == (serial is None):
-        raise UsageError("say where: either --mqtt URL --rig NAME, or --serial pty or a port's path")
-    if mqtt is not None and rig is None:
-        raise UsageError("--mqtt needs --rig NAME, the rig's name at the broker")
+        raise UsageError("say where: either --mqtt URL/RIG, or --serial pty or a port's path")
+    if mqtt is not None:
+        rig = _rig_name(mqtt, rig)
     from firmware_bridge.serve import serve_mqtt, serve_serial
 
     device = make_simulator(loaded, seed)
@@ -70,3 +73,18 @@ def sim(
             ready=lambda: print(f"{loaded.name} is online as rig {rig}", flush=True),
             exit_with_parent=exit_with_parent,
         )
+
+
+def _rig_name(url: str, said: str | None) -> str:
+    from firmware_bridge.link import LinkError
+    from firmware_bridge.mqtt_address import parse_mqtt_url
+
+    try:
+        named = parse_mqtt_url(url).rig
+    except LinkError as error:
+        raise UsageError(f"--mqtt: {error}") from None
+    if not (named or said):
+        raise UsageError("--mqtt names no rig: write mqtt://HOST/RIG, or give --rig NAME")
+    if named and said and named != said:
+        raise UsageError(f"--mqtt names the rig {named!r} and --rig {said!r}: leave one out")
+    return said or named

@@ -41,7 +41,7 @@ from firmware_bridge.guard import Guard, GuardDecision
 
 RUNAWAY_STEPS = 10_000
 STOPPED = "stopped by a person"
-LINK_CODES = frozenset({"timeout", "link", "offline"})
+LINK_CODES = frozenset({"timeout", "link", "offline", "two_devices"})
 
 
 T = TypeVar("T")
@@ -128,6 +128,7 @@ class Episode:
                 self._prepare(episode)
                 ending = self._act_until_the_end(episode)
                 self._session.drain()
+                self._session.check()
         except (RigError, AgentError) as failure:
             ending, error = Ending("error", type(failure).__name__), str(failure)
             raise EpisodeFailed(f"{self._task.id}: {failure}", episode.id) from failure

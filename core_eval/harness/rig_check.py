@@ -37,7 +37,10 @@ UNKNOWN_TOOL = "no_such_tool_of_any_rig"
 
 
 def check_rig(config: RigConfig, *, only_look: bool = False) -> RigReport:
-    """Test a rig; with `only_look` nothing is called and nothing stopped. Takes half a minute at most."""
+    """Test a rig; with `only_look` nothing is called and nothing stopped.
+
+    Takes half a minute at most, and up to a minute more where a dead host's lease must run out.
+    """
     report = RigReport(config.name)
     began = time.monotonic()
     try:
@@ -75,6 +78,8 @@ class _Check:
             self._permissions()
             self._tools_and_stop(heard)
         self._sensors()
+        if self._client.conflict is not None:
+            self._report.add("name", False, self._client.conflict)
 
     def _status(self) -> None:
         status = self._client.status
@@ -135,11 +140,13 @@ class _Check:
         return True
 
     def _lock(self) -> bool:
+        began = time.monotonic()
         try:
             kept = self._client.claim()
         except LinkError as error:
             self._report.add("lock", "skipped", str(error))
             return False
+        self._deadline += time.monotonic() - began
         if kept:
             self._report.add("lock", True, "free, and ours for this check")
         else:

@@ -22,11 +22,10 @@ from devices.outcome import Outcome
 from devices.registry import DEVICE_TYPES
 from devices.sensors import Sample
 from firmware_bridge.client import RigClient
+from firmware_bridge.exchange import LINK_BACK_SECONDS
 from firmware_bridge.links import Link, LinkError, open_link
 from firmware_bridge.messages import Status
 
-LINK_BACK_SECONDS = 10.0
-"""How long a link that was lost in mid-run may stay away."""
 DRAIN_SECONDS = 5.0
 IDLE_SECONDS = 5.0
 CALL_SECONDS = 120.0
@@ -53,7 +52,11 @@ class RigSession:
         self.config = config
         self.world = world
         self.client = RigClient(
-            link, on_sample=self._on_sample, on_truth=self._on_truth, on_status=self._on_status
+            link,
+            on_sample=self._on_sample,
+            on_truth=self._on_truth,
+            on_status=self._on_status,
+            on_noted=self.note,
         )
         self.last_samples: dict[str, Sample] = {}
         self._recording = Lock()
@@ -65,7 +68,7 @@ class RigSession:
         """Greet the device, and take it for this host alone unless `claim` is False.
 
         Raises:
-            RigError: nobody answers, or another host drives it.
+            RigError: no response, two devices answer, or another host drives it.
         """
         try:
             self.client.open(claim=claim)
@@ -172,9 +175,11 @@ class RigSession:
         self.client.close(safe=safe)
 
     def check(self) -> None:
-        """Raise what went wrong while the reader thread wrote to the log."""
+        """Raise what went wrong while the reader thread wrote to the log, and that two devices answer."""
         if self._failure is not None:
             raise self._failure
+        if self.client.conflict is not None:
+            raise RigError(f"rig {self.config.name}: {self.client.conflict}")
 
     def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
         """Something that the host did or found, into the log."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-HIDDEN = ":***@"
+from firmware_bridge import mqtt_address
+
+HIDDEN = f":{mqtt_address.HIDDEN}@"
 GuardName = Literal["observe", "block", "estop", "confirm"]
 
 
@@ -46,7 +47,7 @@ class RunConfig(BaseModel):
         """JSON-ready, without the passwords of rigs."""
         config = self.model_dump(mode="json")
         for cell in config["cells"]:
-            cell["rig"] = _without_password(cell["rig"])
+            cell["rig"] = mqtt_address.without_password(cell["rig"])
         return config
 
     def with_rig(self, rig: str | None) -> RunConfig:
@@ -70,7 +71,3 @@ class RunConfig(BaseModel):
             for number, cell in enumerate(self.cells)
             for index in range(self.episodes)
         ]
-
-
-def _without_password(rig: str) -> str:
-    return re.sub(r"^(\w+://[^/@:]*):[^/]*@", rf"\1{HIDDEN}", rig)

@@ -20,7 +20,7 @@ PARSING_CODES = frozenset(
 )
 """Codes of an `invalid` step whose text held no readable call."""
 
-LINK_CODES = frozenset({"timeout", "link", "late", "no_answer", "crc", "offline"})
+LINK_CODES = frozenset({"timeout", "link", "late", "no_answer", "crc", "offline", "two_devices"})
 """Codes of a `fault` step that say the link failed; any other fault is the device's."""
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from devices.drivers.templates import PLACEHOLDER, render, render_regex
 from devices.drivers.values import Scalar, Strict, plain_text
 
@@ -80,8 +81,9 @@ class Pattern(Strict):
     def _find_keys(self, text: str, names: Mapping[str, str], captures: dict[str, str]) -> bool:
         assert self.keys is not None
         try:
-            payload = json.loads(text)
-        except ValueError:
+            # A board may well write NaN for a sensor that is not there, beside what is asked for.
+            payload = parse_json(text, strict_numbers=False)
+        except ForeignJsonError:
             return False
         for dotted, wanted in self.keys.items():
             value: Any = payload
@@ -91,6 +93,8 @@ class Pattern(Strict):
                 value = value[part]
             if isinstance(wanted, CaptureKey):
                 if not isinstance(value, bool | int | float | str):
+                    return False
+                if isinstance(value, float) and not isfinite(value):
                     return False
                 captures[wanted.capture] = plain_text(value)
             elif value != (render(wanted, names) if isinstance(wanted, str) else wanted):

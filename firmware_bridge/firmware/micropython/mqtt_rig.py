@@ -1,9 +1,11 @@
 """Serves a rig at an MQTT broker with umqtt.simple (`mip.install("umqtt.simple")`)."""
 
 import json
+import random
 import time
 
 from chip import reset_cause
+from rig import BOOT
 from umqtt.simple import MQTTClient
 
 
@@ -14,8 +16,11 @@ def serve(make_rig, feed, name, host, port=1883, **login):
     broker to acknowledge a message: such a wait ends as a reset.
     """
     base = "pathrig/v1/" + name + "/"
-    client = MQTTClient(name, host, port, keepalive=15, **login)
-    client.set_last_will(base + "status", '{"v":1,"op":"status","state":"offline"}', retain=True, qos=1)
+    # Whoever connects with our client id throws us off the broker: nobody can guess this one.
+    client_id = "{}-{:08x}".format(name, random.getrandbits(32))
+    client = MQTTClient(client_id, host, port, keepalive=15, **login)
+    will = {"v": 1, "op": "status", "state": "offline", "boot": BOOT}
+    client.set_last_will(base + "status", json.dumps(will), retain=True, qos=1)
     arrived = []
 
     def send(message):

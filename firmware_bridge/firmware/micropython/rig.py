@@ -7,8 +7,10 @@ which yields again and again, so that ping and stop are answered meanwhile, and 
 """
 
 import json
+import random
 import time
 
+BOOT = "{:08x}".format(random.getrandbits(32))  # another one at every start: two boards of one name show
 KEPT = 32
 MAX_FRAME = 512
 
@@ -40,10 +42,11 @@ class Rig:
     def status(self):
         """Who is there, and in which state."""
         state = "estop" if self.stopped else "online"
+        who = {"device": self.device, "fw": "micropython rig 1", "boot": BOOT}
         more = {"watchdog_ms": self.watchdog_ms, "max_frame": MAX_FRAME}
         if self.reset:
             more["reset"] = self.reset
-        self.send(dict(v=1, op="status", state=state, device=self.device, fw="micropython rig 1", **more))
+        self.send(dict(v=1, op="status", state=state, **who, **more))
 
     def stop(self):
         """The emergency stop: safe first, words later."""
