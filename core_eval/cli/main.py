@@ -7,6 +7,8 @@ import sqlite3
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -16,11 +18,28 @@ from core_eval.cli.terminal import guarded_output
 
 app = typer.Typer(
     name="pathrig",
-    help="Run agents on rigs, log every call, and score the whole path: not only whether they got there.",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"pathrig {version('pathrig')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and end."),
+    ] = False,
+) -> None:
+    """Run agents on rigs, log every call, and score the whole path: not only whether they got there."""
+
+
 app.command("calibrate")(calibrate.calibrate)
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
@@ -60,9 +79,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_verb(arguments: Sequence[str] | None) -> int:
     try:
-        status = app(args=_completed(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+        given = _completed(sys.argv[1:] if arguments is None else arguments)
+        status = app(args=given, prog_name="pathrig", standalone_mode=False)
         sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):
+    except (BrokenPipeError, SystemExit) as leaving:
+        if isinstance(leaving, SystemExit) and not leaving.code:
+            # A shell has got the completions that it asked for.
+            sys.stdout.flush()
+            return DONE
         # Whoever read our output has seen enough (the parser turns that into an exit of its own); what is
         # still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
