@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from agents.deadline import Cancellation
 from core_eval.path import TaskAutomaton
 from devices.outcome import Outcome
 from devices.tool import Tool
@@ -47,13 +48,18 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:
-    """What an agent is told at the start of an episode. The automaton is for `oracle` alone."""
+    """What an agent is told at the start of an episode. The automaton is for `oracle` alone.
+
+    An agent that waits or computes for long looks at `cancellation` meanwhile: once the episode is cancelled
+    nobody waits for its action any more.
+    """
 
     prompt: str
     tools: Sequence[Tool]
     seed: int = 0
     automaton: TaskAutomaton | None = None
     limits: Limits = Limits()
+    cancellation: Cancellation = field(default_factory=Cancellation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,7 @@ class Agent(Protocol):
 
         Raises:
             agents.errors.BackendError: the model cannot be reached or run; one clear line.
+            agents.deadline.CancelledError: the episode was cancelled meanwhile.
         """
 
     def close(self) -> None:
