@@ -228,7 +228,7 @@ class TruthRow:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRow:
-    """An episode, its task's definition and its scores."""
+    """An episode, its task's definition and its scores; `seconds` is what it took by a monotonic clock."""
 
     id: int
     run_id: int
@@ -253,6 +253,17 @@ class EpisodeRow:
     scoring: Mapping[str, Any]
     agent_info: Mapping[str, Any]
     twin: Mapping[str, Any] | None = None
+    seconds: float | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict)
     failures: tuple[FailureRow, ...] = ()
     pairs: tuple[PairRow, ...] = ()
+
+    @property
+    def wall_seconds(self) -> float | None:
+        """How long it took on the host, s; None where it did not end.
+
+        A log of before there was `seconds` holds only the times of a clock that may have been set meanwhile.
+        """
+        if self.seconds is not None or self.ended is None:
+            return self.seconds
+        return max(0.0, self.ended - self.started)

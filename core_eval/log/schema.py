@@ -241,5 +241,10 @@ ALTER TABLE harm ADD COLUMN effect INTEGER
     CHECK (effect IN (0, 1));                                -- 0: the true state is as if it had not been
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4)
+VERSION_5 = """
+ALTER TABLE episode ADD COLUMN seconds REAL
+    CHECK (seconds >= 0);                                    -- that it took, by a clock that nobody sets
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5)
 """The script at index n brings a file from version n to n + 1."""
