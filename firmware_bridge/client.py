@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -128,14 +129,22 @@ class RigClient:
         *,
         call_id: str | None = None,
         timeout: float = 120.0,
+        within: float = math.inf,
     ) -> Outcome:
-        """Run a tool and wait for its result; sent again with the same id where no answer comes."""
+        """Run a tool and wait for its result; sent again with the same id where no answer comes.
+
+        An ack of a rig that is at work stretches `timeout`, and does not stretch `within`, s.
+        """
         message_id = call_id or secrets.token_hex(6)
 
         def build(not_after: int | None) -> wire.Call:
             return wire.Call(id=message_id, tool=tool, args=dict(arguments), not_after=not_after)
 
-        return self._exchange.run(message_id, build, tool, timeout, "timeout")
+        return self._exchange.run(message_id, build, tool, timeout, "timeout", within)
+
+    def give_up(self, within: float) -> None:
+        """Wait for the answer to the call in flight, if there is one, `within` s at most. From any thread."""
+        self._session.give_up(within)
 
     def estop(self, timeout: float = 1.0) -> bool:
         """Stop the rig at once; whether it said within `timeout` that it is stopped. Works during a call.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -24,9 +25,10 @@ LEASE_BEAT = 2.0
 
 @dataclass(slots=True)
 class Pending:
-    """The one call that waits for its result; `acked_until` is host time."""
+    """The one call that waits for its result; `acked_until` and `give_up_at` are host time."""
 
     id: wire.MessageId
+    give_up_at: float = math.inf
     result: wire.Result | None = None
     acks: int = 0
     acked_until: float = 0.0
@@ -149,6 +151,14 @@ class RigSession:
     def wait_for_news(self, seen: int, timeout: float) -> None:
         """Wait until `news` is no longer `seen`, at most `timeout` seconds."""
         self._waiting.until(lambda: self.news != seen, timeout)
+
+    def give_up(self, within: float) -> None:
+        """Let the call that waits for its result, if there is one, wait so many seconds at most."""
+        with self.changed:
+            if self.pending is not None:
+                self.pending.give_up_at = min(self.pending.give_up_at, time.monotonic() + within)
+            self.news += 1
+        self._waiting.interrupt()
 
     def beat(self) -> None:
         """Start the heartbeat: a ping every third of the device's watchdog time, or every second."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -118,9 +119,11 @@ class RigSession:
                 return outcome
             time.sleep(0.05)
 
-    def call(self, tool: str, arguments: Mapping[str, Any], call_id: str | None) -> Outcome:
-        """Make a call; trouble of the link is a fault, never an exception."""
-        return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout)
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], call_id: str | None, *, within: float = math.inf
+    ) -> Outcome:
+        """Make a call; trouble of the link is a fault, never an exception, and so is no answer `within` s."""
+        return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
 
     def require_answer(self) -> None:
         """Wait until somebody is there again after a link fault: a cable may be plugged in once more.
@@ -134,10 +137,10 @@ class RigSession:
             self.note("lost", {"error": str(error)})
             raise RigError(f"rig {self.config.name}: the link is lost: {error}") from None
 
-    def drain(self) -> None:
-        """Wait until all that the device has sent is in the log, where it can tell."""
+    def drain(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Wait until all that the device has sent is in the log, where it can tell, so long at most."""
         with suppress(LinkError):
-            self.client.drain(DRAIN_SECONDS)
+            self.client.drain(seconds)
 
     def stop_now(self) -> None:
         """A person's stop, in mid-call too; never raises. From any thread."""

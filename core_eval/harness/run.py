@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agents.agent import Agent
 from agents.catalog import make_agent
+from agents.interruptible_agent import InterruptibleAgent
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, load_rig
 from configs.tasks_loader import Task, load_task
@@ -57,7 +58,9 @@ def load_parts(config: RunConfig) -> Parts:
             )
         if rig.world is not None:
             merged_state(load_world(rig.world), task.init)
-    agents = {spec: make_agent(spec) for spec in _distinct(cell.agent for cell in config.cells)}
+    agents = {
+        spec: InterruptibleAgent(make_agent(spec)) for spec in _distinct(cell.agent for cell in config.cells)
+    }
     return Parts(tasks, rigs, agents)
 
 
