@@ -219,6 +219,13 @@ class RigClient:
                 self.estop(timeout=0.0 if self._present() is None else 1.0)
         self._session.close()
 
+    def abandon(self, why: str) -> None:
+        """The rig is known to be gone for good: every call, the one in flight too, is a fault that says why.
+
+        From any thread. Nothing can stop the rig any more, nor is there one.
+        """
+        self._session.abandon(why)
+
     def regain(self, timeout: float) -> None:
         """Wait until the link is back and the rig answers, after trouble in mid-run.
 
@@ -227,6 +234,8 @@ class RigClient:
         """
         deadline = time.monotonic() + timeout
         while True:
+            if self._session.closing.is_set():
+                raise LinkError(self._session.ending)
             left = deadline - time.monotonic()
             try:
                 self._link.ensure(max(0.0, left))

@@ -66,8 +66,9 @@ class Exchange:
             try:
                 return self._until_answered(pending, build, what, timeout, unanswered)
             except LinkError as error:
-                if not self._session.closing.is_set():
-                    self._link.discard()
+                if self._session.closing.is_set():
+                    return fault("link", self._session.ending)
+                self._link.discard()
                 return fault("link", str(error))
             finally:
                 self._session.pending = None
@@ -92,7 +93,7 @@ class Exchange:
                 next_send = max(next_send, pending.acked_until + ETA_GRACE)
             deadline = min(deadline, pending.give_up_at)
             if session.closing.is_set():
-                return fault("link", "the link was closed")
+                return fault("link", session.ending)
             if now >= pending.give_up_at:
                 text = f"the rig {self._link.name} was not waited for any longer after {now - start:.1f} s"
                 return fault(unanswered, text)

@@ -66,6 +66,7 @@ class RigSession:
         reading: what the last ping told of it.
         last_heard: host time of the last message.
         pending: the call that waits.
+        ending: why the link was closed, for whoever still waits.
     """
 
     def __init__(self, link: Link, callbacks: Callbacks) -> None:
@@ -80,6 +81,7 @@ class RigSession:
         self.reading: ClockReading | None = None
         self.last_heard = 0.0
         self.pending: Pending | None = None
+        self.ending = "the link was closed"
         self.closing = threading.Event()
         self.attached = False
         self._callbacks = callbacks
@@ -172,6 +174,15 @@ class RigSession:
         self.link.close()
         with self.changed:
             self._tell()
+
+    def abandon(self, why: str) -> None:
+        """Close the link of a rig that is gone for good, and tell whoever waits why. From any thread."""
+        self.ending = why
+        self.closing.set()
+        with self.changed:
+            self._tell()
+        self._waiting.interrupt()
+        self.link.close()
 
     def _beat(self) -> None:
         spent = 0.0

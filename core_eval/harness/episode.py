@@ -133,6 +133,7 @@ class Episode:
         ending = Ending("interrupted", "signal")
         error: str | None = None
         costs = MachineCosts(find_meter())
+        self._session.when_lost(self._cancellation.cancel)
         try:
             with costs, self._stop_button.over(self._stop_now):
                 try:
@@ -148,6 +149,7 @@ class Episode:
             ending, error = Ending("error", type(failure).__name__), f"{type(failure).__name__}: {failure}"
             raise
         finally:
+            self._session.when_lost(None)
             self._session.make_safe()
             self._session.record_to(None)
             episode.machine_cost(costs.cost)

@@ -15,7 +15,7 @@ from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig
 from configs.worlds_loader import World, load_world, make_simulator
-from core_eval.harness.simulator_process import RigError, simulator_process
+from core_eval.harness.simulator_process import ProcessWatch, RigError, simulator_process
 from core_eval.log import EpisodeLog
 from devices.catalog import DEVICE_TYPES
 from devices.device import Truth
@@ -61,6 +61,8 @@ class RigSession:
         self._episode: EpisodeLog | None = None
         self._watcher: SessionWatcher | None = None
         self._failure: sqlite3.Error | None = None
+        self._loss: str | None = None
+        self._when_lost: Callable[[], None] | None = None
 
     def open(self, *, claim: bool = True) -> None:
         """Greet the device, and take it for this host alone unless `claim` is False.
@@ -71,7 +73,21 @@ class RigSession:
         try:
             self.client.open(claim=claim)
         except LinkError as error:
-            raise RigError(f"rig {self.config.name}: {error}") from None
+            raise RigError(f"rig {self.config.name}: {self._loss or error}") from None
+
+    def lost(self, why: str) -> None:
+        """What was started for this rig has ended, so there is no rig any more. From any thread."""
+        self._loss = why
+        self.note("lost", {"error": why})
+        self.client.abandon(why)
+        if (when_lost := self._when_lost) is not None:
+            when_lost()
+
+    def when_lost(self, tell: Callable[[], None] | None) -> None:
+        """Call this as soon as there is no rig any more, and now where there is none; None: nobody."""
+        self._when_lost = tell
+        if tell is not None and self._loss is not None:
+            tell()
 
     @property
     def device_name(self) -> str | None:
@@ -131,9 +147,11 @@ class RigSession:
         Raises:
             RigError: the link is lost for good.
         """
+        self.check()
         try:
             self.client.regain(LINK_BACK_SECONDS)
         except LinkError as error:
+            self.check()
             self.note("lost", {"error": str(error)})
             raise RigError(f"rig {self.config.name}: the link is lost: {error}") from None
 
@@ -175,9 +193,11 @@ class RigSession:
         self.client.close(safe=safe)
 
     def check(self) -> None:
-        """Raise what went wrong while the reader thread wrote to the log."""
+        """Raise what went wrong while the reader thread wrote to the log, or that there is no more rig."""
         if self._failure is not None:
             raise self._failure
+        if self._loss is not None:
+            raise RigError(f"rig {self.config.name}: {self._loss}")
 
     def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
         """Something that the host did or found, into the log."""
@@ -218,7 +238,7 @@ class RigSession:
         try:
             yield
         except LinkError as error:
-            raise RigError(f"rig {self.config.name}: {error}") from None
+            raise RigError(f"rig {self.config.name}: {self._loss or error}") from None
 
 
 @contextmanager
@@ -233,19 +253,21 @@ def open_rig(
         RigError: it cannot be opened.
     """
     with ExitStack() as stack:
+        watch = ProcessWatch()
         try:
             world = None if config.world is None else load_world(config.world)
-            session = RigSession(config, world, _link(config, world, stack), call_timeout)
+            session = RigSession(config, world, _link(config, world, stack, watch), call_timeout)
         except (LinkError, ConfigError) as error:
             raise RigError(f"rig {config.name}: {error}") from None
         stack.callback(session.close, safe=not only_look)
+        watch.tell(session.lost)
         session.open(claim=not only_look)
         yield session
         if not only_look:
             session.go_home()
 
 
-def _link(config: RigConfig, world: World | None, stack: ExitStack) -> Link:
+def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: ProcessWatch) -> Link:
     parts = urlsplit(config.url)
     if parts.scheme == "sim":
         from firmware_bridge.local_link import LocalLink
@@ -266,11 +288,13 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack) -> Link:
     assert config.world is not None, "the loader makes sure"
     silence = [] if config.truth else ["--no-truth"]
     if parts.scheme == "serial":
-        port = stack.enter_context(simulator_process([config.world, *silence, "--serial", "pty"]))
+        port = stack.enter_context(simulator_process([config.world, *silence, "--serial", "pty"], watch))
         return open_link(f"serial://{port}")
     from firmware_bridge.broker import start_broker_process
 
     broker = stack.enter_context(start_broker_process())
+    stack.enter_context(watch.over(broker.process, "the embedded broker"))
     rig = parts.path.strip("/")
-    stack.enter_context(simulator_process([config.world, *silence, "--mqtt", broker.url, "--rig", rig]))
+    arguments = [config.world, *silence, "--mqtt", broker.url, "--rig", rig]
+    stack.enter_context(simulator_process(arguments, watch))
     return open_link(f"{broker.url}/{rig}")
