@@ -26,12 +26,23 @@ from firmware_bridge.serial_link import SerialLink
 
 SERIAL = RigConfig(name="spawned", url="serial://pty", world="farm_rover", spawn=True)
 MQTT = RigConfig(name="spawned", url="mqtt://127.0.0.1/rover", world="farm_rover", spawn=True)
+BROKER = "firmware_bridge.broker"
 SOON = 8.0
 """Less than a lost link is waited for."""
 
 
+OTHERS: set[int] = set()
+"""Processes that were there before the test."""
+
+
+@pytest.fixture(autouse=True)
+def others() -> None:
+    OTHERS.clear()
+    OTHERS.update(children("sim"), children(BROKER))
+
+
 def children(word: str) -> list[int]:
-    """The processes that this one started and whose command line holds the word."""
+    """The processes that this one started for the test and whose command line holds the word."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -40,7 +51,7 @@ def children(word: str) -> list[int]:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if parent == os.getpid() and word.encode() in words:
+            if parent == os.getpid() and int(entry.name) not in OTHERS and word.encode() in words:
                 found.append(int(entry.name))
     return found
 
@@ -76,7 +87,7 @@ def test_the_call_is_a_fault_and_the_run_says_how_the_simulator_ended(
 
 def test_the_broker_that_was_started_for_the_rig_is_watched_too(tmp_path: Path) -> None:
     class BrokerKiller(Killer):
-        word = "firmware_bridge.broker"
+        word = BROKER
 
     with open_rig(MQTT) as session:
         begun = time.monotonic()
