@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from agents.agent import (
+    Action,
     Agent,
     EpisodeContext,
     InvalidAction,
@@ -206,15 +207,12 @@ class Episode:
                 return Ending("stopped", "person")
             seen = observation
             action = self._ask_agent(lambda: self._agent.act(seen))  # noqa: B023
-            pressed = self._stop_button.pressed
-            if pressed or isinstance(action, StopAction):
+            ending = self._ending_at(action, limit)
+            if ending is not None:
+                # What the agent said last leads to no step.
                 episode.turn(self._k, _turn(action.usage))
-            if pressed:
-                return Ending("stopped", "person")
-            if isinstance(action, StopAction):
-                return Ending("completed" if action.reason == "done" else "stopped", action.reason)
-            if self._k >= limit:
-                return Ending("stopped", "max_steps")
+                return ending
+            assert not isinstance(action, StopAction)
             if isinstance(action, InvalidAction):
                 outcome = Outcome("invalid", code=action.code, message=action.reason)
                 call = ToolCallAction("", {}, action.usage)
@@ -229,6 +227,16 @@ class Episode:
                 if outcome.status == "blocked" and outcome.code == "guard_stop":
                     return Ending("stopped", "guard")
             observation = None if isinstance(action, InvalidAction) else Observation(call, outcome)
+
+    def _ending_at(self, action: Action, limit: int) -> Ending | None:
+        """How the episode ends instead of doing this; None where it goes on."""
+        if self._stop_button.pressed:
+            return Ending("stopped", "person")
+        if isinstance(action, StopAction):
+            return Ending("completed" if action.reason == "done" else "stopped", action.reason)
+        if self._k >= limit:
+            return Ending("stopped", "max_steps")
+        return Ending("stopped", "max_time") if self._deadline.over else None
 
     def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
         intent = Intent(self._k, call.name, call.arguments)
