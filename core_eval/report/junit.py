@@ -92,7 +92,7 @@ def _episode_case(suite: xml.Element, episode: EpisodeRow) -> None:
 
 
 def _seconds(episode: EpisodeRow) -> float:
-    return 0.0 if episode.ended is None else episode.ended - episode.started
+    return episode.wall_seconds or 0.0
 
 
 def _printable(text: str) -> str:
