@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from agents.deadline import Cancellation
 from core_eval.path import TaskAutomaton
 from devices.outcome import Outcome
 from devices.tool import Tool
@@ -49,7 +50,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:
-    """What an agent is told at the start of an episode. Automaton and answer are for `oracle` alone."""
+    """What an agent is told at the start of an episode. Automaton and answer are for `oracle` alone.
+
+    An agent that waits or computes for long looks at `cancellation` meanwhile: once the episode is cancelled
+    nobody waits for its action any more.
+    """
 
     prompt: str
     tools: Sequence[Tool]
@@ -58,6 +63,7 @@ class EpisodeContext:
     limits: Limits = Limits()
     answer: Answer | None = None
     advice: str = ""
+    cancellation: Cancellation = field(default_factory=Cancellation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,7 @@ class Agent(Protocol):
 
         Raises:
             agents.errors.BackendError: the model cannot be reached or run; one clear line.
+            agents.deadline.CancelledError: the episode was cancelled meanwhile.
         """
 
     def close(self) -> None:

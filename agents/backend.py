@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from agents.agent import Usage
+from agents.deadline import Deadline
 from agents.tool_call_text import CallText, Nonsense
 
 Message = dict[str, Any]
@@ -48,11 +49,12 @@ class ChatBackend(Protocol):
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
         """Begin an episode with these tools (function schemas)."""
 
-    def answer(self, messages: Sequence[Message], *, tokens: int, seconds: float) -> Reply:
-        """The next answer, of at most so many tokens and seconds.
+    def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
+        """The next answer, of at most so many tokens, before the deadline.
 
         Raises:
             agents.errors.BackendError: the model cannot be reached or run.
+            agents.deadline.CancelledError: the episode was cancelled meanwhile.
         """
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from agents.agent import Agent
 from agents.errors import AgentSpecError, BackendError
 from agents.mutated_agent import MutatedAgent
 from agents.native_scaffold import NativeScaffold
-from agents.openai_backend import OpenAIBackend
+from agents.openai_backend import OpenAIBackend, without_credentials
 from agents.oracle import OracleAgent
 from agents.random_agent import RandomAgent
 from agents.replay import ReplayAgent
@@ -34,7 +34,9 @@ def make_agent(spec: str) -> Agent:
     if kind == "openai" and rest:
         base_url, _, model = rest.rpartition("#")
         if not base_url or not model:
-            raise AgentSpecError(f"agent {spec!r} names no model: write openai:BASE_URL#MODEL")
+            raise AgentSpecError(
+                f"agent {without_credentials(spec)!r} names no model: write openai:BASE_URL#MODEL"
+            )
         return NativeScaffold(OpenAIBackend(base_url, model))
     if spec == "oracle":
         return OracleAgent()
@@ -51,7 +53,7 @@ def make_agent(spec: str) -> Agent:
                 f"agent {spec!r} names no episode: write replay:DB#EPISODE, as in replay:runs.db#3"
             )
         return ReplayAgent(Path(path), int(number))
-    raise AgentSpecError(f"unknown agent {spec!r}; the agents are {FORMS}")
+    raise AgentSpecError(f"unknown agent {without_credentials(spec)!r}; the agents are {FORMS}")
 
 
 def _mutated(spec: str, rate: str) -> Agent:

@@ -7,6 +7,7 @@ the context does not hold yet.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import Any
 from agents.agent import Usage
 from agents.backend import Message, Reply, ReplyItem, ReplyStop
 from agents.chat_template import ChatTemplate
+from agents.deadline import Deadline
 from agents.errors import BackendError
 from agents.grammar import answer_grammar
-from agents.llama_engine import CHUNK, LlamaEngine, Sampler
+from agents.llama_engine import CHUNK, AbortedError, LlamaEngine, Sampler
 from agents.tool_call_text import CallText, Nonsense, parse_answer
 
 SHIPPED_MODEL = Path(__file__).parent / "models" / "pathrig-demo-q8_0.gguf"
@@ -70,6 +72,7 @@ class LlamaBackend:
         self._seed = self._answers = 0
         self._whole_chunks = 0
         self._fresh = True
+        self._at_work = threading.Lock()
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
         """Begin an episode with these tools."""
@@ -77,12 +80,23 @@ class LlamaBackend:
         self._grammar = answer_grammar(self._schemas) if self._with_grammar else None
         self._seed, self._answers, self._fresh = seed, 0, True
 
-    def answer(self, messages: Sequence[Message], *, tokens: int, seconds: float) -> Reply:
+    def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """The next answer.
 
         Raises:
             BackendError: the template or llama.cpp fails.
+            CancelledError: the episode was cancelled meanwhile.
         """
+        with self._at_work:
+            self._engine.should_stop = lambda: deadline.over
+            return self._answer(messages, tokens, deadline)
+
+    def close(self) -> None:
+        """Free the model, when an answer that nobody waits for any more has noticed that."""
+        with self._at_work:
+            self._engine.close()
+
+    def _answer(self, messages: Sequence[Message], tokens: int, deadline: Deadline) -> Reply:
         begun = time.monotonic()
         prompt = self._engine.tokenize(self._template.render(messages, self._schemas))
         if len(prompt) >= self._engine.n_ctx:
@@ -90,10 +104,13 @@ class LlamaBackend:
         cached = self._keep(prompt)
         if self._fresh:
             self._whole_chunks, self._fresh = len(prompt) // CHUNK * CHUNK, False
-        count = 0
-        for count in self._engine.evaluate(prompt[cached:]):
-            if time.monotonic() - begun > seconds:
-                return _reply("", "time", Usage("", count, cached, 0, time.monotonic() - begun))
+        try:
+            for _ in self._engine.evaluate(prompt[cached:]):
+                pass
+        except AbortedError:
+            deadline.check()
+            count = max(0, len(self._engine.evaluated) - cached)
+            return _reply("", "time", Usage("", count, cached, 0, time.monotonic() - begun))
         sampler = self._engine.sampler(
             seed=self._seed * 1_000_003 + self._answers,
             temperature=self._temperature,
@@ -102,14 +119,13 @@ class LlamaBackend:
         )
         self._answers += 1
         try:
-            text, written, stop = self._write(sampler, tokens, begun + seconds)
+            text, written, stop = self._write(sampler, tokens)
         finally:
             sampler.close()
-        return _reply(text, stop, Usage(text, count, cached, written, time.monotonic() - begun))
-
-    def close(self) -> None:
-        """Free the model."""
-        self._engine.close()
+        deadline.check()
+        return _reply(
+            text, stop, Usage(text, len(prompt) - cached, cached, written, time.monotonic() - begun)
+        )
 
     def _keep(self, prompt: list[int]) -> int:
         """Rewind the context to what the prompt has in common with it; returns how many tokens those are.
@@ -127,7 +143,7 @@ class LlamaBackend:
         self._engine.rewind(common)
         return len(self._engine.evaluated)
 
-    def _write(self, sampler: Sampler, tokens: int, deadline: float) -> tuple[str, int, ReplyStop]:
+    def _write(self, sampler: Sampler, tokens: int) -> tuple[str, int, ReplyStop]:
         data = b""
         written = 0
         stop: ReplyStop = "end"
@@ -140,14 +156,15 @@ class LlamaBackend:
             if written >= tokens:
                 stop = "tokens"
                 break
-            if time.monotonic() > deadline:
-                stop = "time"
-                break
             if len(self._engine.evaluated) + 1 >= self._engine.n_ctx:
                 stop = "context"
                 break
-            for _ in self._engine.evaluate([token]):
-                pass
+            try:
+                for _ in self._engine.evaluate([token]):
+                    pass
+            except AbortedError:
+                stop = "time"
+                break
         return data.decode(errors="replace"), written, stop
 
 

@@ -7,7 +7,7 @@ does not compile is an error instead of a crash.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,24 @@ from agents.errors import AgentSpecError, BackendError
 
 CHUNK = 128
 """Tokens that are evaluated at once."""
+ABORTED = 2
+"""What `llama_decode` returns when its abort callback said so."""
 TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """`llama_token_data` of llama.cpp."""
+
+
+class AbortedError(Exception):
+    """An evaluation was ended before its time; what was evaluated before it is still there."""
 
 
 class LlamaEngine:
     """One GGUF, loaded, with one context.
 
+    `evaluate` asks `should_stop` after each chunk, and llama.cpp itself asks after each of the chunk's
+    operations, which takes it milliseconds to seconds; backends other than the processor's do not.
+
     Attributes:
+        should_stop: asked while tokens are evaluated, on the thread that evaluates.
         n_ctx: tokens that the context holds.
         evaluated: the tokens in the context, in order.
     """
@@ -36,6 +46,8 @@ class LlamaEngine:
             AgentSpecError: llama-cpp-python is not installed, or the file is no GGUF that it can run.
         """
         self._model = self._context = None
+        self.should_stop: Callable[[], bool] = lambda: False
+        self._struck: BaseException | None = None
         self._c = c = load_llama_cpp()
         if not path.is_file():
             raise AgentSpecError(f"{path}: there is no such GGUF file")
@@ -59,6 +71,10 @@ class LlamaEngine:
             raise AgentSpecError(
                 f"{path}: llama.cpp cannot make a context of {n_ctx} tokens: too little memory"
             )
+        if hasattr(c, "llama_set_abort_callback"):
+            # llama.cpp keeps the pointer, so the object must live as long as the context.
+            self._abort_callback = c.ggml_abort_callback(self._asked_to_stop)
+            c.llama_set_abort_callback(self._context, self._abort_callback, None)
         self._vocab = c.llama_model_get_vocab(self._model)
         self._size = c.llama_vocab_n_tokens(self._vocab)
         self.n_ctx = int(c.llama_n_ctx(self._context))
@@ -117,15 +133,37 @@ class LlamaEngine:
             self.evaluated.clear()
 
     def evaluate(self, tokens: Sequence[int]) -> Iterator[int]:
-        """Evaluate tokens after those in the context; yields how many are done, after each chunk."""
+        """Evaluate tokens after those in the context; yields how many are done, after each chunk.
+
+        Raises:
+            AbortedError: `should_stop` said so.
+            BackendError: llama.cpp fails.
+        """
         for begin in range(0, len(tokens), CHUNK):
             part = list(tokens[begin : begin + CHUNK])
             ids = (ctypes.c_int32 * len(part))(*part)  # the batch only points to it
             code = self._c.llama_decode(self._context, self._c.llama_batch_get_one(ids, len(part)))
+            if self._struck is not None:
+                struck, self._struck = self._struck, None
+                self.rewind(len(self.evaluated))
+                raise struck
+            if code == ABORTED:
+                self.rewind(len(self.evaluated))
+                raise AbortedError
             if code != 0:
                 raise BackendError(f"llama.cpp failed to evaluate {len(part)} tokens (code {code})")
             self.evaluated += part
             yield begin + len(part)
+            if self.should_stop():
+                raise AbortedError
+
+    def _asked_to_stop(self, _data: object) -> bool:
+        try:
+            return self.should_stop()
+        except BaseException as error:
+            # Raised into C it would be lost: Ctrl-C, where this is the main thread.
+            self._struck = error
+            return True
 
     def sampler(self, *, seed: int, temperature: float, top_p: float, grammar: str | None) -> Sampler:
         """A sampler over this context. Temperature 0 takes the likeliest token, always.

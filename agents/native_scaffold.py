@@ -19,6 +19,7 @@ from agents.agent import (
     Usage,
 )
 from agents.backend import ChatBackend, Message, Reply, ReplyItem
+from agents.deadline import Deadline
 from agents.prompting import compact_json, error_value, outcome_text, system_prompt
 from agents.tool_call_text import Nonsense
 
@@ -28,9 +29,10 @@ STOPS: dict[str, StopReason] = {"tokens": "max_tokens", "time": "max_time", "con
 class NativeScaffold:
     """An agent out of any chat backend.
 
-    Several calls in one answer are made one after another before the model is asked again. Nonsense is an
-    `InvalidAction`; the model gets the error as the tool's answer and may go on. An answer without a call
-    ends the episode as `done`.
+    Several calls in one answer are made one after another before the model is asked again, up to the first
+    one that fails: the rest was planned for a rig in another state, so it is dropped, and the model is told.
+    Nonsense is an `InvalidAction`; the model gets the error as the tool's answer and may go on. An answer
+    without a call ends the episode as `done`.
     """
 
     scaffold = "native"
@@ -43,7 +45,7 @@ class NativeScaffold:
         self._waiting: ReplyItem | None = None
         self._limits = Limits()
         self._steps = self._tokens = 0
-        self._begun = 0.0
+        self._deadline = Deadline(0.0)
 
     @property
     def name(self) -> str:
@@ -61,24 +63,25 @@ class NativeScaffold:
         self._limits = context.limits
         self._steps = self._tokens = 0
         self._backend.start(context.seed, [tool.schema() for tool in context.tools])
-        self._begun = self._clock()
+        self._deadline = Deadline(context.limits.seconds, context.cancellation, self._clock)
 
     def act(self, observation: Observation | None) -> Action:
         """The next call, invalid step or stop."""
         if self._waiting is not None and observation is not None:
             self._say_result(self._waiting, outcome_text(observation.outcome))
+            if observation.outcome.status != "ok":
+                self._drop_the_rest()
         self._waiting = None
         if self._steps >= self._limits.steps:
             return StopAction("max_steps")
-        seconds = self._limits.seconds - (self._clock() - self._begun)
-        if seconds <= 0:
+        if self._deadline.left <= 0:
             return StopAction("max_time")
         if self._queue:
             return self._step(self._queue.popleft(), NO_USAGE)
         tokens = self._limits.output_tokens - self._tokens
         if tokens <= 0:
             return StopAction("max_tokens")
-        return self._read(self._backend.answer(self._messages, tokens=tokens, seconds=seconds))
+        return self._read(self._backend.answer(self._messages, tokens=tokens, deadline=self._deadline))
 
     def close(self) -> None:
         """Close the backend."""
@@ -99,9 +102,26 @@ class NativeScaffold:
         self._steps += 1
         if isinstance(item.what, Nonsense):
             self._say_result(item, compact_json(error_value(item.what.code, item.what.reason)))
+            self._drop_the_rest()
             return InvalidAction(item.what.text, item.what.reason, item.what.code, usage)
         self._waiting = item
         return ToolCallAction(item.what.name, item.what.arguments, usage)
+
+    def _drop_the_rest(self) -> None:
+        count = len(self._queue)
+        if not count:
+            return
+        calls = (
+            "1 further call of this answer was"
+            if count == 1
+            else f"{count} further calls of this answer were"
+        )
+        said = compact_json(error_value("not_run", f"{calls} not run, since the call before failed"))
+        # Where calls have ids, servers want an answer to each.
+        answered = [item for item in self._queue if item.call_id is not None] or [self._queue[0]]
+        for item in answered:
+            self._say_result(item, said)
+        self._queue.clear()
 
     def _say_result(self, item: ReplyItem, content: str) -> None:
         message: Message = {"role": "tool", "content": content}

@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import math
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
-from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.parse import SplitResult, urlsplit
 
 from agents.agent import Usage
 from agents.backend import Message, Reply, ReplyItem, ReplyStop
+from agents.deadline import Deadline
 from agents.errors import AgentSpecError, BackendError
+from agents.http_post import MAX_ANSWER, HttpAnswer, PostError, TooLargeError, post
 from agents.tool_call_text import CallText, Nonsense, parse_answer, read_arguments
+from core_eval.path.foreign_json import MAX_DIGITS, ForeignJsonError, parse_json
 
 STOPS: Mapping[Any, ReplyStop] = {"length": "tokens"}
-KEY_VARIABLE = "OPENAI_API_KEY"
+KEY_VARIABLE, URL_VARIABLE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+OPENAI_URL = "https://api.openai.com/v1"
+RETRIES = 3
+"""How often a request is sent again after a broken connection, or an answer that says so (429, 5xx)."""
+BACK_OFF_SECONDS = 0.5
+"""Before the first retry; then doubled, unless the server says how long."""
+LONG_NUMBER, BEYOND = re.compile(rb"\d{%d,}" % (MAX_DIGITS + 1)), b"1e999"
+"""A number too long for Python is beyond all floats too; the call with it is invalid, and the run goes on."""
+MOST_TOKENS = 2**31
+"""A larger count of tokens is none."""
 
 
 class OpenAIBackend:
-    """A model behind `POST BASE_URL/chat/completions`. The key, where one is needed, is in OPENAI_API_KEY."""
+    """A model behind `POST BASE_URL/chat/completions`.
+
+    The key in OPENAI_API_KEY is sent to this machine, to OpenAI, and to the server that OPENAI_BASE_URL
+    names; to no other.
+    """
 
     def __init__(self, base_url: str, model: str, *, temperature: float = 0.0) -> None:
         """Remember where the model is; nothing is sent yet.
 
         Raises:
-            AgentSpecError: the base URL is none.
+            AgentSpecError: the base URL is none, or holds credentials, which every log would show.
         """
-        parts = urlsplit(base_url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise AgentSpecError(
-                f"{base_url!r} is no base URL; write openai:BASE_URL#MODEL, as in openai:http://localhost:8080/v1#qwen3"
-            )
+        parts = _parts(base_url)
         self.name = f"openai:{model}"
         self._url = base_url.rstrip("/") + "/chat/completions"
+        self._key = os.environ.get(KEY_VARIABLE) if _may_have_key(parts) else None
         self._model, self._temperature = model, temperature
         self._schemas: list[Mapping[str, Any]] = []
         self._seed = 0
@@ -45,11 +58,12 @@ class OpenAIBackend:
         """Begin an episode with these tools."""
         self._seed, self._schemas = seed, list(schemas)
 
-    def answer(self, messages: Sequence[Message], *, tokens: int, seconds: float) -> Reply:
+    def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """Ask the server for the next answer.
 
         Raises:
             BackendError: the server cannot be reached, refuses, or answers with something else.
+            CancelledError: the episode was cancelled meanwhile.
         """
         body: dict[str, Any] = {
             "model": self._model,
@@ -62,59 +76,131 @@ class OpenAIBackend:
             body["tools"] = self._schemas
         begun = time.monotonic()
         try:
-            answer = self._post(body, seconds)
-        except _TooLate:
-            return Reply(
-                {"role": "assistant", "content": ""}, (), "time", Usage(seconds=time.monotonic() - begun)
-            )
-        except _TooLong:
-            return Reply(
-                {"role": "assistant", "content": ""}, (), "context", Usage(seconds=time.monotonic() - begun)
-            )
+            answer = self._value(self._post(json.dumps(body).encode(), deadline))
+        except TimeoutError:
+            return _without_words("time", time.monotonic() - begun)
+        except _TooLongError:
+            return _without_words("context", time.monotonic() - begun)
         try:
             return _read(answer, time.monotonic() - begun)
         except (KeyError, IndexError, TypeError, AttributeError):
-            raise BackendError(
-                f"{self._url}: the answer is no chat completion: {_short(json.dumps(answer))}"
-            ) from None
+            raise self._error(f"the answer is no chat completion: {_short(json.dumps(answer))}") from None
 
     def close(self) -> None:
         """Nothing is kept open."""
 
-    def _post(self, body: Mapping[str, Any], seconds: float) -> Any:
+    def _post(self, body: bytes, deadline: Deadline) -> HttpAnswer:
+        """The answer to a request; trouble that may pass is tried again, as long as the time allows.
+
+        Raises:
+            TimeoutError, CancelledError, BackendError
+            _TooLongError: the server says that the conversation is longer than the model's context.
+        """
         headers = {"Content-Type": "application/json"}
-        if key := os.environ.get(KEY_VARIABLE):
-            headers["Authorization"] = f"Bearer {key}"
-        request = Request(self._url, json.dumps(body).encode(), headers, method="POST")
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        pause = BACK_OFF_SECONDS
+        for tries_left in reversed(range(RETRIES + 1)):
+            asked_for = None
+            try:
+                answer = post(self._url, body, headers, deadline)
+            except TooLargeError:
+                raise self._error(f"the answer has more than {MAX_ANSWER} bytes") from None
+            except PostError as error:
+                trouble = str(error)
+            else:
+                if 200 <= answer.status < 300:
+                    return answer
+                trouble = self._refusal(answer)
+                if answer.status != 429 and answer.status < 500:
+                    raise self._error(trouble)
+                asked_for = _seconds(answer.headers.get("retry-after"))
+            wait = pause if asked_for is None else asked_for
+            if not tries_left or wait >= deadline.left:
+                raise self._error(trouble)
+            deadline.wait(wait)
+            pause *= 2
+        raise AssertionError("the last try returns or raises")
+
+    def _refusal(self, answer: HttpAnswer) -> str:
+        text = answer.body.decode(errors="replace")
+        if answer.status in (400, 413) and "context" in text.lower():
+            raise _TooLongError
+        if 300 <= answer.status < 400:
+            return f"status {answer.status}: it is at {_short(answer.headers.get('location', ''))}; name that"
+        hint = ""
+        if answer.status in (401, 403):
+            hint = f"; set {KEY_VARIABLE}"
+            if self._key is None and os.environ.get(KEY_VARIABLE):
+                hint = f"; set {URL_VARIABLE} to this base URL, so that it may have {KEY_VARIABLE}"
+        return f"status {answer.status}: {_short(text)}{hint}"
+
+    def _value(self, answer: HttpAnswer) -> Any:
         try:
-            with urlopen(request, timeout=seconds) as response:
-                answer = json.loads(response.read())
-                # Escapes can hold half a character, which neither a log nor a request can.
-                return json.loads(json.dumps(answer, ensure_ascii=False).encode(errors="replace"))
-        except HTTPError as error:
-            text = error.read().decode(errors="replace")
-            if error.code in (400, 413) and "context" in text.lower():
-                raise _TooLong from None
-            hint = f"; set {KEY_VARIABLE}" if error.code in (401, 403) else ""
-            raise BackendError(f"{self._url}: status {error.code}: {_short(text)}{hint}") from None
-        except TimeoutError:
-            raise _TooLate from None
-        except URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise _TooLate from None
-            raise BackendError(f"{self._url}: cannot be reached: {error.reason}") from None
-        except (HTTPException, OSError) as error:
-            raise BackendError(f"{self._url}: the connection broke: {error!r}") from None
-        except ValueError:
-            raise BackendError(f"{self._url}: the answer is not JSON") from None
+            value = parse_json(answer.body, strict_numbers=False)
+        except ForeignJsonError:
+            try:
+                value = parse_json(LONG_NUMBER.sub(BEYOND, answer.body), strict_numbers=False)
+            except ForeignJsonError as error:
+                raise self._error(f"the answer is not JSON ({error})") from None
+        # Escapes can hold half a character, which neither a log nor a request can.
+        return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+
+    def _error(self, text: str) -> BackendError:
+        # Servers quote the key that they refuse.
+        return BackendError(f"{self._url}: {text.replace(self._key, '***') if self._key else text}")
 
 
-class _TooLate(Exception):
-    """The time was up before the answer came."""
-
-
-class _TooLong(Exception):
+class _TooLongError(Exception):
     """The server says that the conversation is longer than the model's context."""
+
+
+def _parts(base_url: str) -> SplitResult:
+    try:
+        parts = urlsplit(base_url)
+        bad = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
+    except ValueError:
+        bad = True
+    if bad or parts.query:
+        raise AgentSpecError(
+            f"{without_credentials(base_url)!r} is no base URL; write openai:BASE_URL#MODEL, as in "
+            "openai:http://localhost:8080/v1#qwen3"
+        )
+    if parts.username is not None:
+        raise AgentSpecError(
+            f"{without_credentials(base_url)!r} holds credentials, which the log and the list of processes "
+            f"would show; put the key into {KEY_VARIABLE}"
+        )
+    return parts
+
+
+def without_credentials(url: str) -> str:
+    """A URL, or what was meant as one, without what stands before an @."""
+    head, at, tail = url.rpartition("@")
+    return f"{head.partition('//')[0]}//***@{tail}" if at else url
+
+
+def _may_have_key(parts: SplitResult) -> bool:
+    assert parts.hostname is not None
+    try:
+        loopback = ipaddress.ip_address(parts.hostname).is_loopback
+    except ValueError:
+        loopback = parts.hostname == "localhost"
+    named = (OPENAI_URL, os.environ.get(URL_VARIABLE, ""))
+    return loopback or any((parts.scheme, parts.netloc) == urlsplit(url)[:2] for url in named)
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """How long the server asks to be left alone, s; None where it gives no number."""
+    try:
+        seconds = float(retry_after or "")
+    except ValueError:
+        return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _without_words(stop: ReplyStop, seconds: float) -> Reply:
+    return Reply({"role": "assistant", "content": ""}, (), stop, Usage(seconds=seconds))
 
 
 def _read(answer: Any, seconds: float) -> Reply:
@@ -149,14 +235,24 @@ def _item(function: Mapping[str, Any], call_id: str | None) -> ReplyItem:
 
 
 def _usage(answer: Mapping[str, Any], message: Mapping[str, Any], seconds: float) -> Usage:
-    """Token counts as the server gives them; zero where it gives none."""
-    counts = answer.get("usage") or {}
-    prompt = int(counts.get("prompt_tokens") or 0)
-    cached = int((counts.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
+    """Token counts as the server gives them; zero where it gives none, or nonsense."""
+    counts = _object(answer.get("usage"))
+    prompt = _count(counts.get("prompt_tokens"))
+    cached = min(prompt, _count(_object(counts.get("prompt_tokens_details")).get("cached_tokens")))
     text = message.get("content") or ""
     if calls := message.get("tool_calls"):
         text += json.dumps(calls, ensure_ascii=False)
-    return Usage(text, prompt - cached, cached, int(counts.get("completion_tokens") or 0), seconds)
+    return Usage(text, prompt - cached, cached, _count(counts.get("completion_tokens")), seconds)
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int:
+    """A number of tokens; 0 for what is none."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if number and 0 <= value < MOST_TOKENS else 0
 
 
 def _short(text: str) -> str:

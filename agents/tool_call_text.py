@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
+
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _MARKUP = re.compile(rf"{OPEN}|{CLOSE}")
@@ -74,11 +76,12 @@ def parse_answer(text: str) -> ParsedText:
 def read_call(body: str, *, closed: bool = True) -> CallText | Nonsense:
     """Read what stands between the marks."""
     try:
-        record = json.loads(body)
-    except (json.JSONDecodeError, RecursionError) as error:
+        # Numbers beyond all floats are for the device's schema to refuse, by the argument's name.
+        record = parse_json(body, strict_numbers=False)
+    except ForeignJsonError as error:
         if not closed:
             return Nonsense("unclosed", f"the call was not finished with {CLOSE}", body.strip())
-        what = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+        what = str(error).removeprefix("no JSON: ")
         return Nonsense("bad_json", f"the call is not JSON: {what}", body.strip())
     if not isinstance(record, dict):
         return Nonsense("not_an_object", "the call must be an object with name and arguments", body.strip())
@@ -97,8 +100,8 @@ def read_arguments(value: Any) -> Mapping[str, Any] | None:
         return {}
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
+            value = parse_json(value, strict_numbers=False)
+        except ForeignJsonError:
             return None
     return value if isinstance(value, dict) and _whole(value) else None
 

@@ -10,10 +10,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from configs.drivers_loader import DRIVERS_FOLDER, driver_path, load_driver
+from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
 from configs.twin_config import TwinConfig, twin_fault
 from configs.worlds_loader import known_world, load_world
 from configs.yaml_file import YamlFile, load_yaml, nearest
+from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
 from devices.registry import DEVICE_TYPES
@@ -130,7 +132,20 @@ def load_rig(ref: str) -> RigConfig:
         _check_twin(rig.twin, rig, file)
     if rig.spawn and rig.world is None:
         raise file.error("a rig that is spawned needs the world that it simulates", "world")
-    return rig if rig.driver is None else _with_driver(rig, file)
+    if rig.driver is not None:
+        rig = _with_driver(rig, file)
+    device = _device_of(rig)
+    if device is not None and (fault := envelope_fault(rig.envelope, device)) is not None:
+        raise file.error(fault[1], *fault[0])
+    return rig
+
+
+def _device_of(rig: RigConfig) -> DeviceType | None:
+    """The device type that a rig's file says or means; None where only a task does."""
+    if rig.device is not None:
+        return DEVICE_TYPES[rig.device]
+    world = rig.world or rig.site or (None if rig.twin is None else rig.twin.world)
+    return None if world is None else load_world(world).device
 
 
 def _check_site(rig: RigConfig, file: YamlFile) -> None:

@@ -159,6 +159,12 @@ class BrokerProcess:
             raise LinkError(line or "the embedded broker did not start")
         self.port = int(line)
 
+    @property
+    def process(self) -> subprocess.Popen[str]:
+        """The process, while it runs."""
+        assert self._process is not None
+        return self._process
+
     def stop(self) -> None:
         """End it."""
         process, self._process = self._process, None

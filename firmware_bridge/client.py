@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -144,14 +145,22 @@ class RigClient:
         *,
         call_id: str | None = None,
         timeout: float = 120.0,
+        within: float = math.inf,
     ) -> Outcome:
-        """Run a tool and wait for its result; sent again with the same id where no answer comes."""
+        """Run a tool and wait for its result; sent again with the same id where no answer comes.
+
+        An ack of a rig that is at work stretches `timeout`, and does not stretch `within`, s.
+        """
         message_id = call_id or secrets.token_hex(6)
 
         def build(not_after: int | None) -> wire.Call:
             return wire.Call(id=message_id, tool=tool, args=dict(arguments), not_after=not_after)
 
-        return self._exchange.run(message_id, build, tool, timeout, "timeout")
+        return self._exchange.run(message_id, build, tool, timeout, "timeout", within)
+
+    def give_up(self, within: float) -> None:
+        """Wait for the answer to the call in flight, if there is one, `within` s at most. From any thread."""
+        self._session.give_up(within)
 
     def estop(self, timeout: float = 1.0) -> bool:
         """Stop the rig at once; whether it said within `timeout` that it is stopped. Works during a call.
@@ -226,6 +235,13 @@ class RigClient:
                 self.estop(timeout=0.0 if self._present() is None else 1.0)
         self._session.close()
 
+    def abandon(self, why: str) -> None:
+        """The rig is known to be gone for good: every call, the one in flight too, is a fault that says why.
+
+        From any thread. Nothing can stop the rig any more, nor is there one.
+        """
+        self._session.abandon(why)
+
     def regain(self, timeout: float) -> None:
         """Wait until the link is back and the rig answers, after trouble in mid-run.
 
@@ -237,6 +253,8 @@ class RigClient:
         while True:
             if self._session.conflict is not None:
                 raise LinkError(self._session.conflict)
+            if self._session.closing.is_set():
+                raise LinkError(self._session.ending)
             left = deadline - time.monotonic()
             try:
                 self._link.ensure(max(0.0, left))

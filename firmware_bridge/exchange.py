@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -48,20 +49,28 @@ class Exchange:
         )
 
     def run(
-        self, message_id: wire.MessageId, build: Build, what: str, timeout: float, unanswered: str
+        self,
+        message_id: wire.MessageId,
+        build: Build,
+        what: str,
+        timeout: float,
+        unanswered: str,
+        within: float = math.inf,
     ) -> Outcome:
         """One message until its answer; trouble of the link is a fault, silence one with code `unanswered`.
 
         `build` makes the message, given the latest moment of the device's link clock at which it may start.
+        Acks stretch `timeout`, not `within`.
         """
         with self._one_call, self._signals():
-            pending = Pending(message_id)
+            pending = Pending(message_id, time.monotonic() + within)
             self._session.pending = pending
             try:
                 return self._until_answered(pending, build, what, timeout, unanswered)
             except LinkError as error:
-                if not self._session.closing.is_set():
-                    self._link.discard()
+                if self._session.closing.is_set():
+                    return fault("link", self._session.ending)
+                self._link.discard()
                 return fault("link", str(error))
             finally:
                 self._session.pending = None
@@ -86,8 +95,12 @@ class Exchange:
                 stretched = min(pending.acked_until + ETA_GRACE, start + MAX_STRETCH * timeout)
                 deadline = max(deadline, stretched)
                 next_send = max(next_send, pending.acked_until + ETA_GRACE)
+            deadline = min(deadline, pending.give_up_at)
             if session.closing.is_set():
-                return fault("link", "the link was closed")
+                return fault("link", session.ending)
+            if now >= pending.give_up_at:
+                text = f"the rig {self._link.name} was not waited for any longer after {now - start:.1f} s"
+                return fault(unanswered, text)
             if now >= deadline:
                 return fault(unanswered, self._unanswered(what, timeout))
             if session.offline_since is not None and now - session.offline_since > OFFLINE_GRACE:

@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 READ_SECONDS = 0.2
 """How long a reader of a networked port waits before it looks whether the port was closed."""
+PSEUDO_TERMINALS = "/dev/pts/"
 GONE = (serial.SerialException, OSError, TypeError, AttributeError)
 """What pyserial raises for a port that is gone: TypeError where another thread closed it meanwhile, and
 AttributeError where a networked one lacks the method."""
@@ -74,6 +75,9 @@ class SerialLink:
         with self._lock:
             if self._port is not None:
                 return
+            if self._address.target.startswith(PSEUDO_TERMINALS):
+                # The next program that makes one gets its name.
+                raise LinkError(f"the program at the other end of {self._path} has ended")
             self._port = self._open_port()
             if self._on_frame is not None:
                 self._start_reader(self._port)

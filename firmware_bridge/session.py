@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -29,9 +30,10 @@ ANSWERS_KEPT = 32
 
 @dataclass(slots=True)
 class Pending:
-    """The one call that waits for its result; `acked_until` is host time."""
+    """The one call that waits for its result; `acked_until` and `give_up_at` are host time."""
 
     id: wire.MessageId
+    give_up_at: float = math.inf
     result: wire.Result | None = None
     acks: int = 0
     acked_until: float = 0.0
@@ -76,6 +78,7 @@ class RigSession:
         reading: what the last ping told of it.
         last_heard: host time of the last message.
         pending: the call that waits.
+        ending: why the link was closed, for whoever still waits.
     """
 
     def __init__(self, link: Link, callbacks: Callbacks) -> None:
@@ -93,6 +96,7 @@ class RigSession:
         self.reading: ClockReading | None = None
         self.last_heard = 0.0
         self.pending: Pending | None = None
+        self.ending = "the link was closed"
         self.closing = threading.Event()
         self.attached = False
         self._callbacks = callbacks
@@ -179,6 +183,14 @@ class RigSession:
         """Wait until `news` is no longer `seen`, at most `timeout` seconds."""
         self._waiting.until(lambda: self.news != seen, timeout)
 
+    def give_up(self, within: float) -> None:
+        """Let the call that waits for its result, if there is one, wait so many seconds at most."""
+        with self.changed:
+            if self.pending is not None:
+                self.pending.give_up_at = min(self.pending.give_up_at, time.monotonic() + within)
+            self.news += 1
+        self._waiting.interrupt()
+
     def beat(self) -> None:
         """Start the heartbeat: a ping every third of the device's watchdog time, or every second."""
         if self._heart is None:
@@ -191,6 +203,15 @@ class RigSession:
         self.link.close()
         with self.changed:
             self._tell()
+
+    def abandon(self, why: str) -> None:
+        """Close the link of a rig that is gone for good, and tell whoever waits why. From any thread."""
+        self.ending = why
+        self.closing.set()
+        with self.changed:
+            self._tell()
+        self._waiting.interrupt()
+        self.link.close()
 
     def _beat(self) -> None:
         spent = 0.0

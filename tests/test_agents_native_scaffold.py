@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import pytest
 from farm_rig import FARM_ROVER
 
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction, Usage
@@ -26,8 +28,8 @@ class Backend:
     def start(self, seed, schemas):
         self.seed, self.schemas = seed, schemas
 
-    def answer(self, messages, *, tokens, seconds):
-        self.asked.append(([dict(message) for message in messages], tokens, seconds))
+    def answer(self, messages, *, tokens, deadline):
+        self.asked.append(([dict(message) for message in messages], tokens, deadline.left))
         items = tuple(ReplyItem(what, f"id{k}") for k, what in enumerate(self.answers.pop(0)))
         usage = Usage("words", 5, 2, self.tokens, 0.1)
         return Reply({"role": "assistant", "content": "words"}, items, self.stop, usage)
@@ -125,3 +127,45 @@ def test_close_closes_the_backend():
     backend = Backend()
     started(backend).close()
     assert backend.closed
+
+
+CALLS = [CallText("pick", {}), CallText("move_to", {"x": 1.0}), CallText("place", {})]
+
+
+@pytest.mark.parametrize("status", ["rejected", "invalid", "blocked", "fault"])
+def test_after_a_call_that_failed_the_rest_of_the_answer_is_dropped_and_the_model_told(status):
+    backend = Backend(CALLS, [CallText("look", {})], [])
+    agent = started(backend)
+    first = agent.act(None)
+    following = agent.act(Observation(first, Outcome(status, code="too_far", message="go there")))
+    assert following == ToolCallAction("look", {}, Usage("words", 5, 2, 10, 0.1))
+    told = backend.asked[-1][0][3:]
+    assert [message["tool_call_id"] for message in told] == ["id0", "id1", "id2"]
+    errors = [json.loads(message["content"]) for message in told]
+    assert [error["error"] for error in errors] == ["too_far", "not_run", "not_run"]
+    assert "2 further calls of this answer were not run" in errors[1]["message"]
+    assert agent.act(Observation(following, OK)) == StopAction("done", Usage("words", 5, 2, 10, 0.1))
+    assert agent._steps == 2
+
+
+def test_after_nonsense_the_rest_of_the_answer_is_dropped_too():
+    backend = Backend([CallText("a", {}), Nonsense("bad_json", "the call is not JSON", "{"), CALLS[1]], [])
+    agent = started(backend)
+    first = agent.act(None)
+    assert isinstance(agent.act(Observation(first, OK)), InvalidAction)
+    assert isinstance(agent.act(None), StopAction)
+    last = json.loads(backend.asked[-1][0][-1]["content"])
+    assert "1 further call of this answer was not run" in last["message"]
+
+
+def test_a_model_whose_calls_have_no_ids_is_told_once():
+    class WithoutIds(Backend):
+        def answer(self, *args, **options):
+            reply = super().answer(*args, **options)
+            return replace(reply, items=tuple(ReplyItem(item.what) for item in reply.items))
+
+    backend = WithoutIds(CALLS, [])
+    agent = started(backend)
+    agent.act(Observation(agent.act(None), Outcome("rejected", code="too_far", message="go there")))
+    told = backend.asked[-1][0][3:]
+    assert [json.loads(message["content"])["error"] for message in told] == ["too_far", "not_run"]

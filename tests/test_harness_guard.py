@@ -20,10 +20,12 @@ from core_eval.cli.live import Silent
 from core_eval.harness.episode import Assignment, Episode
 from core_eval.harness.rig_session import open_rig
 from core_eval.harness.signals import StopSignals
+from core_eval.harness.stop_button import StopButton
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from devices.device import Device
+from devices.device import Device, Emit
 from devices.outcome import Outcome
-from firmware_bridge.approval import Answer, Question
+from devices.sensors import Sample
+from firmware_bridge.approval import Answer, Approver, Question
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.serial_port import SerialPort
 from sims.farm.simulator import FarmSimulator
@@ -74,14 +76,19 @@ def tapped(device: Device | None = None) -> Iterator[TappedPort]:
 
 
 def play(
-    tmp_path: Path, port: TappedPort, *actions: Action, people: People | None = None, **rig: object
+    tmp_path: Path,
+    port: TappedPort,
+    *actions: Action,
+    people: Approver | None = None,
+    button: StopButton | None = None,
+    **rig: object,
 ) -> tuple[EpisodeRow, list[StepRow]]:
     config = RigConfig.model_validate({"name": "tapped", "url": f"serial://{port.path}", **rig})
     path = tmp_path / "log.db"
     with open_rig(config) as session, RunLog(path) as log, StopSignals() as signals:
         run_id = log.begin_run({}, {}, {})
         assignment = Assignment(run_id, 0, 5, TASK, "player", {"beta": 0.5}, None, False)
-        Episode(assignment, session, Player(actions), signals, Silent(), people).run(log)
+        Episode(assignment, session, Player(actions), signals, Silent(), people, button).run(log)
         with LogReader(path) as reader:
             episode = reader.episodes()[-1]
             return episode, reader.steps(episode.id)
@@ -228,3 +235,43 @@ def test_a_mistake_in_an_envelope_is_told_with_its_line(tmp_path: Path) -> None:
     path.write_text("name: a\nurl: mqtt://h/r\nenvelope:\n  move_to:\n    x: {min: 9, max: 1}\n")
     with pytest.raises(ConfigError, match=r"own\.yaml:3: envelope: .*move_to\.x: 'min' and 'max'"):
         load_rig(str(path))
+
+
+class RoverWithAnEye(BenchRover):
+    """Says with its own sensor that a person comes near, in each call."""
+
+    def subscribe(self, emit: Emit) -> None:
+        self.emit = emit
+
+    def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
+        outcome = super().execute(tool, arguments, stop)
+        self.emit(Sample("person_near", True, 1.0))
+        return outcome
+
+
+def test_the_guard_hears_what_the_rigs_sensors_say_during_the_run(tmp_path: Path) -> None:
+    with tapped(RoverWithAnEye()) as port:
+        _, steps = play(tmp_path, port, UNLOCK, MOVE, site="farm_rover", device="farm_rover")
+        assert tools_on(port) == ["unlock_safety_mode"]
+    assert [(step.status, step.error_code) for step in steps] == [("ok", None), ("blocked", "limit")]
+    assert "person" in (steps[1].guard_reason or "")
+
+
+def test_a_stop_while_the_guard_decides_holds_the_call_back(tmp_path: Path) -> None:
+    button = StopButton()
+
+    class Hasty:
+        """Stops the rig on the page, and approves at the terminal."""
+
+        def ask(self, question: Question) -> Answer:
+            button.press()
+            return "approve"
+
+    with tapped() as port:
+        episode, steps = play(
+            tmp_path, port, UNLOCK, WATER, LOCK, people=Hasty(), button=button, guard="confirm"
+        )
+        assert tools_on(port) == ["unlock_safety_mode"]
+    assert (episode.status, episode.stop_reason) == ("stopped", "person")
+    assert [(step.status, step.call_id is None) for step in steps] == [("ok", False), ("blocked", True)]
+    assert steps[1].guard_reason == "stopped by a person"

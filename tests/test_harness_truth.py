@@ -11,6 +11,7 @@ import pytest
 
 from agents.agent import Usage
 from agents.backend import Message, Reply, ReplyItem
+from agents.deadline import Deadline
 from agents.native_scaffold import NativeScaffold
 from agents.tool_call_text import CallText
 from configs.rigs_loader import load_rig
@@ -50,8 +51,8 @@ class RecordingBackend:
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
         self._keep(seed, list(schemas))
 
-    def answer(self, messages: Sequence[Message], *, tokens: int, seconds: float) -> Reply:
-        self._keep(list(messages), tokens, seconds)
+    def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
+        self._keep(list(messages), tokens, deadline.left)
         items = []
         if self._left:
             name, arguments = self._left.pop(0)

@@ -14,6 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from agents.backend import Message, Reply
+from agents.deadline import Deadline
 from agents.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.prompting import system_prompt
 from agents.tool_call_text import CallText
@@ -54,7 +55,7 @@ def try_episode(backend: LlamaBackend, story: Episode, *counts: dict[str, float]
     for turn in [*story.turns, None]:
         if turn is None or turn.learn:
             begun = time.monotonic()
-            reply = backend.answer(messages, tokens=200, seconds=60.0)
+            reply = backend.answer(messages, tokens=200, deadline=Deadline(60.0))
             exact = not reply.items if turn is None else _is_call(reply, turn.tool, dict(turn.arguments))
             for count in counts:
                 count["turns"] += 1

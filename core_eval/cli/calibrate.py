@@ -25,8 +25,9 @@ def calibrate(
         Path | None,
         typer.Option(
             metavar="FILE.jsonl",
-            help="Write the calls of a probing episode for the rig's default world to this file, and end; "
-            "run them with `--agent scripted:FILE.jsonl`.",
+            help="Write the calls of a probing episode for the rig's default world to this file, and the "
+            "task that allows them to FILE.task.yaml, and end; run them with `--task FILE.task.yaml "
+            "--agent scripted:FILE.jsonl`.",
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -40,7 +41,7 @@ def calibrate(
     file = rig_file(rig)
     config = load_rig(rig)
     if probing is not None:
-        _write_probing(config.twin.world if config.twin else config.world or config.site, probing)
+        _write_probing(rig, config.twin.world if config.twin else config.world or config.site, probing)
         return
     if db is None:
         raise UsageError("give the log of the rig's episodes, as in `pathrig calibrate runs.db --rig NAME`")
@@ -67,18 +68,27 @@ def calibrate(
         print(f"{file} holds the pinned parameters now.")
 
 
-def _write_probing(world: str | None, path: Path) -> None:
+def _write_probing(rig: str, world: str | None, path: Path) -> None:
+    from agents.scripted import read_script
+    from configs.probing import HEAD, probing_task
     from configs.worlds_loader import load_world
     from sims.world_type import WORLD_TYPES
 
-    script = None if world is None else load_world(world).type.probing
-    if script is None:
+    task = path.with_name(f"{path.stem}.task.yaml")
+    kind = None if world is None else load_world(world).type
+    script = None if kind is None else kind.probing
+    if world is None or kind is None or script is None:
         there = ", ".join(name for name, known in WORLD_TYPES.items() if known.probing is not None)
         raise UsageError(f"--probing: there is no probing script for the world {world}; there are: {there}")
     try:
+        if task.exists() and not task.read_bytes().startswith(HEAD.encode()):
+            raise UsageError(f"--probing {path}: {task} is there already; move it, or give another name")
         path.write_bytes(script.read_bytes())
+        task.write_text(probing_task(world, read_script(script), kind.device.reads), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--probing {path}: {error.strerror}") from None
+    print(f"{path} holds the calls, and {task} the task that allows them and no others. Make them with:")
+    print(f"  pathrig run --task {task} --rig {rig} --agent scripted:{path} --db runs.db")
 
 
 def _print(found: CalibratedRig) -> None:

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import sys
-import traceback
-from collections.abc import Sequence
-from importlib.metadata import version
-from typing import Annotated
 
-import typer
+try:
+    import sqlite3
+    import traceback
+    from collections.abc import Sequence
+    from importlib.metadata import version
+    from typing import Annotated
 
-from core_eval.cli import broker, calibrate, demo, harm, report, rigs, run, score, show, sim, tasks, worlds
-from core_eval.cli.output import UsageError
-from core_eval.cli.terminal import guarded_output
+    import typer
+
+    from core_eval.cli import (
+        broker,
+        calibrate,
+        demo,
+        harm,
+        report,
+        rigs,
+        run,
+        score,
+        show,
+        sim,
+        tasks,
+        worlds,
+    )
+    from core_eval.cli.output import UsageError
+    from core_eval.cli.terminal import guarded_output
+except KeyboardInterrupt:
+    # Ctrl-C while the modules are loaded: nothing has begun, so there is nothing to say.
+    sys.exit(130)
 
 app = typer.Typer(
     name="pathrig",
@@ -69,12 +87,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0: done. 1: a threshold was missed. 2: bad usage or input. 3: the rig, the link or the model failed.
         128 plus a signal's number: ended by that signal, with the rig safe and the log consistent.
     """
-    for stream in (sys.stdout, sys.stderr):
-        # A model may write what the terminal's encoding lacks.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
-    with guarded_output():
-        return _run_verb(arguments)
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            # A model may write what the terminal's encoding lacks.
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")
+        with guarded_output():
+            return _run_verb(arguments)
+    except KeyboardInterrupt:
+        # Before the verb had begun, or after it had ended.
+        return STOPPED
 
 
 def _run_verb(arguments: Sequence[str] | None) -> int:
@@ -114,6 +136,8 @@ def _parser_message(error: Exception) -> str:
 
 
 def _known_failure(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return STOPPED
     from agents.errors import AgentSpecError, BackendError
     from configs.errors import ConfigError
     from core_eval.harness.episode import EpisodeFailed
@@ -123,8 +147,6 @@ def _known_failure(error: BaseException) -> int:
     from core_eval.log import LogError
     from firmware_bridge.links import LinkError
 
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return STOPPED
     if isinstance(error, StoppedByPerson):
         return _fail(str(error), STOPPED)
     if isinstance(error, StopRequested):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from agents.agent import (
+    Action,
     Agent,
     EpisodeContext,
     InvalidAction,
@@ -17,13 +19,14 @@ from agents.agent import (
     ToolCallAction,
     Usage,
 )
+from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
 from configs.tasks_loader import Task
 from core_eval.harness.episode_start import episode_start, task_limits
 from core_eval.harness.known_rig import known_rig
 from core_eval.harness.listener import Listener
 from core_eval.harness.machine_costs import MachineCosts, find_meter
-from core_eval.harness.rig_session import RigSession
+from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
 from core_eval.harness.run_config import GuardName
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
@@ -41,6 +44,10 @@ from firmware_bridge.guard import Guard, GuardDecision
 
 RUNAWAY_STEPS = 10_000
 STOPPED = "stopped by a person"
+GIVE_UP_SECONDS = 0.8
+"""That a call may still take to answer after a person stopped the rig."""
+SHORT_DRAIN_SECONDS = 0.2
+"""That what a stopped rig still says is waited for."""
 LINK_CODES = frozenset({"timeout", "link", "offline", "two_devices"})
 
 
@@ -108,6 +115,10 @@ class Episode:
         self._guard = Guard("observe")
         self._samples: SimpleQueue[Sample] = SimpleQueue()
         self._k = 0
+        self._cancellation = Cancellation()
+        # Scripts and golden paths end by themselves, and a part of one would score as something else.
+        self._is_limited = agent.scaffold != "none"
+        self._deadline = Deadline(math.inf)
 
     def run(self, log: RunLog) -> int:
         """Run it to its end; the episode's id in the log.
@@ -123,11 +134,15 @@ class Episode:
         ending = Ending("interrupted", "signal")
         error: str | None = None
         costs = MachineCosts(find_meter())
+        self._session.when_lost(self._cancellation.cancel)
         try:
-            with costs, self._stop_button.over(self._session.stop_now):
-                self._prepare(episode)
-                ending = self._act_until_the_end(episode)
-                self._session.drain()
+            with costs, self._stop_button.over(self._stop_now):
+                try:
+                    self._prepare(episode)
+                    ending = self._act_until_the_end(episode)
+                except CancelledError:
+                    ending = self._cancelled()
+                self._session.drain(SHORT_DRAIN_SECONDS if self._stop_button.pressed else DRAIN_SECONDS)
                 self._session.check()
         except (RigError, AgentError) as failure:
             ending, error = Ending("error", type(failure).__name__), str(failure)
@@ -136,6 +151,7 @@ class Episode:
             ending, error = Ending("error", type(failure).__name__), f"{type(failure).__name__}: {failure}"
             raise
         finally:
+            self._session.when_lost(None)
             self._session.make_safe()
             self._session.record_to(None)
             episode.machine_cost(costs.cost)
@@ -150,6 +166,16 @@ class Episode:
     def rig_status(self, source: str, state: str) -> None:
         """What the rig said of itself, or the host did; on any thread."""
         self._listener.rig_status(source, state)
+
+    def _stop_now(self) -> None:
+        """A person's stop, from another thread: of the rig, and of whatever this one waits for."""
+        self._cancellation.cancel()
+        self._session.client.give_up(GIVE_UP_SECONDS)
+        self._session.stop_now()
+
+    def _cancelled(self) -> Ending:
+        self._session.check()
+        return Ending("stopped", "person" if self._stop_button.pressed else "max_time")
 
     def _prepare(self, episode: EpisodeLog) -> None:
         with self._signals.interruptible():
@@ -170,24 +196,26 @@ class Episode:
             limits=self._limits,
             answer=self._task.answer,
             advice=self._task.device.advice,
+            cancellation=self._cancellation,
         )
+        self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
         self._ask_agent(lambda: self._agent.start(context))
 
     def _act_until_the_end(self, episode: EpisodeLog) -> Ending:
         observation: Observation | None = None
-        # Scripts and golden paths end by themselves, and a part of one would score as something else.
-        limit = self._limits.steps if self._agent.scaffold != "none" else RUNAWAY_STEPS
+        limit = self._limits.steps if self._is_limited else RUNAWAY_STEPS
         while True:
             self._session.check()
-            seen = observation
-            action = self._ask_agent(lambda: self._agent.act(seen))  # noqa: B023
-            if isinstance(action, StopAction):
-                episode.turn(self._k, _turn(action.usage))
-                return Ending("completed" if action.reason in ENDED_BY_AGENT else "stopped", action.reason)
             if self._stop_button.pressed:
                 return Ending("stopped", "person")
-            if self._k >= limit:
-                return Ending("stopped", "max_steps")
+            seen = observation
+            action = self._ask_agent(lambda: self._agent.act(seen))  # noqa: B023
+            ending = self._ending_at(action, limit)
+            if ending is not None:
+                # What the agent said last leads to no step.
+                episode.turn(self._k, _turn(action.usage))
+                return ending
+            assert not isinstance(action, StopAction)
             if isinstance(action, InvalidAction):
                 outcome = Outcome("invalid", code=action.code, message=action.reason)
                 call = ToolCallAction("", {}, action.usage)
@@ -202,6 +230,16 @@ class Episode:
                 if outcome.status == "blocked" and outcome.code == "guard_stop":
                     return Ending("stopped", "guard")
             observation = None if isinstance(action, InvalidAction) else Observation(call, outcome)
+
+    def _ending_at(self, action: Action, limit: int) -> Ending | None:
+        """How the episode ends instead of doing this; None where it goes on."""
+        if self._stop_button.pressed:
+            return Ending("stopped", "person")
+        if isinstance(action, StopAction):
+            return Ending("completed" if action.reason in ENDED_BY_AGENT else "stopped", action.reason)
+        if self._k >= limit:
+            return Ending("stopped", "max_steps")
+        return Ending("stopped", "max_time") if self._deadline.over else None
 
     def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
         intent = Intent(self._k, call.name, call.arguments)
@@ -254,12 +292,14 @@ class Episode:
         step = episode.intent(intent, _turn(call.usage))
         if outcome is None:
             with self._signals.interruptible():
-                outcome = self._session.call(call.name, call.arguments, intent.call_id)
+                left = self._deadline.left
+                outcome = self._session.call(call.name, call.arguments, intent.call_id, within=left)
         verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status))  # type: ignore[arg-type]
         episode.result(step, outcome, _logged_verdict(verdict))
         self._listener.step(self._k, intent.tool, call.arguments, outcome, verdict.kind)
         self._k += 1
-        if outcome.status == "fault" and outcome.code in LINK_CODES:
+        lost = outcome.status == "fault" and outcome.code in LINK_CODES
+        if lost and not (self._stop_button.pressed or self._deadline.over):
             with self._signals.interruptible():
                 self._session.require_answer()
         return outcome
@@ -268,6 +308,8 @@ class Episode:
         try:
             with self._signals.interruptible():
                 return ask()
+        except CancelledError:
+            raise
         except BackendError as error:
             raise AgentError(str(error)) from error
         except Exception as error:

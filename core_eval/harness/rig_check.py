@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from configs.envelope_names import envelope_fault
 from configs.rigs_loader import RigConfig
 from core_eval.harness.rig_report import RigReport, ping_text
 from core_eval.harness.rig_session import RigSession, open_rig
@@ -97,6 +98,10 @@ class _Check:
             self._report.add("status", False, f"{text}; the rig's file says that it is a {wanted}")
         else:
             self._report.add("status", True, text)
+        if self._device is not None:
+            fault = envelope_fault(self._session.config.envelope, self._device)
+            if fault is not None:
+                self._report.add("envelope", False, f"{'.'.join(fault[0])}: {fault[1]}")
         if status.watchdog_ms is None:
             self._report.add("watchdog", False, "the status states no watchdog_ms: what if the host dies?")
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,7 @@ from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig
 from configs.worlds_loader import World, load_world, make_simulator
-from core_eval.harness.simulator_process import RigError, simulator_process
+from core_eval.harness.simulator_process import ProcessWatch, RigError, simulator_process
 from core_eval.log import EpisodeLog
 from devices.device import Truth
 from devices.drivers.settings import resolve
@@ -63,6 +64,8 @@ class RigSession:
         self._episode: EpisodeLog | None = None
         self._watcher: SessionWatcher | None = None
         self._failure: sqlite3.Error | None = None
+        self._loss: str | None = None
+        self._when_lost: Callable[[], None] | None = None
 
     def open(self, *, claim: bool = True) -> None:
         """Greet the device, and take it for this host alone unless `claim` is False.
@@ -73,7 +76,21 @@ class RigSession:
         try:
             self.client.open(claim=claim)
         except LinkError as error:
-            raise RigError(f"rig {self.config.name}: {error}") from None
+            raise RigError(f"rig {self.config.name}: {self._loss or error}") from None
+
+    def lost(self, why: str) -> None:
+        """What was started for this rig has ended, so there is no rig any more. From any thread."""
+        self._loss = why
+        self.note("lost", {"error": why})
+        self.client.abandon(why)
+        if (when_lost := self._when_lost) is not None:
+            when_lost()
+
+    def when_lost(self, tell: Callable[[], None] | None) -> None:
+        """Call this as soon as there is no rig any more, and now where there is none; None: nobody."""
+        self._when_lost = tell
+        if tell is not None and self._loss is not None:
+            tell()
 
     @property
     def device_name(self) -> str | None:
@@ -121,9 +138,11 @@ class RigSession:
                 return outcome
             time.sleep(0.05)
 
-    def call(self, tool: str, arguments: Mapping[str, Any], call_id: str | None) -> Outcome:
-        """Make a call; trouble of the link is a fault, never an exception."""
-        return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout)
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], call_id: str | None, *, within: float = math.inf
+    ) -> Outcome:
+        """Make a call; trouble of the link is a fault, never an exception, and so is no answer `within` s."""
+        return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
 
     def require_answer(self) -> None:
         """Wait until somebody is there again after a link fault: a cable may be plugged in once more.
@@ -131,16 +150,18 @@ class RigSession:
         Raises:
             RigError: the link is lost for good.
         """
+        self.check()
         try:
             self.client.regain(LINK_BACK_SECONDS)
         except LinkError as error:
+            self.check()
             self.note("lost", {"error": str(error)})
             raise RigError(f"rig {self.config.name}: the link is lost: {error}") from None
 
-    def drain(self) -> None:
-        """Wait until all that the device has sent is in the log, where it can tell."""
+    def drain(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Wait until all that the device has sent is in the log, where it can tell, so long at most."""
         with suppress(LinkError):
-            self.client.drain(DRAIN_SECONDS)
+            self.client.drain(seconds)
 
     def stop_now(self) -> None:
         """A person's stop, in mid-call too; never raises. From any thread."""
@@ -175,11 +196,12 @@ class RigSession:
         self.client.close(safe=safe)
 
     def check(self) -> None:
-        """Raise what went wrong while the reader thread wrote to the log, and that two devices answer."""
+        """Raise what went wrong while the reader thread wrote to the log, or why there is no rig any more."""
         if self._failure is not None:
             raise self._failure
-        if self.client.conflict is not None:
-            raise RigError(f"rig {self.config.name}: {self.client.conflict}")
+        loss = self._loss or self.client.conflict
+        if loss is not None:
+            raise RigError(f"rig {self.config.name}: {loss}")
 
     def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
         """Something that the host did or found, into the log."""
@@ -220,7 +242,7 @@ class RigSession:
         try:
             yield
         except LinkError as error:
-            raise RigError(f"rig {self.config.name}: {error}") from None
+            raise RigError(f"rig {self.config.name}: {self._loss or error}") from None
 
 
 @contextmanager
@@ -235,19 +257,21 @@ def open_rig(
         RigError: it cannot be opened.
     """
     with ExitStack() as stack:
+        watch = ProcessWatch()
         try:
             world = None if config.world is None else load_world(config.world)
-            session = RigSession(config, world, _link(config, world, stack), call_timeout)
+            session = RigSession(config, world, _link(config, world, stack, watch), call_timeout)
         except (LinkError, ConfigError) as error:
             raise RigError(f"rig {config.name}: {error}") from None
         stack.callback(session.close, safe=not only_look)
+        watch.tell(session.lost)
         session.open(claim=not only_look)
         yield session
         if not only_look:
             session.go_home()
 
 
-def _link(config: RigConfig, world: World | None, stack: ExitStack) -> Link:
+def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: ProcessWatch) -> Link:
     parts = urlsplit(config.url)
     if parts.scheme == "sim":
         from firmware_bridge.local_link import LocalLink
@@ -268,11 +292,13 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack) -> Link:
     assert config.world is not None, "the loader makes sure"
     silence = [] if config.truth else ["--no-truth"]
     if parts.scheme == "serial":
-        port = stack.enter_context(simulator_process([config.world, *silence, "--serial", "pty"]))
+        port = stack.enter_context(simulator_process([config.world, *silence, "--serial", "pty"], watch))
         return open_link(f"serial://{port}")
     from firmware_bridge.broker import start_broker_process
 
     broker = stack.enter_context(start_broker_process())
+    stack.enter_context(watch.over(broker.process, "the embedded broker"))
     rig = parts.path.strip("/")
-    stack.enter_context(simulator_process([config.world, *silence, "--mqtt", broker.url, "--rig", rig]))
+    arguments = [config.world, *silence, "--mqtt", broker.url, "--rig", rig]
+    stack.enter_context(simulator_process(arguments, watch))
     return open_link(f"{broker.url}/{rig}")

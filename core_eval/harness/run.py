@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from agents.agent import Agent
 from agents.catalog import make_agent
+from agents.interruptible_agent import InterruptibleAgent
+from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, load_rig
 from configs.tasks_loader import Task, task_builder
@@ -54,6 +56,11 @@ def load_parts(config: RunConfig) -> Parts:
             raise ConfigError(
                 f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {rig.device}"
             )
+        # A file that names no device could not be held against one before.
+        if (fault := envelope_fault(rig.envelope, task.device)) is not None:
+            raise ConfigError(fault[1], file=cell.rig, key=".".join(fault[0]))
+        if rig.home is not None and rig.home not in task.device.by_name:
+            raise ConfigError(f"a {task.device.name} has no tool {rig.home!r}", file=cell.rig, key="home")
         if rig.twin is not None and load_world(rig.twin.world).device != task.device:
             raise ConfigError(
                 f"task {task.id} is for a {task.device.name}, "
@@ -61,7 +68,9 @@ def load_parts(config: RunConfig) -> Parts:
             )
         if rig.world is not None:
             merged_state(load_world(rig.world), task.init)
-    agents = {spec: make_agent(spec) for spec in _distinct(cell.agent for cell in config.cells)}
+    agents = {
+        spec: InterruptibleAgent(make_agent(spec)) for spec in _distinct(cell.agent for cell in config.cells)
+    }
     varied = VariedStarts(builds, tasks, rigs, config.init or {}) if config.vary else None
     return Parts(tasks, rigs, agents, varied)
 

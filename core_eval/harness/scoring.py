@@ -137,7 +137,7 @@ def _costs(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> 
         "cached_tokens": float(sum(turn.cached_tokens for turn in turns)),
         "output_tokens": float(sum(turn.output_tokens for turn in turns)),
         "agent_seconds": sum(turn.seconds for turn in turns),
-        "wall_seconds": None if episode.ended is None else episode.ended - episode.started,
+        "wall_seconds": episode.wall_seconds,
         "device_seconds": sum(step.duration or 0.0 for step in steps),
         "peak_memory": None if cost.peak_memory is None else float(cost.peak_memory),
         "energy": cost.energy,

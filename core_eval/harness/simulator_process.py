@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import IO, Any
 
 START_SECONDS = 30.0
 END_SECONDS = 5.0
@@ -18,9 +21,53 @@ class RigError(Exception):
     """A rig that cannot be used; the text is one line that says what to do."""
 
 
+class ProcessWatch:
+    """Hears of processes that end while a rig needs them; the first end counts."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._said: str | None = None
+        self._tell: Callable[[str], None] | None = None
+
+    def tell(self, tell: Callable[[str], None]) -> None:
+        """Call this with one line when a process ends, on a thread of its own, or now where one has ended."""
+        with self._lock:
+            self._tell, said = tell, self._said
+        if said is not None:
+            tell(said)
+
+    @contextmanager
+    def over(
+        self, child: subprocess.Popen[Any], name: str, errors: IO[bytes] | None = None
+    ) -> Iterator[None]:
+        """While the context lasts, this process is to live; `errors` is where it writes its errors."""
+        left = threading.Event()
+
+        def wait() -> None:
+            status = child.wait()
+            if not left.is_set():
+                self._ended(f"{name} ended ({_how(status)}){_last_line(errors)}")
+
+        threading.Thread(target=wait, name=f"watch {name}", daemon=True).start()
+        try:
+            yield
+        finally:
+            left.set()
+
+    def _ended(self, said: str) -> None:
+        with self._lock:
+            if self._said is not None:
+                return
+            self._said, tell = said, self._tell
+        if tell is not None:
+            tell(said)
+
+
 @contextmanager
-def simulator_process(arguments: Sequence[str]) -> Iterator[str]:
+def simulator_process(arguments: Sequence[str], watch: ProcessWatch | None = None) -> Iterator[str]:
     """Run `pathrig sim ARGUMENTS`; yields the first line that it prints, which says where it is found.
+
+    Where it ends before the context does, `watch` hears of it.
 
     The child ends when the context does, and also when this process dies without a word, since it watches
     its parent. It has a session of its own, so that a Ctrl-C at the terminal reaches us alone and we can
@@ -43,10 +90,9 @@ def simulator_process(arguments: Sequence[str]) -> Iterator[str]:
             if not line:
                 child.kill()
                 child.wait()
-                errors.seek(0)
-                said = errors.read().decode(errors="replace").strip().splitlines()
-                raise RigError(f"the simulator did not start: {said[-1] if said else 'it said nothing'}")
-            yield line
+                raise RigError(f"the simulator did not start{_last_line(errors) or ': it said nothing'}")
+            with (watch or ProcessWatch()).over(child, "the simulator", errors):
+                yield line
         finally:
             end_process(child)
 
@@ -61,6 +107,24 @@ def end_process(child: subprocess.Popen[bytes]) -> None:
         child.wait()
     if child.stdout is not None:
         child.stdout.close()
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"
+
+
+def _last_line(errors: IO[bytes] | None) -> str:
+    """The last line that it wrote to its standard error, behind a colon; empty where it wrote none."""
+    if errors is None:
+        return ""
+    errors.seek(0)
+    said = errors.read().decode(errors="replace").strip().splitlines()
+    return f": {said[-1]}" if said else ""
 
 
 def _first_line(child: subprocess.Popen[bytes]) -> str:

@@ -17,12 +17,14 @@ import uvicorn
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from core_eval.live.access import Address, Door
+from core_eval.live.connections import ACCEPTED_AT_ONCE, WAITING, BoundedConnection, raise_descriptor_limit
 from core_eval.live.history import Event, History
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.report.html import TEMPLATES
 from firmware_bridge.approval import ANSWERS, Answer
 
@@ -119,9 +121,11 @@ class LivePage:
             while True:
                 woken.clear()
                 closed = self._history.closed
-                for event in self._history.since(last):
-                    yield _as_text(event)
-                    last = event.id
+                events = self._history.since(last)
+                if events:
+                    # At once: each write to a connection that broke meanwhile may be a line on the terminal.
+                    yield "".join(map(_as_text, events))
+                    last = events[-1].id
                 if closed:
                     return
                 try:
@@ -137,20 +141,24 @@ def serve_page(address: Address, page: LivePage, door: Door) -> Iterator[str]:
     Raises:
         OSError: nothing can listen at that address.
     """
+    raise_descriptor_limit()
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     with socket.create_server((address.host, address.port), family=family) as listening:
         config = uvicorn.Config(
             page.app,
             loop="asyncio",
-            http="h11",
+            http=BoundedConnection,
+            backlog=ACCEPTED_AT_ONCE,
             ws="none",
             lifespan="off",
             log_config=None,
+            # What strangers send is no news for the run's terminal.
+            log_level="error",
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=1,
         )
-        server = uvicorn.Server(config)
+        server = _Server(config)
         thread = threading.Thread(
             target=server.run, kwargs={"sockets": [listening]}, name="live page: server", daemon=True
         )
@@ -161,6 +169,14 @@ def serve_page(address: Address, page: LivePage, door: Door) -> Iterator[str]:
             server.should_exit = True
             thread.join(END_SECONDS)
             server.force_exit = True
+
+
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listening in sockets or ():
+            # The event loop has made the kernel's queue as short as what it accepts at once.
+            listening.listen(WAITING)
 
 
 def _shown_host(address: Address) -> str:
@@ -179,12 +195,12 @@ def _no_entry() -> Response:
 
 async def _small_json(request: Request) -> dict[str, object]:
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            return {}
     try:
-        value = json.loads(body)
-    except ValueError:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY:
+                return {}
+        value = parse_json(body)
+    except (ClientDisconnect, ForeignJsonError):
         return {}
     return value if isinstance(value, dict) else {}

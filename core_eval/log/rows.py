@@ -236,6 +236,7 @@ class EpisodeRow:
     """An episode, its task's definition and its scores.
 
     Attributes:
+        seconds: what it took by a monotonic clock; None in logs of before there was one.
         calls_made: the steps in which a call could be read, whatever became of it; None where not known.
         fingerprint: equal for identical episodes: same task, agent and its options, initial state, and
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
@@ -265,8 +266,19 @@ class EpisodeRow:
     scoring: Mapping[str, Any]
     agent_info: Mapping[str, Any]
     twin: Mapping[str, Any] | None = None
+    seconds: float | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict)
     failures: tuple[FailureRow, ...] = ()
     pairs: tuple[PairRow, ...] = ()
     calls_made: int | None = None
     fingerprint: str | None = None
+
+    @property
+    def wall_seconds(self) -> float | None:
+        """How long it took on the host, s; None where it did not end.
+
+        A log of before there was `seconds` holds only the times of a clock that may have been set meanwhile.
+        """
+        if self.seconds is not None or self.ended is None:
+            return self.seconds
+        return max(0.0, self.ended - self.started)

@@ -244,6 +244,8 @@ ALTER TABLE harm ADD COLUMN effect INTEGER
 VERSION_5 = """
 ALTER TABLE definition ADD COLUMN answer TEXT
     CHECK (answer IN ('decline', 'nothing'));                -- done by making no call; null: by calls
+ALTER TABLE episode ADD COLUMN seconds REAL
+    CHECK (seconds >= 0);                                    -- that it took, by a clock that nobody sets
 """
 
 MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5)

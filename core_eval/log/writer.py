@@ -165,7 +165,7 @@ class EpisodeLog:
         self.id = episode
         self._log = log
         self._samples: list[tuple[int, str, Any, float]] = []
-        self._flushed = time.monotonic()
+        self._flushed = self._begun = time.monotonic()
 
     def intent(self, intent: Intent, turn: Turn) -> int:
         """A step before its call is sent, and the agent's words that led to it; the step's id."""
@@ -268,9 +268,11 @@ class EpisodeLog:
         with self._log.lock, transaction(self._log.connection):
             self._flush()
             self._log._write(
-                "UPDATE episode SET status = ?, ended = ?, stop_reason = ?, error = ? WHERE id = ?",
+                "UPDATE episode SET status = ?, ended = ?, seconds = ?, stop_reason = ?, error = ?"
+                " WHERE id = ?",
                 status,
                 time.time(),
+                time.monotonic() - self._begun,
                 stop_reason,
                 None if error is None else plain_text(error),
                 self.id,

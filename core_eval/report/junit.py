@@ -93,4 +93,4 @@ def _episode_case(suite: xml.Element, episode: EpisodeRow) -> None:
 
 
 def _seconds(episode: EpisodeRow) -> float:
-    return 0.0 if episode.ended is None else episode.ended - episode.started
+    return episode.wall_seconds or 0.0

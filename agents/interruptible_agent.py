@@ -1,0 +1,117 @@
+"""An agent on a thread of its own, so that whoever waits for its action can stop waiting at any moment."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction
+from agents.deadline import CancelledError, Deadline
+
+GRACE_SECONDS = 0.5
+"""That an agent may take beyond its limit to say by itself that the time is up, and what it cost."""
+CLOSE_SECONDS = 30.0
+"""That an answer nobody waits for may hold up the end of the run: llama.cpp built without an abort callback
+goes on to the end of its chunk, and its memory must not be freed before."""
+
+T = TypeVar("T")
+
+
+class InterruptibleAgent:
+    """Another agent, asked on a thread of its own.
+
+    A wait for it ends when the episode is cancelled, when a model's `limits.seconds` are over, whatever it
+    does meanwhile, and when an exception strikes the thread that waits, as that of a signal does; the agent's
+    episode is then cancelled. Questions to the agent itself never overlap.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._questions: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._deadline = Deadline(math.inf)
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self._agent.name
+
+    @property
+    def scaffold(self) -> str:
+        """The agent's scaffold."""
+        return self._agent.scaffold
+
+    def start(self, context: EpisodeContext) -> None:
+        """Begin an episode.
+
+        Raises:
+            CancelledError: the episode was cancelled meanwhile, or its time was up before it began.
+        """
+        # Scripts and golden paths end by themselves, and a part of one would score as something else.
+        seconds = math.inf if self.scaffold == "none" else context.limits.seconds + GRACE_SECONDS
+        self._deadline = Deadline(seconds, context.cancellation)
+        self._ask(lambda: self._agent.start(context), self._deadline)
+
+    def act(self, observation: Observation | None) -> Action:
+        """The agent's next action; `max_time` where it does not keep its limit.
+
+        Raises:
+            CancelledError: the episode was cancelled meanwhile.
+        """
+        try:
+            return self._ask(lambda: self._agent.act(observation), self._deadline)
+        except _TimeUpError:
+            return StopAction("max_time")
+
+    def close(self) -> None:
+        """Close the agent when it is through; one that hangs is left to the end of the process."""
+        if self._thread is None:
+            self._agent.close()
+            return
+        self._deadline.cancellation.cancel()
+        closing = self._put(self._agent.close)
+        self._questions.put(None)
+        try:
+            closing.result(CLOSE_SECONDS)
+        except TimeoutError:
+            return
+        self._thread.join()
+
+    def _ask(self, question: Callable[[], T], deadline: Deadline) -> T:
+        answer = self._put(question)
+        try:
+            answered = deadline.wait_for(answer)
+        except BaseException:
+            deadline.cancellation.cancel()
+            raise
+        if answered:
+            return answer.result()
+        deadline.check()
+        deadline.cancellation.cancel()
+        raise _TimeUpError
+
+    def _put(self, question: Callable[[], T]) -> Future[T]:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._answer, name=f"agent {self.name}", daemon=True)
+            self._thread.start()
+        answer: Future[T] = Future()
+        self._questions.put((answer, question))
+        return answer
+
+    def _answer(self) -> None:
+        while (asked := self._questions.get()) is not None:
+            answer, question = asked
+            try:
+                answer.set_result(question())
+            except BaseException as error:
+                answer.set_exception(error)
+            # What was answered is not kept until the next question.
+            del asked, answer, question
+
+
+class _TimeUpError(CancelledError):
+    """The agent did not keep its limit of time."""

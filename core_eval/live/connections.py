@@ -1,0 +1,99 @@
+"""Bounds on the connections of the live page: how many, and how long one may take to bring its request.
+
+Whoever reaches the port can open connections without knowing the token, and each takes one of the process's
+descriptors, which the run needs for its log and its rig.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MAX_CONNECTIONS = 64
+REQUEST_SECONDS = 5.0
+"""From the first sign of a request to its last byte."""
+GONE_SECONDS = 30
+"""After which a peer that acknowledges nothing (a phone that left its network) is gone."""
+WANTED_DESCRIPTORS = 1024
+"""More are of no use: `select`, by which MQTT and serial ports are read, takes none above."""
+ACCEPTED_AT_ONCE = 16
+"""Connections, before any of them is counted."""
+WAITING = 256
+"""Connections that wait for that in the kernel; they take no descriptor."""
+
+
+def raise_descriptor_limit() -> None:
+    """Let this process have as many descriptors as it may, up to what is of use."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= WANTED_DESCRIPTORS:
+        return
+    wanted = WANTED_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, WANTED_DESCRIPTORS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class BoundedConnection(H11Protocol):
+    """A connection that is dropped where its request takes too long, or room is needed for a new one.
+
+    Room is made by the oldest one that has brought no request; one that is answered (the page's events, which
+    need the token) is never dropped for it.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._due: asyncio.TimerHandle | None = None
+        self._made = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A new connection: the clock runs, and another one may have to go."""
+        super().connection_made(transport)
+        self._made = self.loop.time()
+        _give_up_on_the_gone(transport.get_extra_info("socket"))
+        self._watch()
+        self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        """Something of a request."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is closed."""
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    @property
+    def _has_no_request(self) -> bool:
+        cycle = self.cycle
+        return cycle is None or cycle.response_complete or cycle.more_body
+
+    def _watch(self) -> None:
+        if not self._has_no_request:
+            self._stop_watching()
+        elif self._due is None:
+            self._due = self.loop.call_later(REQUEST_SECONDS, self._too_late)
+
+    def _stop_watching(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _too_late(self) -> None:
+        self._due = None
+        if self._has_no_request:
+            self.transport.abort()
+
+    def _make_room(self) -> None:
+        there = [one for one in self.connections if isinstance(one, BoundedConnection)]
+        there = [one for one in there if not one.transport.is_closing()]
+        if len(there) > MAX_CONNECTIONS:
+            idle = [one for one in there if one is not self and one._has_no_request]
+            min(idle, key=lambda one: one._made, default=self).transport.abort()
+
+
+def _give_up_on_the_gone(connection: socket.socket) -> None:
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_SECONDS * 1000)
