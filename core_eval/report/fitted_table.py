@@ -25,7 +25,7 @@ LEAST_NAME, LEAST_TEXT = 16, 40
 GAP = 2
 INDENT = "  "
 WORD = re.compile(r"\s*\S+\s*|\s+")
-PIECE = re.compile(r"(?:[^_/#(:,]|[:,](?=\d))*(?:[_/#(]|[:,](?!\d))*")
+PIECE = re.compile(r".+?(?:[_/#(]+(?![_/#(])|[:,](?!\d)|[-.](?=[^\W\d])|$)", re.DOTALL)
 """What a name may be broken into; never within a number or a time of day."""
 
 
@@ -36,18 +36,18 @@ class Column:
     Attributes:
         heading: words; may be broken at spaces.
         max_width: what is wider wraps, also where there is room.
-        whole: cells are never broken.
+        least: width below which it does not go; None: a share of its widest cell.
     """
 
     heading: str
     justify: Literal["left", "right"] = "left"
     max_width: int | None = None
-    whole: bool = False
+    least: int | None = None
 
     @property
     def unbroken(self) -> bool:
         """Whether its cells stay whole."""
-        return self.whole or self.justify == "right"
+        return self.justify == "right"
 
 
 class Table:
@@ -134,8 +134,8 @@ class Table:
         column, natural = self.columns[place], self._natural(place)
         if column.unbroken:
             return natural
-        least = min(natural, max(LEAST_NAME, min(LEAST_TEXT, natural // 3)))
-        return max(least, _widest(column.heading.split()))
+        least = column.least or max(LEAST_NAME, min(LEAST_TEXT, natural // 3))
+        return max(min(natural, least), _widest(column.heading.split()))
 
     def _lines(self, shown: Sequence[int], widths: dict[int, int]) -> Iterable[Text]:
         columns = [self.columns[place] for place in shown]

@@ -21,11 +21,12 @@ from core_eval.report.no_call import NO_CALL, no_call, without_call
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed, spread
 from core_eval.report.summary import gated_value, means
 
+STATUS_WIDTH = 10
 SHOWN_TRIES = ("1", "2", "4", "8")
 TASKS_TABLE = ("path_correctness", "harmful_calls", "unobserved_harm")
 MOST_PAIRS = 6
 """A table compares so many pairs, those of four agents; of more agents each with the first."""
-LEAVING = ("harm rate", "efficiency", "PC-KTC", "PrefixCrit", "harmful calls")
+LEAVING = ("harm rate", "efficiency", "PC-KTC", "PrefixCrit", "final state ok", "harmful calls")
 """Metrics that a narrow table does without, the first to leave first."""
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
@@ -163,6 +164,9 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
     """One row an episode."""
     rows = list(episodes)
     metrics = [BY_NAME[name].heading for name in TABLE]
+    statuses = [status_text(row) for row in rows]
+    # What is as it should be may go unsaid.
+    unsaid = ("status",) if all(status.plain == "completed" for status in statuses) else ()
     table = plain_table(
         "episode",
         "run",
@@ -171,20 +175,12 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
         "seed",
         "status",
         *metrics,
-        optional=(
-            "harm rate",
-            "efficiency",
-            "PC-KTC",
-            "run",
-            "PrefixCrit",
-            "final state ok",
-            "seed",
-            "status",
-        ),
+        optional=("harm rate", "efficiency", "PC-KTC", "run", "PrefixCrit", "seed", *unsaid, *LEAVING[-2:]),
         numbers=("episode", "run", "seed", *metrics),
     )
+    table.columns[5].least = STATUS_WIDTH
     names = short_names(row.agent for row in rows)
-    for episode in rows:
+    for episode, status in zip(rows, statuses, strict=True):
         values = (cell(name, episode.scores.get(name), 1) for name in TABLE)
         table.add_row(
             str(episode.id),
@@ -192,7 +188,7 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
             visible(episode.task),
             names[episode.agent],
             str(episode.seed),
-            status_text(episode),
+            status,
             *values,
         )
     return table
