@@ -115,11 +115,8 @@ class Table:
             more = min(self._natural(place) - widths[place], spare // (len(wanting) - rank))
             widths[place] += more
             spare -= more
-        # What is left over widens the gaps.
-        for place in shown[:-1]:
-            more = min(GAP - 1, max(spare, 0))
-            widths[place] += more
-            spare -= more
+        if spare >= (GAP - 1) * (len(shown) - 1):
+            widths.update({place: widths[place] + GAP - 1 for place in shown[:-1]})
         return widths
 
     def _natural(self, place: int) -> int:
