@@ -9,6 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
 
+from devices.stop_outcome import StopOutcome
+
 MessageId = StrictStr | StrictInt
 """An id as the host chose it; it is answered with the same type."""
 
@@ -113,11 +115,20 @@ class Pong(Message):
     m: int | float | None = None
 
 
+def _known_stop(stop: object) -> object:
+    return stop if isinstance(stop, str) and stop in list(StopOutcome) else None
+
+
 class Status(Message):
-    """Device to host: who is there, and in which state."""
+    """Device to host: who is there, and in which state.
+
+    `stop`, with state `estop`, is of a device that hands the stop on to a machine that speaks otherwise: how
+    that went. None: the device itself is stopped.
+    """
 
     op: Literal["status"] = "status"
     state: Literal["online", "offline", "estop"]
+    stop: Annotated[StopOutcome | None, BeforeValidator(_known_stop)] = None
     device: str | None = None
     fw: str | None = None
     watchdog_ms: int | float | None = Field(default=None, gt=0)

@@ -7,11 +7,16 @@ import sqlite3
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
 from core_eval.cli import broker, calibrate, demo, harm, report, rigs, run, score, show, sim, tasks
 from core_eval.cli.output import UsageError
+from core_eval.cli.terminal import survive_hangup
+
+if TYPE_CHECKING:
+    from core_eval.harness.rigs_left import LeftRig
 
 app = typer.Typer(
     name="pathrig",
@@ -45,13 +50,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb.
 
     Returns:
-        0: done. 1: a threshold was missed. 2: bad usage or input. 3: the rig, the link or the model failed.
-        128 plus a signal's number: ended by that signal, with the rig safe and the log consistent.
+        0: done. 1: a threshold was missed. 2: bad usage or input. 3: the rig, the link or the model failed,
+        or a rig was not stopped, whatever else happened. 128 plus a signal's number: ended by that signal,
+        with the log consistent. 130: also stopped by a person.
     """
+    from core_eval.harness.rigs_left import rigs_left
+
     for stream in (sys.stdout, sys.stderr):
         # A model may write what the terminal's encoding lacks.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    survive_hangup()
+    with rigs_left() as left:
+        status = _run(arguments, left)
+    for rig in left:
+        # The last word: a table above it must not hide a machine that still moves.
+        if line := rig.line():
+            _fail(line, status)
+    return RIG_FAILED if any(rig.failed for rig in left) else status
+
+
+def _run(arguments: Sequence[str] | None, left: Sequence[LeftRig]) -> int:
     try:
         status = app(args=_completed(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
         sys.stdout.flush()
@@ -63,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PARSER_ERROR as error:
         return _fail(_parser_message(error), BAD_INPUT)
     except BaseException as error:
-        return _known_failure(error)
+        return _known_failure(error, left)
     return status if isinstance(status, int) else DONE
 
 
@@ -82,7 +101,7 @@ def _parser_message(error: Exception) -> str:
     return f"{message.strip().rstrip('.')}; `pathrig --help` tells what there is"
 
 
-def _known_failure(error: BaseException) -> int:
+def _known_failure(error: BaseException, left: Sequence[LeftRig]) -> int:
     from agents.errors import AgentSpecError, BackendError
     from configs.errors import ConfigError
     from core_eval.harness.episode import EpisodeFailed
@@ -94,10 +113,13 @@ def _known_failure(error: BaseException) -> int:
 
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return STOPPED
+    safe = bool(left) and all(rig.stop for rig in left)
     if isinstance(error, StoppedByPerson):
-        return _fail(str(error), STOPPED)
+        told = "the rig is safe, and " if safe else ""
+        return _fail(f"{error}; {told}--resume goes on with the next episode", STOPPED)
     if isinstance(error, StopRequested):
-        return _fail(f"{error}; the rig is safe and the log is readable", error.exit_status)
+        told = "the rig is safe and " if safe else ""
+        return _fail(f"{error}; {told}the log is readable", error.exit_status)
     if isinstance(error, UsageError | ConfigError | AgentSpecError | LogError):
         return _fail(str(error), BAD_INPUT)
     if isinstance(error, RigError | LinkError | EpisodeFailed | BackendError):

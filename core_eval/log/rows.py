@@ -228,7 +228,10 @@ class TruthRow:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRow:
-    """An episode, its task's definition and its scores."""
+    """An episode, its task's definition and its scores.
+
+    `stop` says how the stop of its rig went at its end: `confirmed`, `sent` or `not sent`; None before that.
+    """
 
     id: int
     run_id: int
@@ -253,6 +256,7 @@ class EpisodeRow:
     scoring: Mapping[str, Any]
     agent_info: Mapping[str, Any]
     twin: Mapping[str, Any] | None = None
+    stop: str | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict)
     failures: tuple[FailureRow, ...] = ()
     pairs: tuple[PairRow, ...] = ()

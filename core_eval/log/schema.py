@@ -241,5 +241,10 @@ ALTER TABLE harm ADD COLUMN effect INTEGER
     CHECK (effect IN (0, 1));                                -- 0: the true state is as if it had not been
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4)
+VERSION_5 = """
+ALTER TABLE episode ADD COLUMN stop TEXT
+    CHECK (stop IN ('confirmed', 'sent', 'not sent'));       -- of its rig at the end; null in old logs
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5)
 """The script at index n brings a file from version n to n + 1."""

@@ -25,6 +25,7 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
         "seed": episode.seed,
         "status": episode.status,
         "stop_reason": episode.stop_reason,
+        "stop": episode.stop,
         "error": episode.error,
         **scores,
         **others,

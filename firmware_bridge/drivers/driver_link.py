@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,6 +14,7 @@ from firmware_bridge.drivers.reports import stop_messages
 from firmware_bridge.drivers.serial_line import SerialLine
 from firmware_bridge.drivers.topics import Topics
 from firmware_bridge.drivers.wire import Wire
+from firmware_bridge.link import LinkError, OnFrame
 from firmware_bridge.local_link import LocalLink
 from firmware_bridge.mqtt_address import parse_mqtt_url
 from firmware_bridge.serial_address import SerialAddress, parse_serial_url
@@ -21,11 +23,53 @@ WATCHDOG_MS = 5000
 
 
 class DriverLink(LocalLink):
-    """The hardware's endpoint. Closing it sends the stop, unless the rig was only looked at."""
+    """The hardware's endpoint, connected while the hardware's own wire is.
+
+    Closing it sends the stop, unless the rig was only looked at.
+    """
+
+    stands_still_with_us = False
 
     def __init__(self, device: DriverDevice, name: str) -> None:
         super().__init__(device, watchdog_ms=WATCHDOG_MS, name=name)
         self._device = device
+
+    @property
+    def connected(self) -> bool:
+        """Whether bytes can go out to the hardware now."""
+        return super().connected and self._device.wire.connected
+
+    @property
+    def confirms_stop(self) -> bool:
+        """Whether the driver knows a question that tells whether the machine obeyed a stop."""
+        return self._device.confirms_stop
+
+    @property
+    def strikes(self) -> int:
+        """How often the stop keeper stopped the machine because this process stood still."""
+        return self._device.wire.strikes
+
+    @property
+    def late_stop_seconds(self) -> float:
+        """After `close`: how long the stop keeper waits for a lost port, to send a stop that is owed."""
+        return self._device.wire.late_stop_seconds
+
+    def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
+        """Start the reader thread, and tell of the wire."""
+        super().attach(on_frame, on_state)
+        self._device.on_wire(on_state)
+
+    def ensure(self, timeout: float) -> None:
+        """One try to open a wire that was lost; the stop goes out first. Raises LinkError."""
+        super().ensure(timeout)
+        if not self.connected:
+            self._device.take_back()
+
+    def send(self, payload: bytes) -> None:
+        """Hand it to the hardware's endpoint. Raises LinkError while the wire is gone."""
+        if not self.connected:
+            raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
+        super().send(payload)
 
     def close(self) -> None:
         """Stop the hardware and close its wire."""
