@@ -209,7 +209,12 @@ class RigClient:
         return StopOutcome.SENT
 
     def _stop_said(self, status: wire.Status) -> StopOutcome:
-        outcome = StopOutcome.CONFIRMED if status.stop is None else status.stop
+        outcome = status.stop
+        if isinstance(self._link, HandsOnStop):
+            # A status may still tell of the stop before.
+            outcome = self._link.last_stop
+        if outcome is None:
+            outcome = StopOutcome.CONFIRMED
         said = {
             StopOutcome.CONFIRMED: "",
             StopOutcome.SENT: f"{self._link.name} did not answer whether it is stopped"

@@ -70,7 +70,8 @@ class DeviceEndpoint:
         self._safety = threading.RLock()
         self._running: _Running | None = None
         self._stopped = self._reset_waits = False
-        self._last_stop: StopOutcome | None = None
+        self.last_stop: StopOutcome | None = None
+        """What the device knew of its last stop; None: nothing but that it is one."""
         self._stop = Event()  # of the call that runs, and of the next one unless it was set
         self._results = ResultCache(results_kept)
         self._job: _Running | None = None
@@ -94,6 +95,13 @@ class DeviceEndpoint:
         """Frames that did not check or were no message."""
         return self._malformed + self._port.dropped
 
+    def note_stop(self, outcome: StopOutcome) -> None:
+        """The device stopped once more by itself, and this is what it knows of it."""
+        with self._safety:
+            self.last_stop = outcome
+        if self._stopped:
+            self._publish_status()
+
     def start(self) -> None:
         """Open the port and serve. Raises LinkError."""
         self._device.subscribe(self._sample)
@@ -106,7 +114,7 @@ class DeviceEndpoint:
         if self._closed.is_set():
             return
         at_work = self._running is not None
-        if not self._stopped or at_work or self._last_stop is StopOutcome.NOT_SENT:
+        if not self._stopped or at_work or self.last_stop is StopOutcome.NOT_SENT:
             self._go_safe(publish=False)
         self._closed.set()
         self._waiting.interrupt()
@@ -195,7 +203,7 @@ class DeviceEndpoint:
             self._send_truth(job.message)
             answer = self._results.keep(job.message.id, outcome)
             with self._safety:
-                before = self._last_stop
+                before = self.last_stop
                 if job.stop.is_set():
                     # The call may have started something between the stop and its own end.
                     self._device_safe()
@@ -208,7 +216,7 @@ class DeviceEndpoint:
                 if leave:
                     self._device_reset()
             self._port.send(*answer)
-            if leave or (self._stopped and self._last_stop is not before):
+            if leave or (self._stopped and self.last_stop is not before):
                 self._publish_status()
 
     def _next_job(self) -> _Running | None:
@@ -247,10 +255,10 @@ class DeviceEndpoint:
 
     def _device_safe(self) -> None:
         try:
-            self._last_stop = self._device.safe()
+            self.last_stop = self._device.safe()
         except Exception:
             log.exception("the device failed to go to its safe state")
-            self._last_stop = StopOutcome.NOT_SENT
+            self.last_stop = StopOutcome.NOT_SENT
 
     def _reset(self) -> None:
         with self._safety:
@@ -292,7 +300,7 @@ class DeviceEndpoint:
                 self._send(wire.Ack(id=job.message.id, eta=2 * self._ack_every))
 
     def _status(self, state: str) -> wire.Status:
-        return status_message(self._device, state, self._watchdog_ms, self._max_frame, self._last_stop)
+        return status_message(self._device, state, self._watchdog_ms, self._max_frame, self.last_stop)
 
     def _publish_status(self) -> None:
         if not self._closed.is_set():

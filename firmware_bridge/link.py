@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.messages import DeviceMessage, Status
 
 OnFrame = Callable[[bytes, bool], None]
@@ -97,6 +98,10 @@ class HandsOnStop(Protocol):
     @property
     def confirms_stop(self) -> bool:
         """Whether the driver knows a question that tells whether the machine obeyed."""
+
+    @property
+    def last_stop(self) -> StopOutcome | None:
+        """What is known of the last stop, when `estop` has returned."""
 
 
 @runtime_checkable

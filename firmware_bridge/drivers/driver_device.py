@@ -60,8 +60,8 @@ class DriverDevice:
         """Whether the driver knows a question that tells whether the machine obeyed a stop."""
         return self._machine.confirms_stop
 
-    def on_wire(self, tell: Callable[[bool], None]) -> None:
-        """Have `tell` called when the wire is lost, and when it is back and the stop has gone out."""
+    def on_wire(self, tell: Callable[[StopOutcome | None], None]) -> None:
+        """Have `tell` called when the wire is lost (None), and when it is back, with how its stop went."""
         self._machine.on_wire = tell
 
     def take_back(self) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.drivers.driver_device import DriverDevice
 from firmware_bridge.drivers.reports import stop_messages
 from firmware_bridge.drivers.serial_line import SerialLine
@@ -45,6 +46,11 @@ class DriverLink(LocalLink):
         return self._device.confirms_stop
 
     @property
+    def last_stop(self) -> StopOutcome | None:
+        """What is known of the last stop."""
+        return self.endpoint.last_stop
+
+    @property
     def strikes(self) -> int:
         """How often the stop keeper stopped the machine because this process stood still."""
         return self._device.wire.strikes
@@ -57,7 +63,13 @@ class DriverLink(LocalLink):
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
         """Start the reader thread, and tell of the wire."""
         super().attach(on_frame, on_state)
-        self._device.on_wire(on_state)
+
+        def tell(stop: StopOutcome | None) -> None:
+            if stop is not None:
+                self.endpoint.note_stop(stop)
+            on_state(stop is not None)
+
+        self._device.on_wire(tell)
 
     def ensure(self, timeout: float) -> None:
         """One try to open a wire that was lost; the stop goes out first. Raises LinkError."""
@@ -70,6 +82,12 @@ class DriverLink(LocalLink):
         if not self.connected:
             raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
         super().send(payload)
+
+    def estop(self) -> None:
+        """Stop the hardware, and ask it whether it is stopped where its driver can. Raises LinkError."""
+        super().estop()
+        if self.endpoint.last_stop is StopOutcome.NOT_SENT:
+            raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
 
     def close(self) -> None:
         """Stop the hardware and close its wire."""

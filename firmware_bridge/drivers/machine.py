@@ -61,8 +61,8 @@ class Machine:
         self.writing = threading.Lock()
         self.touched = False
         """Whether anything was asked of the machine, so that a stop is owed when the wire is lost."""
-        self.on_wire: Callable[[bool], None] = lambda up: None
-        """Told when the wire is lost, and when it is back and the stop has gone out."""
+        self.on_wire: Callable[[StopOutcome | None], None] = lambda stop: None
+        """Told when the wire is lost (None), and when it is back, with how its stop went."""
         self._stop_messages = stop_messages(driver, names, settings.tables)
         self._settle_steps = settle_steps(driver, names, settings.tables)
         self._stop_owed = False
@@ -122,10 +122,10 @@ class Machine:
             self._write_stop()
         self.memory.update(self.driver.stop.remember)
         self._boot()
-        self._settle()
+        confirmed = self._settle()
         self._stop_owed = False
         self._run_own(self.driver.reset)
-        self._tell_wire(True)
+        self._tell_wire(StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT)
 
     def distrust(self) -> None:
         """Nobody knows what the machine is doing: stop it now, and start it anew before the next call."""
@@ -148,9 +148,10 @@ class Machine:
                 raise LinkError(f"{self.wire.name} was closed")
             if not self.wire.connected:
                 self.wire.open(self._conversation.hear, self._lost)
-            if self._stop_owed:
-                self._stop_once()
-        self._tell_wire(True)
+            if not self._stop_owed:
+                return
+            stop = self._stop_once()
+        self._tell_wire(stop)
 
     def leave_stop(self) -> None:
         """Take steps again; a machine in doubt is asked at the next call.
@@ -293,7 +294,7 @@ class Machine:
         if self._closed.is_set():
             return
         self._stop_owed = self.touched
-        self._tell_wire(False)
+        self._tell_wire(None)
         with self._rescue_lock:
             if self.touched and (self._rescue is None or not self._rescue.is_alive()):
                 self._rescue = threading.Thread(
@@ -301,10 +302,10 @@ class Machine:
                 )
                 self._rescue.start()
 
-    def _tell_wire(self, up: bool) -> None:
-        if self._wire_up != up:
-            self._wire_up = up
-            self.on_wire(up)
+    def _tell_wire(self, stop: StopOutcome | None) -> None:
+        if self._wire_up or stop is not None:
+            self._wire_up = stop is not None
+            self.on_wire(stop)
 
     def _take_back_soon(self) -> None:
         while self._stop_owed and not self._closed.wait(RETRY_S):
