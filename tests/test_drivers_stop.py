@@ -250,6 +250,28 @@ def test_a_machine_whose_cable_comes_back_after_the_end_is_still_stopped(
         port.unlink()
 
 
+def test_a_program_that_is_killed_with_the_cable_out_still_stops_the_machine(
+    board: FarmBot, tmp_path: Path
+) -> None:
+    port = tmp_path / "port"
+    port.symlink_to(board.path)
+    board.speed = 100.0
+    rig = rig_file(tmp_path, "farmbot-serial", f"serial://{port}")
+    code = "import sys; from core_eval.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = ["run", "--task", "water_one_plant", "--rig", str(rig), "--agent", "oracle"]
+    with python_child(code, *command, "--db", str(tmp_path / "log.db")) as child:
+        assert wait_until(lambda: board.position[0] > 0)
+        board.unplug()
+        port.unlink()
+        time.sleep(0.3)
+        child.kill()
+    with FarmBot(chatter=False) as again:
+        assert isinstance(again, FarmBot)
+        port.symlink_to(again.path)
+        assert wait_until(lambda: again.stopped)
+        port.unlink()
+
+
 def test_a_late_stop_has_an_end_and_leaves_a_port_in_use_alone(tmp_path: Path) -> None:
     port = tmp_path / "port"
     address = parse_serial_url(f"serial://{port}")
