@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,9 @@ from driver_rig import rig_file
 from standins.farmbot import FarmBot
 
 from firmware_bridge import freeze_watch
+from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.freeze_watch import FreezeWatch
+from firmware_bridge.mqtt_link import MqttPort
 
 ROOT = Path(__file__).parents[1]
 CALLS = """
@@ -81,6 +84,23 @@ def test_our_own_serial_wire_has_a_stop_keeper_too(number: signal.Signals) -> No
                 child.send_signal(signal.SIGCONT)
                 printed, _ = child.communicate(timeout=30)
                 assert printed.splitlines()[-1] == "fault host_frozen"
+
+
+def test_over_a_broker_a_host_that_is_back_stops_the_rig_and_its_call_is_a_fault(mosquitto_url: str) -> None:
+    rover = BenchRover("move_to")
+    url = f"{mosquitto_url}/frozen-{uuid.uuid4().hex[:6]}"
+    calls = [UNLOCK, ("move_to", {"x": 1.0, "y": 1.0}), UNLOCK]
+    with (
+        DeviceEndpoint(rover, MqttPort(url), watchdog_ms=60_000),
+        python_child(CALLS, url, repr(calls)) as child,
+    ):
+        assert rover.running.wait(20)
+        with stopped_process(child):
+            time.sleep(freeze_watch.FREEZE_SECONDS + 0.5)
+            assert not rover.made_safe.is_set(), "nothing but the device's watchdog is there to stop it"
+        assert rover.made_safe.wait(10)
+        printed, _ = child.communicate(timeout=30)
+    assert printed.splitlines() == ["ok None", "fault host_frozen", "rejected estop"]
 
 
 def test_a_gap_in_the_clock_is_a_freeze_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
