@@ -36,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.loopback_broker import loopback_broker
 from devices.outcome import Outcome
 from devices.registry import device_type
+from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.client import RigClient
 from firmware_bridge.codec import encode, to_line
@@ -63,8 +64,9 @@ class BenchDevice:
         self._type.validate(tool, arguments)
         return Outcome("ok", VALUE, t=1234.5, duration=12.5)
 
-    def safe(self) -> None:
+    def safe(self) -> StopOutcome:
         """Nothing moves."""
+        return StopOutcome.CONFIRMED
 
     def reset(self) -> None:
         """Nothing moved."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from devices.harm import HarmEvent
 from devices.outcome import Outcome
 from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,11 @@ class Device(Protocol):
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
         """Run one call to its end. Unknown tools and bad arguments give status `invalid`."""
 
-    def safe(self) -> None:
-        """Go to the safe state: nothing moves or flows until a later call. Never raises."""
+    def safe(self) -> StopOutcome:
+        """Go to the safe state: nothing moves or flows until a later call. Never raises.
+
+        Returns whether that is known: `sent` and `not sent` are for devices that only hand the stop on.
+        """
 
     def reset(self) -> None:
         """Leave the stop; the device stays in its safe state until a call changes it."""

@@ -14,8 +14,8 @@ from devices.drivers.values import Threshold, Value
 
 MODELS: tuple[type[BaseModel], ...] = (
     files.Option, files.Table, files.Column, files.Line, files.Boot, files.Answers, files.Failure, Pattern,
-    files.Report, files.Stop, files.StopMessage, files.Heartbeat, files.Availability, files.ToolDriver,
-    files.Need, files.Step, files.Poll, Value, Threshold,
+    files.Report, files.Stop, files.StopMessage, files.SettleStep, files.Heartbeat, files.Availability,
+    files.ToolDriver, files.Need, files.Step, files.Poll, Value, Threshold,
 )  # fmt: skip
 Rows = Iterable[Iterable[str]]
 

@@ -12,14 +12,27 @@ from typing import Any
 from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
+from firmware_bridge.answers import fault
 from firmware_bridge.codec import encode
 from firmware_bridge.exchange import Exchange
-from firmware_bridge.link import BrokeredLink, Link, LinkError, Tell, tell_terminal
+from firmware_bridge.freeze_watch import FreezeWatch
+from firmware_bridge.link import (
+    BrokeredLink,
+    HandsOnStop,
+    KeptLink,
+    Link,
+    LinkError,
+    Tell,
+    tell_terminal,
+)
 from firmware_bridge.session import Callbacks, ClockReading, RigSession
 
 OPEN_SECONDS = 5.0
 """How long a rig may take to answer hello."""
+CLOSE_SECONDS = 2.0
+"""How long a rig that is there may take to say that it is stopped, at the end."""
 REGAIN_PERIOD = 0.1
 """Seconds between two tries to get a lost link back."""
 
@@ -33,14 +46,15 @@ class RigClient:
     Trouble of the link never raises from `call` and `init`: it is an outcome with status `fault` and code
     `timeout` (no answer before the deadline), `link` (no link), `offline` (the rig said that it went),
     `device_reset` (it lost its memory in mid-call, so that a retry could run the call twice), `two_devices`
-    (two answer under the one name) or `protocol` (an unknown status). A call that is too long for the
-    device's `max_frame` is `invalid`, code `too_long`.
+    (two answer under the one name), `protocol` (an unknown status) or `host_frozen` (this process stood still
+    in mid-call). A call that is too long for the device's `max_frame` is `invalid`, code `too_long`.
 
     Args:
         link: an open link; the client closes it.
         on_sample, on_truth, on_status: take what the rig publishes.
         on_noted: takes something odd that the client found: a short word, and what it is.
         tell: takes a line for the person at the terminal.
+        on_freeze: called after this process stood still, with the seconds, when the rig was told to stop.
         retry_after: seconds without an answer before a call is sent again, with the same id; then doubled.
     """
 
@@ -53,6 +67,7 @@ class RigClient:
         on_status: Callable[[wire.Status], None] | None = None,
         on_noted: Callable[[str, Mapping[str, Any]], None] | None = None,
         tell: Tell = tell_terminal,
+        on_freeze: Callable[[float], None] | None = None,
         retry_after: float = 1.0,
     ) -> None:
         self._link = link
@@ -60,7 +75,12 @@ class RigClient:
         self._session = RigSession(link, Callbacks(on_sample, on_truth, on_status, on_noted))
         self._brokered = link if isinstance(link, BrokeredLink) else None
         self._exchange = Exchange(link, self._session, retry_after)
+        self._on_freeze = on_freeze
+        with_us: bool = getattr(link, "stands_still_with_us", False)
+        self._freeze_watch = None if with_us else FreezeWatch(self._strikes, self._frozen)
         self._barred = False
+        self.stop_error = ""
+        """Why the last stop was not confirmed; one line."""
 
     def __enter__(self) -> RigClient:
         return self
@@ -82,6 +102,16 @@ class RigClient:
     def conflict(self) -> str | None:
         """Why this rig must not be driven: two devices answer under its name; one line."""
         return self._session.conflict
+
+    @property
+    def confirms_stop(self) -> bool:
+        """Whether the rig can tell that it is stopped: not where its driver knows no such question."""
+        return self._link.confirms_stop if isinstance(self._link, HandsOnStop) else True
+
+    @property
+    def late_stop_seconds(self) -> float:
+        """After `close`: how long a second process tries to send the stop that we could not send."""
+        return self._link.late_stop_seconds if isinstance(self._link, KeptLink) else 0.0
 
     def open(self, timeout: float | None = None, *, claim: bool = True) -> wire.Status:
         """Say hello until the rig answers, and take it for this host alone unless `claim` is False.
@@ -117,6 +147,8 @@ class RigClient:
             self._brokered.claim(timeout, self._tell)
             self._barred = False
         session.beat()
+        if claim and self._freeze_watch is not None:
+            self._freeze_watch.start()
         return status
 
     def claim(self, timeout: float = OPEN_SECONDS) -> bool:
@@ -149,26 +181,79 @@ class RigClient:
     ) -> Outcome:
         """Run a tool and wait for its result; sent again with the same id where no answer comes.
 
-        An ack of a rig that is at work stretches `timeout`, and does not stretch `within`, s.
+        An ack of a rig that is at work stretches `timeout`, and does not stretch `within`, s. A call during
+        which this process stood still is a fault, code `host_frozen`, whatever came of it: the rig was
+        stopped, or has gone on for longer than was meant. It stays stopped until a reset.
         """
+        before = self._freezes()
         message_id = call_id or secrets.token_hex(6)
 
         def build(not_after: int | None) -> wire.Call:
             return wire.Call(id=message_id, tool=tool, args=dict(arguments), not_after=not_after)
 
-        return self._exchange.run(message_id, build, tool, timeout, "timeout", within)
+        outcome = self._exchange.run(message_id, build, tool, timeout, "timeout", within)
+        if self._freezes() != before:
+            text = (
+                f"this program stood still while {tool} ran, and stopped the rig; how far it got is not known"
+            )
+            return fault("host_frozen", text)
+        return outcome
 
     def give_up(self, within: float) -> None:
         """Wait for the answer to the call in flight, if there is one, `within` s at most. From any thread."""
         self._session.give_up(within)
 
-    def estop(self, timeout: float = 1.0) -> bool:
-        """Stop the rig at once; whether it said within `timeout` that it is stopped. Works during a call.
+    def estop(self, timeout: float = 1.0) -> StopOutcome:
+        """Stop the rig at once, and tell how that went; works during a call, and never raises LinkError.
 
-        Raises:
-            LinkError: the link is down, so that only the rig's own watchdog can stop it.
+        `CONFIRMED` once the rig says that it is stopped, `SENT` where it does not within `timeout`, and
+        `NOT_SENT` where the link is down, so that only the rig's own watchdog can stop it. Unanswered, the
+        stop is sent again and again: a line may lose it. `stop_error` tells why it is not confirmed.
         """
-        return self._switch(self._link.estop, "estop", timeout)
+        heard: list[wire.Status] = []
+
+        def says_stopped(status: wire.Status) -> bool:
+            if status.state == "estop":
+                heard[:] = [status]
+            return bool(heard)
+
+        with self._session.changed:
+            seen = self._session.status_count
+        sent = False
+        deadline = time.monotonic() + timeout
+        try:
+            while True:
+                self._link.estop()
+                if not sent:
+                    # A driver asks its machine before this returns.
+                    sent, deadline = True, time.monotonic() + timeout
+                left = deadline - time.monotonic()
+                if self._session.hello_since(seen, max(0.0, min(0.5, left)), says_stopped):
+                    return self._stop_said(heard[0])
+                if left <= 0.5:
+                    break
+        except LinkError as error:
+            self.stop_error = str(error)
+            return StopOutcome.SENT if sent else StopOutcome.NOT_SENT
+        self.stop_error = f"{self._link.name} did not say within {timeout:g} s that it is stopped"
+        return StopOutcome.SENT
+
+    def _stop_said(self, status: wire.Status) -> StopOutcome:
+        outcome = status.stop
+        if isinstance(self._link, HandsOnStop):
+            # A status may still tell of the stop before.
+            outcome = self._link.last_stop
+        if outcome is None:
+            outcome = StopOutcome.CONFIRMED
+        said = {
+            StopOutcome.CONFIRMED: "",
+            StopOutcome.SENT: f"{self._link.name} did not answer whether it is stopped"
+            if self.confirms_stop
+            else "its driver knows no question that would tell",
+            StopOutcome.NOT_SENT: f"{self._link.name} is gone; is the cable in?",
+        }
+        self.stop_error = said[outcome]
+        return outcome
 
     def reset(self, timeout: float = 1.0) -> bool:
         """Leave the stop; whether the rig said within `timeout` that it is online.
@@ -176,7 +261,15 @@ class RigClient:
         Raises:
             LinkError: the link is down.
         """
-        return self._switch(lambda: self._link.send(encode(wire.Reset())), "online", timeout)
+        with self._session.changed:
+            seen = self._session.status_count
+        self._link.send(encode(wire.Reset()))
+        deadline = time.monotonic() + timeout
+        while (left := deadline - time.monotonic()) > 0:
+            # Said again and again, so that a rig that tells nothing of its own accord tells its state.
+            if self._session.hello_since(seen, min(0.5, left), lambda status: status.state == "online"):
+                return True
+        return False
 
     def read_clock(self, timeout: float = 2.0) -> ClockReading | None:
         """Ping, and tell what that says of the device's clock; None where its pong states no time.
@@ -225,15 +318,18 @@ class RigClient:
             time.sleep(0.2 - quiet)
         return True
 
-    def close(self, safe: bool = True) -> None:
-        """End the link, after a stop when `safe`. Never raises."""
+    def close(self, safe: bool = True) -> StopOutcome | None:
+        """End the link, after a stop when `safe`, and tell how that went; None without one. Never raises."""
         if self._session.closing.is_set():
-            return
-        if safe and not self._barred and self._session.attached and self._link.connected:
-            with contextlib.suppress(LinkError):
-                # Nobody there, nobody to wait for; the stop goes out all the same.
-                self.estop(timeout=0.0 if self._present() is None else 1.0)
+            return None
+        if self._freeze_watch is not None:
+            self._freeze_watch.close()
+        stop = None
+        if safe and not self._barred and self._session.attached:
+            # Nobody there, nobody to wait for; the stop goes out all the same.
+            stop = self.estop(timeout=0.0 if self._present() is None else CLOSE_SECONDS)
         self._session.close()
+        return stop
 
     def abandon(self, why: str) -> None:
         """The rig is known to be gone for good: every call, the one in flight too, is a fault that says why.
@@ -265,16 +361,17 @@ class RigClient:
                     raise LinkError(f"{error}, and it was waited for {timeout:g} s") from None
             time.sleep(REGAIN_PERIOD)
 
-    def _switch(self, send: Callable[[], None], state: str, timeout: float) -> bool:
-        with self._session.changed:
-            seen = self._session.status_count
-        send()
-        deadline = time.monotonic() + timeout
-        while (left := deadline - time.monotonic()) > 0:
-            # Said again and again, so that a rig that tells nothing of its own accord tells its state.
-            if self._session.hello_since(seen, min(0.5, left), lambda status: status.state == state):
-                return True
-        return False
+    def _strikes(self) -> int:
+        return self._link.strikes if isinstance(self._link, KeptLink) else 0
+
+    def _freezes(self) -> int:
+        return 0 if self._freeze_watch is None else self._freeze_watch.freezes()
+
+    def _frozen(self, seconds: float) -> None:
+        with contextlib.suppress(LinkError):
+            self._link.estop()
+        if self._on_freeze is not None:
+            self._on_freeze(seconds)
 
     def _present(self) -> wire.Status | None:
         status = self._session.status

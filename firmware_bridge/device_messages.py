@@ -6,12 +6,15 @@ from dataclasses import asdict
 
 from devices.device import Device, Truth
 from devices.outcome import Outcome
+from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError
 
 
-def status_message(device: Device, state: str, boot: str, watchdog_ms: int, max_frame: int) -> wire.Status:
-    """Who is there, and in which state."""
+def status_message(
+    device: Device, state: str, boot: str, watchdog_ms: int, max_frame: int, stop: StopOutcome | None
+) -> wire.Status:
+    """Who is there, and in which state; `stop` says how the stop went that led to `estop`."""
     return wire.Status.model_validate(
         {
             "state": state,
@@ -20,6 +23,7 @@ def status_message(device: Device, state: str, boot: str, watchdog_ms: int, max_
             "boot": boot,
             "watchdog_ms": watchdog_ms,
             "max_frame": max_frame,
+            "stop": stop if state == "estop" and stop is not StopOutcome.CONFIRMED else None,
         }
     )
 

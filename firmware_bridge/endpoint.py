@@ -12,6 +12,7 @@ from threading import Event
 from devices.device import Device
 from devices.outcome import Outcome
 from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError, decode_host_message, encode
 from firmware_bridge.device_messages import id_of_unfit, refusal, status_message, truth_message
@@ -71,6 +72,8 @@ class DeviceEndpoint:
         self._safety = threading.RLock()
         self._running: _Running | None = None
         self._stopped = self._reset_waits = False
+        self.last_stop: StopOutcome | None = None
+        """What the device knew of its last stop; None: nothing but that it is one."""
         self._stop = Event()  # of the call that runs, and of the next one unless it was set
         self._results = ResultCache(results_kept)
         self._job: _Running | None = None
@@ -94,6 +97,13 @@ class DeviceEndpoint:
         """Frames that did not check or were no message."""
         return self._malformed + self._port.dropped
 
+    def note_stop(self, outcome: StopOutcome) -> None:
+        """The device stopped once more by itself, and this is what it knows of it."""
+        with self._safety:
+            self.last_stop = outcome
+        if self._stopped:
+            self._publish_status()
+
     def start(self) -> None:
         """Open the port and serve. Raises LinkError."""
         self._device.subscribe(self._sample)
@@ -105,13 +115,17 @@ class DeviceEndpoint:
         """Stop a running call, leave the device safe, say offline, close the port."""
         if self._closed.is_set():
             return
-        self._go_safe(publish=False)
+        at_work = self._running is not None
+        if not self._stopped or at_work or self.last_stop is StopOutcome.NOT_SENT:
+            self._go_safe(publish=False)
         self._closed.set()
         self._waiting.interrupt()
         for thread in (self._worker, self._ticker):
             if thread.is_alive() and thread is not threading.current_thread():
                 thread.join(2.0)
-        self._device_safe()
+        if at_work:
+            # Where it is deaf to the stop, it may have started something since.
+            self._device_safe()
         self._port.close(encode(self._status("offline")))
 
     def __enter__(self) -> DeviceEndpoint:
@@ -191,6 +205,7 @@ class DeviceEndpoint:
             self._send_truth(job.message)
             answer = self._results.keep(job.message.id, outcome)
             with self._safety:
+                before = self.last_stop
                 if job.stop.is_set():
                     # The call may have started something between the stop and its own end.
                     self._device_safe()
@@ -203,7 +218,7 @@ class DeviceEndpoint:
                 if leave:
                     self._device_reset()
             self._port.send(*answer)
-            if leave:
+            if leave or (self._stopped and self.last_stop is not before):
                 self._publish_status()
 
     def _next_job(self) -> _Running | None:
@@ -242,9 +257,10 @@ class DeviceEndpoint:
 
     def _device_safe(self) -> None:
         try:
-            self._device.safe()
+            self.last_stop = self._device.safe()
         except Exception:
             log.exception("the device failed to go to its safe state")
+            self.last_stop = StopOutcome.NOT_SENT
 
     def _reset(self) -> None:
         with self._safety:
@@ -286,7 +302,9 @@ class DeviceEndpoint:
                 self._send(wire.Ack(id=job.message.id, eta=2 * self._ack_every))
 
     def _status(self, state: str) -> wire.Status:
-        return status_message(self._device, state, self._boot, self._watchdog_ms, self._max_frame)
+        return status_message(
+            self._device, state, self._boot, self._watchdog_ms, self._max_frame, self.last_stop
+        )
 
     def _publish_status(self) -> None:
         if not self._closed.is_set():

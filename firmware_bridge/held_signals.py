@@ -7,12 +7,12 @@ import threading
 from types import FrameType
 from typing import Any
 
-HELD = (_signal.SIGINT, _signal.SIGTERM)
+HELD = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
 # The module below `signal`: its wrappers look every handler up in an enumeration, which costs a call 40 us.
 
 
 class HeldSignals:
-    """Context that keeps SIGINT and SIGTERM back, save while `open` is true; no effect on other threads.
+    """Context that keeps SIGINT, SIGTERM and SIGHUP back, save while `open` is true; only on the main thread.
 
     A handler that raises, as Ctrl-C does, would tear a packet that is being read or written, a message that
     is being logged, or the taking of a lock. What came meanwhile reaches its own handler at the end, or when

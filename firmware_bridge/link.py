@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.messages import DeviceMessage, Status
 
 OnFrame = Callable[[bytes, bool], None]
@@ -62,7 +63,11 @@ class Link(Protocol):
         """
 
     def estop(self) -> None:
-        """Send the emergency stop by the way that waits for nothing. Raises LinkError when down."""
+        """Send the emergency stop by the way that waits for nothing.
+
+        Raises:
+            LinkError: it did not go out.
+        """
 
     def discard(self) -> None:
         """Forget what has not gone out, except an emergency stop."""
@@ -96,6 +101,32 @@ class BrokeredLink(Protocol):
 
     def renew(self) -> None:
         """Keep what was claimed; to be called every two seconds or more often."""
+
+
+@runtime_checkable
+class HandsOnStop(Protocol):
+    """What a link has besides where a driver, and no device, says how the stop went."""
+
+    @property
+    def confirms_stop(self) -> bool:
+        """Whether the driver knows a question that tells whether the machine obeyed."""
+
+    @property
+    def last_stop(self) -> StopOutcome | None:
+        """What is known of the last stop, when `estop` has returned."""
+
+
+@runtime_checkable
+class KeptLink(Protocol):
+    """What a link has besides whose line a second process holds too, which stops the machine in our stead."""
+
+    @property
+    def strikes(self) -> int:
+        """How often it did so because we stood still."""
+
+    @property
+    def late_stop_seconds(self) -> float:
+        """After `close`: how long it waits for a lost port, to send the stop that we could not send."""
 
 
 @runtime_checkable

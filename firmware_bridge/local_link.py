@@ -50,6 +50,8 @@ class LocalLink:
     default_max_frame: int | None = None
     frame_overhead = 0
     dropped = 0
+    stands_still_with_us = True
+    """Whatever stops this process stops the device as well."""
 
     def __init__(self, device: Device, *, watchdog_ms: int = 5000, name: str = "local") -> None:
         self.name = f"{name}:{device.name}"
@@ -70,7 +72,7 @@ class LocalLink:
 
     def ensure(self, timeout: float) -> None:
         """A closed local link stays closed. Raises LinkError."""
-        if not self.connected:
+        if self._port.handler is None:
             raise LinkError(f"{self.name} is closed")
 
     def send(self, payload: bytes) -> None:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
 
+from devices.stop_outcome import StopOutcome
+
 MessageId = StrictStr | StrictInt
 """An id as the host chose it; it is answered with the same type."""
 MOST_MS = 1e12
@@ -128,15 +130,22 @@ class Pong(Message):
     m: Annotated[int | float, Field(ge=-MOST_MS, le=MOST_MS)] | None = None
 
 
+def _known_stop(stop: object) -> object:
+    return stop if isinstance(stop, str) and stop in list(StopOutcome) else None
+
+
 class Status(Message):
     """Device to host: who is there, and in which state.
 
     `boot` is another text at every start of the device, so that two devices under one name are told apart.
     `watchdog_ms` and `max_frame` of 0 or less are none, as if they were missing.
+    `stop`, with state `estop`, is of a device that hands the stop on to a machine that speaks otherwise: how
+    that went. None: the device itself is stopped.
     """
 
     op: Literal["status"] = "status"
     state: Literal["online", "offline", "estop"]
+    stop: Annotated[StopOutcome | None, BeforeValidator(_known_stop)] = None
     device: str | None = None
     fw: str | None = None
     boot: Annotated[str | None, BeforeValidator(_as_text)] = None

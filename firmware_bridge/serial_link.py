@@ -8,27 +8,30 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import serial
-
-from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, STOP_BYTE, LineDecoder, to_line
+from firmware_bridge import messages as wire
+from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, STOP_BYTE, LineDecoder, encode, to_line
+from firmware_bridge.kept_port import KeptPort
 from firmware_bridge.link import LinkError, OnFrame
 from firmware_bridge.serial_address import parse_serial_url
-from firmware_bridge.serial_ports import port_holder
+from firmware_bridge.serial_open import GONE
 
 log = logging.getLogger(__name__)
 
 READ_SECONDS = 0.2
 """How long a reader of a networked port waits before it looks whether the port was closed."""
 PSEUDO_TERMINALS = "/dev/pts/"
-GONE = (serial.SerialException, OSError, TypeError, AttributeError)
-"""What pyserial raises for a port that is gone: TypeError where another thread closed it meanwhile, and
-AttributeError where a networked one lacks the method."""
+_RESET = encode(wire.Reset())
 
 
 class SerialLink:
     """A serial URL of any form (`serial_address`). Opens the port in the constructor.
 
     A port of this machine is opened for this process alone; whoever serves a networked one sees to that.
+    A second process holds it too, and sends the stop when this one is killed or stands still.
+
+    Args:
+        url: the serial URL.
+        kept: False for a device that ends with us anyway: no second process.
 
     Raises:
         LinkError: bad URL, no such port, no permission, or somebody else has it open.
@@ -38,7 +41,7 @@ class SerialLink:
     frame_overhead = 10
     """`*`, eight digits, newline."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, kept: bool = True) -> None:
         self.name = url
         self._address = parse_serial_url(url)
         self._path = self._address.target or str(self._address.selector)
@@ -51,12 +54,24 @@ class SerialLink:
         self._reader: threading.Thread | None = None
         self._dropped = 0
         self._decoder = LineDecoder(HOST_MAX_FRAME)
-        self._port: serial.Serial | None = self._open_port()
+        self._stop_waits = False
+        self._kept = KeptPort(self._address, STOP_BYTE if kept else b"")
+        self._port: Any = self._open_port()
 
     @property
     def connected(self) -> bool:
         """Whether the port is open."""
         return self._port is not None
+
+    @property
+    def strikes(self) -> int:
+        """How often the second process stopped the device because this one stood still."""
+        return self._kept.strikes
+
+    @property
+    def late_stop_seconds(self) -> float:
+        """After `close`: how long the second process waits for the port, to send a stop that is owed."""
+        return self._kept.late_stop_seconds
 
     @property
     def dropped(self) -> int:
@@ -71,14 +86,18 @@ class SerialLink:
                 self._start_reader(self._port)
 
     def ensure(self, timeout: float) -> None:
-        """Open the port again where it was lost: one try. Raises LinkError."""
+        """Open a lost port again: one try; a stop that is owed goes out first. Raises LinkError."""
         with self._lock:
             if self._port is not None:
                 return
             if self._address.target.startswith(PSEUDO_TERMINALS):
                 # The next program that makes one gets its name.
                 raise LinkError(f"the program at the other end of {self._path} has ended")
-            self._port = self._open_port()
+            port = self._open_port()
+            if self._stop_waits:
+                with contextlib.suppress(*GONE):
+                    port.write(STOP_BYTE)
+            self._port = port
             if self._on_frame is not None:
                 self._start_reader(self._port)
         if self._on_state is not None:
@@ -89,6 +108,8 @@ class SerialLink:
         port = self._port
         if port is None:
             raise LinkError(f"{self._path} is not open; is the cable in?")
+        if payload == _RESET:
+            self._stop_waits = False
         try:
             with self._write_lock:
                 port.write(to_line(payload))
@@ -99,11 +120,13 @@ class SerialLink:
     def estop(self) -> None:
         """Write the stop byte at once, in the middle of a line if need be, ahead of what still waits."""
         port = self._port
+        self._stop_waits = True
         if port is None:
             raise LinkError(f"{self._path} is not open; is the cable in?")
         try:
             port.reset_output_buffer()
             port.write(STOP_BYTE)
+            self._stop_waits = False
         except GONE as error:
             self._lost(port)
             raise LinkError(f"cannot write to {self._path}: {error}") from None
@@ -121,35 +144,21 @@ class SerialLink:
             port, self._port = self._port, None
             self._on_state = None
         if port is not None:
-            self._shut(port)
+            self._end_reader(port)
+        self._kept.close(port, stop_owed=self._stop_waits and port is None)
 
-    def _shut(self, port: serial.Serial) -> None:
+    def _end_reader(self, port: Any) -> None:
         # A port on which a thread still waits stays locked after it was closed.
         with contextlib.suppress(*GONE):
             port.cancel_read()
         reader = self._reader
         if reader is not None and reader is not threading.current_thread():
             reader.join(1.0)
-        with contextlib.suppress(*GONE):
-            port.close()
 
-    def _open_port(self) -> serial.Serial:
-        target = self._address.resolve()
-        options: dict[str, Any] = {"baudrate": self._address.baud, "do_not_open": True}
-        if self._address.networked:
-            options["timeout"] = READ_SECONDS
-        else:
-            options |= {"exclusive": True, "write_timeout": 2.0}
-        try:
-            port: serial.Serial = serial.serial_for_url(target, **options)
-            if not self._address.dtr:
-                port.dtr = False
-            port.open()
-        except (serial.SerialException, OSError, ValueError) as error:
-            raise LinkError(why_closed(target, error)) from None
-        return port
+    def _open_port(self) -> Any:
+        return self._kept.open(READ_SECONDS if self._address.networked else None)
 
-    def _start_reader(self, port: serial.Serial) -> None:
+    def _start_reader(self, port: Any) -> None:
         self._dropped += self._decoder.dropped
         self._decoder = LineDecoder(HOST_MAX_FRAME)
         self._reader = threading.Thread(
@@ -157,11 +166,11 @@ class SerialLink:
         )
         self._reader.start()
 
-    def _read(self, port: serial.Serial, decoder: LineDecoder) -> None:
+    def _read(self, port: Any, decoder: LineDecoder) -> None:
         while self._port is port:
             try:
                 data = port.read(port.in_waiting or 1)
-            except (*GONE, ValueError):
+            except GONE:
                 self._lost(port)
                 return
             for payload in decoder.feed(data):
@@ -171,27 +180,13 @@ class SerialLink:
                 except Exception:
                     log.exception("a callback of the serial link failed")
 
-    def _lost(self, port: serial.Serial) -> None:
+    def _lost(self, port: Any) -> None:
         with self._lock:
             if self._port is not port:
                 return
             self._port = None
             on_state = self._on_state
-        self._shut(port)
+        self._end_reader(port)
+        self._kept.lost(port)
         if on_state is not None:
             on_state(False)
-
-
-def why_closed(path: str, error: Exception) -> str:
-    """Why a port could not be opened, and what to do."""
-    text = str(error)
-    if isinstance(error, FileNotFoundError) or "No such file" in text:
-        return f"there is no serial port {path}; is the cable in?"
-    if "Permission denied" in text:
-        return f"no permission to open {path}; add yourself to the group that owns it (often dialout)"
-    if "exclusively lock" in text:
-        holder = port_holder(path)
-        return f"{path} is open in another program{f': {holder}' if holder else ''}; close that first"
-    if "refused" in text:
-        return f"nobody serves a serial port at {path}: connection refused"
-    return f"cannot open {path}: {' '.join(text.split())}"

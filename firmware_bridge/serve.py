@@ -25,10 +25,10 @@ def serve_mqtt(
     ready: Callable[[], None] = lambda: None,
     exit_with_parent: bool = False,
 ) -> None:
-    """Serve the device as `rig` at the broker of `url` until SIGTERM or SIGINT; it ends safe and offline.
+    """Serve the device as `rig` at the broker of `url` until SIGTERM, SIGINT or SIGHUP.
 
-    Must run on the main thread. `ready` is called once the device takes calls. With `exit_with_parent` the
-    end of the parent process counts like a signal.
+    It ends safe and offline. Must run on the main thread. `ready` is called once the device takes calls.
+    With `exit_with_parent` the end of the parent process counts like a signal.
 
     Raises:
         LinkError: the broker cannot be reached, or refuses us, or another device answers as `rig`.
@@ -50,7 +50,7 @@ def serve_serial(
     ready: Callable[[str], None] = lambda path: None,
     exit_with_parent: bool = False,
 ) -> None:
-    """Serve the device on the port `path`, or on a pseudo terminal (`pty`), until SIGTERM or SIGINT.
+    """Serve the device on the port `path`, or on a pseudo terminal (`pty`), until a signal as above.
 
     `ready` gets the path that a host opens. The rest as `serve_mqtt`.
 
@@ -96,13 +96,16 @@ class EndSignal:
 
 @contextmanager
 def end_signals() -> Iterator[EndSignal]:
-    """Turn SIGTERM and SIGINT into the end that the yielded object waits for."""
+    """Turn SIGTERM, SIGINT and a closed terminal into the end that the yielded object waits for."""
     end = EndSignal()
 
     def handle(_signal: int, _frame: FrameType | None) -> None:
         end.now()
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, handle) for number in numbers}
     try:
         yield end
     finally:

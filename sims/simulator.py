@@ -14,6 +14,7 @@ from devices.faults import Faults
 from devices.harm import HarmEvent, HarmRule, Remedy
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue, SensorSpec
+from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError, ToolResult
 from firmware_bridge.link import Port
 from sims.clock import Clock
@@ -174,11 +175,12 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
             took = Clock.to_seconds(self.clock.ticks - started)
             return Outcome(status, value, code, message, self.clock.now, took)
 
-    def safe(self) -> None:
+    def safe(self) -> StopOutcome:
         """Go to the safe state; a running call ends with status `fault`, code `stopped`."""
         self._halted.set()
         with self._lock:
             self.make_safe()
+        return StopOutcome.CONFIRMED
 
     def reset(self) -> None:
         """Leave the stop; the device stays safe until a call changes it."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from devices.device import Emit, Truth
 from devices.outcome import Outcome
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.serial_port import SerialPort
 
@@ -34,8 +35,9 @@ class BenchRover:
             return Outcome("fault", code="stopped", message="stopped", t=1.0, duration=1.0)
         return Outcome("ok", {}, t=1.0, duration=1.0)
 
-    def safe(self) -> None:
+    def safe(self) -> StopOutcome:
         self.made_safe.set()
+        return StopOutcome.CONFIRMED
 
     def reset(self) -> None:
         return

@@ -20,6 +20,7 @@ from devices.device import Emit, Truth
 from devices.harm import HarmEvent
 from devices.outcome import Outcome
 from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 
 WAIT = 10.0
 EVENT = HarmEvent("spill", "cup", 0, 1.0, 2.0, 0.5, 0.25)
@@ -72,8 +73,9 @@ class ScriptedDevice:
                 return Outcome("rejected", code="locked", message="unlock it first", t=self.t)
         return Outcome("ok", dict(arguments), t=self.t, duration=1.0)
 
-    def safe(self) -> None:
+    def safe(self) -> StopOutcome:
         self.made_safe.set()
+        return StopOutcome.CONFIRMED
 
     def reset(self) -> None:
         self.resets += 1

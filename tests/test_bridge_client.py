@@ -13,6 +13,7 @@ from bridge_rig import EVENT, ScriptedDevice, wait_until
 
 from devices.device import Truth
 from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
 from firmware_bridge.link import LinkError
 from firmware_bridge.local_link import LocalLink
@@ -377,6 +378,29 @@ def test_a_link_that_does_not_come_back_is_a_fault_and_nothing_waits_for_later()
     with pytest.raises(LinkError):
         client.reset()
     client.close()
+
+
+def test_a_stop_is_confirmed_by_the_rigs_own_word_alone() -> None:
+    link, client = opened(polite)
+    assert client.estop() is StopOutcome.CONFIRMED and not client.stop_error
+    link.reply = lambda fake, message: fake.say({"op": "status", "state": "online"})
+    before = link.stops
+    assert client.estop(1.2) is StopOutcome.SENT
+    assert link.stops >= before + 2, "a line may lose it, so it is sent again"
+    assert "did not say within 1.2 s" in client.stop_error
+    for said in ("sent", "not sent", "confirmed"):
+        link.reply = lambda fake, _, said=said: fake.say({"op": "status", "state": "estop", "stop": said})  # type: ignore[misc]
+        assert client.estop() == said
+    link.reply = lambda fake, _: fake.say({"op": "status", "state": "estop", "stop": "by hand"})
+    assert client.estop() is StopOutcome.CONFIRMED, "a word that we do not know is none of ours"
+
+    def cut() -> None:
+        raise LinkError("the cable is out")
+
+    link.estop = cut  # type: ignore[method-assign]
+    assert client.estop() is StopOutcome.NOT_SENT and client.stop_error == "the cable is out"
+    assert not client.estop(), "only a stop that was confirmed is true"
+    assert client.close() is StopOutcome.NOT_SENT
 
 
 def test_a_link_that_comes_back_in_mid_call_gets_it_again() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from bridge_rig import RecordingPort, ScriptedDevice, wait_until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.endpoint import DeviceEndpoint
 
 
@@ -273,3 +276,79 @@ def test_the_end_is_safe_and_offline(rig: Rig) -> None:
 def test_too_small_a_cache_is_refused() -> None:
     with pytest.raises(ValueError, match="32"):
         DeviceEndpoint(ScriptedDevice(), RecordingPort(), results_kept=31)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_the_watchdog_strikes_at_its_time_and_not_before(busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its clock is the test's; its thread looks at it every 50 ms of real time."""
+    now = [1000.0]
+    monkeypatch.setattr("firmware_bridge.endpoint.time", SimpleNamespace(monotonic=lambda: now[0]))
+    rig = Rig(watchdog_ms=5000)
+    rig.give("ping")
+    if busy:
+        rig.call("slow", "slow")
+        assert rig.device.started.wait(5)
+    now[0] += 4.99
+    assert not wait_until(rig.device.made_safe.is_set, 0.4)
+    rig.give("ping")
+    now[0] += 4.99
+    assert not wait_until(rig.device.made_safe.is_set, 0.4), "each message begins the time anew"
+    now[0] += 0.02
+    assert wait_until(rig.device.made_safe.is_set)
+    assert wait_until(lambda: rig.status() == "estop")
+    if busy:
+        assert rig.port.result("slow")["error"]["code"] == "stopped"
+    rig.endpoint.close()
+
+
+def test_a_stopped_call_is_made_safe_once_more_at_its_own_end(rig: Rig) -> None:
+    started_after_the_stop: list[bool] = []
+    original = rig.device.execute
+
+    def starts_something_late(tool: str, arguments: Any, stop: Any) -> Any:
+        rig.device.started.set()
+        stop.wait(10)
+        assert rig.device.made_safe.wait(5)
+        rig.device.made_safe.clear()
+        started_after_the_stop.append(True)
+        return original("echo", arguments, stop)
+
+    rig.device.execute = starts_something_late  # type: ignore[method-assign]
+    rig.call("late")
+    assert rig.device.started.wait(5)
+    rig.give("estop")
+    rig.port.result("late")
+    assert started_after_the_stop and rig.device.made_safe.is_set()
+
+
+def test_what_a_device_knows_of_its_stop_stands_in_its_status(rig: Rig) -> None:
+    answers = [StopOutcome.NOT_SENT, StopOutcome.SENT, StopOutcome.CONFIRMED, None]
+    rig.device.safe = lambda: answers.pop(0)  # type: ignore[method-assign, assignment, return-value]
+    for said in ("not sent", "sent", None, None):
+        rig.give("estop")
+        status = rig.port.of("status")[-1]
+        assert (status["state"], status.get("stop")) == ("estop", said)
+    rig.give("reset")
+    assert "stop" not in rig.port.of("status")[-1]
+
+
+def test_a_device_that_fails_to_stop_is_not_said_to_be_stopped(rig: Rig) -> None:
+    def broken() -> StopOutcome:
+        raise RuntimeError("a wire came off")
+
+    rig.device.safe = broken  # type: ignore[method-assign]
+    rig.give("estop")
+    assert rig.port.of("status")[-1]["stop"] == "not sent"
+
+
+def test_an_end_while_stopped_stops_again_what_was_not_stopped(rig: Rig) -> None:
+    stops: list[float] = []
+
+    def safe() -> StopOutcome:
+        stops.append(time.monotonic())
+        return StopOutcome.NOT_SENT if len(stops) == 1 else StopOutcome.CONFIRMED
+
+    rig.device.safe = safe  # type: ignore[method-assign]
+    rig.give("estop")
+    rig.endpoint.close()
+    assert len(stops) == 2

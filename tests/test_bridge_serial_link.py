@@ -17,6 +17,7 @@ import pytest
 import serial
 from bridge_rig import ScriptedDevice, wait_until
 
+from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.client import RigClient
 from firmware_bridge.codec import LineDecoder, encode, to_line
@@ -197,6 +198,36 @@ def test_a_cable_that_is_back_is_found_by_the_next_call(tmp_path: Path) -> None:
     client.close()
     assert second.device.made_safe.is_set()
     second.endpoint.close()
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_stop_that_could_not_be_sent_is_the_first_that_a_port_gets_when_it_is_back(
+    ended: bool, tmp_path: Path
+) -> None:
+    name = tmp_path / "ttyRIG"
+    first = Rig()
+    name.symlink_to(first.path)
+    client = RigClient(SerialLink(f"serial://{name}"))
+    client.open()
+    first.endpoint.close()
+    name.unlink()
+    assert wait_until(lambda: client.call("echo", {}, timeout=1.0).code == "link")
+    assert client.estop() is StopOutcome.NOT_SENT
+    if ended:
+        assert client.close() is StopOutcome.NOT_SENT
+        assert client.late_stop_seconds == 60.0
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    name.symlink_to(os.ttyname(slave))
+    if not ended:
+        with pytest.raises(LinkError):
+            client.regain(0.0)
+    assert select.select([master], [], [], 10.0)[0]
+    assert os.read(master, 1) == b"\x18"
+    name.unlink()
+    client.close()
+    os.close(master)
+    os.close(slave)
 
 
 def test_a_host_drives_a_device_written_by_others() -> None:

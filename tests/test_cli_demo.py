@@ -44,7 +44,7 @@ def test_ctrl_c_in_mid_demo_then_another_run_in_the_same_file() -> None:
         assert {episode.status for episode in first} <= {"completed", "interrupted"}
         assert reader.last_unfinished_run() is not None
         stopped = reader.connection.execute(
-            "SELECT count(*) FROM rig_status WHERE state = 'stop sent'"
+            "SELECT count(*) FROM rig_status WHERE state = 'stop confirmed'"
         ).fetchone()
         assert stopped == (len(first),)
     done = subprocess.run([*DEMO[:-2], "--json"], capture_output=True, text=True, check=True)

@@ -14,6 +14,7 @@ from driver_rig import Calling, driven, rig_file, said
 from standins.farmbot import FarmBot
 
 from core_eval.cli.main import main
+from core_eval.harness import rig_session
 from core_eval.log import LogReader
 
 PLANT_B = {"x": 3.5, "y": 12.5}
@@ -168,7 +169,7 @@ def test_a_board_that_starts_anew_is_confirmed_anew(board: FarmBot, tmp_path: Pa
         assert board.confirmed and board.received.count(b"F22 P2 V1") == 2
 
 
-def test_a_cable_that_is_out_gives_fault_steps(
+def test_a_cable_that_is_out_is_a_fault_and_then_a_lost_link(
     board: FarmBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -178,14 +179,14 @@ def test_a_cable_that_is_out_gives_fault_steps(
     rig = rig_file(tmp_path, "farmbot-serial", board.url)
     unplugger = unplug_in_motion(board)
     command = ["run", "--task", "water_one_plant", "--rig", str(rig), "--agent", "scripted:calls.jsonl"]
-    assert main([*command, "--guard", "observe", "--db", "log.db", "--json"]) == 0
+    monkeypatch.setattr(rig_session, "LINK_BACK_SECONDS", 0.5)
+    assert main([*command, "--guard", "observe", "--db", "log.db", "--json"]) == 3
     unplugger.join()
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
-    assert episode["status"] == "completed"
+    assert episode["status"] == "error" and "the link is lost" in episode["error"]
     with LogReader(Path("log.db")) as reader:
         steps = reader.steps(1)
-    assert [step.status for step in steps] == ["ok", "fault", "fault", "fault"]
-    assert {step.error_code for step in steps[1:]} == {"link"}
+    assert [(step.status, step.error_code) for step in steps] == [("ok", None), ("fault", "link")]
 
 
 def unplug_in_motion(board: FarmBot) -> threading.Thread:

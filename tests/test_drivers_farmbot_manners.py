@@ -139,3 +139,19 @@ def test_a_cable_that_was_out_while_it_watered_is_followed_by_a_stop(board: Farm
             assert again.pins[8] == 0 and again.stop_times[0] >= began
             assert said(rig.call("move_to", PLANT_B, None)) == ("rejected", "safety_locked")
             port.unlink()
+
+
+def test_the_board_itself_closes_a_valve_that_nobody_closes(board: FarmBot, tmp_path: Path) -> None:
+    path = rig_file(tmp_path, "farmbot-serial", board.url, pin_guard_seconds=1, flow=0.5)
+    with driven(path, "farm_rover") as rig:
+        assert [board.parameters[number] for number in (201, 202, 203, 205, 206, 207)] == [8, 1, 1, 10, 1, 1]
+        rig.call("unlock_safety_mode", {}, None)
+        rig.call("move_to", PLANT_B, None)
+        too_long = rig.call("water_plant", {"plant_id": "plant_B", "liters": 0.6}, None)
+        assert said(too_long) == ("rejected", "out_of_range")
+        assert "it takes values up to 0.5" in str(too_long.message), "in litres, as it was asked for"
+        assert not board.pin_log
+        # Nobody who drives it any more: the line comes from nowhere.
+        board.input.extend(b"F41 P8 V1 M0\n")
+        assert wait_until(lambda: board.pin_log == [(8, 1), (8, 0)])
+        assert not board.stopped

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from devices.outcome import Outcome
+from devices.stop_outcome import StopOutcome
 
 Counts = dict[str, int | float]
 """What a run counted, by what it is."""
@@ -43,10 +44,11 @@ class Ledger:
             return Outcome("fault", code="stopped", message="stopped")
         return Outcome("ok", {"n": number})
 
-    def safe(self) -> None:
+    def safe(self) -> StopOutcome:
         """Note when."""
         self.safe_at = time.monotonic()
         self.made_safe.set()
+        return StopOutcome.CONFIRMED
 
     def reset(self) -> None:
         """Ready for the next."""

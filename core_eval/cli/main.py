@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 try:
     import sqlite3
@@ -29,10 +30,14 @@ try:
         worlds,
     )
     from core_eval.cli.output import UsageError
-    from core_eval.cli.terminal import guarded_output
+    from core_eval.cli.screen import guarded_output
+    from core_eval.cli.terminal import survive_hangup
 except KeyboardInterrupt:
     # Ctrl-C while the modules are loaded: nothing has begun, so there is nothing to say.
     sys.exit(130)
+
+if TYPE_CHECKING:
+    from core_eval.harness.rigs_left import LeftRig
 
 app = typer.Typer(
     name="pathrig",
@@ -84,22 +89,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb.
 
     Returns:
-        0: done. 1: a threshold was missed. 2: bad usage or input. 3: the rig, the link or the model failed.
-        128 plus a signal's number: ended by that signal, with the rig safe and the log consistent.
+        0: done. 1: a threshold was missed. 2: bad usage or input. 3: the rig, the link or the model failed,
+        or a rig was not stopped, whatever else happened. 128 plus a signal's number: ended by that signal,
+        with the log consistent. 130: also stopped by a person.
     """
     try:
-        for stream in (sys.stdout, sys.stderr):
-            # A model may write what the terminal's encoding lacks.
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="replace")
-        with guarded_output():
-            return _run_verb(arguments)
+        from core_eval.harness.rigs_left import rigs_left
     except KeyboardInterrupt:
-        # Before the verb had begun, or after it had ended.
         return STOPPED
+    survive_hangup()
+    with guarded_output():
+        with rigs_left() as left:
+            status = _run(arguments, left)
+        for rig in left:
+            # The last word: a table above it must not hide a machine that still moves.
+            if line := rig.line():
+                _fail(line, status)
+    return RIG_FAILED if any(rig.failed for rig in left) else status
 
 
-def _run_verb(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None, left: Sequence[LeftRig]) -> int:
     try:
         given = _completed(sys.argv[1:] if arguments is None else arguments)
         status = app(args=given, prog_name="pathrig", standalone_mode=False)
@@ -116,7 +125,7 @@ def _run_verb(arguments: Sequence[str] | None) -> int:
     except PARSER_ERROR as error:
         return _fail(_parser_message(error), BAD_INPUT)
     except BaseException as error:
-        return _known_failure(error)
+        return _known_failure(error, left)
     return status if isinstance(status, int) else DONE
 
 
@@ -135,7 +144,7 @@ def _parser_message(error: Exception) -> str:
     return f"{message.strip().rstrip('.')}; `pathrig --help` tells what there is"
 
 
-def _known_failure(error: BaseException) -> int:
+def _known_failure(error: BaseException, left: Sequence[LeftRig]) -> int:
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return STOPPED
     from agents.errors import AgentSpecError, BackendError
@@ -147,10 +156,13 @@ def _known_failure(error: BaseException) -> int:
     from core_eval.log import LogError
     from firmware_bridge.links import LinkError
 
+    safe = bool(left) and all(rig.stop for rig in left)
     if isinstance(error, StoppedByPerson):
-        return _fail(str(error), STOPPED)
+        told = "the rig is safe, and " if safe else ""
+        return _fail(f"{error}; {told}--resume goes on with the next episode", STOPPED)
     if isinstance(error, StopRequested):
-        return _fail(f"{error}; the rig is safe and the log is readable", error.exit_status)
+        told = "the rig is safe and " if safe else ""
+        return _fail(f"{error}; {told}the log is readable", error.exit_status)
     if isinstance(error, UsageError | ConfigError | AgentSpecError | LogError):
         return _fail(str(error), BAD_INPUT)
     if isinstance(error, RigError | LinkError | EpisodeFailed | BackendError):

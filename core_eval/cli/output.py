@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from core_eval.cli.terminal import console as console
+from core_eval.cli.screen import console as console
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow

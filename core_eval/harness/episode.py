@@ -152,10 +152,10 @@ class Episode:
             raise
         finally:
             self._session.when_lost(None)
-            self._session.make_safe()
+            stop = self._session.make_safe()
             self._session.record_to(None)
             episode.machine_cost(costs.cost)
-            episode.end(ending.status, ending.reason, error)
+            episode.end(ending.status, ending.reason, error, stop)
         return episode.id
 
     def sample(self, sample: Sample) -> None:
@@ -276,7 +276,7 @@ class Episode:
                 # Whoever stops a rig does not want the next episode to start it again.
                 self._stop_button.press()
             else:
-                self._session.client.estop()
+                self._session.stop_now("guard")
         return self._record(episode, intent, call, Outcome("blocked", code=code, message=decision.message))
 
     def _pass_samples_on(self) -> None:

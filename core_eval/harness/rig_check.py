@@ -21,6 +21,7 @@ from core_eval.harness.simulator_process import RigError
 from devices.device_type import DeviceType
 from devices.outcome import Outcome
 from devices.registry import DEVICE_TYPES
+from devices.stop_outcome import StopOutcome
 from devices.tool import Effect, Tool
 from firmware_bridge.client import RigClient
 from firmware_bridge.codec import encode
@@ -237,10 +238,13 @@ class _Check:
 
     def _stop(self, read: Tool | None) -> None:
         began = time.monotonic()
-        if not self._client.estop(STOP_SECONDS):
-            self._report.add("stop", False, f"not confirmed within {STOP_SECONDS:g} s")
+        stop = self._client.estop(STOP_SECONDS)
+        if stop is StopOutcome.NOT_SENT or (stop is StopOutcome.SENT and self._client.confirms_stop):
+            self._report.add("stop", False, f"{stop}, not confirmed: {self._client.stop_error}")
             return
         text = f"confirmed after {(time.monotonic() - began) * 1e3:.0f} ms"
+        if stop is StopOutcome.SENT:
+            text = "sent, this driver cannot confirm"
         if read is not None:
             outcome = self._client.call(read.name, {}, timeout=CALL_SECONDS)
             if (outcome.status, outcome.code) != ("rejected", "estop"):

@@ -15,6 +15,7 @@ from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig
 from configs.worlds_loader import World, load_world, make_simulator
+from core_eval.harness.rigs_left import LeftRig, note_left
 from core_eval.harness.simulator_process import ProcessWatch, RigError, simulator_process
 from core_eval.log import EpisodeLog
 from devices.device import Truth
@@ -22,6 +23,7 @@ from devices.drivers.settings import resolve
 from devices.outcome import Outcome
 from devices.registry import DEVICE_TYPES
 from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
 from firmware_bridge.exchange import LINK_BACK_SECONDS
 from firmware_bridge.links import Link, LinkError, open_link
@@ -30,6 +32,8 @@ from firmware_bridge.messages import Status
 DRAIN_SECONDS = 5.0
 IDLE_SECONDS = 5.0
 CALL_SECONDS = 120.0
+STOP_SECONDS = 3.0
+"""How long a rig may take to say that it is stopped before that counts as no answer."""
 HOME_SECONDS = 60.0
 
 
@@ -58,6 +62,7 @@ class RigSession:
             on_truth=self._on_truth,
             on_status=self._on_status,
             on_noted=self.note,
+            on_freeze=self._on_freeze,
         )
         self.last_samples: dict[str, Sample] = {}
         self._recording = Lock()
@@ -66,6 +71,7 @@ class RigSession:
         self._failure: sqlite3.Error | None = None
         self._loss: str | None = None
         self._when_lost: Callable[[], None] | None = None
+        self._driven = False
 
     def open(self, *, claim: bool = True) -> None:
         """Greet the device, and take it for this host alone unless `claim` is False.
@@ -77,6 +83,7 @@ class RigSession:
             self.client.open(claim=claim)
         except LinkError as error:
             raise RigError(f"rig {self.config.name}: {self._loss or error}") from None
+        self._driven = claim
 
     def lost(self, why: str) -> None:
         """What was started for this rig has ended, so there is no rig any more. From any thread."""
@@ -115,7 +122,8 @@ class RigSession:
             raise RigError(f"rig {name} is a {stated}, and the task is for a {device}: name another rig")
         with self._link_errors():
             # A host that was killed may have left a call running: the stop ends it.
-            self.client.estop()
+            if self.client.estop() is StopOutcome.NOT_SENT:
+                raise RigError(f"rig {name}: the first stop was not sent: {self.client.stop_error}")
             self.client.reset()
             outcome = self._init_when_idle(state, seed)
         if outcome.status == "ok":
@@ -163,24 +171,20 @@ class RigSession:
         with suppress(LinkError):
             self.client.drain(seconds)
 
-    def stop_now(self) -> None:
-        """A person's stop, in mid-call too; never raises. From any thread."""
-        try:
-            self.client.estop()
-        except LinkError as error:
-            self.note("stop not sent", {"error": str(error), "by": "person"})
-        else:
-            self.note("stop sent", {"by": "person"})
+    def stop_now(self, by: str = "person") -> None:
+        """A stop in mid-episode, in mid-call too, for `by`; never raises. From any thread."""
+        self._stop({"by": by})
 
-    def make_safe(self) -> None:
-        """The rig's safe state; never raises, since it is called on every way out."""
-        try:
-            self.client.estop()
-        except LinkError as error:
-            # The device's own watchdog stops it when it hears nothing.
-            self.note("stop not sent", {"error": str(error)})
-        else:
-            self.note("stop sent", None)
+    def make_safe(self) -> StopOutcome:
+        """The rig's safe state, and what is known of it; never raises, as it is called on every way out."""
+        return self._stop({})
+
+    def _stop(self, detail: dict[str, Any]) -> StopOutcome:
+        stop = self.client.estop(STOP_SECONDS)
+        if stop is not StopOutcome.CONFIRMED:
+            detail |= {"error": self.client.stop_error, "can_confirm": self.client.confirms_stop}
+        self.note(f"stop {stop}", detail or None)
+        return stop
 
     def go_home(self) -> None:
         """After a run that ended in order: the machine's own way home, where the rig's file names one."""
@@ -193,7 +197,13 @@ class RigSession:
 
     def close(self, *, safe: bool = True) -> None:
         """The end: the safe state first, unless somebody else may be using the rig."""
-        self.client.close(safe=safe)
+        stop = self.client.close(safe=safe)
+        if stop is not None and self._driven:
+            client = self.client
+            left = LeftRig(
+                self.config.name, stop, client.confirms_stop, client.stop_error, client.late_stop_seconds
+            )
+            note_left(left)
 
     def check(self) -> None:
         """Raise what went wrong while the reader thread wrote to the log, or why there is no rig any more."""
@@ -222,6 +232,9 @@ class RigSession:
         detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
         self._record(lambda episode: episode.rig_status("device", status.state, detail))
         self._tell(lambda watcher: watcher.rig_status("device", status.state))
+
+    def _on_freeze(self, seconds: float) -> None:
+        self.note("frozen", {"seconds": round(seconds, 2)})
 
     def _tell(self, tell: Callable[[SessionWatcher], None]) -> None:
         # Truth has no such way: neither a guard nor whoever looks on may have it.
@@ -293,7 +306,7 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: Proce
     silence = [] if config.truth else ["--no-truth"]
     if parts.scheme == "serial":
         port = stack.enter_context(simulator_process([config.world, *silence, "--serial", "pty"], watch))
-        return open_link(f"serial://{port}")
+        return open_link(f"serial://{port}", kept=False)
     from firmware_bridge.broker import start_broker_process
 
     broker = stack.enter_context(start_broker_process())

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as an orderly way out: they strike while we wait, never while the log is written."""
+"""Ctrl-C, SIGTERM and a closed terminal as orderly ways out: they strike while we wait, not while we log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequested(BaseException):
@@ -20,10 +20,16 @@ class StopRequested(BaseException):
         self.exit_status = 128 + signum
 
 
-class StopSignals:
-    """Context in which both signals become `StopRequested`, raised only where the code says it may be.
+def _taken() -> list[signal.Signals]:
+    outlive = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [number for number in SIGNALS if not (outlive and number is signal.SIGHUP)]
 
-    A signal that comes elsewhere is kept until the next such place, so cleaning up is never cut short.
+
+class StopSignals:
+    """Context in which these signals become `StopRequested`, raised only where the code says it may be.
+
+    A signal that comes elsewhere is kept until the next such place, so cleaning up is never cut short. A
+    SIGHUP that is ignored stays so: whoever started us (`nohup`) wants us to outlive the terminal.
     """
 
     def __init__(self) -> None:
@@ -33,7 +39,7 @@ class StopSignals:
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
-            self._previous = {number: signal.signal(number, self._handle) for number in SIGNALS}
+            self._previous = {number: signal.signal(number, self._handle) for number in _taken()}
         return self
 
     def __exit__(

@@ -11,7 +11,7 @@ class StoppedByPerson(Exception):
     """A person pressed the stop, so the run ends after the episode that was stopped."""
 
     def __init__(self) -> None:
-        super().__init__("stopped by a person; the rig is safe, and --resume goes on with the next episode")
+        super().__init__("stopped by a person")
 
 
 class StopButton:

@@ -237,6 +237,7 @@ class EpisodeRow:
 
     Attributes:
         seconds: what it took by a monotonic clock; None in logs of before there was one.
+        stop: how the stop of its rig went at its end: `confirmed`, `sent` or `not sent`; None before that.
         calls_made: the steps in which a call could be read, whatever became of it; None where not known.
         fingerprint: equal for identical episodes: same task, agent and its options, initial state, and
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
@@ -267,6 +268,7 @@ class EpisodeRow:
     agent_info: Mapping[str, Any]
     twin: Mapping[str, Any] | None = None
     seconds: float | None = None
+    stop: str | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict)
     failures: tuple[FailureRow, ...] = ()
     pairs: tuple[PairRow, ...] = ()

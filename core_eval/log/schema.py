@@ -246,6 +246,8 @@ ALTER TABLE definition ADD COLUMN answer TEXT
     CHECK (answer IN ('decline', 'nothing'));                -- done by making no call; null: by calls
 ALTER TABLE episode ADD COLUMN seconds REAL
     CHECK (seconds >= 0);                                    -- that it took, by a clock that nobody sets
+ALTER TABLE episode ADD COLUMN stop TEXT
+    CHECK (stop IN ('confirmed', 'sent', 'not sent'));       -- of its rig at the end; null in old logs
 """
 
 MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5)

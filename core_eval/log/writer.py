@@ -30,6 +30,7 @@ from core_eval.log.score_rows import replace_scores
 from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 
 FLUSH_SECONDS = 0.5
 FLUSH_ROWS = 64
@@ -263,18 +264,25 @@ class EpisodeLog:
             meter=cost.meter,
         )
 
-    def end(self, status: EpisodeStatus, stop_reason: str | None = None, error: str | None = None) -> None:
-        """The episode is over; what came last is flushed."""
+    def end(
+        self,
+        status: EpisodeStatus,
+        stop_reason: str | None = None,
+        error: str | None = None,
+        stop: StopOutcome | None = None,
+    ) -> None:
+        """The episode is over, and its rig was stopped as `stop` says; what came last is flushed."""
         with self._log.lock, transaction(self._log.connection):
             self._flush()
             self._log._write(
-                "UPDATE episode SET status = ?, ended = ?, seconds = ?, stop_reason = ?, error = ?"
+                "UPDATE episode SET status = ?, ended = ?, seconds = ?, stop_reason = ?, error = ?, stop = ?"
                 " WHERE id = ?",
                 status,
                 time.time(),
                 time.monotonic() - self._begun,
                 stop_reason,
                 None if error is None else plain_text(error),
+                None if stop is None else str(stop),
                 self.id,
             )
 

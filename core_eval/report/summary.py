@@ -31,6 +31,7 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
         "seed": episode.seed,
         "status": episode.status,
         "stop_reason": episode.stop_reason,
+        "stop": episode.stop,
         "error": episode.error,
         "no_call": no_call(episode),
         **scores,

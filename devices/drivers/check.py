@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from devices.drivers.driver_file import DriverFile, Failure, Need, Report, Step
+from devices.drivers.driver_file import DriverFile, Failure, Need, Report, SettleStep, Step
 from devices.drivers.patterns import Pattern
 from devices.drivers.templates import TemplateError, check_bytes, literal_text, names_in
 from devices.drivers.values import Number, OptionRef, Value
@@ -63,7 +63,8 @@ class _Checker:
             else:
                 yield from self._template(message.publish, ("stop", "publish", index, "publish"), names)
                 yield from self._template(message.payload, ("stop", "publish", index, "payload"), names)
-        yield from self._steps(driver.stop.settle, ("stop", "settle"), plain)
+        for index, step in enumerate(driver.stop.settle):
+            yield from self._settle_step(step, ("stop", "settle", index), plain)
         yield from self._steps(driver.reset, ("reset",), plain)
         yield from self._steps(driver.boot.wake, ("boot", "wake"), plain)
         yield from self._steps(driver.boot.start, ("boot", "start"), plain)
@@ -111,6 +112,13 @@ class _Checker:
     ) -> Iterator[Fault]:
         for index, step in enumerate(steps):
             yield from self._step(step, (*at, index), names, within)
+
+    def _settle_step(self, step: SettleStep, at: Place, plain: _Names) -> Iterator[Fault]:
+        names = self._with_table(step.for_each)
+        if names is None:
+            yield (*at, "for_each"), self._no_table()
+        else:
+            yield from self._step(step, at, _Names(plain.placeholders | names.placeholders), ())
 
     def _step(self, step: Step, at: Place, names: _Names, within: tuple[str, ...]) -> Iterator[Fault]:
         for key, value in step.values.items():

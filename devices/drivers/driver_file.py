@@ -191,6 +191,19 @@ class StopMessage(Strict):
     for_each: str | None = Field(default=None, description="once for each row of this table")
 
 
+class SettleStep(Step):
+    """A step that follows the stop; an answer to each one that expects any confirms the stop."""
+
+    for_each: str | None = Field(
+        default=None,
+        description="once for each row of this table, with ${row} and ${COLUMN}; a row that leaves out a "
+        "column that is named is left out",
+    )
+    optional: bool = Field(
+        default=False, description="its answer may stay away: a later step asks what this one asks"
+    )
+
+
 class Stop(Strict):
     """The emergency stop. It waits for nothing, and nothing else is sent until the reset."""
 
@@ -198,7 +211,10 @@ class Stop(Strict):
     publish: list[StopMessage] = Field(
         default=[], description="MQTT: messages, sent at once; also the last wills of this program"
     )
-    settle: list[Step] = Field(default=[], description="serial: what follows once it stands still")
+    settle: list[SettleStep] = Field(
+        default=[],
+        description="what follows the stop; without a step that expects an answer no stop is ever confirmed",
+    )
     remember: dict[str, Scalar] = Field(default={}, description="what is true after a stop")
 
 
@@ -243,6 +259,12 @@ class DriverFile(Strict):
     tools: dict[str, ToolDriver] = Field(
         default={}, description="the tools; those left out are rejected with code not_fitted"
     )
+
+    def asks(self, step: Step) -> bool:
+        """Whether a step ends by an answer; a `send` without `expect` waits for `answers.done`."""
+        if step.use is not None:
+            return any(self.asks(inner) for inner in self.macros[step.use])
+        return bool(self.answers.done if step.expect is None and step.send is not None else step.expect)
 
 
 Failure.model_rebuild()

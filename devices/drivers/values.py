@@ -215,10 +215,21 @@ def _converts(value: Value) -> bool:
     )
 
 
+def _as_given(value: Value, limit: float | None, scope: Scope) -> float | None:
+    """A limit of the converted number in the unit of its source, in which a caller knows it."""
+    if limit is None or not number(value.scale, scope):
+        return limit
+    converted = (limit - number(value.offset, scope)) * number(value.divide_by, scope)
+    return converted / number(value.scale, scope) + number(value.minus, scope)
+
+
 def _check_limits(value: Value, result: float, scope: Scope) -> None:
     low = None if value.min is None else number(value.min, scope)
     high = None if value.max is None else number(value.max, scope)
     if (low is not None and result < low) or (high is not None and result > high):
+        low, high = _as_given(value, low, scope), _as_given(value, high, scope)
+        if number(value.scale, scope) / number(value.divide_by, scope) < 0:
+            low, high = high, low
         what = value.argument or "the value"
         bounds = f"from {low:g} to {high:g}" if low is not None and high is not None else ""
         bounds = bounds or (f"of {low:g} or more" if low is not None else f"up to {high:g}")

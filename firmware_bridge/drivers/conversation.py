@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from devices.drivers.patterns import Message
@@ -78,6 +78,12 @@ class Conversation:
         self._on_report(message)
         for ear in ears:
             ear.hear(message)
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """What was last said on these topics holds no longer."""
+        with self._lock:
+            for topic in topics:
+                self.last.pop(topic, None)
 
     def lost(self) -> None:
         """The wire is gone: wake whoever waits."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from devices.device import Emit, Truth
@@ -16,6 +16,7 @@ from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
 from devices.outcome import Outcome, Refusal
 from devices.registry import device_type
 from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.drivers.conversation import Lost
 from firmware_bridge.drivers.machine import Machine
@@ -48,7 +49,24 @@ class DriverDevice:
         self._surface = device_type(driver.device)
         self._emit: Emit | None = None
         self._born = time.monotonic()
-        self._used = False
+
+    @property
+    def wire(self) -> Wire:
+        """The raw line or topics."""
+        return self._machine.wire
+
+    @property
+    def confirms_stop(self) -> bool:
+        """Whether the driver knows a question that tells whether the machine obeyed a stop."""
+        return self._machine.confirms_stop
+
+    def on_wire(self, tell: Callable[[StopOutcome | None], None]) -> None:
+        """Have `tell` called when the wire is lost (None), and when it is back, with how its stop went."""
+        self._machine.on_wire = tell
+
+    def take_back(self) -> None:
+        """Open a wire that was lost, and stop the machine. Raises LinkError."""
+        self._machine.take_back()
 
     def open(self) -> None:
         """Connect, wait until the machine answers, and send the start-up commands.
@@ -83,7 +101,7 @@ class DriverDevice:
             return outcome("rejected", "not_fitted", why or f"This rig has nothing for {tool}.")
         validated = self._surface.validate(tool, arguments).model_dump()
         with self._machine.one_at_a_time:
-            self._used = True
+            self._machine.touched = True
             try:
                 return outcome("ok", value=self._call(mapped, validated, stop))
             except Refusal as refusal:
@@ -100,15 +118,16 @@ class DriverDevice:
                     "fault", "link", str(error) or f"{self._machine.wire.name} is gone; is the cable in?"
                 )
 
-    def safe(self) -> None:
-        """The stop, at once; nothing else goes out until `reset`. Never raises."""
-        if self._used or not self.leave_alone:
-            self._machine.stop()
+    def safe(self) -> StopOutcome:
+        """The stop, at once, and what is known of it; nothing else goes out until `reset`. Never raises."""
+        if self.leave_alone and not self._machine.touched:
+            return StopOutcome.NOT_SENT
+        return self._machine.stop()
 
     def reset(self) -> None:
         """Leave the stop. Raises where the machine does not."""
         with self._machine.one_at_a_time:
-            self._used = True
+            self._machine.touched = True
             self._machine.leave_stop()
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.drivers.driver_device import DriverDevice
 from firmware_bridge.drivers.reports import stop_messages
 from firmware_bridge.drivers.serial_line import SerialLine
 from firmware_bridge.drivers.topics import Topics
 from firmware_bridge.drivers.wire import Wire
+from firmware_bridge.link import LinkError, OnFrame
 from firmware_bridge.local_link import LocalLink
 from firmware_bridge.mqtt_address import parse_mqtt_url
 from firmware_bridge.serial_address import SerialAddress, parse_serial_url
@@ -21,11 +24,70 @@ WATCHDOG_MS = 5000
 
 
 class DriverLink(LocalLink):
-    """The hardware's endpoint. Closing it sends the stop, unless the rig was only looked at."""
+    """The hardware's endpoint, connected while the hardware's own wire is.
+
+    Closing it sends the stop, unless the rig was only looked at.
+    """
+
+    stands_still_with_us = False
 
     def __init__(self, device: DriverDevice, name: str) -> None:
         super().__init__(device, watchdog_ms=WATCHDOG_MS, name=name)
         self._device = device
+
+    @property
+    def connected(self) -> bool:
+        """Whether bytes can go out to the hardware now."""
+        return super().connected and self._device.wire.connected
+
+    @property
+    def confirms_stop(self) -> bool:
+        """Whether the driver knows a question that tells whether the machine obeyed a stop."""
+        return self._device.confirms_stop
+
+    @property
+    def last_stop(self) -> StopOutcome | None:
+        """What is known of the last stop."""
+        return self.endpoint.last_stop
+
+    @property
+    def strikes(self) -> int:
+        """How often the stop keeper stopped the machine because this process stood still."""
+        return self._device.wire.strikes
+
+    @property
+    def late_stop_seconds(self) -> float:
+        """After `close`: how long the stop keeper waits for a lost port, to send a stop that is owed."""
+        return self._device.wire.late_stop_seconds
+
+    def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
+        """Start the reader thread, and tell of the wire."""
+        super().attach(on_frame, on_state)
+
+        def tell(stop: StopOutcome | None) -> None:
+            if stop is not None:
+                self.endpoint.note_stop(stop)
+            on_state(stop is not None)
+
+        self._device.on_wire(tell)
+
+    def ensure(self, timeout: float) -> None:
+        """One try to open a wire that was lost; the stop goes out first. Raises LinkError."""
+        super().ensure(timeout)
+        if not self.connected:
+            self._device.take_back()
+
+    def send(self, payload: bytes) -> None:
+        """Hand it to the hardware's endpoint. Raises LinkError while the wire is gone."""
+        if not self.connected:
+            raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
+        super().send(payload)
+
+    def estop(self) -> None:
+        """Stop the hardware, and ask it whether it is stopped where its driver can. Raises LinkError."""
+        super().estop()
+        if self.endpoint.last_stop is StopOutcome.NOT_SENT:
+            raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
 
     def close(self) -> None:
         """Stop the hardware and close its wire."""

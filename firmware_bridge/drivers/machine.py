@@ -7,6 +7,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 from devices.drivers.driver_file import DriverFile, Step
 from devices.drivers.patterns import Message
@@ -14,8 +15,9 @@ from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.drivers.values import Scalar, Scope, number
 from devices.outcome import Refusal
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.drivers.conversation import Conversation, Lost
-from firmware_bridge.drivers.reports import Reports, stop_messages
+from firmware_bridge.drivers.reports import Reports, settle_steps, stop_messages
 from firmware_bridge.drivers.steps import DEVICE_RESET, DriverFault, StepRunner, Stopped
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError
@@ -24,6 +26,8 @@ STARTS = 3
 """So often a machine gets its start-up commands that starts anew in the middle of them."""
 QUIET_S = 0.3
 """Before they are sent again; answers to the first ones that still come are nobody's."""
+RETRY_S = 0.25
+"""Between two tries to open a wire that was lost."""
 
 
 class Machine:
@@ -55,7 +59,16 @@ class Machine:
         self.halted = threading.Event()
         """Set from a stop to its reset."""
         self.writing = threading.Lock()
+        self.touched = False
+        """Whether anything was asked of the machine, so that a stop is owed when the wire is lost."""
+        self.on_wire: Callable[[StopOutcome | None], None] = lambda stop: None
+        """Told when the wire is lost (None), and when it is back, with how its stop went."""
         self._stop_messages = stop_messages(driver, names, settings.tables)
+        self._settle_steps = settle_steps(driver, names, settings.tables)
+        self._stop_owed = False
+        self._wire_up = True
+        self._rescue: threading.Thread | None = None
+        self._rescue_lock = threading.Lock()
         self.reports = Reports(driver, self.scope, self.memory.__setitem__, sample)
         self._conversation = Conversation(self.reports.take)
         self._ids = itertools.cycle(range(driver.line.first_id, driver.line.last_id + 1))
@@ -82,9 +95,15 @@ class Machine:
     def close(self) -> None:
         """Close the wire; the endpoint has sent the stop. Never raises."""
         self._closed.set()
-        if self._heart is not None:
-            self._heart.join(2.0)
-        self.wire.close()
+        for thread in (self._heart, self._rescue):
+            if thread is not None:
+                thread.join(2.0)
+        self.wire.close(self._stop_owed)
+
+    @property
+    def confirms_stop(self) -> bool:
+        """Whether the driver knows a question that tells whether the machine obeyed a stop."""
+        return any(self.driver.asks(step) for step, _ in self._settle_steps)
 
     def ensure(self) -> None:
         """A connected machine that is started; after trouble it is stopped first.
@@ -94,10 +113,8 @@ class Machine:
             LinkError, Lost: it cannot be reached, or does not answer.
         """
         if self._ready and self.wire.connected:
-            there = self.driver.availability
-            last = there and self._conversation.last.get(render(there.topic, self.scope.names))
-            if there is not None and last and last.text == there.offline:
-                raise DriverFault("offline", f"The device says that it is {there.offline}.")
+            if self._says_offline():
+                raise DriverFault("offline", "The device's last will says that it is gone.")
             return
         if not self.wire.connected:
             self.wire.open(self._conversation.hear, self._lost)
@@ -105,43 +122,49 @@ class Machine:
             self._write_stop()
         self.memory.update(self.driver.stop.remember)
         self._boot()
-        self._settle()
+        confirmed = self._settle()
+        self._stop_owed = False
         self._run_own(self.driver.reset)
+        self._tell_wire(StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT)
 
     def distrust(self) -> None:
         """Nobody knows what the machine is doing: stop it now, and start it anew before the next call."""
         self._ready = False
-        with self.writing, contextlib.suppress(LinkError):
-            self._write_stop()
-        self.memory.update(self.driver.stop.remember)
-        self._settle()
+        self._stop_once()
 
-    def stop(self) -> None:
+    def stop(self) -> StopOutcome:
         """The stop, at once, and what settles it; nothing else goes out until `leave_stop`. Never raises."""
         self.halted.set()
-        # What is being written ends first, but the stop never waits for it for long.
-        mine = self.writing.acquire(timeout=0.2)
-        try:
-            with contextlib.suppress(LinkError):
-                self._write_stop()
-        finally:
-            if mine:
-                self.writing.release()
-        self.memory.update(self.driver.stop.remember)
-        self._settle()
+        return self._stop_once()
+
+    def take_back(self) -> None:
+        """Open a wire that was lost; the stop is the first that goes out, also when no call follows.
+
+        Raises:
+            LinkError: it is still gone.
+        """
+        with self.one_at_a_time:
+            if self._closed.is_set():
+                raise LinkError(f"{self.wire.name} was closed")
+            if not self.wire.connected:
+                self.wire.open(self._conversation.hear, self._lost)
+            if not self._stop_owed:
+                return
+            stop = self._stop_once()
+        self._tell_wire(stop)
 
     def leave_stop(self) -> None:
-        """Take steps again; a machine that is not there is asked at the next call.
+        """Take steps again; a machine in doubt is asked at the next call.
 
         Raises:
             Refusal, DriverFault, LinkError, Lost, Stopped: it does not leave its stop, and stays stopped.
         """
+        if not self.wire.connected:
+            raise LinkError(f"{self.wire.name} is gone; is the cable in?")
         self.halted.clear()
         try:
-            if self._ready and self.wire.connected:
+            if self._ready:
                 self._run_own(self.driver.reset)
-            else:
-                self._ready = False
         except (Refusal, DriverFault, LinkError, Lost, Stopped):
             self.halted.set()
             raise
@@ -163,15 +186,51 @@ class Machine:
     def _run_own(self, steps: Sequence[Step]) -> None:
         self.runner(self.scope.for_call({}), self.halted.is_set).run(steps, self.scope.names)
 
-    def _settle(self) -> None:
-        """What follows the stop; not in the stop's way out, and not kept from it. Never raises."""
-        for step in self.driver.stop.settle:
-            # Each of them is worth a try, whatever became of the one before.
-            with contextlib.suppress(Refusal, DriverFault, LinkError, Lost):
-                if self.wire.connected:
-                    self.runner(self.scope.for_call({}), lambda: False, Output(self, obeys_stop=False)).run(
-                        [step], self.scope.names
-                    )
+    def _stop_once(self) -> StopOutcome:
+        # What is being written ends first, but the stop never waits for it for long.
+        mine = self.writing.acquire(timeout=0.2)
+        try:
+            self._write_stop()
+        except LinkError:
+            self._stop_owed = self.touched
+            return StopOutcome.NOT_SENT
+        finally:
+            if mine:
+                self.writing.release()
+            self.memory.update(self.driver.stop.remember)
+        confirmed = self._settle()
+        # The wire may have been lost since, and with it a stop that was only written.
+        self._stop_owed = self.touched and not confirmed and (self.confirms_stop or not self.wire.connected)
+        return StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT
+
+    def _settle(self) -> bool:
+        """What follows the stop, never in its way; whether the machine's answers confirm it. Never raises."""
+        if self._says_offline():
+            return False
+        for _, same in groupby(self._settle_steps, key=lambda one: id(one[0])):
+            steps = list(same)
+            if not self._settled(steps[0][0], [names for _, names in steps]) and not steps[0][0].optional:
+                return False
+        return self.confirms_stop
+
+    def _settled(self, step: Step, rows: Sequence[dict[str, str]]) -> bool:
+        """Run it for its rows; the first that stays unanswered speaks for the others. Never raises."""
+        for names in rows:
+            try:
+                if not self.wire.connected:
+                    return False
+                output = Output(self, obeys_stop=False)
+                self.runner(self.scope.for_call({}), lambda: False, output).run([step], names)
+            except (Refusal, DriverFault, LinkError, Lost):
+                return False
+        return True
+
+    def _says_offline(self) -> bool:
+        there = self.driver.availability
+        if there is None:
+            return False
+        last = self._conversation.last.get(render(there.topic, self.scope.names))
+        return last is not None and last.text == there.offline
 
     def _boot(self) -> None:
         """Wait for the machine, and send what it needs after every start. Raises LinkError."""
@@ -232,6 +291,26 @@ class Machine:
     def _lost(self) -> None:
         self._ready = False
         self._conversation.lost()
+        if self._closed.is_set():
+            return
+        self._stop_owed = self.touched
+        self._tell_wire(None)
+        with self._rescue_lock:
+            if self.touched and (self._rescue is None or not self._rescue.is_alive()):
+                self._rescue = threading.Thread(
+                    target=self._take_back_soon, name=f"stop {self.wire.name}", daemon=True
+                )
+                self._rescue.start()
+
+    def _tell_wire(self, stop: StopOutcome | None) -> None:
+        if self._wire_up or stop is not None:
+            self._wire_up = stop is not None
+            self.on_wire(stop)
+
+    def _take_back_soon(self) -> None:
+        while self._stop_owed and not self._closed.wait(RETRY_S):
+            with contextlib.suppress(LinkError):
+                self.take_back()
 
     def _beat(self) -> None:
         assert self.driver.heartbeat is not None

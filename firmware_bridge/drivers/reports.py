@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from devices.drivers.driver_file import DriverFile, Report
+from devices.drivers.driver_file import DriverFile, Report, SettleStep
 from devices.drivers.patterns import Message
 from devices.drivers.templates import names_in, render
 from devices.drivers.values import MissingValue, Scalar, Scope, Tables, evaluate, plain_text
@@ -27,6 +27,18 @@ def stop_messages(driver: DriverFile, names: dict[str, str], tables: Tables) -> 
         (render(message.publish, each), render(message.payload, each))
         for message in driver.stop.publish
         for each in table_names(names, tables, message.for_each)
+    ]
+
+
+def settle_steps(
+    driver: DriverFile, names: dict[str, str], tables: Tables
+) -> list[tuple[SettleStep, dict[str, str]]]:
+    """What follows the stop, each step with its placeholders."""
+    return [
+        (step, each)
+        for step in driver.stop.settle
+        for each in table_names(names, tables, step.for_each)
+        if step.for_each is None or all(name in each or name == "id" for name in _named(step))
     ]
 
 
@@ -89,6 +101,13 @@ class Reports:
 def _needed(report: Report) -> list[str]:
     templates = [report.when.topic, report.when.match or "", report.sample or "", *(report.when.keys or {})]
     return [name for template in templates for name in names_in(template)]
+
+
+def _named(step: SettleStep) -> list[str]:
+    templates = [step.send or "", step.publish or "", step.payload]
+    for pattern in step.expect or []:
+        templates += [pattern.topic, pattern.match or "", *(pattern.keys or {})]
+    return [name for template in templates for name in names_in(template) if name not in step.values]
 
 
 def _one(value: Scalar | list[str]) -> Scalar:

@@ -9,20 +9,16 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import serial
-
 from devices.drivers.patterns import Message
-from firmware_bridge.drivers.stop_keeper import StopKeeper
 from firmware_bridge.drivers.wire import OnMessage
+from firmware_bridge.kept_port import KeptPort
 from firmware_bridge.link import LinkError
 from firmware_bridge.serial_address import SerialAddress
-from firmware_bridge.serial_link import why_closed
+from firmware_bridge.serial_open import GONE
 
 log = logging.getLogger(__name__)
 
 LONGEST_LINE = 4096
-LOST = (serial.SerialException, OSError, TypeError, ValueError, AttributeError)
-"""What pyserial raises when the port is gone; the last three after another thread closed it."""
 
 
 class SerialLine:
@@ -35,10 +31,8 @@ class SerialLine:
 
     def __init__(self, address: SerialAddress, stop: bytes) -> None:
         self.name = address.target or str(address.selector)
-        self._address = address
-        self._stop = stop
+        self._kept = KeptPort(address, stop)
         self._port: Any = None
-        self._keeper: StopKeeper | None = None
         self._reader: threading.Thread | None = None
         self._writing = threading.Lock()
 
@@ -47,27 +41,23 @@ class SerialLine:
         """Whether the port is open."""
         return self._port is not None
 
+    @property
+    def strikes(self) -> int:
+        """How often the second process stopped the machine because this one stood still."""
+        return self._kept.strikes
+
+    @property
+    def late_stop_seconds(self) -> float:
+        """After `close`: how long the second process waits for the port, to send a stop that is owed."""
+        return self._kept.late_stop_seconds
+
     def open(self, on_message: OnMessage, on_lost: Callable[[], None]) -> None:
         """Open the port. Raises LinkError."""
         if self._reader is not None:
             # So that it does not report its own end as a loss of the new port.
             self._reader.join(2.0)
-        target = self._address.resolve()
-        options: dict[str, Any] = {"baudrate": self._address.baud, "timeout": 0.5, "do_not_open": True}
-        if not self._address.networked:
-            options |= {"exclusive": True, "write_timeout": 2.0}
-        try:
-            port: Any = serial.serial_for_url(target, **options)
-            if not self._address.dtr:
-                port.dtr = False
-            port.open()
-        except (serial.SerialException, OSError, ValueError) as error:
-            raise LinkError(why_closed(target, error)) from None
+        port = self._kept.open(0.5)
         self._port = port
-        # Behind a network the port is a socket, and the stop's bytes need no escape in RFC 2217.
-        held = getattr(port, "_socket", None) if self._address.networked else port
-        if held is not None:
-            self._keeper = StopKeeper(held.fileno(), self._stop)
         self._reader = threading.Thread(
             target=self._read, args=(port, on_message, on_lost), name=f"read {self.name}", daemon=True
         )
@@ -84,7 +74,7 @@ class SerialLine:
         mine = self._writing.acquire(timeout=0.1)
         try:
             if port is not None and not mine:
-                with contextlib.suppress(*LOST):
+                with contextlib.suppress(*GONE):
                     port.reset_output_buffer()
             self._write(data)
         finally:
@@ -95,15 +85,15 @@ class SerialLine:
         """A serial line has no topics."""
         raise LinkError(f"{self.name} is a serial line, and has no topic {topic}")
 
-    def close(self) -> None:
-        """Let what was written go out, and close the port."""
+    def close(self, stop_owed: bool = False) -> None:
+        """Let what was written go out, and close the port; a stop that is owed is sent when it is back."""
         port, self._port = self._port, None
         if port is not None:
-            with contextlib.suppress(*LOST):
+            with contextlib.suppress(*GONE):
                 port.flush()
-            with contextlib.suppress(*LOST):
+            with contextlib.suppress(*GONE):
                 port.cancel_read()
-        self._shut(port)
+        self._kept.close(port, stop_owed and port is None)
 
     def _write(self, data: bytes) -> None:
         port = self._port
@@ -111,25 +101,17 @@ class SerialLine:
             raise LinkError(f"{self.name} is not open; is the cable in?")
         try:
             port.write(data)
-        except LOST as error:
+        except GONE as error:
             self._port = None
-            self._shut(port)
+            self._kept.lost(port)
             raise LinkError(f"cannot write to {self.name}: {error}") from None
-
-    def _shut(self, port: Any | None) -> None:
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            keeper.end()
-        if port is not None:
-            with contextlib.suppress(*LOST):
-                port.close()
 
     def _read(self, port: Any, on_message: OnMessage, on_lost: Callable[[], None]) -> None:
         waiting = b""
         while self._port is port:
             try:
                 data = port.read(port.in_waiting or 1)
-            except LOST:
+            except GONE:
                 break
             *lines, waiting = re.split(rb"[\r\n]+", waiting + data)
             waiting = waiting[-LONGEST_LINE:]
@@ -142,5 +124,5 @@ class SerialLine:
                         log.exception("a line from %s could not be taken", self.name)
         if self._port is port:
             self._port = None
-            self._shut(port)
+            self._kept.lost(port)
         on_lost()

@@ -43,7 +43,7 @@ class Topics:
     def open(self, on_message: OnMessage, on_lost: Callable[[], None]) -> None:
         """Connect; again: wait until the connection is back. Raises LinkError."""
         if self._connections:
-            self._connections[0].ensure(2.0)
+            self._connections[0].ensure(0.5)
             return
 
         def take(topic: str, payload: bytes, retained: bool) -> None:
@@ -86,8 +86,12 @@ class Topics:
             self._connections[0].discard()
             raise LinkError(f"no connection to {self.name}")
 
-    def close(self) -> None:
-        """Disconnect in good order."""
+    strikes = 0
+    late_stop_seconds = 0.0
+    """A connection has wills, and no second process."""
+
+    def close(self, stop_owed: bool = False) -> None:
+        """Disconnect in good order; from a broker that is gone the wills go out, if it lives."""
         connections, self._connections = self._connections, []
         for connection in connections:
             connection.close()

@@ -32,5 +32,16 @@ class Wire(Protocol):
     def publish(self, topic: str, payload: str, *, retain: bool = False) -> None:
         """MQTT: publish with QoS 1. Raises LinkError."""
 
-    def close(self) -> None:
-        """Close it; the stop is the caller's business. Never raises."""
+    def close(self, stop_owed: bool = False) -> None:
+        """Close it; the stop is the caller's business. Never raises.
+
+        Where the wire is gone and a stop is owed, a second process may still send it when the wire is back.
+        """
+
+    @property
+    def strikes(self) -> int:
+        """How often a second process stopped the machine because this one stood still."""
+
+    @property
+    def late_stop_seconds(self) -> float:
+        """After `close`: how long a second process waits for the wire, to send a stop that is owed."""

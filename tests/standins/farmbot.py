@@ -13,6 +13,8 @@
   while it moves it reads a byte at a time, obeys a stop with R87 and drops everything else, and says R04
   and R82 by turns, letter by letter; motors are switched on for 0.1 s before, and off for two times 0.1 s
   after, deaf. Speeds are the least of the command's A, B, C and the parameters 71 to 73, in steps/s.
+- PinGuardPin.cpp, `processTick`, once a second from the main loop: a guarded pin (parameters 201 to 223:
+  number, seconds, level) that reads its level for so many seconds is set to the other one.
 - PinControl.cpp: pins 1 to 52 can be written, others are left alone without a word; a reading is R41.
 - HardwareSerial of the Arduino core: 64 bytes of input, of which it holds 63.
 """
@@ -73,7 +75,8 @@ class FarmBot(PtyBoard):
         self._safe = True
         self._command = bytearray()
         self._q = 0
-        self._last_action = time.monotonic()
+        self._last_action = self._guard_last = time.monotonic()
+        self._guard_counts: dict[int, int] = {}
         self._boot_until = time.monotonic() + boot_seconds
         self._chatter = chatter
 
@@ -98,6 +101,9 @@ class FarmBot(PtyBoard):
         if self.stopped and not self._safe:
             self._go_safe()
         self._safe = self.stopped
+        if time.monotonic() - self._guard_last >= 1.0:
+            self._guard_last += 1.0
+            self._guard_pins()
         if time.monotonic() - self._last_action > self.report_every:
             self._last_action = time.monotonic()
             self._report()
@@ -199,6 +205,17 @@ class FarmBot(PtyBoard):
                 errors = [self._move(target) for target in ([x, y, 0.0], [x, 0.0, 0.0], [0.0, 0.0, 0.0])]
                 return errors[-1]
         return 0
+
+    def _guard_pins(self) -> None:
+        for first in (201, 205, 211, 215, 221):
+            pin, seconds, level = (self.parameters.get(first + n, 0) for n in range(3))
+            if pin and self.pins.get(pin, 0) == level:
+                self._guard_counts[pin] = self._guard_counts.get(pin, 0) + 1
+                if self._guard_counts[pin] >= seconds:
+                    self._write_pin(pin, 1 - level)
+                    self.reply(f"R41 P{pin} V{self.pins[pin]}")
+            elif pin:
+                self._guard_counts[pin] = 0
 
     def _write_pin(self, pin: int, level: int) -> None:
         if pin not in self.stuck_pins or level:
