@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from time import process_time
 
 import pytest
 
@@ -182,3 +183,26 @@ def test_a_text_that_holds_no_array(text):
     with pytest.raises(AutomatonError, match=r"tasks\.json") as caught:
         parse_core_json(text, "tasks.json")
     assert len(caught.value.faults) == 1
+
+
+def test_the_time_to_load_grows_with_the_states_and_not_with_their_square():
+    def seconds(states):
+        nodes = [
+            {
+                "name": f"q{n}",
+                "is_final": n == states,
+                "transitions": [{"symbols": ["go"], "from": f"q{n}", "to": f"q{n + 1}"}]
+                if n < states
+                else [],
+            }
+            for n in range(states + 1)
+        ]
+        record = {"prompt_id": 1, "nodes": nodes, "alphabet": {"go": {"name": "go", "arguments": {}}}}
+        text = json.dumps([record])
+        start = process_time()
+        content = parse_core_json(text, "tasks.json")
+        assert len(content.tasks[0].automaton.states) == states + 1
+        return process_time() - start
+
+    # Eight times the states: eight times the time, or sixty-four where each is looked for in a list.
+    assert seconds(32_000) < 25 * min(seconds(4_000) for _ in range(3))

@@ -156,6 +156,7 @@ class _Reader:
         declared = {
             str(node["name"]) for node in given if isinstance(node, Mapping) and _is_name(node.get("name"))
         }
+        seen: set[str] = set()
         for place, node in enumerate(given):
             if not isinstance(node, Mapping) or not _is_name(node.get("name")):
                 self.fault(f"node {place}: must be an object with a 'name'")
@@ -163,9 +164,10 @@ class _Reader:
             name = str(node["name"])
             where = f"state {name!r}: "
             self.unknown_keys(node, _NODE_KEYS, where)
-            if name in self.states:
+            if name in seen:
                 self.fault(f"{where}is declared twice")
                 continue
+            seen.add(name)
             self.states.append(name)
             if not isinstance(node.get("is_final", False), bool):
                 self.fault(f"{where}'is_final' must be true or false")
