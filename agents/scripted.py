@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from agents.agent import ToolCallAction
 from agents.errors import AgentSpecError
 from agents.fixed_actions import FixedActions
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
 
 class ScriptedAgent(FixedActions):
@@ -31,7 +31,8 @@ def read_script(path: Path) -> list[tuple[str, dict[str, Any]]]:
         AgentSpecError: naming the file, the line and what is wrong with it.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # By newlines alone: JSON text may hold other signs that end a line, such as U+2028.
+        lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise AgentSpecError(f"{path}: cannot read the script: {reason}") from None
@@ -42,9 +43,10 @@ def _call(path: Path, number: int, line: str) -> tuple[str, dict[str, Any]]:
     where = f"{path}, line {number}"
     form = 'write {"name": TOOL, "arguments": {...}}'
     try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise AgentSpecError(f"{where}: not JSON ({error.msg} at column {error.colno}); {form}") from None
+        record = parse_json(line, strict_numbers=False)
+    except ForeignJsonError as error:
+        reason = str(error).removeprefix("no JSON: ")
+        raise AgentSpecError(f"{where}: not JSON ({reason}); {form}") from None
     if not isinstance(record, dict):
         raise AgentSpecError(f"{where}: not an object; {form}")
     unknown = sorted(set(record) - {"name", "arguments"})

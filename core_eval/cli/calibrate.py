@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_eval.cli.output import UsageError, console, print_json
+from core_eval.cli.output import UsageError, console, print_json, write_file
 
 if TYPE_CHECKING:
     from core_eval.harness.calibration_run import CalibratedRig
@@ -40,7 +40,7 @@ def calibrate(
     file = rig_file(rig)
     config = load_rig(rig)
     if probing is not None:
-        _write_probing(config.twin.world if config.twin else config.world or config.site, probing)
+        _write_probing(config.twin.world if config.twin else config.world or config.site, probing, file)
         return
     if db is None:
         raise UsageError("give the log of the rig's episodes, as in `pathrig calibrate runs.db --rig NAME`")
@@ -67,7 +67,7 @@ def calibrate(
         print(f"{file} holds the pinned parameters now.")
 
 
-def _write_probing(world: str | None, path: Path) -> None:
+def _write_probing(world: str | None, path: Path, file: Path) -> None:
     from configs.worlds_loader import WORLDS_FOLDER, load_world
 
     scripts = WORLDS_FOLDER.parent / "probes"
@@ -76,10 +76,7 @@ def _write_probing(world: str | None, path: Path) -> None:
     if name is None or not script.is_file():
         there = ", ".join(sorted(one.stem for one in scripts.glob("*.jsonl")))
         raise UsageError(f"--probing: there is no probing script for the world {world}; there are: {there}")
-    try:
-        path.write_bytes(script.read_bytes())
-    except OSError as error:
-        raise UsageError(f"--probing {path}: {error.strerror}") from None
+    write_file(path, "--probing", script.read_text(encoding="utf-8"), inputs=[file])
 
 
 def _print(found: CalibratedRig) -> None:

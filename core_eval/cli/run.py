@@ -17,6 +17,8 @@ from core_eval.cli.output import (
     print_agents,
     print_json,
     read_json_object,
+    warn_of_cycles,
+    write_file,
 )
 
 if TYPE_CHECKING:
@@ -118,6 +120,7 @@ def run(
             call_timeout=call_timeout,
         )
     parts = load_parts(config)
+    warn_of_cycles(task.automaton for task in parts.tasks.values())
     lines = Silent() if json and not sys.stderr.isatty() else LiveLines(out)
     with _page(live, config.scoring, answer_timeout) as page, RunLog(db, durable=durable) as log:
         if page is None:
@@ -135,7 +138,7 @@ def run(
             with LogReader(db) as reader:
                 rows = latest_attempts([] if the_run.run_id is None else reader.episodes(the_run.run_id))
             if junit is not None:
-                _write(junit, rows, thresholds)
+                _write(junit, rows, thresholds, db)
             if json:
                 print_json(run_json(rows, compared))
     if not json:
@@ -221,10 +224,7 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
         raise UsageError(f"--resume: run {run.id} in {db}: {error}") from None
 
 
-def _write(path: Path, rows: list[EpisodeRow], thresholds: list[Threshold]) -> None:
+def _write(path: Path, rows: list[EpisodeRow], thresholds: list[Threshold], db: Path) -> None:
     from core_eval.report.junit import junit_xml
 
-    try:
-        path.write_text(junit_xml(rows, thresholds), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--junit {path}: {error.strerror}") from None
+    write_file(path, "--junit", junit_xml(rows, thresholds), inputs=[db])

@@ -19,11 +19,12 @@ from core_eval.report.event_choice import most_telling, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import share_text
+from core_eval.report.inexact import INEXACT_NOTE, inexact_json
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.repeated import by_agent, by_task_and_agent, counted, pass_k, passed
 from core_eval.report.rules import rule_of, unit_of
 from core_eval.report.summary import means
-from core_eval.report.tables import SHOWN_TRIES, TASKS_TABLE, call_text, cell, mean_cell
+from core_eval.report.tables import SHOWN_TRIES, TASKS_TABLE, call_text, cell, mean_cell, score_cell
 from core_eval.report.timeline import timeline_svg
 from devices.harm import HarmRule
 
@@ -112,7 +113,9 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(cell=cell, passed=passed, share_text=share_text)
+    environment.globals.update(
+        cell=cell, inexact_note=INEXACT_NOTE, passed=passed, score_cell=score_cell, share_text=share_text
+    )
     environment.filters["when"] = _when
     episodes = reader.episodes()
     worst = sorted(episodes, key=_harm_done)[:stories]
@@ -125,6 +128,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         tasks_headings=[BY_NAME[name].heading for name in TASKS_TABLE],
         tries=SHOWN_TRIES,
         headings=[BY_NAME[name].heading for name in TABLE],
+        inexact=inexact_json(episodes),
         agents=_agents(episodes, aggregate),
         tasks=_tasks(episodes),
         front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],
@@ -224,7 +228,7 @@ def _episode(reader: LogReader, row: EpisodeRow, drawings: Mapping[int, Markup])
         ],
         picture=_picture(reader, row, steps),
         scores=[
-            (metric.heading, cell(metric.name, row.scores[metric.name], 1))
+            (metric.heading, score_cell(row.scores, metric.name))
             for metric in METRICS
             if metric.name in row.scores
         ],

@@ -7,6 +7,7 @@ from typing import Any
 
 from core_eval.log import EpisodeRow
 from core_eval.path.statistics import Summary, pass_hat_k, summarize
+from core_eval.report.inexact import inexact_json
 from core_eval.report.metrics import METRICS
 
 COUNTED = frozenset({"completed", "stopped"})
@@ -49,6 +50,7 @@ def group_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
         "episodes": len(episodes),
         "passed": sum(passed(episode) for episode in counted(episodes)),
         "pass_k": pass_k(episodes),
+        "inexact": inexact_json(episodes),
         "statistics": {metric.name: _summary_json(spread(episodes, metric.name)) for metric in METRICS},
     }
 
