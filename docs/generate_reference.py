@@ -74,7 +74,8 @@ def cli_page() -> str:
     return "\n".join(parts)
 
 
-EXIT_STATUSES = """Exit status: 0 done; 1 a threshold given with `--fail-under` was missed; 2 bad usage or
+EXIT_STATUSES = """Exit status: 0 done; 1 a threshold given with `--fail-under` was missed,
+or `score` could not score some traces; 2 bad usage or
 input; 3 the rig, the link or the model failed; 130 interrupted.
 """
 

@@ -150,8 +150,6 @@ def _score_traces(
     """Score trace by trace: lines to `out` or standard output; a summary in their place, or beside `out`."""
     from core_eval.path.json_text import json_text
     from core_eval.path.trace_file import read_traces, score_traces
-    from core_eval.report.aggregate import load_aggregate
-    from core_eval.report.trace_summary import TraceSummary
 
     if aggregate is not None and out is None and not as_json:
         raise UsageError(
@@ -159,7 +157,9 @@ def _score_traces(
         )
     if str(tasks) == str(traces) == "-":
         raise UsageError("--tasks and --traces cannot both be standard input")
-    summary = TraceSummary(load_aggregate(aggregate))
+    # Where nothing shows it, nothing is kept: traces of any number stream through.
+    summary = None if out is None and not as_json else _summary(aggregate)
+    scored = failed = 0
     known = _known_tasks(tasks)
     with ExitStack() as stack:
         lines = stack.enter_context(_opened(traces))
@@ -172,7 +172,10 @@ def _score_traces(
         if as_json:
             sys.stdout.write('{"traces": [')
         for number, record in enumerate(records):
-            summary.add(record)
+            failed += "error" in record
+            scored += "error" not in record
+            if summary is not None:
+                summary.add(record)
             text = json_text(record)
             if written is not None:
                 written.write(text + "\n")
@@ -180,17 +183,23 @@ def _score_traces(
                 sys.stdout.write((",\n" if number else "\n") + text)
             elif written is None:
                 sys.stdout.write(text + "\n")
-    if as_json:
+    if summary is not None and as_json:
         sys.stdout.write(f'\n],\n"summary": {json_text(summary.as_json(), indent=2)}}}\n')
-    elif out is not None:
+    elif summary is not None:
         _print_summary(summary, aggregate is not None)
-    if summary.failed:
+    if failed:
         print(
-            f"pathrig: {summary.scored} scored, {summary.failed} could not be scored; "
-            "their lines say why under `error`",
+            f"pathrig: {scored} scored, {failed} could not be scored; their lines say why under `error`",
             file=sys.stderr,
         )
-    return NOT_ALL_SCORED if summary.failed else DONE
+    return NOT_ALL_SCORED if failed else DONE
+
+
+def _summary(aggregate: Path | None) -> TraceSummary:
+    from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.trace_summary import TraceSummary
+
+    return TraceSummary(load_aggregate(aggregate))
 
 
 def _print_summary(summary: TraceSummary, gated: bool) -> None:

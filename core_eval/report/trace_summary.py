@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from math import isnan, nan
 from typing import Any
 
 from rich.table import Table
@@ -18,6 +20,10 @@ from core_eval.report.tables import cell, plain_table
 
 MOST_TRIES = 10
 """pass^k is told for k from 1 to the number of tries, and to this at most."""
+DRAWN_VALUES = 20_000_000
+"""Intervals of many traces are drawn fewer times, so that so many values are drawn for each."""
+RESAMPLES = 2000
+FEWEST_RESAMPLES = 100
 
 
 class TraceSummary:
@@ -43,19 +49,14 @@ class TraceSummary:
         self.inexact.update(record.get("bounds", {}).keys())
         self._tasks.setdefault(str(record["task"]), _Group()).add(record)
 
-    @property
-    def means(self) -> dict[str, float | None]:
-        """The mean of every score over the traces in which it is defined."""
-        return {name: summary.mean for name, summary in self._spread().items()}
-
     def gated_minimum(self) -> float | None:
         """The weighted mean of the means, capped by the lowest critical one."""
-        return self._aggregate.value(self.means)
+        return self._aggregate.value(_means(self._tasks.values()))
 
     def as_json(self) -> dict[str, Any]:
         """The figures, JSON-ready."""
         content = self._aggregate.content
-        everywhere = self._spread()
+        everywhere = _spread(self._tasks.values())
         return {
             "scored": self.scored,
             "failed": self.failed,
@@ -64,7 +65,7 @@ class TraceSummary:
             "defined": {name: summary.defined for name, summary in everywhere.items()},
             "inexact": dict(self.inexact),
             "tasks": [
-                {"task": task, "scored": len(group), **_group_json([group], group.spread())}
+                {"task": task, "scored": len(group), **_group_json([group], _spread([group]))}
                 for task, group in self._tasks.items()
             ],
             "aggregate": {
@@ -79,12 +80,12 @@ class TraceSummary:
         """A line for each task and one for all; with the gated minimum of all where that is asked for."""
         names = [name for name in SCORE_NAMES if name != "exact"]
         table = plain_table("task", "traces", *(BY_NAME[name].heading for name in names))
-        groups = [*self._tasks.items(), ("all", None)] if len(self._tasks) != 1 else list(self._tasks.items())
-        for task, group in groups:
-            spread = self._spread() if group is None else group.spread()
-            inexact = self.inexact if group is None else group.inexact
-            count = self.scored if group is None else len(group)
-            cells = [marked(cell(name, spread[name].mean), inexact[name], count) for name in names]
+        rows = [(task, [group], group.inexact) for task, group in self._tasks.items()]
+        if len(rows) != 1:
+            rows.append(("all", list(self._tasks.values()), self.inexact))
+        for task, groups, inexact in rows:
+            count, means = sum(map(len, groups)), _means(groups)
+            cells = [marked(cell(name, means[name]), inexact[name], count) for name in names]
             table.add_row(Text(task), str(count), *cells)
         if gated:
             value = self.gated_minimum()
@@ -92,32 +93,41 @@ class TraceSummary:
             table.caption_justify = "left"
         return table
 
-    def _spread(self) -> dict[str, Summary]:
-        return {
-            name: summarize(value for group in self._tasks.values() for value in group.values[name])
-            for name in SCORE_NAMES
-        }
-
 
 class _Group:
-    """The scores of one task's traces."""
+    """The scores of one task's traces; NaN where one is undefined."""
 
     def __init__(self) -> None:
-        self.values: dict[str, list[float | None]] = {name: [] for name in SCORE_NAMES}
+        self.values = {name: array("d") for name in SCORE_NAMES}
         self.inexact: Counter[str] = Counter()
         self.passed = 0
 
     def add(self, record: Mapping[str, Any]) -> None:
         for name in SCORE_NAMES:
-            self.values[name].append(None if record[name] is None else float(record[name]))
+            self.values[name].append(nan if record[name] is None else record[name])
         self.inexact.update(record.get("bounds", {}).keys())
         self.passed += record["accepted"] and not record["harmful_calls"]
 
-    def spread(self) -> dict[str, Summary]:
-        return {name: summarize(values) for name, values in self.values.items()}
-
     def __len__(self) -> int:
         return len(self.values["accepted"])
+
+
+def _defined(groups: Iterable[_Group], name: str) -> Iterator[float | None]:
+    return (None if isnan(value) else value for group in groups for value in group.values[name])
+
+
+def _means(groups: Collection[_Group]) -> dict[str, float | None]:
+    means: dict[str, float | None] = {}
+    for name in SCORE_NAMES:
+        known = [value for value in _defined(groups, name) if value is not None]
+        means[name] = sum(known) / len(known) if known else None
+    return means
+
+
+def _spread(groups: Collection[_Group]) -> dict[str, Summary]:
+    traces = sum(map(len, groups))
+    resamples = max(FEWEST_RESAMPLES, min(RESAMPLES, DRAWN_VALUES // max(1, traces)))
+    return {name: summarize(_defined(groups, name), resamples=resamples) for name in SCORE_NAMES}
 
 
 def _group_json(groups: Iterable[_Group], spread: Mapping[str, Summary]) -> dict[str, Any]:
