@@ -205,4 +205,4 @@ def test_the_time_to_load_grows_with_the_states_and_not_with_their_square():
         return process_time() - start
 
     # Eight times the states: eight times the time, or sixty-four where each is looked for in a list.
-    assert seconds(32_000) < 25 * min(seconds(4_000) for _ in range(3))
+    assert seconds(16_000) < 30 * min(seconds(2_000) for _ in range(3))
