@@ -185,24 +185,26 @@ def test_a_text_that_holds_no_array(text):
     assert len(caught.value.faults) == 1
 
 
-def test_the_time_to_load_grows_with_the_states_and_not_with_their_square():
+@pytest.mark.parametrize("symbols", ["one", "of one tool"])
+def test_the_time_to_load_grows_with_the_states_and_not_with_their_square(symbols):
+    def name(step):
+        return "go" if symbols == "one" else f"go{step}"
+
     def seconds(states):
         nodes = [
             {
                 "name": f"q{n}",
                 "is_final": n == states,
-                "transitions": [{"symbols": ["go"], "from": f"q{n}", "to": f"q{n + 1}"}]
-                if n < states
-                else [],
+                "transitions": [{"symbols": [name(n)], "to": f"q{n + 1}"}] if n < states else [],
             }
             for n in range(states + 1)
         ]
-        record = {"prompt_id": 1, "nodes": nodes, "alphabet": {"go": {"name": "go", "arguments": {}}}}
-        text = json.dumps([record])
+        alphabet = {name(n): {"name": "go", "arguments": {"x": argument(n + 1)}} for n in range(states)}
+        text = json.dumps([{"prompt_id": 1, "nodes": nodes, "alphabet": alphabet}])
         start = process_time()
         content = parse_core_json(text, "tasks.json")
         assert len(content.tasks[0].automaton.states) == states + 1
         return process_time() - start
 
-    # Eight times the states: eight times the time, or sixty-four where each is looked for in a list.
+    # Eight times the states: eight times the time, or sixty-four where each is held against each other one.
     assert seconds(16_000) < 30 * min(seconds(2_000) for _ in range(3))
