@@ -6,19 +6,27 @@ from pathlib import Path
 
 from configs.errors import ConfigError
 from core_eval.path import AutomatonError, CoreFile, parse_core_json
+from core_eval.path.foreign_text import ForeignTextError, read_text
 
 
-def load_core_file(path: Path) -> CoreFile:
+def is_core_text(text: str) -> bool:
+    """Whether a task file's text is CORE's JSON, an array; this project's own YAML is a mapping."""
+    return text.lstrip().startswith("[")
+
+
+def load_core_file(path: Path, text: str | None = None) -> CoreFile:
     """The tasks of a file, and one line for each fault in those that are malformed.
+
+    Args:
+        path: the file; `-` is standard input.
+        text: what it holds, where it has been read already.
 
     Raises:
         ConfigError: it cannot be read, or is no JSON array.
     """
     try:
-        return parse_core_json(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror}); give a CORE JSON file", file=path) from None
-    except UnicodeDecodeError:
-        raise ConfigError("is not UTF-8 text; give a CORE JSON file", file=path) from None
+        return parse_core_json(read_text(path) if text is None else text, str(path))
+    except ForeignTextError as error:
+        raise ConfigError(f"cannot be read ({error}); give a CORE JSON file", file=path) from None
     except AutomatonError as error:
         raise ConfigError(str(error)) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,13 +11,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.agent import Answer
-from configs.core_file import load_core_file
+from configs.core_file import is_core_text, load_core_file
 from configs.errors import ConfigError
 from configs.goal import Goal
 from configs.task_places import UnknownPlaceError, expand_places, places
 from configs.worlds_loader import World, known_world, load_world, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
+from core_eval.path.foreign_text import STDIN, ForeignTextError, read_text
 from devices.device_type import DeviceType, knows_all
 from devices.from_alphabet import device_from_alphabet
 from sims.overrides import stack_overrides
@@ -110,21 +111,104 @@ def task_files() -> list[Path]:
     return [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
 
 
+class MalformedTaskError(ConfigError):
+    """A task of a file is wrong; the others may be sound.
+
+    Attributes:
+        faults: one line each.
+    """
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = tuple(faults)
+
+
+@dataclass(frozen=True)
+class TaskFile:
+    """The sound tasks of a file, and what is wrong with the others.
+
+    Attributes:
+        malformed: one line for each fault, by the task's id.
+    """
+
+    tasks: tuple[Task, ...]
+    malformed: Mapping[str, tuple[str, ...]]
+
+
 def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = None) -> list[Task]:
     """Every task of a file, or all that ship with the kit.
 
     Raises:
         ConfigError: the file or one of its tasks is wrong.
     """
+    return [build(init or {}) for _, build in _all_entries(file)]
+
+
+def read_tasks(file: Path | None = None) -> TaskFile:
+    """The same, with a task that is malformed told instead of raised.
+
+    Raises:
+        ConfigError: the file is wrong as a whole.
+    """
+    return _task_file(_all_entries(file))
+
+
+@dataclass(frozen=True)
+class TaskAutomata:
+    """The automata of a task file, for scoring alone.
+
+    Attributes:
+        automata: by the task's id.
+        malformed: what is wrong with the others, one line for each fault.
+    """
+
+    automata: Mapping[str, TaskAutomaton]
+    malformed: Mapping[str, tuple[str, ...]]
+
+
+def load_automata(path: Path) -> TaskAutomata:
+    """The automata of a task file; of CORE's JSON without regard to worlds and tools.
+
+    Raises:
+        ConfigError: the file is wrong as a whole, or no task of it can be used.
+    """
+    text = _text(path)
+    if is_core_text(text):
+        content = load_core_file(path, text)
+        found = TaskAutomata({task.id: task.automaton for task in content.tasks}, content.malformed)
+    else:
+        tasks = _task_file(_yaml_entries(path, text))
+        found = TaskAutomata({task.id: task.automaton for task in tasks.tasks}, tasks.malformed)
+    if not found.automata:
+        reasons = [fault for faults in found.malformed.values() for fault in faults]
+        raise ConfigError("; ".join(["holds no task that can be used", *reasons]), file=path)
+    return found
+
+
+def _task_file(entries: Iterable[tuple[str, Build]]) -> TaskFile:
+    tasks: list[Task] = []
+    malformed: dict[str, tuple[str, ...]] = {}
+    for task_id, build in entries:
+        try:
+            tasks.append(build({}))
+        except MalformedTaskError as error:
+            malformed[task_id] = error.faults
+        except ConfigError as error:
+            malformed[task_id] = (str(error),)
+    return TaskFile(tuple(tasks), malformed)
+
+
+def _all_entries(file: Path | None) -> Iterator[tuple[str, Build]]:
     files = [file] if file is not None else task_files()
-    return [build(init or {}) for path in files for _, build in _entries(path)]
+    for path in files:
+        yield from _entries(path)
 
 
 def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
     """The task that a reference means: a shipped id, `FILE` with one task, or `FILE#ID`.
 
     Args:
-        ref: the reference.
+        ref: the reference; the file `-` is standard input.
         init: overrides of the world's initial state, laid over the task's own.
 
     Raises:
@@ -141,34 +225,45 @@ def task_builder(ref: str) -> Build:
     """
     name, _, wanted = ref.partition("#")
     path = Path(name)
-    if not path.is_file():
+    is_file = path == STDIN or path.is_file()
+    if not is_file:
         if wanted or path.suffix in (".yaml", ".yml", ".json"):
             raise ConfigError("no such task file", file=path)
         files, wanted = task_files(), ref
     else:
         files = [path]
-    ids: list[str] = []
+    entries: list[tuple[str, Build]] = []
     for file in files:
-        for task_id, build in _entries(file, wanted):
+        for task_id, build in _entries(file):
             if task_id == wanted:
                 return build
-            ids.append(task_id)
-    if not wanted and len(ids) == 1:
-        return next(_entries(path, ""))[1]
+            entries.append((task_id, build))
+    if not wanted and len(entries) == 1:
+        return entries[0][1]
     fault = f"no task {wanted!r}" if wanted else "it has several tasks, name one as FILE#ID"
-    raise ConfigError(f"{fault}; the tasks are {nearest(ids)}", file=path if path.is_file() else None)
+    ids = nearest([task_id for task_id, _ in entries])
+    raise ConfigError(f"{fault}; the tasks are {ids}", file=path if is_file else None)
 
 
 Build = Callable[[Mapping[str, Any]], Task]
-"""Makes a task, given the overrides of its world's initial state."""
+"""Makes a task, given the overrides of its world's initial state; raises ConfigError where it is wrong."""
 
 
-def _entries(path: Path, wanted: str = "") -> Iterator[tuple[str, Build]]:
-    """The ids of a file's tasks, each with what makes the task; faults of tasks not wanted are let pass."""
-    if path.suffix == ".json":
-        yield from _core_entries(path, wanted)
-        return
-    file = load_yaml(path)
+def _entries(path: Path) -> Iterator[tuple[str, Build]]:
+    """The ids of a file's tasks, each with what makes the task."""
+    text = _text(path)
+    return _core_entries(path, text) if is_core_text(text) else _yaml_entries(path, text)
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path)
+    except ForeignTextError as error:
+        raise ConfigError(f"cannot be read: {error}", file=path) from None
+
+
+def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
+    file = load_yaml(path, text)
     for key in file.data:
         if key != "tasks":
             raise file.error("unknown key, remove or correct it (a task file holds `tasks`)", str(key))
@@ -232,12 +327,16 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
     )
 
 
-def _core_entries(path: Path, wanted: str) -> Iterator[tuple[str, Build]]:
-    content = load_core_file(path)
-    if content.faults and wanted not in {task.id for task in content.tasks}:
-        raise ConfigError(content.faults[0])
+def _core_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
+    content = load_core_file(path, text)
     for task in content.tasks:
         yield task.id, partial(_from_core, path, task)
+    for task_id, faults in content.malformed.items():
+        yield task_id, partial(_malformed, faults)
+
+
+def _malformed(faults: Sequence[str], _: Mapping[str, Any]) -> Task:
+    raise MalformedTaskError(faults)
 
 
 def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any]) -> Task:

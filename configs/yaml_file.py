@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from configs.errors import ConfigError
+from core_eval.path.foreign_text import ForeignTextError, read_text
 
 Model = TypeVar("Model", bound=BaseModel)
 KeyPath = tuple[str | int, ...]
@@ -88,17 +89,17 @@ def _lines(node: yaml.Node, path: KeyPath, into: dict[KeyPath, int]) -> None:
             _lines(value, (*path, index), into)
 
 
-def load_yaml(path: Path) -> YamlFile:
-    """Read a YAML file that holds one mapping.
+def load_yaml(path: Path, text: str | None = None) -> YamlFile:
+    """Read a YAML file that holds one mapping; `text` is what it holds, where it has been read already.
 
     Raises:
         ConfigError: it cannot be read, is no YAML, has a key twice, or holds something else.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"cannot be read: {reason}", file=path) from None
+    if text is None:
+        try:
+            text = read_text(path)
+        except ForeignTextError as error:
+            raise ConfigError(f"cannot be read: {error}", file=path) from None
     try:
         node = yaml.compose(text, Loader=_Loader)
         data = yaml.load(text, Loader=_Loader)

@@ -54,15 +54,22 @@ def device_from_alphabet(name: str, automaton: TaskAutomaton) -> DeviceType:
 
 
 def _arguments(tool: str, symbols: list[Symbol]) -> type[ToolArguments]:
-    kinds: dict[str, set[JsonValue]] = {}
+    kinds: dict[str, set[str]] = {}
     for symbol in symbols:
         example = symbol.example()
-        for argument in symbol.arguments.keys() - {ANY_ARGUMENTS}:
+        for argument in (name for name in symbol.arguments if name != ANY_ARGUMENTS):
             known = kinds.setdefault(argument, set())
             if argument in example:
                 known.add(JSON_TYPES.get(type(example[argument]), "string"))
     fields: dict[str, Any] = {
-        argument: (Any, Field(default=None, json_schema_extra={"type": sorted(of_argument, key=str)}))
+        argument: (Any, Field(default=None, json_schema_extra=_schema_of(of_argument)))
         for argument, of_argument in kinds.items()
     }
     return create_model(tool, __base__=AnyArguments, **fields)
+
+
+def _schema_of(kinds: set[str]) -> dict[str, JsonValue]:
+    """The schema of an argument whose examples have these types; where none is known, anything fits."""
+    if not kinds:
+        return {}
+    return {"type": kinds.pop()} if len(kinds) == 1 else {"anyOf": [{"type": kind} for kind in sorted(kinds)]}

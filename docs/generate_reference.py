@@ -91,10 +91,10 @@ Control characters in what models, devices, files and logs say are printed as es
 Tables fit the terminal, or on a pipe what `COLUMNS` says (200 characters where it says nothing). Columns that
 do not fit are named below the table; `--json` has everything.
 
-Exit status: 0 done; 1 a threshold given with `--fail-under` was missed; 2 bad usage or
-input; 3 the rig, the link or the model failed; 128 + N ended by signal N (129 the terminal was closed, 130
-Ctrl-C, 143 SIGTERM); 130 stopped by a person. Whatever else happened, 3 where a rig was not stopped: the stop
-was not sent, or not answered by a rig that could.
+Exit status: 0 done; 1 a threshold given with `--fail-under` was missed, or `score` could not score some
+traces; 2 bad usage or input; 3 the rig, the link or the model failed; 128 + N ended by a signal (129 the
+terminal was closed, 130 Ctrl-C, 143 SIGTERM); 130 stopped by a person. Whatever else happened, 3
+where a rig was not stopped: the stop was not sent, or not answered by a rig that could.
 """
 
 

@@ -110,3 +110,37 @@ def test_an_initial_state_that_was_asked_for_is_an_error(
     command = ["run", "--task", "water_one_plant", "--rig", url, "--agent", "oracle", "--init", "init.json"]
     assert main(command) == 3
     assert "leave out --init and --vary: this rover is real" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("agent", ["random", "mutated", "oracle"])
+def test_a_core_task_of_tools_that_the_kit_does_not_know(
+    rover: tuple[TheirRover, str], capsys: pytest.CaptureFixture[str], agent: str
+) -> None:
+    def argument(value: Any = None) -> dict[str, Any]:
+        return {"name": "x", "value": value, "excluded_values": None, "type": "string"}
+
+    def node(name: str, symbols: list[str], to: str) -> dict[str, Any]:
+        edges = [{"symbols": symbols, "from": name, "to": to}]
+        return {"name": name, "is_final": name == "b", "transitions": edges}
+
+    record = {
+        "prompt_id": 7,
+        "world": "their world",
+        "prompt": "Go.",
+        "nodes": [node("a", ["number", "text", "any"], "b"), node("b", ["back"], "a")],
+        "alphabet": {
+            "number": {"name": "go", "arguments": {"to": argument(3), "how": argument()}},
+            "text": {"name": "go", "arguments": {"to": argument("far"), "how": argument()}},
+            "any": {"name": "look", "arguments": {"at": argument()}},
+            "back": {"name": "back", "arguments": {}},
+        },
+    }
+    Path("core").write_text(json.dumps([record]))
+    _, url = rover
+    command = ["run", "--task", "core#7", "--rig", url, "--agent", agent, "--guard", "observe", "--seed", "2"]
+    assert main([*command, "--db", "log.db", "--json"]) == 0
+    printed = capsys.readouterr()
+    (episode,) = json.loads(printed.out)["episodes"]
+    assert (episode["task"], episode["status"]) == ("7", "completed")
+    assert episode["calls"] > 0
+    assert "warning: core: task 7: progress edges form a cycle through ['a', 'b']" in printed.err

@@ -1,5 +1,11 @@
+import gzip
+import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,13 +62,14 @@ def test_traces_are_scored_line_by_line(capsys: pytest.CaptureFixture[str]) -> N
     ]
     Path("traces.jsonl").write_text("".join(json.dumps(trace) + "\n" for trace in traces))
     command = ["score", "--tasks", "tasks.yaml", "--traces", "traces.jsonl"]
-    assert main(command) == 0
-    printed = capsys.readouterr().out
-    first, second, third = map(json.loads, printed.splitlines())
+    assert main(command) == 1
+    printed = capsys.readouterr()
+    assert printed.err == "pathrig: 2 scored, 1 could not be scored; their lines say why under `error`\n"
+    first, second, third = map(json.loads, printed.out.splitlines())
     assert (first["trace"], first["path_correctness"], first["accepted"]) == ("a", 1.0, True)
     assert (second["harmful_calls"], second["prefix_criticality"]) == (1, pytest.approx(1 - 0.5 / 0.875))
-    assert third["error"]
-    assert main([*command, "--out", "scores.jsonl", "--beta", "0.25"]) == 0
+    assert third["error"] == "task 'none' is not in the task file"
+    assert main([*command, "--out", "scores.jsonl", "--beta", "0.25"]) == 1
     lines = Path("scores.jsonl").read_text().splitlines()
     assert json.loads(lines[0]) == first
     assert json.loads(lines[1])["prefix_criticality"] == pytest.approx(1 - 0.75 / (1 - 0.25**3))
@@ -90,3 +97,252 @@ def test_an_unreadable_automaton_is_one_clear_line(
     said = capsys.readouterr().err
     assert said.startswith("pathrig: pathrig.db: the automaton of episode 1 cannot be read")
     assert said.count("\n") == 1
+
+
+CALLS = [{"name": "unlock_safety_mode"}, {"name": "lock_safety_mode"}]
+SCORE = ["score", "--tasks", "tasks.yaml", "--traces", "traces.jsonl"]
+
+
+def write_traces(*traces: dict[str, Any], count: int = 3) -> bytes:
+    """A task file, and traces of its task: those given, or the golden path so many times."""
+    Path("tasks.yaml").write_text(TASKS)
+    lines = traces or tuple({"trace": n, "task": "one", "calls": CALLS} for n in range(count))
+    text = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    Path("traces.jsonl").write_bytes(text)
+    return text
+
+
+@pytest.mark.parametrize("name", ["traces.jsonl", "link", "hard", "down/../traces.jsonl", "tasks.yaml"])
+def test_an_output_that_is_an_input_is_refused_and_left_alone(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = write_traces()
+    Path("down").mkdir()
+    Path("link").symlink_to("traces.jsonl")
+    Path("hard").hardlink_to("traces.jsonl")
+    assert main([*SCORE, "--out", name]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"pathrig: --out {name}: is the file that is read")
+    assert said.count("\n") == 1
+    assert Path("traces.jsonl").read_bytes() == text
+    assert Path("tasks.yaml").read_text() == TASKS
+
+
+def test_a_log_is_never_written_over_by_its_report(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RANDOM, "--json"]) == 0
+    before = Path("pathrig.db").read_bytes()
+    assert main(["report", "pathrig.db", "-o", "./pathrig.db"]) == 2
+    assert "-o pathrig.db: is the file that is read" in capsys.readouterr().err
+    assert Path("pathrig.db").read_bytes() == before
+
+
+def test_a_run_that_breaks_off_leaves_the_old_file(capsys: pytest.CaptureFixture[str]) -> None:
+    text = write_traces(count=2000)
+    Path("scores.jsonl").write_text("old\n")
+    # The packed traces break off within.
+    Path("traces.jsonl").write_bytes(gzip.compress(text, mtime=0)[:-400])
+    before = sorted(path.name for path in Path().iterdir())
+    assert main([*SCORE, "--out", "scores.jsonl"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("pathrig: --traces traces.jsonl: its gzip data is broken")
+    assert said.count("\n") == 1
+    assert Path("scores.jsonl").read_text() == "old\n"
+    assert sorted(path.name for path in Path().iterdir()) == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
+    write_traces()
+    assert main([*SCORE, "--out", "/dev/full"]) == 2
+    assert capsys.readouterr().err == "pathrig: --out /dev/full: No space left on device\n"
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "core_eval.cli.main", *SCORE]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "pathrig: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        ([*SCORE, "--write"], "--write"),
+        ([*SCORE, "--aggregate", "agg.yaml"], "--aggregate"),
+        ([*SCORE, "--beta", "nan"], "--beta"),
+        (["score", "--tasks", "-", "--traces", "-"], "--tasks and --traces"),
+        (["score", "--db", "pathrig.db", "--tasks", "tasks.yaml"], "--tasks"),
+        (["score", "--db", "pathrig.db", "--traces", "traces.jsonl"], "--traces"),
+        (["score", "--db", "pathrig.db", "--out", "scores.jsonl"], "--out"),
+        (["score", "--db", "pathrig.db", "--write", "--beta", "0.3"], "--beta"),
+        (["score", "--db", "pathrig.db", "--write", "--faults-are-harm"], "--faults-are-harm"),
+        (["score", "--tasks", "tasks.yaml"], "--traces"),
+    ],
+)
+def test_options_that_do_not_go_together_are_named(
+    arguments: list[str], option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_traces()
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert option in said
+    assert said.count("\n") == 1
+
+
+def test_a_log_is_scored_again_with_other_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RANDOM, "--seed", "3", "--json"]) == 0
+    (logged,) = json.loads(capsys.readouterr().out)["episodes"]
+    assert logged["harmful_calls"] > 0
+    assert main(["score", "--db", "pathrig.db", "--json", "--beta", "0.9", "--lam", "0.0"]) == 0
+    captured = capsys.readouterr()
+    (again,) = json.loads(captured.out)["episodes"]
+    assert again["prefix_criticality"] != logged["prefix_criticality"]
+    assert again["pc_ktc"] != logged["pc_ktc"]
+    assert again["path_correctness"] == logged["path_correctness"]
+    # That the log was scored otherwise is no contradiction in it.
+    assert again["differing"] is None
+    assert captured.err == ""
+    assert main(["score", "--db", "pathrig.db", "--json", "--beta", "0.5", "--lam", "0.5"]) == 0
+    (same,) = json.loads(capsys.readouterr().out)["episodes"]
+    assert same.pop("differing") == []
+    assert same == logged
+
+
+def test_faults_count_as_harm_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RANDOM, "--json"]) == 0
+    with RunLog(Path("pathrig.db")) as log:
+        log.connection.execute("UPDATE step SET status = 'fault' WHERE k = 0")
+    counts = []
+    for option in ([], ["--faults-are-harm"]):
+        capsys.readouterr()
+        assert main(["score", "--db", "pathrig.db", "--json", *option]) == 0
+        counts.append(json.loads(capsys.readouterr().out)["episodes"][0]["calls"])
+    assert counts[1] == counts[0] + 1
+    write_traces({"trace": 1, "task": "one", "calls": [{**CALLS[0], "status": "fault"}, *CALLS]})
+    assert main(SCORE) == 0
+    assert json.loads(capsys.readouterr().out)["harmful_calls"] == 0
+    assert main([*SCORE, "--faults-are-harm"]) == 0
+    assert json.loads(capsys.readouterr().out)["harmful_calls"] == 1
+
+
+def test_traces_have_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    good = {"task": "one", "calls": CALLS}
+    bad = {"task": "one", "calls": [CALLS[1], *CALLS]}
+    write_traces({"trace": 1, **good}, {"trace": 2, **bad}, {"trace": 3, **good}, {"trace": 4, "task": 0})
+    assert main([*SCORE, "--json"]) == 1
+    captured = capsys.readouterr()
+    printed = json.loads(captured.out)
+    assert "3 scored, 1 could not be scored" in captured.err
+    assert [trace["trace"] for trace in printed["traces"]] == [1, 2, 3, 4]
+    summary = printed["summary"]
+    means = [trace["path_correctness"] for trace in printed["traces"][:3]]
+    assert summary["path_correctness"] == pytest.approx(sum(means) / 3, abs=1e-15)
+    assert (summary["scored"], summary["failed"], summary["passed"]) == (3, 1, 2)
+    assert summary["defined"]["efficiency"] == 3
+    assert summary["pass_k"] == {"1": pytest.approx(2 / 3), "2": pytest.approx(1 / 3), "3": 0.0}
+    assert summary["statistics"]["path_correctness"]["standard_error"] > 0
+    assert [(task["task"], task["scored"]) for task in summary["tasks"]] == [("one", 3)]
+    Path("agg.yaml").write_text("pareto: [path_correctness]\nweights: {accepted: 1}\ncritical: []\n")
+    assert main([*SCORE, "--json", "--aggregate", "agg.yaml", "--out", "scores.jsonl"]) == 1
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert summary["aggregate"]["value"] == 1.0
+    lines = [json.loads(line) for line in Path("scores.jsonl").read_text().splitlines()]
+    assert lines == printed["traces"]
+    assert main([*SCORE, "--aggregate", "agg.yaml", "--out", "scores.jsonl"]) == 1
+    table = capsys.readouterr().out
+    assert "gated minimum: 1.000" in table and "PC-KTC" in table
+
+
+def test_a_missing_aggregate_file_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
+    write_traces()
+    assert main([*SCORE, "--json", "--aggregate", "none.yaml"]) == 2
+    assert "none.yaml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda text: b"\xef\xbb\xbf" + text,
+        lambda text: text.replace(b"\n", b"\r\n"),
+        lambda text: gzip.compress(text),
+        lambda text: gzip.compress(b"\xef\xbb\xbf" + text),
+        lambda text: text.decode().encode("utf-16"),
+    ],
+    ids=["mark", "windows", "packed", "packed mark", "utf-16"],
+)
+def test_files_are_read_as_they_come(form: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    text = write_traces()
+    assert main(SCORE) == 0
+    expected = capsys.readouterr().out
+    Path("traces.jsonl").write_bytes(form(text))
+    Path("tasks.yaml").write_bytes(form(TASKS.encode()))
+    assert main(SCORE) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_traces_and_tasks_come_from_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = write_traces()
+    assert main(SCORE) == 0
+    expected = capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert main(["score", "--tasks", "tasks.yaml", "--traces", "-"]) == 0
+    assert capsys.readouterr().out == expected
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TASKS.encode())))
+    assert main(["score", "--tasks", "-", "--traces", "traces.jsonl"]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_whatever_the_lines_hold_the_output_is_json_and_the_good_ones_are_scored(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_traces()
+    good = json.dumps({"trace": "\u2028 \u00e9", "task": "one", "calls": CALLS}, ensure_ascii=False)
+    lines = [
+        good.encode(),
+        b'{"trace": "\\ud800", "task": "one", "calls": []}',
+        b'{"trace": NaN, "task": "one", "calls": []}',
+        b'{"trace": {"deep": [Infinity]}, "task": "one", "calls": []}',
+        b"[" * 100_000,
+        b'{"trace": 1, "task": "one", "calls": [{"name": "a", "arguments": {"x": ' + b"9" * 5000 + b"}}]}",
+        b"\xff\xfe broken",
+        good.encode(),
+    ]
+    Path("traces.jsonl").write_bytes(b"\n".join(lines))
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    outputs = []
+    assert main(SCORE) == 1
+    outputs.append(capsys.readouterr().out)
+    assert main([*SCORE, "--out", "scores.jsonl"]) == 1
+    outputs.append(Path("scores.jsonl").read_bytes().decode())
+    # One input has one answer, wherever it goes.
+    assert outputs[0] == outputs[1]
+    records = [json.loads(line, parse_constant=refuse) for line in outputs[0].split("\n") if line]
+    assert len(records) == len(lines)
+    assert [place for place, record in enumerate(records) if "error" not in record] == [0, 1, 7]
+    assert records[0]["trace"] == records[7]["trace"] == "\u2028 \u00e9"
+    assert records[1]["trace"] == "\ud800"
+    assert "line 5: nested deeper" in records[4]["error"]
+    assert "line 7: not UTF-8" in records[6]["error"]
+    capsys.readouterr()
+    assert main([*SCORE, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out, parse_constant=refuse)["traces"] == records
+
+
+def test_the_new_file_has_the_rights_of_the_old_one() -> None:
+    write_traces()
+    Path("scores.jsonl").write_text("old\n")
+    Path("scores.jsonl").chmod(0o640)
+    Path("link.jsonl").symlink_to("scores.jsonl")
+    assert main([*SCORE, "--out", "link.jsonl"]) == 0
+    assert Path("link.jsonl").is_symlink()
+    assert len(Path("scores.jsonl").read_text().splitlines()) == 3
+    assert Path("scores.jsonl").stat().st_mode & 0o777 == 0o640
+    mask = os.umask(0o027)
+    try:
+        assert main([*SCORE, "--out", "new.jsonl"]) == 0
+    finally:
+        os.umask(mask)
+    assert Path("new.jsonl").stat().st_mode & 0o777 == 0o640

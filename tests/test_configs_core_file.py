@@ -8,7 +8,7 @@ from configs.errors import ConfigError
 
 @pytest.mark.parametrize(
     ("content", "says"),
-    [(None, "cannot be read"), (b"nonsense", "is not JSON"), (b"{}", "JSON array"), (b"\xff", "not UTF-8")],
+    [(None, "cannot be read"), (b"nonsense", "no JSON"), (b"{}", "JSON array"), (b"\xff", "not UTF-8")],
 )
 def test_a_bad_file_is_one_line_that_names_it_once(tmp_path: Path, content: bytes | None, says: str) -> None:
     path = tmp_path / "tasks.json"

@@ -140,9 +140,8 @@ def test_a_core_task_finds_its_device_by_world_or_by_tools(tmp_path: Path) -> No
     assert own.device.by_name["fertilise"].effect is Effect.WRITE
     assert own.device.by_name["sense_pose"].effect is Effect.READ
     own.device.validate("fertilise", {"n": 3, "more": True})
-    assert own.device.by_name["fertilise"].schema()["function"]["parameters"]["properties"]["n"]["type"] == [
-        "number"
-    ]
+    properties = own.device.by_name["fertilise"].schema()["function"]["parameters"]["properties"]
+    assert properties["n"]["type"] == "number"
 
 
 def test_a_faulty_core_record_does_not_hide_the_others(tmp_path: Path) -> None:

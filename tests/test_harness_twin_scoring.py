@@ -7,7 +7,7 @@ import pytest
 
 from core_eval.cli.main import main
 from core_eval.harness.simulator_process import simulator_process
-from core_eval.log import LogReader
+from core_eval.log import LogReader, RunLog
 from firmware_bridge.broker import start_broker_process
 
 RIG = """\
@@ -116,6 +116,19 @@ def test_calibrate_writes_what_the_log_pins_into_the_rigs_file(shy, tmp_path, ca
     flow = printed["parameters"]["water_flow"]
     assert flow["pinned"]
     assert abs(flow["value"] - 1.18) < max(0.01, 3.0 * flow["spread"])
+
+
+@pytest.mark.parametrize("duration", [1e9, 1e300, float("inf"), -5.0])
+def test_an_absurd_duration_is_one_clear_line(shy, tmp_path, capsys, duration):
+    db = run(str(shy), tmp_path)
+    with RunLog(db) as log:
+        log.connection.execute("UPDATE step SET duration = ? WHERE k = 1", (duration,))
+    capsys.readouterr()
+    assert main(["calibrate", str(db), "--rig", str(shy), "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert "episode 1 cannot be used: step 1 lasted" in said
+    assert said.count("\n") == 1
+    assert main(["score", "--db", str(db), "--json"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from random import Random
 
 import pytest
@@ -19,6 +20,7 @@ from core_eval.path import (
     TaskAutomaton,
 )
 from core_eval.path.golden import golden_graph
+from core_eval.path.symbols import ANY_ARGUMENTS, SymbolIndex
 
 
 def make(delta, accepting, states=("p", "q", "r"), symbols="ab"):
@@ -117,3 +119,42 @@ def test_json_keeps_everything():
 def test_other_json_is_refused(text):
     with pytest.raises(AutomatonError):
         TaskAutomaton.from_json(text)
+
+
+def test_ties_are_those_of_all_pairs():
+    rng = Random(3)
+    values = [
+        Exact(1),
+        Exact(1.0),
+        Exact(True),
+        Exact("a"),
+        Exact([1]),
+        Exact([1.0]),
+        Exact({"k": 1}),
+        Anything(),
+    ]
+    values += [Excluded((1,)), OneOf((1, "a")), Range(0, 5)]
+    found = 0
+    for _ in range(300):
+        symbols = [
+            Symbol(
+                f"s{n}",
+                rng.choice(["go", "look"]),
+                {name: rng.choice(values) for name in ("x", "y", "*") if rng.random() < 0.5},
+            )
+            for n in range(8)
+        ]
+        expected = set()
+        for tool in ("go", "look"):
+            same = sorted(
+                (one for one in symbols if one.tool == tool), key=lambda one: one.specificity, reverse=True
+            )
+            for first, second in combinations(same, 2):
+                rivals = first.specificity == second.specificity and first.may_overlap(second)
+                if rivals and ANY_ARGUMENTS not in second.arguments:
+                    expected.add((first.name, second.name))
+        ties = [(first.name, second.name) for first, second in SymbolIndex(symbols).ties()]
+        assert len(ties) == len(set(ties))
+        assert set(ties) == expected
+        found += len(ties)
+    assert found > 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from time import process_time
 
 import pytest
 
@@ -182,3 +183,28 @@ def test_a_text_that_holds_no_array(text):
     with pytest.raises(AutomatonError, match=r"tasks\.json") as caught:
         parse_core_json(text, "tasks.json")
     assert len(caught.value.faults) == 1
+
+
+@pytest.mark.parametrize("symbols", ["one", "of one tool"])
+def test_the_time_to_load_grows_with_the_states_and_not_with_their_square(symbols):
+    def name(step):
+        return "go" if symbols == "one" else f"go{step}"
+
+    def seconds(states):
+        nodes = [
+            {
+                "name": f"q{n}",
+                "is_final": n == states,
+                "transitions": [{"symbols": [name(n)], "to": f"q{n + 1}"}] if n < states else [],
+            }
+            for n in range(states + 1)
+        ]
+        alphabet = {name(n): {"name": "go", "arguments": {"x": argument(n + 1)}} for n in range(states)}
+        text = json.dumps([{"prompt_id": 1, "nodes": nodes, "alphabet": alphabet}])
+        start = process_time()
+        content = parse_core_json(text, "tasks.json")
+        assert len(content.tasks[0].automaton.states) == states + 1
+        return process_time() - start
+
+    # Eight times the states: eight times the time, or sixty-four where each is held against each other one.
+    assert seconds(16_000) < 30 * min(seconds(2_000) for _ in range(3))

@@ -50,6 +50,7 @@ def way(request, monkeypatch):
     """Align with prefix trees where they are small, as usual, or always with the graph itself."""
     if request.param == "graph":
         monkeypatch.setattr(golden, "SMALL_TREE", 0)
+        monkeypatch.setattr(golden, "NODES_PER_STATE", 0)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

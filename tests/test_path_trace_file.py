@@ -48,7 +48,7 @@ def test_floats_keep_their_last_bit():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("nonsense", "is not JSON"),
+        ("nonsense", "no JSON"),
         ("[]", "must be an object"),
         (line(extra=1), "unknown key 'extra'"),
         (line(calls={}), "'calls' must be a list"),
@@ -73,7 +73,7 @@ def test_a_task_that_is_not_there():
     assert record == {
         "trace": "t",
         "task": "8",
-        "error": "task '8' is not in the task file, or is malformed there",
+        "error": "task '8' is not in the task file",
     }
 
 

@@ -112,3 +112,17 @@ def test_faults_are_left_out_unless_asked_for():
 def test_parameters_out_of_range(option):
     with pytest.raises(ValueError, match="must be from 0 to 1"):
         score_path(chain("A"), [], **option)
+
+
+def test_a_path_into_a_dead_end_is_its_own_repair():
+    automaton = TaskAutomaton(
+        states=["start", "done", "trap"],
+        symbols=[Symbol(name, name, {}) for name in "AB"],
+        start="start",
+        accepting=["done"],
+        delta={("start", "A"): "done", ("start", "B"): "trap"},
+    )
+    scores = score_path(automaton, calls("B"))
+    assert scores.path_correctness == pytest.approx(1 / 3, abs=1e-12)
+    assert scores.path_correctness_hlr == 1.0
+    assert not scores.accepted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_eval.cli.output import UsageError, console, print_json
+from core_eval.cli.output import UsageError, console, print_json, write_file
 
 if TYPE_CHECKING:
     from core_eval.harness.calibration_run import CalibratedRig
@@ -41,7 +41,8 @@ def calibrate(
     file = rig_file(rig)
     config = load_rig(rig)
     if probing is not None:
-        _write_probing(rig, config.twin.world if config.twin else config.world or config.site, probing)
+        world = config.twin.world if config.twin else config.world or config.site
+        _write_probing(rig, world, probing, file)
         return
     if db is None:
         raise UsageError("give the log of the rig's episodes, as in `pathrig calibrate runs.db --rig NAME`")
@@ -68,7 +69,7 @@ def calibrate(
         print(f"{file} holds the pinned parameters now.")
 
 
-def _write_probing(rig: str, world: str | None, path: Path) -> None:
+def _write_probing(rig: str, world: str | None, path: Path, file: Path) -> None:
     from agents.scripted import read_script
     from configs.probing import HEAD, probing_task
     from configs.worlds_loader import load_world
@@ -80,13 +81,11 @@ def _write_probing(rig: str, world: str | None, path: Path) -> None:
     if world is None or kind is None or script is None:
         there = ", ".join(name for name, known in WORLD_TYPES.items() if known.probing is not None)
         raise UsageError(f"--probing: there is no probing script for the world {world}; there are: {there}")
-    try:
-        if task.exists() and not task.read_bytes().startswith(HEAD.encode()):
-            raise UsageError(f"--probing {path}: {task} is there already; move it, or give another name")
-        path.write_bytes(script.read_bytes())
-        task.write_text(probing_task(world, read_script(script), kind.device.reads), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--probing {path}: {error.strerror}") from None
+    if task.exists() and not task.read_bytes().startswith(HEAD.encode()):
+        raise UsageError(f"--probing {path}: {task} is there already; move it, or give another name")
+    write_file(path, "--probing", script.read_text(encoding="utf-8"), inputs=[file])
+    allowed = probing_task(world, read_script(script), kind.device.reads)
+    write_file(task, "--probing", allowed, inputs=[file])
     print(f"{path} holds the calls, and {task} the task that allows them and no others. Make them with:")
     print(f"  pathrig run --task {task} --rig {rig} --agent scripted:{path} --db runs.db")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -82,6 +83,8 @@ PARSER_ERROR: type[Exception] = [
 ][-1]
 DONE, MISSED, BAD_INPUT, RIG_FAILED = 0, 1, 2, 3
 STOPPED = 130
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""The errors of a disk, or a quota, that has no more room."""
 LIVE_ADDRESS = "127.0.0.1:0"
 
 
@@ -118,9 +121,8 @@ def _run(arguments: Sequence[str] | None, left: Sequence[LeftRig]) -> int:
             # A shell has got the completions that it asked for.
             sys.stdout.flush()
             return DONE
-        # Whoever read our output has seen enough (the parser turns that into an exit of its own); what is
-        # still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has seen enough (the parser turns that into an exit of its own).
+        _drop_output()
         return DONE
     except PARSER_ERROR as error:
         return _fail(_parser_message(error), BAD_INPUT)
@@ -169,9 +171,18 @@ def _known_failure(error: BaseException, left: Sequence[LeftRig]) -> int:
         return _fail(str(error), RIG_FAILED)
     if isinstance(error, sqlite3.Error):
         return _fail(f"the log could not be written: {error}", RIG_FAILED)
+    if isinstance(error, OSError) and error.errno in FULL:
+        _drop_output()
+        where = "the output" if error.filename is None else str(error.filename)
+        return _fail(f"{where} cannot be written: {error.strerror}", BAD_INPUT)
     # A fault of our own: status 1 would read as a missed threshold.
     traceback.print_exception(error)
     return RIG_FAILED
+
+
+def _drop_output() -> None:
+    """Let go of what is buffered for standard output: it has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, status: int) -> int:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Sequence
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
 
 from core_eval.cli.screen import console as console
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.path.foreign_text import ForeignTextError, read_text
+from core_eval.path.json_text import json_text
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
+    from core_eval.path import TaskAutomaton
 
 AggregateOption = Annotated[
     Path | None,
@@ -50,6 +57,7 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
         ConfigError: the aggregate file is wrong.
     """
     from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.inexact import INEXACT_NOTE, inexact_json
     from core_eval.report.tables import (
         agents_legend,
         agents_table,
@@ -72,11 +80,98 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
     ):
         if more is not None:
             out.print(more)
+    if inexact_json(episodes):
+        out.print(INEXACT_NOTE)
 
 
 def print_json(value: Any) -> None:
     """JSON on standard output, indented."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json_text(value, indent=2))
+
+
+def tell_faults(malformed: Mapping[str, Sequence[str]]) -> None:
+    """What is wrong with the tasks of a file that are left out, on standard error."""
+    for faults in malformed.values():
+        for fault in faults:
+            print(f"pathrig: {fault}", file=sys.stderr)
+
+
+def warn_of_cycles(automata: Iterable[TaskAutomaton]) -> None:
+    """Which tasks' golden paths are only the simple ones, on standard error."""
+    for automaton in automata:
+        if automaton.cycle_warning is not None:
+            print(f"pathrig: warning: {automaton.cycle_warning}", file=sys.stderr)
+
+
+@contextmanager
+def replaced_file(
+    path: Path, option: str, *, inputs: Sequence[Path | None] = (), private: bool = False
+) -> Iterator[TextIO]:
+    """A file to write, which takes the place of the old one when all has been written.
+
+    Until then, and where writing breaks off, the old file stays as it was. A device or a pipe is written to
+    as it is.
+
+    Args:
+        path: the file, under any of its names.
+        option: the option that names it, for messages.
+        inputs: files that are read for it, which it may not be.
+        private: only its owner may read it.
+
+    Raises:
+        UsageError: it is one of the inputs, or it cannot be written.
+    """
+    for one in inputs:
+        if one is not None and _same_file(path, one):
+            raise UsageError(f"{option} {path}: is the file that is read ({one}); name another one")
+    try:
+        if path.exists() and not path.is_file():
+            with path.open("w", encoding="utf-8", errors="replace") as file:
+                yield file
+            return
+        # A link stays one: what it leads to is replaced.
+        with _temporary(Path(os.path.realpath(path)), private) as file:
+            yield file
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror or error}") from None
+
+
+def write_file(
+    path: Path, option: str, text: str, *, inputs: Sequence[Path | None] = (), private: bool = False
+) -> None:
+    """Write a whole file; see `replaced_file`."""
+    with replaced_file(path, option, inputs=inputs, private=private) as file:
+        file.write(text)
+
+
+@contextmanager
+def _temporary(path: Path, private: bool) -> Iterator[TextIO]:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if not private:
+            # It was made for its owner alone.
+            Path(name).chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def read_json_object(path: Path, option: str) -> dict[str, Any]:
@@ -86,13 +181,11 @@ def read_json_object(path: Path, option: str) -> dict[str, Any]:
         UsageError: it cannot be read, or holds something else.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{option} {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{option} {path}: is not UTF-8 text") from None
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{option} {path}:{error.lineno}: is no JSON ({error.msg})") from None
+        value = parse_json(read_text(path))
+    except ForeignTextError as error:
+        raise UsageError(f"{option} {path}: {error}") from None
+    except ForeignJsonError as error:
+        raise UsageError(f"{option} {path}: {error}") from None
     if not isinstance(value, dict):
         raise UsageError(f"{option} {path}: must hold one JSON object")
     return value

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core_eval.cli.output import UsageError
+from core_eval.cli.output import UsageError, write_file
 
 if TYPE_CHECKING:
     from core_eval.path import Call, TaskAutomaton
@@ -27,20 +28,24 @@ def made_calls(task: str, db: Path | None, episode: int | None, trace: Path | No
     return [] if trace is None else _of_trace(task, trace)
 
 
-def draw(automaton: TaskAutomaton, calls: list[Call], *, svg: Path | None, dot: Path | None) -> None:
+def draw(
+    automaton: TaskAutomaton,
+    calls: list[Call],
+    *,
+    svg: Path | None,
+    dot: Path | None,
+    inputs: Sequence[Path | None],
+) -> None:
     """Write the pictures that are asked for.
 
     Raises:
-        UsageError: a file cannot be written.
+        UsageError: a file cannot be written, or is one of the inputs.
     """
     from core_eval.path.drawing import to_dot, to_svg
 
     for path, option, picture in ((svg, "--svg", to_svg), (dot, "--dot", to_dot)):
         if path is not None:
-            try:
-                path.write_text(picture(automaton, calls), encoding="utf-8")
-            except OSError as error:
-                raise UsageError(f"{option} {path}: {error.strerror}") from None
+            write_file(path, option, picture(automaton, calls), inputs=inputs)
 
 
 def _of_episode(task: str, db: Path, episode: int) -> list[Call]:
@@ -55,15 +60,16 @@ def _of_episode(task: str, db: Path, episode: int) -> list[Call]:
 
 
 def _of_trace(task: str, path: Path) -> list[Call]:
+    from core_eval.path.foreign_text import ForeignTextError, open_lines
     from core_eval.path.trace_file import BadTrace, read_traces
 
     try:
-        with path.open(encoding="utf-8", errors="surrogateescape") as lines:
-            for found in read_traces(lines, file=str(path)):
+        with open_lines(path) as opened:
+            for found in read_traces(opened.lines, file=str(path)):
                 if str(found.task) == task:
                     if isinstance(found, BadTrace):
                         raise UsageError(f"--trace {found.error}")
                     return list(found.calls)
-    except OSError as error:
-        raise UsageError(f"--trace {path}: {error.strerror}") from None
+    except ForeignTextError as error:
+        raise UsageError(f"--trace {path}: {error}") from None
     raise UsageError(f"--trace {path}: holds no trace of the task {task}")

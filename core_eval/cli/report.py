@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from core_eval.cli.output import AggregateOption, UsageError, check_output
+from core_eval.cli.output import AggregateOption, check_output, write_file
 
 
 def report(
@@ -27,7 +27,4 @@ def report(
     compared = load_aggregate(aggregate)
     with LogReader(db) as reader:
         page = html_report(reader, compared, stories)
-    try:
-        out.write_text(page, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UsageError(f"-o {out}: {error.strerror}") from None
+    write_file(out, "-o", page, inputs=[db, aggregate])

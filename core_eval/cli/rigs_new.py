@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from core_eval.cli.output import UsageError, console
+from core_eval.cli.output import UsageError, console, write_file
 
 if TYPE_CHECKING:
     from devices.drivers.driver_file import DriverFile
@@ -126,17 +126,13 @@ def _write(path: Path, text: str) -> None:
     from configs.rigs_loader import load_rig
 
     before = path.read_text(encoding="utf-8") if path.exists() else None
-    try:
-        # It may hold a password.
-        path.touch(mode=0o600)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
+    # It may hold a password.
+    write_file(path, "the file", text, private=True)
     try:
         load_rig(str(path))
     except ConfigError:
         if before is None:
             path.unlink()
         else:
-            path.write_text(before, encoding="utf-8")
+            write_file(path, "the file", before)
         raise

@@ -18,6 +18,8 @@ from core_eval.cli.output import (
     print_agents,
     print_json,
     read_json_object,
+    warn_of_cycles,
+    write_file,
 )
 
 if TYPE_CHECKING:
@@ -142,6 +144,7 @@ def run(
             call_timeout=call_timeout,
         )
     parts = load_parts(config)
+    warn_of_cycles(task.automaton for task in parts.tasks.values())
     lines = Silent() if json and not sys.stderr.isatty() else LiveLines(out)
     with _page(live, config.scoring, answer_timeout) as page, RunLog(db, durable=durable) as log:
         if page is None:
@@ -164,16 +167,14 @@ def run(
                 rows = latest_attempts([] if the_run.run_id is None else reader.episodes(the_run.run_id))
             judged = [] if cut_short else judge(thresholds, rows, per_task=per_task)
             if junit is not None:
-                _write(
-                    junit,
-                    junit_xml(
-                        rows,
-                        judged,
-                        _not_run(config, parts, rows),
-                        thresholds if cut_short else (),
-                        str(cut_short or ""),
-                    ),
+                xml = junit_xml(
+                    rows,
+                    judged,
+                    _not_run(config, parts, rows),
+                    thresholds if cut_short else (),
+                    str(cut_short or ""),
                 )
+                write_file(junit, "--junit", xml, inputs=[db])
             if json:
                 print_json(run_json(rows, compared))
     if not json:
@@ -269,10 +270,3 @@ def _not_run(config: RunConfig, parts: Parts, rows: list[EpisodeRow]) -> list[No
         for number, cell, seed in config.plan()
         if number not in begun
     ]
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--junit {path}: {error.strerror}") from None

@@ -2,47 +2,95 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_eval.cli.output import AggregateOption, UsageError, console, print_agents, print_json
+from core_eval.cli.output import (
+    AggregateOption,
+    UsageError,
+    console,
+    print_agents,
+    print_json,
+    replaced_file,
+    tell_faults,
+    warn_of_cycles,
+)
 
 if TYPE_CHECKING:
-    from core_eval.path import TaskAutomaton
+    from configs.tasks_loader import TaskAutomata
+    from core_eval.path.foreign_text import Lines
+    from core_eval.report.trace_summary import TraceSummary
 
 LINES_PER_UPDATE = 1000
+DONE, NOT_ALL_SCORED = 0, 1
+BETA, LAM = 0.5, 0.5
 
 
 def score(
-    tasks: Annotated[Path | None, typer.Option(help="Task file, YAML or CORE's JSON.")] = None,
-    traces: Annotated[Path | None, typer.Option(help="Traces, JSON lines.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the scores to this file.")] = None,
+    tasks: Annotated[
+        Path | None, typer.Option(help="Task file, YAML or CORE's JSON; - is standard input.")
+    ] = None,
+    traces: Annotated[Path | None, typer.Option(help="Traces, JSON lines; - is standard input.")] = None,
+    out: Annotated[Path | None, typer.Option(help="With --traces: write the scores to this file.")] = None,
     db: Annotated[Path | None, typer.Option(help="Score this log again.")] = None,
     write: Annotated[
         bool, typer.Option("--write", help="With --db: put the new scores into the log.")
     ] = False,
-    beta: Annotated[float, typer.Option(min=0.0, max=1.0, help="Base of prefix criticality.")] = 0.5,
-    lam: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of PC in PC-KTC.")] = 0.5,
+    beta: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="Base of prefix criticality; left out: 0.5, of a log that of its run."
+        ),
+    ] = None,
+    lam: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="Weight of PC in PC-KTC; left out: 0.5, of a log that of its run."
+        ),
+    ] = None,
+    faults_are_harm: Annotated[
+        bool, typer.Option("--faults-are-harm", help="Count faults of rig and link as harmful calls.")
+    ] = False,
     aggregate: AggregateOption = None,
-    json: Annotated[bool, typer.Option("--json", help="With --db: print JSON.")] = False,
-) -> None:
-    """Score traces from anywhere, or a log again."""
+    json: Annotated[bool, typer.Option("--json", help="Print all scores and a summary as one JSON.")] = False,
+) -> int:
+    """Score traces from anywhere, or a log again. Exit with 1 when some traces could not be scored."""
+    for option, value in (("--beta", beta), ("--lam", lam)):
+        if value is not None and math.isnan(value):
+            raise UsageError(f"{option} {value}: must be a number from 0 to 1")
     if db is not None:
-        if tasks is not None or traces is not None or out is not None:
-            raise UsageError("--db stands alone: leave out --tasks, --traces and --out")
-        _score_log(db, write=write, as_json=json, aggregate=aggregate)
-    elif tasks is None or traces is None:
+        for option, path in (("--tasks", tasks), ("--traces", traces), ("--out", out)):
+            if path is not None:
+                raise UsageError(f"{option} does not go with --db: a log holds its tasks and traces itself")
+        given = {"beta": beta, "lam": lam, "faults_are_harm": faults_are_harm or None}
+        parameters = {name: value for name, value in given.items() if value is not None}
+        if write and parameters:
+            raise UsageError(
+                "--write keeps what the log says of its runs: leave out --beta, --lam and --faults-are-harm"
+            )
+        _score_log(db, write=write, as_json=json, aggregate=aggregate, parameters=parameters)
+        return DONE
+    if tasks is None or traces is None:
         raise UsageError("give --tasks FILE and --traces FILE.jsonl, or --db FILE")
-    else:
-        _score_traces(tasks, traces, out, beta, lam)
+    if write:
+        raise UsageError("--write goes with --db alone: it puts new scores into a log")
+    parameters = {
+        "beta": BETA if beta is None else beta,
+        "lam": LAM if lam is None else lam,
+        "faults_are_harm": faults_are_harm,
+    }
+    return _score_traces(tasks, traces, out, parameters, as_json=json, aggregate=aggregate)
 
 
-def _score_log(db: Path, *, write: bool, as_json: bool, aggregate: Path | None) -> None:
+def _score_log(
+    db: Path, *, write: bool, as_json: bool, aggregate: Path | None, parameters: Mapping[str, Any]
+) -> None:
     from dataclasses import replace
 
     from core_eval.harness.rescore import rescore
@@ -52,7 +100,7 @@ def _score_log(db: Path, *, write: bool, as_json: bool, aggregate: Path | None) 
     from core_eval.report.tables import episodes_table
 
     compared = load_aggregate(aggregate)
-    results = list(rescore(db))
+    results = list(rescore(db, parameters))
     if write:
         with RunLog(db) as log:
             for again in results:
@@ -71,7 +119,10 @@ def _score_log(db: Path, *, write: bool, as_json: bool, aggregate: Path | None) 
         print_json(
             {
                 "episodes": [
-                    {**episode_json(row), "differing": list(again.differing)}
+                    {
+                        **episode_json(row),
+                        "differing": None if again.differing is None else list(again.differing),
+                    }
                     for row, again in zip(rows, results, strict=True)
                 ],
                 "summary": summary_json(rows, compared),
@@ -87,57 +138,118 @@ def _score_log(db: Path, *, write: bool, as_json: bool, aggregate: Path | None) 
             print(f"episode {again.episode.id}: the log says otherwise of {names}", file=sys.stderr)
 
 
-def _score_traces(tasks: Path, traces: Path, out: Path | None, beta: float, lam: float) -> None:
-    from core_eval.path.trace_file import score_lines
+def _score_traces(
+    tasks: Path,
+    traces: Path,
+    out: Path | None,
+    parameters: Mapping[str, Any],
+    *,
+    as_json: bool,
+    aggregate: Path | None,
+) -> int:
+    """Score trace by trace: lines to `out` or standard output; a summary in their place, or beside `out`."""
+    from core_eval.path.json_text import json_text
+    from core_eval.path.trace_file import read_traces, score_traces
 
-    automata = _automata(tasks)
+    if aggregate is not None and out is None and not as_json:
+        raise UsageError(
+            "--aggregate compares means, which no line of scores holds: give --json or --out FILE"
+        )
+    if str(tasks) == str(traces) == "-":
+        raise UsageError("--tasks and --traces cannot both be standard input")
+    # Where nothing shows it, nothing is kept: traces of any number stream through.
+    summary = None if out is None and not as_json else _summary(aggregate)
+    scored = failed = 0
+    known = _known_tasks(tasks)
     with ExitStack() as stack:
-        source = _open(stack, traces, "r", "--traces")
-        target = sys.stdout if out is None else _open(stack, out, "w", "--out")
-        lines = _progress(stack, source, traces)
-        for line in score_lines(automata, lines, beta=beta, lam=lam, file=str(traces)):
-            target.write(line + "\n")
+        lines = stack.enter_context(_opened(traces))
+        written = None
+        if out is not None:
+            written = stack.enter_context(replaced_file(out, "--out", inputs=[tasks, traces]))
+        records = score_traces(
+            read_traces(lines, file=str(traces)), known.automata, malformed=known.malformed, **parameters
+        )
+        if as_json:
+            sys.stdout.write('{"traces": [')
+        for number, record in enumerate(records):
+            failed += "error" in record
+            scored += "error" not in record
+            if summary is not None:
+                summary.add(record)
+            text = json_text(record)
+            if written is not None:
+                written.write(text + "\n")
+            if as_json:
+                sys.stdout.write((",\n" if number else "\n") + text)
+            elif written is None:
+                sys.stdout.write(text + "\n")
+    if summary is not None and as_json:
+        sys.stdout.write(f'\n],\n"summary": {json_text(summary.as_json(), indent=2)}}}\n')
+    elif summary is not None:
+        _print_summary(summary, aggregate is not None)
+    if failed:
+        print(
+            f"pathrig: {scored} scored, {failed} could not be scored; their lines say why under `error`",
+            file=sys.stderr,
+        )
+    return NOT_ALL_SCORED if failed else DONE
 
 
-def _automata(tasks: Path) -> dict[str, TaskAutomaton]:
-    from configs.core_file import load_core_file
-    from configs.errors import ConfigError
-    from configs.tasks_loader import list_tasks
+def _summary(aggregate: Path | None) -> TraceSummary:
+    from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.trace_summary import TraceSummary
 
-    if tasks.suffix != ".json":
-        return {task.id: task.automaton for task in list_tasks(tasks)}
-    content = load_core_file(tasks)
-    # Each malformed record is told, and the others are used.
-    for fault in content.faults:
-        print(f"pathrig: {fault}", file=sys.stderr)
-    if not content.tasks:
-        raise ConfigError("holds no task that can be used", file=tasks)
-    return {task.id: task.automaton for task in content.tasks}
+    return TraceSummary(load_aggregate(aggregate))
 
 
-def _open(stack: ExitStack, path: Path, mode: str, option: str) -> TextIO:
+def _print_summary(summary: TraceSummary, gated: bool) -> None:
+    from core_eval.report.inexact import INEXACT_NOTE
+
+    shown = console()
+    shown.print(summary.table(gated=gated))
+    if summary.inexact:
+        shown.print(INEXACT_NOTE)
+
+
+def _known_tasks(path: Path) -> TaskAutomata:
+    """The automata of a task file; what is wrong with the others, and cycles, are told on standard error."""
+    from configs.tasks_loader import load_automata
+
+    known = load_automata(path)
+    tell_faults(known.malformed)
+    warn_of_cycles(known.automata.values())
+    return known
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Iterable[bytes]]:
+    """The lines of the traces, with a bar on a terminal.
+
+    Raises:
+        UsageError: the file cannot be read, or breaks off within.
+    """
+    from core_eval.path.foreign_text import ForeignTextError, open_lines
+
     try:
-        file = path.open(mode, encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise UsageError(f"{option} {path}: {error.strerror}") from None
-    return stack.enter_context(cast("TextIO", file))
+        with ExitStack() as stack:
+            found = stack.enter_context(open_lines(path))
+            yield _progress(stack, found)
+    except ForeignTextError as error:
+        raise UsageError(f"--traces {path}: {error}") from None
 
 
-def _progress(stack: ExitStack, source: TextIO, path: Path) -> Iterable[str]:
-    """The lines, with a bar on a terminal."""
-    if not sys.stderr.isatty():
-        return source
+def _progress(stack: ExitStack, found: Lines) -> Iterable[bytes]:
+    if found.size is None or not sys.stderr.isatty():
+        return found.lines
     from rich.progress import Progress
 
     progress = stack.enter_context(Progress(console=console(stderr=True), transient=True))
-    bar = progress.add_task("scoring", total=path.stat().st_size)
+    bar = progress.add_task("scoring", total=found.size)
 
-    def lines() -> Iterator[str]:
-        read = 0
-        for number, line in enumerate(source):
-            read += len(line)
+    def watched() -> Iterator[bytes]:
+        for number, line in enumerate(found.lines):
             if number % LINES_PER_UPDATE == 0:
-                progress.update(bar, completed=read)
+                progress.update(bar, completed=found.position())
             yield line
 
-    return lines()
+    return watched()

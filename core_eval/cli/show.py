@@ -67,7 +67,7 @@ def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
 def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     from core_eval.report.fitted_table import Hanging
     from core_eval.report.metrics import METRICS
-    from core_eval.report.tables import cell, status_text, step_line
+    from core_eval.report.tables import score_cell, status_text, step_line
 
     out.print(
         Text(f"episode {episode.id}  {episode.task}  {episode.agent}  seed {episode.seed}", style="bold")
@@ -104,7 +104,7 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
         labels = ", ".join(f"{failure.label} ({failure.level})" for failure in episode.failures)
         out.print(Text(f"why it failed: {labels}", style="yellow"))
     shown = [
-        f"{metric.heading} {cell(metric.name, episode.scores[metric.name], 1)}"
+        f"{metric.heading} {score_cell(episode.scores, metric.name)}"
         for metric in METRICS
         if metric.name in episode.scores
     ]

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import UsageError, console, print_json
+from core_eval.cli.output import UsageError, console, print_json, tell_faults, warn_of_cycles
 from core_eval.cli.pictures import draw, made_calls
+
+if TYPE_CHECKING:
+    from core_eval.harness.verify import Verification
 
 app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+FileArgument = Annotated[
+    Path | None,
+    typer.Argument(help="A task file, YAML or CORE's JSON; - is standard input; left out: the shipped ones."),
+]
 GOLDEN_SHOWN = 5
+DONE, MALFORMED = 0, 2
 
 
 @app.command("list")
 def list_all(
-    file: Annotated[Path | None, typer.Argument(help="A task file; left out: the shipped ones.")] = None,
+    file: FileArgument = None,
     json: Json = False,
-) -> None:
-    """List tasks."""
-    from configs.tasks_loader import list_tasks
+) -> int:
+    """List tasks. Exit with 2 when some of a file are malformed; the others are listed."""
+    from configs.tasks_loader import read_tasks
     from core_eval.report.tables import plain_table
 
-    tasks = list_tasks(file)
+    found = read_tasks(file)
+    tell_faults(found.malformed)
     if json:
         print_json(
             [
@@ -37,14 +46,15 @@ def list_all(
                     "prompt": task.prompt,
                     "file": str(task.file),
                 }
-                for task in tasks
+                for task in found.tasks
             ]
         )
-        return
-    table = plain_table("task", "device", "prompt")
-    for task in tasks:
-        table.add_row(Text(task.id), task.device.name, Text(task.prompt))
-    console().print(table)
+    else:
+        table = plain_table("task", "device", "prompt")
+        for task in found.tasks:
+            table.add_row(Text(task.id), task.device.name, Text(task.prompt))
+        console().print(table)
+    return MALFORMED if found.malformed else DONE
 
 
 @app.command("show")
@@ -67,7 +77,13 @@ def show(
 
     loaded = load_task(task)
     if svg is not None or dot is not None:
-        draw(loaded.automaton, made_calls(loaded.id, db, episode, trace), svg=svg, dot=dot)
+        draw(
+            loaded.automaton,
+            made_calls(loaded.id, db, episode, trace),
+            svg=svg,
+            dot=dot,
+            inputs=[loaded.file, db, trace],
+        )
         return
     if db is not None or episode is not None or trace is not None:
         raise UsageError("--db, --episode and --trace are drawn: say where with --svg FILE or --dot FILE")
@@ -107,34 +123,38 @@ def show(
 
 @app.command("verify")
 def verify(
-    file: Annotated[Path | None, typer.Argument(help="A task file; left out: the shipped ones.")] = None,
+    file: FileArgument = None,
     seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
     json: Json = False,
 ) -> int:
     """Run golden paths, and small changes of them, on the tasks' worlds. Exit with 2 when a task fails."""
-    from configs.tasks_loader import list_tasks
-    from core_eval.harness.verify import verify_task
+    from configs.tasks_loader import read_tasks
+    from core_eval.harness.verify import malformed_task, verify_task
     from core_eval.report.fitted_table import Hanging
 
-    tasks = list_tasks(file)
-    try:
-        results = [verify_task(task, seed) for task in tasks]
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    found = read_tasks(file)
+    warn_of_cycles(task.automaton for task in found.tasks)
+    results = [verify_task(task, seed) for task in found.tasks]
+    results += [malformed_task(task, faults) for task, faults in found.malformed.items()]
     failed = [result.task for result in results if result.faults]
     if json:
         print_json([asdict(result) for result in results])
     else:
         out = console()
         for result in results:
-            which = "a sample of " if result.sampled else ""
-            verdict = "FAILS" if result.faults else "holds"
-            scope = f"{which}{result.paths} golden paths, {result.mutants} changes of them"
-            out.print(Text(f"{result.task}: {verdict} ({scope})"))
+            out.print(Text(f"{result.task}: {_verdict(result)}"))
             for fault in result.faults:
                 out.print(Hanging(Text(f"  fault: {fault}", style="red")))
             for remark in result.remarks:
                 out.print(Hanging(Text(f"  remark: {remark}", style="dim")))
     if failed:
         raise UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
-    return 0
+    return DONE
+
+
+def _verdict(result: Verification) -> str:
+    if result.malformed:
+        return "MALFORMED"
+    which = "a sample of " if result.sampled else ""
+    verdict = "FAILS" if result.faults else "holds"
+    return f"{verdict} ({which}{result.paths} golden paths, {result.mutants} changes of them)"

@@ -11,6 +11,7 @@ from configs.rigs_loader import RigConfig
 from configs.twin_config import TwinConfig, TwinParameter
 from configs.twin_writer import rounded
 from configs.worlds_loader import load_world, make_simulator
+from core_eval.harm.logged_episode import NoReplayError
 from core_eval.harm.replay import ReplayError
 from core_eval.harm.twin.calibration import Calibration, calibrate
 from core_eval.harm.twin.from_log import believed_world, logged_episode
@@ -48,7 +49,8 @@ def calibrate_rig(db: Path, rig: RigConfig, last: int, seed: int) -> CalibratedR
     """Fit the twin of a rig to the last episodes that a log has of it.
 
     Raises:
-        ConfigError: the rig's file names no world for its twin, or the log has no episode of the rig.
+        ConfigError: the rig's file names no world for its twin, or the log has no episode of the rig, or one
+            that no twin can live through.
         LogError: the log cannot be read.
     """
     config = _twin(rig)
@@ -57,7 +59,10 @@ def calibrate_rig(db: Path, rig: RigConfig, last: int, seed: int) -> CalibratedR
     with LogReader(db) as reader:
         rows = [row for row in reader.episodes() if _is_of(row, rig)]
         for row in rows[-last:]:
-            episode = logged_episode(reader, row, reader.steps(row.id))
+            try:
+                episode = logged_episode(reader, row, reader.steps(row.id))
+            except NoReplayError as reason:
+                raise ConfigError(f"episode {row.id} cannot be used: {reason}", file=db) from None
             if episode.calls:
                 logged.append(episode)
                 makers.append(partial(make_simulator, believed_world(config, row)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from core_eval.harness.scoring import EpisodeScore, score_episode
 from core_eval.log import EpisodeRow, HarmRow, LogReader
@@ -18,24 +20,31 @@ class Rescored:
         episode: as the log holds it.
         result: what scoring gives now.
         differing: the metrics (and `harm`, `failures`, `pairs`) that are not what the log holds, to the last
-            bit.
+            bit; None where it was scored with other parameters than the log's.
     """
 
     episode: EpisodeRow
     result: EpisodeScore
-    differing: tuple[str, ...]
+    differing: tuple[str, ...] | None
 
 
-def rescore(path: Path) -> Iterator[Rescored]:
+def rescore(path: Path, parameters: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Rescored]:
     """Score every episode of a log that came to an end of its own, one by one.
+
+    Args:
+        path: the log.
+        parameters: those of `score_path` that take the place of the ones which the log names.
 
     Raises:
         LogError: the log cannot be read.
     """
     with LogReader(path) as reader:
         for episode in reader.episodes():
-            result = score_episode(reader, episode.id)
+            result = score_episode(reader, episode.id, parameters)
             if result is None:
+                continue
+            if {**episode.scoring, **parameters} != episode.scoring:
+                yield Rescored(episode, result, None)
                 continue
             metrics = sorted(result.scores.keys() | episode.scores.keys())
             differing = [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from configs.goal import Goal
@@ -53,8 +54,12 @@ class EpisodeScore:
     note: str | None = None
 
 
-def score_episode(reader: LogReader, episode_id: int) -> EpisodeScore | None:
+def score_episode(
+    reader: LogReader, episode_id: int, parameters: Mapping[str, Any] = MappingProxyType({})
+) -> EpisodeScore | None:
     """Score one logged episode; None where it did not come to an end of its own.
+
+    `parameters` of `score_path` take the place of those which the log names.
 
     Harm is told where the rig is a simulator whose world the log holds, and where the replay gives what
     the rig gave.
@@ -64,7 +69,7 @@ def score_episode(reader: LogReader, episode_id: int) -> EpisodeScore | None:
         return None
     steps = [step for step in reader.steps(episode_id) if step.status is not None]
     automaton = reader.automaton(episode)
-    path = score_path(automaton, logged_calls(steps), **episode.scoring)
+    path = score_path(automaton, logged_calls(steps), **{**episode.scoring, **parameters})
     scores: dict[str, float | None] = {}
     for metric, value in path.as_dict().items():
         if metric == "bounds":

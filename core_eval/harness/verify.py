@@ -30,6 +30,7 @@ class Verification:
             missed or harm is done (too wide). One line each.
         remarks: other ways to the goal, without harm, that the automaton calls harmful (perhaps too narrow);
             and the automaton's own warnings. One line each.
+        malformed: whether there is no task to run, because its record is wrong.
     """
 
     task: str
@@ -38,6 +39,7 @@ class Verification:
     mutants: int
     faults: tuple[str, ...]
     remarks: tuple[str, ...]
+    malformed: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,18 +63,26 @@ class Outcome:
         return f"it does harm: {self.harm}" if self.harm else "; ".join(self.missed)
 
 
+def malformed_task(task_id: str, faults: Sequence[str]) -> Verification:
+    """What is found of a task whose record is wrong."""
+    return Verification(task_id, 0, False, 0, tuple(faults), (), malformed=True)
+
+
 def verify_task(task: Task, seed: int = 0) -> Verification:
     """Run golden paths and mutants of them on the task's world.
 
-    Raises:
-        ValueError: the task has no world that the kit can simulate.
+    Where the kit simulates no world of the task, the golden paths are scored and nothing is run.
     """
-    if task.world is None:
-        raise ValueError(f"{task.id}: its world is none that the kit simulates, so nothing can be run")
-    simulator = make_simulator(task.world, seed)
     rng = random.Random(seed)
     paths, sampled = golden_sample(task.automaton, rng)
     faults: list[str] = []
+    if task.world is None:
+        for path in paths:
+            calls = example_calls(task.automaton, path)
+            faults += (f"golden path {' '.join(path)}: {fault}" for fault in _score_faults(task, calls))
+        note = "the kit does not simulate its world: its golden paths were scored, nothing was run"
+        return Verification(task.id, len(paths), sampled, 0, tuple(faults), (*task.automaton.warnings, note))
+    simulator = make_simulator(task.world, seed)
     for path in paths:
         calls = example_calls(task.automaton, path)
         faults += (
@@ -132,6 +142,10 @@ def _golden_faults(task: Task, simulator: Simulator[Any], calls: Sequence[Call],
     outcome = try_calls(task, simulator, calls, seed)
     if not outcome.good:
         yield outcome.why
+    yield from _score_faults(task, calls)
+
+
+def _score_faults(task: Task, calls: Sequence[Call]) -> Iterator[str]:
     scores = score_path(task.automaton, calls)
     if not scores.accepted or scores.harmful_calls or scores.path_correctness != 1.0:
         yield f"scores path_correctness {scores.path_correctness:g}: two symbols may match the same call"

@@ -55,19 +55,18 @@ def align(
     for token in path:
         row.advance(token)
     correctness = row.best()
-    complete = True
-    if golden.tree is not None and isinstance(row, TreeRow):
-        order = on_tree(golden.tree, path, row.edits(), lam)
+    if isinstance(row, TreeRow):
+        assert golden.tree is not None
+        order = most_in_order = on_tree(golden.tree, path, row.edits(), lam)
     else:
-        order, complete = on_graph(golden, path, lam)
+        order, most_in_order = on_graph(golden, path, row.edits(), lam)
     suffixes = golden.suffixes(end)
     refined, most_refined = refine(path, repairs, suffixes or NOWHERE)
     aligned = Aligned(correctness, order, refined, spent)
     if refined < most_refined:
         aligned.bounds["path_correctness_hlr"] = (refined, most_refined)
-    highest = lam * correctness + (1.0 - lam)
-    if not complete and order < highest:
-        aligned.bounds["pc_ktc"] = (order, highest)
+    if order < most_in_order:
+        aligned.bounds["pc_ktc"] = (order, most_in_order)
     if golden.tree is not None and not golden.tree.complete:
         _add_bounds(aligned, golden, path, repairs, end, calls, lam)
     return aligned

@@ -9,8 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 from core_eval.path.calls import Call
+from core_eval.path.foreign_json import parse_json
 from core_eval.path.patterns import parse_pattern
 from core_eval.path.symbols import Symbol, SymbolIndex
+
+SHOWN_STATES = 8
+"""A warning names so many states."""
 
 
 class AutomatonError(ValueError):
@@ -33,6 +37,9 @@ class TaskAutomaton:
     every fault and warning. Raises AutomatonError when an edge names an undeclared state or symbol, or
     when no accepting state can be reached. A cycle of progress edges is a warning: golden paths are then
     the simple ones.
+
+    Attributes:
+        warnings: one line for each doubt; `cycle_warning` is the one of a cycle, None where there is none.
     """
 
     def __init__(
@@ -60,7 +67,16 @@ class TaskAutomaton:
         if faults:
             raise AutomatonError([f"{where}: {fault}" for fault in faults])
         self._index = SymbolIndex(tuple(self.symbols.values()))
-        self.warnings: tuple[str, ...] = (*warnings, *(f"{where}: {text}" for text in self._doubts()))
+        cycle = self._states_on_cycles(self.states)
+        self.cycle_warning: str | None = None
+        if cycle:
+            through = f"progress edges form a cycle through {_few(cycle)}"
+            self.cycle_warning = f"{where}: {through}; golden paths are the simple ones"
+        self.warnings: tuple[str, ...] = (
+            *warnings,
+            *(() if self.cycle_warning is None else (self.cycle_warning,)),
+            *(f"{where}: {text}" for text in self._doubts()),
+        )
 
     def _faults(self, symbols: Sequence[Symbol]) -> list[str]:
         declared = set(self.states)
@@ -83,10 +99,7 @@ class TaskAutomaton:
     def _doubts(self) -> Iterator[str]:
         unreachable = [state for state in self.states if state not in self._reachable]
         if unreachable:
-            yield f"states {unreachable} cannot be reached from the start"
-        cycle = self._states_on_cycles(self.states)
-        if cycle:
-            yield f"progress edges form a cycle through {cycle}; golden paths are the simple ones"
+            yield f"states {_few(unreachable)} cannot be reached from the start"
         for first, second in self._index.ties():
             yield (
                 f"symbols {first.name!r} and {second.name!r} can match the same call of {first.tool!r} "
@@ -228,7 +241,7 @@ class TaskAutomaton:
         Raises AutomatonError when it is no such JSON.
         """
         try:
-            data = json.loads(text) if isinstance(text, str) else text
+            data = parse_json(text, strict_numbers=False) if isinstance(text, str) else text
             symbols = [
                 Symbol(
                     entry["name"],
@@ -259,3 +272,10 @@ class TaskAutomaton:
 
     def __repr__(self) -> str:
         return f"TaskAutomaton({len(self.states)} states, {len(self.symbols)} symbols)"
+
+
+def _few(states: Sequence[str]) -> str:
+    """States for a message, the first of them where they are many."""
+    if len(states) <= SHOWN_STATES:
+        return str(list(states))
+    return f"{list(states[:SHOWN_STATES])} and {len(states) - SHOWN_STATES} more"

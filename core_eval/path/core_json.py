@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from core_eval.path.automaton import AutomatonError, TaskAutomaton
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.path.patterns import Anything, Exact, Excluded, Pattern
 from core_eval.path.symbols import Symbol
 
@@ -30,10 +30,20 @@ class CoreTask:
 
 @dataclass(frozen=True)
 class CoreFile:
-    """The tasks of a file that are sound, and one line for each fault in the others."""
+    """The tasks of a file that are sound, and what is wrong with its other records.
+
+    Attributes:
+        malformed: one line for each fault, by the record's prompt_id; by `record N` (from 0) where it has
+            none, or one that is used twice.
+    """
 
     tasks: tuple[CoreTask, ...]
-    faults: tuple[str, ...]
+    malformed: Mapping[str, tuple[str, ...]]
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """One line for each fault, in the order of the file."""
+        return tuple(fault for faults in self.malformed.values() for fault in faults)
 
 
 def parse_core_json(text: str, file: str) -> CoreFile:
@@ -42,24 +52,25 @@ def parse_core_json(text: str, file: str) -> CoreFile:
     `file` begins every fault. Raises AutomatonError when the text is no JSON array.
     """
     try:
-        records = json.loads(text)
-    except ValueError as error:
-        raise AutomatonError([f"{file}: is not JSON ({error})"]) from error
+        records = parse_json(text)
+    except ForeignJsonError as error:
+        raise AutomatonError([f"{file}: {error}"]) from error
     if not isinstance(records, list):
         raise AutomatonError([f"{file}: must hold a JSON array of tasks, not {_sort(records)}"])
     tasks: dict[str, CoreTask] = {}
-    faults: list[str] = []
+    malformed: dict[str, tuple[str, ...]] = {}
     for place, record in enumerate(records):
-        try:
-            task = _task(record, file, place)
-        except AutomatonError as error:
-            faults += error.faults
+        ident = record.get("prompt_id") if isinstance(record, Mapping) else None
+        name = str(ident) if _is_name(ident) else f"record {place}"
+        if name in tasks:
+            fault = f"{file}: task {name}: prompt_id is used twice; the first one counts"
+            malformed[f"record {place}"] = (fault,)
             continue
-        if task.id in tasks:
-            faults.append(f"{file}: task {task.id}: prompt_id is used twice; the first one counts")
-        else:
-            tasks[task.id] = task
-    return CoreFile(tuple(tasks.values()), tuple(faults))
+        try:
+            tasks[name] = _task(record, file, place)
+        except AutomatonError as error:
+            malformed[f"record {place}" if name in malformed else name] = error.faults
+    return CoreFile(tuple(tasks.values()), malformed)
 
 
 def _task(record: Any, file: str, place: int) -> CoreTask:
@@ -156,6 +167,7 @@ class _Reader:
         declared = {
             str(node["name"]) for node in given if isinstance(node, Mapping) and _is_name(node.get("name"))
         }
+        seen: set[str] = set()
         for place, node in enumerate(given):
             if not isinstance(node, Mapping) or not _is_name(node.get("name")):
                 self.fault(f"node {place}: must be an object with a 'name'")
@@ -163,9 +175,10 @@ class _Reader:
             name = str(node["name"])
             where = f"state {name!r}: "
             self.unknown_keys(node, _NODE_KEYS, where)
-            if name in self.states:
+            if name in seen:
                 self.fault(f"{where}is declared twice")
                 continue
+            seen.add(name)
             self.states.append(name)
             if not isinstance(node.get("is_final", False), bool):
                 self.fault(f"{where}'is_final' must be true or false")

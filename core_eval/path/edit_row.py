@@ -70,4 +70,9 @@ class GraphRow:
     def best(self) -> float:
         """Give the path correctness of the calls so far."""
         row, length = self._row, self._length
-        return max(similarity(length, depth, row[node]) for node, depth in self._ways.golden)
+        return max(similarity(length, depth, row[node]) for node, depth, _ in self._ways.golden)
+
+    def edits(self) -> dict[tuple[int, int], int]:
+        """Give the least edits to any golden way, by the state where it ends and its length."""
+        row = self._row
+        return {(state, depth): row[node] for node, depth, state in self._ways.golden}

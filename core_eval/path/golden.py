@@ -5,6 +5,7 @@ Tokens are the numbers of symbols; a token below 0 is a harmful call's own, whic
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,8 @@ from core_eval.path.path_tree import PathTree, grow_tree
 from core_eval.path.suffixes import NOWHERE, Suffixes, ways_on
 
 SMALL_TREE = 128
-"""Prefix trees up to this many nodes are quicker to align with than the graph itself."""
+NODES_PER_STATE = 4
+"""A prefix tree of so many nodes, or of so many for each state, is quicker to align with than the graph."""
 
 LARGE_TREE = 20_000
 """Where progress edges form a cycle, a larger prefix tree is cut off, and scores become bounds."""
@@ -152,13 +154,25 @@ class GoldenGraph:
     def tree(self) -> PathTree | None:
         """The prefix tree of the golden paths; None where the graph is acyclic and the tree not small."""
         if not self.acyclic:
-            return grow_tree(self.edges, self.accepting, LARGE_TREE)
+            return grow_tree(self.edges, self.accepting, LARGE_TREE, acyclic=False)
+        limit = max(SMALL_TREE, NODES_PER_STATE * len(self.edges))
+        nodes = 0
         ways = [0] * len(self.edges)
         ways[0] = 1
         for state, edges in enumerate(self.edges):
+            nodes += ways[state]
+            if nodes > limit:
+                return None
             for _, target in edges:
                 ways[target] += ways[state]
-        return grow_tree(self.edges, self.accepting, SMALL_TREE) if sum(ways) <= SMALL_TREE else None
+        return grow_tree(self.edges, self.accepting, limit, acyclic=True)
+
+    @cached_property
+    def most(self) -> dict[int, int]:
+        """How often each token occurs on a golden path of an acyclic graph, at most (or a little more)."""
+        longest = self.lengths.bit_length() - 1
+        edges = Counter(token for out in self.edges for token, _ in out)
+        return {token: min(count, longest) for token, count in edges.items()}
 
 
 _compiled: WeakKeyDictionary[TaskAutomaton, GoldenGraph] = WeakKeyDictionary()

@@ -11,7 +11,7 @@ class LayeredWays:
     Attributes:
         depth: of each node that length.
         before: of each node but the first its incoming edges `(source, token)`.
-        golden: the accepting nodes as `(node, length)`.
+        golden: the accepting nodes as `(node, length, state)`.
     """
 
     def __init__(
@@ -30,4 +30,6 @@ class LayeredWays:
                     todo.append(reached)
                 before[nodes[reached]].append((nodes[state, length], token))
         self.before = tuple(map(tuple, before[1:]))
-        self.golden = tuple((node, key[1]) for key, node in nodes.items() if accepting[key[0]])
+        self.golden = tuple(
+            (node, length, state) for (state, length), node in nodes.items() if accepting[state]
+        )

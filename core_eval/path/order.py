@@ -1,32 +1,29 @@
 """PC-KTC (eq 5): edits and order of the same golden path, without listing golden paths.
 
 On a prefix tree every golden path is one node, and the edits of `TreeRow` and the discordant pairs
-counted along the tree give the exact maximum. On an acyclic graph the states are unfolded until a state
-fixes which tokens of the path the golden way has used up; then discordant pairs add up along edges, and
-for every number of edits the reachable (discordant pairs, position) are the bits of one integer per state
-(Wu and Manber's bit-parallel alignment, with a second dimension).
+counted along the tree give the exact maximum. On an acyclic graph the states are unfolded until
+discordant pairs add up along edges; then, for every number of edits, the reachable (discordant pairs,
+position) are the bits of one integer per state (Wu and Manber's bit-parallel alignment, with a second
+dimension).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 
 from core_eval.path.bits import repeated
 from core_eval.path.golden import GoldenGraph
 from core_eval.path.metrics import concordance, similarity
 from core_eval.path.path_tree import PathTree
+from core_eval.path.unfolding import GoldenEnd, Unfolded, positions_of
 
-UNFOLDED_STATES = 60_000
-"""Beyond this many unfolded states PC-KTC is given as bounds."""
-
-
-def positions_of(path: Sequence[int]) -> dict[int, list[int]]:
-    """Give for every symbol of a condensed path the positions where it stands."""
-    found: dict[int, list[int]] = {}
-    for place, token in enumerate(path):
-        if token >= 0:
-            found.setdefault(token, []).append(place)
-    return found
+WORK = 400_000_000
+"""After about so many machine words of bits (two seconds or so) PC-KTC is given as bounds."""
+STEP_WORK = 80
+"""What an edge of a round costs beyond its bits, in the same unit."""
+KEPT_WORDS = 8_000_000
+"""Machine words that the bits may take in memory."""
 
 
 def on_tree(tree: PathTree, path: Sequence[int], edits: Sequence[int], lam: float) -> float:
@@ -34,7 +31,7 @@ def on_tree(tree: PathTree, path: Sequence[int], edits: Sequence[int], lam: floa
 
     `edits` are the least edits between the path and the way to each node.
     """
-    places = positions_of(path)
+    places = positions_of(path, tree.most)
     used = [0]
     discordant = [0]
     for parent, token, occurrence in tree.steps:
@@ -54,121 +51,157 @@ def on_tree(tree: PathTree, path: Sequence[int], edits: Sequence[int], lam: floa
     )
 
 
-class _Unfolded:
-    """The golden graph unfolded by path length and by the positions of the path that are used up.
+def on_graph(
+    graph: GoldenGraph, path: Sequence[int], edits: Mapping[tuple[int, int], int], lam: float
+) -> tuple[float, float]:
+    """Give a lower and an upper bound, equal where it is exact, of the same maximum on an acyclic graph.
 
-    A layer of too many states keeps those with the fewest discordant pairs, and the graph is not `complete`.
+    `edits` holds the least edits to any golden way by the state where it ends and its length (`GraphRow`).
+    """
+    search = OrderSearch(Unfolded(graph, path), path, edits, lam)
+    search.run()
+    return search.low, search.high
+
+
+class OrderSearch:
+    """Narrows `low` and `high`, the bounds of the maximum, by aligning the path with the unfolded graph.
+
+    The excess of a golden path is its discordant pairs beyond the fewest that its end can be reached with.
+    The first pass follows the paths without excess, each later one those of up to four times as much, until
+    no path beyond can be better than the best one found, or WORK or KEPT_WORDS is used up.
+
+    Attributes:
+        low, high: the bounds so far; equal where they are exact.
+        bits: how many bits the states of the widest pass held together.
     """
 
-    def __init__(self, graph: GoldenGraph, path: Sequence[int]) -> None:
-        self.complete = True
-        self.edges: list[list[tuple[int, int, int]]] = []
-        self.golden: list[tuple[int, int, int, int]] = []
-        places = positions_of(path)
-        matches = {token: sum(1 << place for place in where) for token, where in places.items()}
-        widest = UNFOLDED_STATES // graph.lengths.bit_length()
-        layer: dict[tuple[int, int], int] = {(0, 0): 0}
-        least = [0]
-        length = 0
-        while layer:
-            below: dict[tuple[int, int], int] = {}
-            for (state, used), node in layer.items():
-                out = []
-                sofar = least[node]
-                for token, target in graph.edges[state]:
-                    cost, mask = 0, used
-                    for place in places.get(token, ()):
-                        if not used >> place & 1:
-                            cost = (used >> place).bit_count()
-                            mask = used | 1 << place
-                            break
-                    key = (target, mask)
-                    reached = below.get(key)
-                    if reached is None:
-                        reached = below[key] = len(least)
-                        least.append(sofar + cost)
-                    elif sofar + cost < least[reached]:
-                        least[reached] = sofar + cost
-                    out.append((matches.get(token, 0), cost, reached))
-                self.edges.append(out)
-                if graph.accepting[state]:
-                    self.golden.append((node, length, used.bit_count(), sofar))
-            if len(below) > widest:
-                below = self._cut(below, least, widest, len(layer))
-            layer = below
-            length += 1
+    def __init__(
+        self,
+        unfolded: Unfolded,
+        path: Sequence[int],
+        edits: Mapping[tuple[int, int], int],
+        lam: float,
+    ) -> None:
+        self.bits = 0
+        self._unfolded, self._edges, self._path, self._lam = unfolded, unfolded.edges, path, lam
+        self._ends = [(end, edits[end.state, end.length]) for end in unfolded.ends]
+        self._most_excess = max(end.most - end.least for end in unfolded.ends)
+        self._left = WORK
+        calls = len(path)
+        self._correctness = max(similarity(calls, length, least) for (_, length), least in edits.items())
+        # No alignment costs more than the longer of the two, and no order is worth less than 0.
+        worst = (self._value(end, max(calls, end.length), end.least) for end, _ in self._ends)
+        self.low = max(lam * self._correctness, *worst)
+        self.high, longer = max((self._value(end, least, end.least), end.length) for end, least in self._ends)
+        # Either the calls that find no partner are free, or the golden steps: rounds are spent on the others,
+        # and these are few where there must be many of those.
+        self._steps_free = longer > calls
 
-    def _cut(
-        self, below: dict[tuple[int, int], int], least: list[int], widest: int, above: int
-    ) -> dict[tuple[int, int], int]:
-        """Keep the best states of a layer, and renumber the edges of the layer above."""
-        self.complete = False
-        first = len(self.edges)
-        kept = sorted(below.items(), key=lambda item: least[item[1]])[:widest]
-        number = {old: first + place for place, (_, old) in enumerate(kept)}
-        least[first:] = [least[old] for old in number]
-        for node in range(first - above, first):
-            self.edges[node] = [
-                (match, cost, number[old]) for match, cost, old in self.edges[node] if old in number
-            ]
-        return {key: number[old] for key, old in kept}
+    def _value(self, end: GoldenEnd, edits: int, discordant: int) -> float:
+        correctness = similarity(len(self._path), end.length, edits)
+        return self._lam * correctness + (1.0 - self._lam) * concordance(end.pairs, discordant)
 
+    def _beyond(self, excess: int) -> float:
+        """Bound the golden paths of that excess and more; 0 where there are none."""
+        return max(
+            (
+                self._value(end, least, end.least + excess)
+                for end, least in self._ends
+                if end.most - end.least >= excess
+            ),
+            default=0.0,
+        )
 
-def on_graph(graph: GoldenGraph, path: Sequence[int], lam: float) -> tuple[float, bool]:
-    """Give the same maximum on an acyclic graph, and whether it is exact.
+    def run(self) -> None:
+        """Narrow the bounds as far as they go."""
+        self._widen()
+        cut = self._unfolded.least_cut
+        if cut is not None:
+            # Of the paths that were left out only this much is known.
+            order = max(0.5, concordance(self._unfolded.pairs, cut))
+            self.high = max(self.high, self._lam * self._correctness + (1.0 - self._lam) * order)
+        self.high = max(self.low, self.high)
 
-    It is a lower bound where the unfolded states would be too many.
-
-    Edits are counted beyond `|path| - |golden|`: a call left unmatched is free, a golden step that is
-    replaced costs one, one that is left out costs two. So the number of rounds is bounded by the golden
-    length alone.
-    """
-    unfolded = _Unfolded(graph, path)
-    calls = len(path)
-    if lam == 0.0:
-        return max(concordance(pairs, least) for *_, pairs, least in unfolded.golden), unfolded.complete
-    most = max(pairs for _, _, pairs, _ in unfolded.golden)
-    blocks, width = most * (most - 1) // 2 + 1, calls + 2
-    ones = repeated(1, width, blocks)
-    valid, guard = ones * ((2 << calls) - 1), ones << (calls + 1)
-    edges = [[(ones * match, cost * width, target) for match, cost, target in out] for out in unfolded.edges]
-    waiting = unfolded.golden
-    last = [0] * len(edges)
-    last_but_one = last
-    best = 0.0
-    extra = 0
-    while True:
-        now = [0] * len(edges)
-        now[0] = 1
-        for node, out in enumerate(edges):
-            bits = now[node] & valid
-            bits |= (guard - bits) & valid
-            now[node] = bits
-            if not bits:
-                continue
-            moved = last[node] << 1 | last_but_one[node]
-            for match, shift, target in out:
-                now[target] |= ((bits & match) << 1 | moved) << shift
-        still = []
-        for golden in waiting:
-            node, length, pairs, least = golden
-            ends = now[node] & (ones << calls)
-            reached = -1
-            if ends:
-                reached = ((ends & -ends).bit_length() - 1) // width
-                edits = calls - length + extra
-                value = lam * similarity(calls, length, edits) + (1.0 - lam) * concordance(pairs, reached)
-                best = max(best, value)
-            if reached != least:
-                still.append(golden)
-        waiting = still
-        extra += 1
-        bound = 0.0
-        for _, length, pairs, least in waiting:
-            edits = max(calls - length + extra, max(calls, length) - pairs)
-            bound = max(
-                bound, lam * similarity(calls, length, edits) + (1.0 - lam) * concordance(pairs, least)
+    def _widen(self) -> None:
+        """Run pass after pass over the unfolded graph."""
+        blocks = 1
+        while self.low < self.high:
+            bits = blocks * (len(self._path) + 2)
+            if 3 * len(self._edges) * (bits // 64 + 1) > KEPT_WORDS:
+                return
+            self.bits = bits * len(self._edges)
+            within = self._pass(blocks)
+            self.high = min(self.high, max(self.low, within, self._beyond(blocks)))
+            if within > self.low:
+                return
+            enough = bisect_left(
+                range(self._most_excess + 1), True, key=lambda excess: self._beyond(excess) <= self.low
             )
-        if bound <= best:
-            return best, unfolded.complete
-        last_but_one, last = last, now
+            blocks = min(4 * blocks, enough)
+
+    def _pass(self, blocks: int) -> float:
+        """Raise `low` to the best golden path of an excess below `blocks`; give an upper bound of these.
+
+        Round by round, one more edit is allowed beyond those that the lengths ask for. Where steps are free,
+        a golden step that is left out costs nothing, one that is replaced one, a call left out two; else a
+        call that is left out costs nothing, and a golden step two.
+        """
+        calls, free = len(self._path), self._steps_free
+        width = calls + 2
+        ones = repeated(1, width, blocks)
+        valid, guard, last_place = ones * ((2 << calls) - 1), ones << (calls + 1), ones << calls
+        matches: dict[int, int] = {}
+        for place, token in enumerate(self._path):
+            if token >= 0:
+                matches[token] = matches.get(token, 0) | ones << place
+        edges = [
+            [
+                (matches.get(token, 0), excess * width, target)
+                for token, excess, target in out
+                if excess < blocks
+            ]
+            for out in self._edges
+        ]
+        steps = sum(map(len, edges))
+        waiting = self._ends
+        last = last_but_one = [0] * len(edges)
+        extra = 0
+        while True:
+            waiting = [
+                (end, least)
+                for end, least in waiting
+                if self._value(end, max(least, self._edits(end, extra)), end.least) > self.low
+            ]
+            if not waiting or self._left <= 0:
+                break
+            size = 0
+            now = [0] * len(edges)
+            now[0] = 1
+            for node, out in enumerate(edges):
+                bits = now[node] & valid
+                bits |= (last_but_one[node] << 1 & valid) if free else (guard - bits) & valid
+                now[node] = bits
+                if not bits:
+                    continue
+                size += bits.bit_length() * len(out)
+                moved = last[node] << 1 | (bits if free else last_but_one[node])
+                for match, shift, target in out:
+                    now[target] |= ((bits & match) << 1 | moved) << shift
+            for end, _ in waiting:
+                reached = now[end.node] & last_place
+                if reached:
+                    excess = ((reached & -reached).bit_length() - 1) // width
+                    value = self._value(end, self._edits(end, extra), end.least + excess)
+                    self.low = max(self.low, value)
+            self._left -= steps * STEP_WORK + size // 64
+            last_but_one, last = last, now
+            extra += 1
+        return max(
+            (self._value(end, max(least, self._edits(end, extra)), end.least) for end, least in waiting),
+            default=0.0,
+        )
+
+    def _edits(self, end: GoldenEnd, extra: int) -> int:
+        """Give the edits of an alignment with so many beyond those that the lengths ask for."""
+        more = end.length - len(self._path)
+        return extra + (more if self._steps_free else -more)

@@ -15,7 +15,6 @@ class PathTree:
 
     Attributes:
         parent, token: of each node the node before it, and the symbol of the edge between them.
-        occurrence: how often that symbol came before on the way from the root.
         depth: length of the way from the root.
         state: the automaton's state, by number.
         accepting: whether the way to this node is a golden path.
@@ -24,7 +23,6 @@ class PathTree:
 
     parent: list[int] = field(default_factory=lambda: [-1])
     token: list[int] = field(default_factory=lambda: [-1])
-    occurrence: list[int] = field(default_factory=lambda: [0])
     depth: list[int] = field(default_factory=lambda: [0])
     state: list[int] = field(default_factory=lambda: [0])
     accepting: list[bool] = field(default_factory=lambda: [False])
@@ -32,13 +30,8 @@ class PathTree:
 
     def add(self, parent: int, token: int, state: int, accepting: bool) -> None:
         """Add a node."""
-        before, node = 0, parent
-        while node:
-            before += self.token[node] == token
-            node = self.parent[node]
         self.parent.append(parent)
         self.token.append(token)
-        self.occurrence.append(before)
         self.depth.append(self.depth[parent] + 1)
         self.state.append(state)
         self.accepting.append(accepting)
@@ -50,14 +43,44 @@ class PathTree:
 
     @cached_property
     def steps(self) -> tuple[tuple[int, int, int], ...]:
-        """`(parent, token, occurrence)` of every node but the root."""
-        return tuple(zip(self.parent[1:], self.token[1:], self.occurrence[1:], strict=True))
+        """`(parent, token, occurrence)` of every node but the root.
 
-    def ways_on(self, state: int) -> Suffixes:
-        """Give what follows a state on the golden paths through it; NOWHERE if there are none."""
+        `occurrence` says how often that symbol came before on the way from the root.
+        """
+        occurrence = [0] * len(self)
+        before: dict[int, int] = {}
+        # Down into the children and back up again: `before` counts the symbols on the way to a node.
+        todo = [step for node in self._children[0] for step in (~node, node)]
+        while todo:
+            node = todo.pop()
+            if node < 0:
+                before[self.token[~node]] -= 1
+                continue
+            token = self.token[node]
+            occurrence[node] = before.get(token, 0)
+            before[token] = occurrence[node] + 1
+            for child in self._children[node]:
+                todo += (~child, child)
+        return tuple(zip(self.parent[1:], self.token[1:], occurrence[1:], strict=True))
+
+    @cached_property
+    def most(self) -> dict[int, int]:
+        """How often each symbol occurs on a way, at most."""
+        counts: dict[int, int] = {}
+        for _, token, before in self.steps:
+            counts[token] = max(counts.get(token, 0), before + 1)
+        return counts
+
+    @cached_property
+    def _children(self) -> list[list[int]]:
         children: list[list[int]] = [[] for _ in self.parent]
         for node in range(1, len(self)):
             children[self.parent[node]].append(node)
+        return children
+
+    def ways_on(self, state: int) -> Suffixes:
+        """Give what follows a state on the golden paths through it; NOWHERE if there are none."""
+        children = self._children
         groups = [[node for node in range(len(self)) if self.state[node] == state]]
         if not groups[0]:
             return NOWHERE
@@ -76,20 +99,24 @@ class PathTree:
         return len(self.parent)
 
 
-def grow_tree(edges: Sequence[Sequence[tuple[int, int]]], accepting: Sequence[bool], limit: int) -> PathTree:
+def grow_tree(
+    edges: Sequence[Sequence[tuple[int, int]]], accepting: Sequence[bool], limit: int, *, acyclic: bool
+) -> PathTree:
     """Grow the tree of loop-free ways from the start, shortest first, then drop what accepts nothing."""
     tree = PathTree(accepting=[accepting[0]])
+    # Which states a way has been in matters where it could come back to one.
     visited = [1]
     node = 0
     while node < len(tree):
         for token, target in edges[tree.state[node]]:
-            if visited[node] >> target & 1:
+            if not acyclic and visited[node] >> target & 1:
                 continue
             if len(tree) >= limit:
                 tree.complete = False
                 break
             tree.add(node, token, target, accepting[target])
-            visited.append(visited[node] | 1 << target)
+            if not acyclic:
+                visited.append(visited[node] | 1 << target)
         node += 1
     if not any(tree.accepting):
         _add_shortest(edges, accepting, tree)
@@ -130,7 +157,6 @@ def _pruned(tree: PathTree) -> PathTree:
     return PathTree(
         parent=[-1] + [place[tree.parent[old]] for old in place if old],
         token=[tree.token[old] for old in place],
-        occurrence=[tree.occurrence[old] for old in place],
         depth=[tree.depth[old] for old in place],
         state=[tree.state[old] for old in place],
         accepting=[tree.accepting[old] for old in place],

@@ -1,22 +1,17 @@
-"""PC+HLR, the harm-local refinement (CORE, section 4), aligned with all candidates at once.
-
-The candidates are the ways through an automaton of their own: along the condensed path, where a harmful
-token is left out or replaced by a self-loop of its state, then along the golden graph from the state at
-the end. For every number of edits, the reachable (length of the candidate, position in the path) are the
-bits of one integer per state of that automaton (Wu and Manber's bit-parallel alignment, with a second
-dimension).
-"""
+"""PC+HLR, the harm-local refinement (CORE, section 4): exact, or bounds where that would cost too much."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core_eval.path.bits import repeated
+from core_eval.path.candidates import Candidates
 from core_eval.path.metrics import similarity
 from core_eval.path.suffixes import Suffixes
 
-WORK = 200_000_000
-"""Beyond about this many machine words of bits (a second or two) PC+HLR is given as bounds."""
+WORK = 400_000_000
+"""After about so many machine words of bits (two seconds or so) PC+HLR is given as bounds."""
+KEPT_WORDS = 8_000_000
+"""Machine words that the bits may take in memory."""
 
 
 def refine(
@@ -25,7 +20,7 @@ def refine(
     """Give a lower and an upper bound, equal where it is exact, of the greatest `1 - NLD` of any candidate.
 
     `repairs` holds None for a progress call, and for a harmful one the tokens of the self-loops that were
-    legal. It is exact unless the work would pass WORK.
+    legal. It is exact unless WORK or KEPT_WORDS is used up before.
     """
     calls = len(path)
     harmful = calls - repairs.count(None)
@@ -35,11 +30,21 @@ def refine(
     low, high = _quick_bounds(path, repairs, suffixes, harmful)
     if low >= high:
         return low, low
-    bits = (calls + suffixes.longest) * calls
-    if harmful * (calls + len(suffixes.edges)) * (bits // 64 + 16) > WORK:
-        return low, high
-    exact = _align(path, repairs, suffixes, low)
-    return exact, exact
+    steps_free = suffixes.shortest > harmful
+    found = Candidates(path, repairs, suffixes, steps_free=steps_free)
+    # No alignment costs more than the longer of the two.
+    near = max(found.lowest, min(len(path), found.lowest + found.replaceable))
+    low = max(low, similarity(calls, near, max(calls, near)))
+    if found.words <= KEPT_WORDS:
+        low, bound = _search(found, low)
+        high = max(low, min(high, bound))
+    if low < high:
+        rough = Candidates(path, repairs, suffixes, steps_free=steps_free, by_length=False)
+        if rough.words <= KEPT_WORDS:
+            least, most = _rough_search(rough)
+            low = max(low, least)
+            high = max(low, min(high, most))
+    return low, high
 
 
 def _quick_bounds(
@@ -97,72 +102,44 @@ def _quick_bounds(
     return low, similarity(calls, near, max(least, near - calls + alone))
 
 
-def _align(
-    path: Sequence[int], repairs: Sequence[tuple[int, ...] | None], suffixes: Suffixes, best: float
-) -> float:
-    """Raise `best` round by round; in each round one more edit is allowed.
+def _search(found: Candidates, best: float) -> tuple[float, float]:
+    """Raise `best` round by round, and give it with an upper bound."""
+    extra = 0
+    for extra, lengths in enumerate(found.rounds(), 1):
+        for length in lengths:
+            # For one number of edits the similarity rises or falls with the length throughout, so that the
+            # shortest and the longest one are enough.
+            edits = found.edits(length, extra - 1)
+            best = max(best, similarity(found.calls, length, edits))
+        if _bound(found, extra) <= best:
+            return best, best
+        if found.work >= WORK:
+            break
+    return best, _bound(found, extra)
 
-    A call with a token of its own costs exactly one edit in every alignment, so those are counted
-    beforehand and passing them is free.
-    """
-    calls = len(path)
-    longest = calls - repairs.count(()) + suffixes.longest
-    width, blocks = calls + 2, longest + 1
-    ones = repeated(1, width, blocks)
-    valid, ends = ones * ((2 << calls) - 1), ones << calls
-    own = ones * sum(1 << place for place, token in enumerate(path) if token < 0)
-    fits: dict[int, int] = {}
-    for place, token in enumerate(path):
-        if token >= 0:
-            fits[token] = fits.get(token, own) | ones << place
-    chain: list[tuple[bool, int]] = []
-    for token, repair in zip(path, repairs, strict=True):
-        if repair is None:
-            chain.append((False, fits[token]))
-        else:
-            match = own if repair else -1
-            for legal in repair:
-                match |= fits.get(legal, 0)
-            chain.append((True, match))
-    tails = [[(fits.get(token, own), target) for token, target in out] for out in suffixes.edges]
-    base = sum(token < 0 for token in path)
-    before = [0] * (calls + 1)
-    tails_before = [0] * len(tails)
-    seen = extra = 0
-    while True:
-        bits = (before[0] << 1 | 1) & valid
-        bits |= ((bits & own) + own) ^ own
-        now = [bits]
-        for place, (harmful, match) in enumerate(chain):
-            on = before[place + 1] << 1
-            if harmful:
-                on |= bits
-            if match >= 0:
-                other = before[place] << width
-                on |= (bits & match) << (width + 1) | other << 1 | other
-            bits = on & valid
-            bits |= ((bits & own) + own) ^ own
-            now.append(bits)
-        tails_now = [0] * len(tails)
-        tails_now[0] = bits
-        reached = 0
-        for node, out in enumerate(tails):
-            old = tails_before[node]
-            bits = (tails_now[node] | old << 1) & valid
-            bits |= ((bits & own) + own) ^ own
-            tails_now[node] = bits
-            if not bits:
-                continue
-            if suffixes.accepting[node]:
-                reached |= bits
-            other = old << (width + 1) | old << width
-            for match, target in out:
-                tails_now[target] |= (bits & match) << (width + 1) | other
-        fresh = reached & ends & ~seen
-        if fresh:
-            seen |= fresh
-            best = max(best, similarity(calls, (fresh.bit_length() - 1) // width, base + extra))
-        extra += 1
-        if similarity(calls, min(longest, calls + extra), base + extra) <= best:
-            return best
-        before, tails_before = now, tails_now
+
+def _rough_search(found: Candidates) -> tuple[float, float]:
+    """Bound the result by the least edits to any candidate, whatever its length."""
+    extra = 0
+    for extra, lengths in enumerate(found.rounds()):
+        if lengths:
+            calls, edits = found.calls, found.edits(0, extra)
+            if found.steps_free:
+                ends = max(found.lowest, calls - extra // 2), found.highest
+            else:
+                ends = max(found.lowest, calls - edits), min(found.highest, calls + extra)
+            low = min(similarity(calls, length, found.edits(length, extra)) for length in ends)
+            return low, _bound(found, extra)
+        if found.work >= WORK:
+            break
+    return 0.0, _bound(found, extra + 1)
+
+
+def _bound(found: Candidates, extra: int) -> float:
+    """Bound the candidates that are not reached before the round of that number."""
+    calls, lowest, highest = found.calls, found.lowest, found.highest
+    if not found.steps_free:
+        return similarity(calls, min(highest, calls + extra), found.base + extra)
+    turn = calls - extra // 2
+    lengths = {max(lowest, min(highest, length)) for length in (turn, turn - 1, lowest, highest)}
+    return max(similarity(calls, n, max(abs(n - calls), found.edits(n, extra))) for n in lengths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import comb
+from math import comb, isfinite
 
 import numpy as np
 
@@ -65,8 +65,9 @@ def summarize(
     if resamples < 1:
         raise ValueError(f"resamples must be 1 or more, not {resamples}")
     given = list(values)
-    places = [place for place, value in enumerate(given) if value is not None]
-    known = [value for value in given if value is not None]
+    # A damaged log may hold an infinite time: no figure follows from it.
+    places = [place for place, value in enumerate(given) if value is not None and isfinite(value)]
+    known = [value for value in given if value is not None and isfinite(value)]
     if not known:
         return Summary(len(given), 0, 0, None, None, None, None, ())
     tasks = tries_by_task(

@@ -14,18 +14,22 @@ class Suffixes:
     Attributes:
         edges: of each node its `(token, target)`.
         accepting: of each node whether a golden path may end there.
+        least: of each node the length of the shortest way to it.
+        spread: by how much the longest way to a node may be longer than that, at most.
         shortest, longest: the lengths of the shortest and the longest way.
         tokens: the tokens that occur.
     """
 
     edges: Sequence[Sequence[tuple[int, int]]]
     accepting: Sequence[bool]
+    least: Sequence[int]
+    spread: int
     shortest: int
     longest: int
     tokens: frozenset[int]
 
 
-NOWHERE = Suffixes(((),), (True,), 0, 0, frozenset())
+NOWHERE = Suffixes(((),), (True,), (0,), 0, 0, 0, frozenset())
 """For a state on no golden path: candidates stay as they are."""
 
 
@@ -54,11 +58,14 @@ def ways_on(
         tuple((token, place[target]) for token, target in edges[source] if target in lead) for source in place
     )
     ends = tuple(accepting[source] for source in place)
-    lengths = [0] * len(own)
-    for node in range(len(own) - 1, -1, -1):
-        lengths[node] = int(ends[node])
-        for _, target in own[node]:
-            lengths[node] |= lengths[target] << 1
-    shortest = (lengths[0] & -lengths[0]).bit_length() - 1
+    least, most = [len(own)] * len(own), [0] * len(own)
+    least[0] = 0
+    for node, out in enumerate(own):
+        for _, target in out:
+            least[target] = min(least[target], least[node] + 1)
+            most[target] = max(most[target], most[node] + 1)
+    shortest = min(length for length, end in zip(least, ends, strict=True) if end)
+    longest = max(length for length, end in zip(most, ends, strict=True) if end)
+    spread = max(high - low for low, high in zip(least, most, strict=True))
     tokens = frozenset(token for out in own for token, _ in out)
-    return Suffixes(own, ends, shortest, lengths[0].bit_length() - 1, tokens)
+    return Suffixes(own, ends, least, spread, shortest, longest, tokens)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations_with_replacement
 from typing import Any
 
-from core_eval.path.patterns import Pattern, may_overlap, specificity
+from core_eval.path.patterns import Exact, Pattern, may_overlap, specificity
 
 ANY_ARGUMENTS = "*"
 """The argument name of a free read's one "anything" pattern: it makes the symbol take any arguments."""
@@ -90,8 +90,37 @@ class SymbolIndex:
         A free read's symbol takes what no other symbol of its tool does, so it ties with none.
         """
         for same_tool in self._by_tool.values():
-            for first, second in combinations(same_tool, 2):
+            for place, rival in _candidates(same_tool):
+                first, second = same_tool[place], same_tool[rival]
                 if ANY_ARGUMENTS in second.arguments:
                     continue
                 if first.specificity == second.specificity and first.may_overlap(second):
                     yield first, second
+
+
+def _candidates(symbols: Sequence[Symbol]) -> list[tuple[int, int]]:
+    """The pairs of places of symbols that share no argument with a different exact value, in order.
+
+    Of thousands of symbols of one tool, most pairs are told apart by such an argument.
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, symbol in enumerate(symbols):
+        exact = (name for name, pattern in symbol.arguments.items() if isinstance(pattern, Exact))
+        groups.setdefault(tuple(sorted(exact)), []).append(place)
+    pairs = set()
+    for (names, places), (others, rivals) in combinations_with_replacement(groups.items(), 2):
+        shared = sorted(set(names) & set(others))
+        alike: dict[tuple[Hashable, ...], list[int]] = {}
+        for place in rivals:
+            alike.setdefault(_values(symbols[place], shared), []).append(place)
+        for place in places:
+            for rival in alike.get(_values(symbols[place], shared), ()):
+                if place != rival:
+                    pairs.add((min(place, rival), max(place, rival)))
+    return sorted(pairs)
+
+
+def _values(symbol: Symbol, names: Sequence[str]) -> tuple[Hashable, ...]:
+    """The exact values of arguments, the same for equal ones; of lists and objects only how long they are."""
+    values = (symbol.arguments[name].example() for name in names)
+    return tuple(len(value) if isinstance(value, list | tuple | Mapping) else value for value in values)

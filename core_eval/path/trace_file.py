@@ -5,13 +5,15 @@ All functions work on iterables of lines and hold one line at a time, so a file 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import STATUSES, Call
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.path.json_text import json_text
 from core_eval.path.scorer import Scores, score_path
 
 SCORE_NAMES = (
@@ -49,18 +51,18 @@ class BadTrace:
     error: str
 
 
-def read_traces(lines: Iterable[str], *, file: str) -> Iterator[Trace | BadTrace]:
+def read_traces(lines: Iterable[str | bytes], *, file: str) -> Iterator[Trace | BadTrace]:
     """Give the traces of a file's lines in order; blank lines are skipped, bad ones are given as BadTrace."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _trace(line, f"{file}, line {number}")
 
 
-def _trace(line: str, where: str) -> Trace | BadTrace:
+def _trace(line: str | bytes, where: str) -> Trace | BadTrace:
     try:
-        record = json.loads(line)
-    except ValueError as error:
-        return BadTrace(None, None, f"{where}: is not JSON ({error})")
+        record = parse_json(line)
+    except ForeignJsonError as error:
+        return BadTrace(None, None, f"{where}: {error}")
     if not isinstance(record, dict):
         return BadTrace(None, None, f"{where}: must be an object with trace, task and calls")
     ident, task = record.get("trace"), record.get("task")
@@ -101,27 +103,30 @@ def score_traces(
     traces: Iterable[Trace | BadTrace],
     automata: Mapping[str, TaskAutomaton],
     *,
+    malformed: Mapping[str, Sequence[str]] = MappingProxyType({}),
     beta: float = 0.5,
     lam: float = 0.5,
+    faults_are_harm: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Give a scores record for each trace, in order, or one that says what was wrong with it.
 
-    `automata` are found by prompt_id as text. Raises ValueError for `beta` or `lam` out of range.
+    `automata` are found by prompt_id as text; `malformed` says of the task file's other records what is
+    wrong with them. Raises ValueError for `beta` or `lam` out of range.
     """
     for trace in traces:
         if isinstance(trace, BadTrace):
             yield {"trace": trace.id, "task": trace.task, "error": trace.error}
             continue
-        automaton = automata.get(str(trace.task))
+        name = str(trace.task)
+        automaton = automata.get(name)
         if automaton is None:
-            error = f"task {trace.task!r} is not in the task file, or is malformed there"
-            yield {"trace": trace.id, "task": trace.task, "error": error}
+            known = "not in the task file"
+            if name in malformed:
+                known = f"malformed in the task file: {'; '.join(malformed[name])}"
+            yield {"trace": trace.id, "task": trace.task, "error": f"task {trace.task!r} is {known}"}
             continue
-        yield {
-            "trace": trace.id,
-            "task": trace.task,
-            **score_record(score_path(automaton, trace.calls, beta=beta, lam=lam)),
-        }
+        scores = score_path(automaton, trace.calls, beta=beta, lam=lam, faults_are_harm=faults_are_harm)
+        yield {"trace": trace.id, "task": trace.task, **score_record(scores)}
 
 
 def score_record(scores: Scores) -> dict[str, Any]:
@@ -134,7 +139,7 @@ def score_record(scores: Scores) -> dict[str, Any]:
 
 def score_lines(
     automata: Mapping[str, TaskAutomaton],
-    lines: Iterable[str],
+    lines: Iterable[str | bytes],
     *,
     beta: float = 0.5,
     lam: float = 0.5,
@@ -142,4 +147,4 @@ def score_lines(
 ) -> Iterator[str]:
     """Give a line of JSON, without its line end, for each trace of a file's lines; see `score_traces`."""
     for record in score_traces(read_traces(lines, file=file), automata, beta=beta, lam=lam):
-        yield json.dumps(record, ensure_ascii=False)
+        yield json_text(record)

@@ -56,10 +56,15 @@ class Table:
     Args:
         headings: one for each column.
         optional: headings of columns that may leave, the first to go first.
+
+    Attributes:
+        columns: as they may be changed before the table is printed.
+        caption: a line below the table.
     """
 
     def __init__(self, *headings: str, optional: Sequence[str] = ()) -> None:
         self.columns = [Column(heading) for heading in headings]
+        self.caption = ""
         self.optional = tuple(optional)
         self._rows: list[list[Text]] = []
 
@@ -81,8 +86,13 @@ class Table:
         yield Text()
         if shown is None:
             yield from self._paragraphs(width)
-            return
-        yield from self._lines(shown, self._widths(shown, width))
+        else:
+            yield from self._lines(shown, self._widths(shown, width))
+            yield from self._left_out(shown, width)
+        if self.caption:
+            yield from hanging(Text(visible(self.caption)), width, INDENT)
+
+    def _left_out(self, shown: Sequence[int], width: int) -> Iterable[Text]:
         left_out = [one.heading for place, one in enumerate(self.columns) if place not in shown]
         if left_out:
             yield from hanging(

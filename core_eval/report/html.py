@@ -21,6 +21,7 @@ from core_eval.report.event_choice import most_telling, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import episodes_text, share_text
+from core_eval.report.inexact import INEXACT_NOTE, inexact_json
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.no_call import no_call
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed
@@ -34,6 +35,7 @@ from core_eval.report.tables import (
     episodes_cell,
     mean_cell,
     passed_cell,
+    score_cell,
 )
 from core_eval.report.timeline import timeline_svg
 from devices.harm import HarmRule
@@ -135,7 +137,13 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         lstrip_blocks=True,
     )
     environment.globals.update(
-        cell=cell, passed=passed, share_text=share_text, episodes_text=episodes_text, no_call=no_call
+        cell=cell,
+        inexact_note=INEXACT_NOTE,
+        passed=passed,
+        score_cell=score_cell,
+        share_text=share_text,
+        episodes_text=episodes_text,
+        no_call=no_call,
     )
     environment.filters["when"] = _when
     episodes = reader.episodes()
@@ -149,6 +157,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         tasks_headings=[BY_NAME[name].heading for name in TASKS_TABLE],
         tries=SHOWN_TRIES,
         headings=[BY_NAME[name].heading for name in TABLE],
+        inexact=inexact_json(episodes),
         agents=_agents(episodes, aggregate),
         tasks=_tasks(episodes),
         differences=_differences(episodes),
@@ -259,7 +268,7 @@ def _episode(reader: LogReader, row: EpisodeRow, drawings: Mapping[int, Markup])
         ],
         picture=_picture(reader, row, steps),
         scores=[
-            (metric.heading, cell(metric.name, row.scores[metric.name], 1))
+            (metric.heading, score_cell(row.scores, metric.name))
             for metric in METRICS
             if metric.name in row.scores
         ],

@@ -9,6 +9,7 @@ from typing import Any
 from core_eval.log import EpisodeRow
 from core_eval.path.statistics import Summary, pass_hat_k, summarize
 from core_eval.report.counted import counted, distinct_episodes, keys
+from core_eval.report.inexact import inexact_json
 from core_eval.report.metrics import BY_NAME, METRICS
 from core_eval.report.no_call import no_call, without_call
 
@@ -68,6 +69,7 @@ def group_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
         "no_call": without_call(episodes),
         "passed": sum(passed(episode) for episode in counted(episodes)),
         "pass_k": pass_k(episodes),
+        "inexact": inexact_json(episodes),
         "statistics": {metric.name: _summary_json(spread(episodes, metric.name)) for metric in METRICS},
     }
 

@@ -16,6 +16,7 @@ from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons, standard_errors
 from core_eval.report.counted import counted, distinct_episodes
 from core_eval.report.fitted_table import Table
+from core_eval.report.inexact import count_inexact, is_inexact, marked, marking
 from core_eval.report.metrics import BY_NAME, TABLE
 from core_eval.report.no_call import NO_CALL, no_call, without_call
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed, spread
@@ -51,7 +52,8 @@ def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = N
         cells = [mean_cell(own, name) for name in TABLE]
         if aggregate is not None:
             value = gated_value(aggregate, own)
-            cells.append("-" if value is None else f"{value:.3f}")
+            inexact = sum(count_inexact(own, name) for name in aggregate.content.weights)
+            cells.append("-" if value is None else marked(f"{value:.3f}", inexact))
         table.add_row(names[agent], episodes_cell(own), *cells)
     return table
 
@@ -181,7 +183,7 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
     table.columns[5].least = STATUS_WIDTH
     names = short_names(row.agent for row in rows)
     for episode, status in zip(rows, statuses, strict=True):
-        values = (cell(name, episode.scores.get(name), 1) for name in TABLE)
+        values = (score_cell(episode.scores, name) for name in TABLE)
         table.add_row(
             str(episode.id),
             str(episode.run_id),
@@ -249,6 +251,12 @@ def cell(name: str, value: float | None, count: int = 0) -> str:
     return f"{value:.3f}"
 
 
+def score_cell(scores: Mapping[str, float | None], name: str) -> str:
+    """An episode's score, marked where it is only a bound."""
+    return marked(cell(name, scores.get(name), 1), is_inexact(scores, name))
+
+
+@marking
 def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
     """A mean with half its interval, of a flag the whole one; none where all episodes are identical.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from configs.errors import ConfigError
 from configs.twin_config import TwinConfig, twin_world_name
 from configs.worlds_loader import World, load_world, merged_state
-from core_eval.harm.logged_episode import executed_calls
+from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from devices.sensors import Sample
@@ -15,6 +15,9 @@ from sims.world_type import world_of_device
 
 SECRETS = ("hidden", "faults")
 """Parts of a world that no rig tells of itself: a twin never takes them from a log."""
+
+LONGEST_EPISODE = 86_400.0
+"""Device time, s; a twin lives through an episode second by second, and many times."""
 
 
 def believed_world(twin: TwinConfig, episode: EpisodeRow) -> World:
@@ -47,6 +50,9 @@ def logged_episode(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepR
 
     A simulator's clock begins with the episode. A physical rig's runs since it was switched on, so its
     episode begins with its first call, and what its sensors had said before counts as said then.
+
+    Raises:
+        NoReplayError: its clock says that it went on for longer than a twin can be run.
     """
     reached = [step for step in steps if step.call_id is not None and step.status is not None]
     begin = 0.0 if episode.simulated else _first_start(reached)
@@ -57,6 +63,11 @@ def logged_episode(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepR
         start = clock if step.t_device is None else max(clock, step.t_device - call.duration - begin)
         calls.append(LoggedCall(call, start, step.result if isinstance(step.result, dict) else None))
         clock = start + call.duration
+        if not (clock <= LONGEST_EPISODE and call.duration >= 0.0):
+            raise NoReplayError(
+                f"step {step.k} lasted {call.duration:g} s and ended {clock:g} s after the episode's start, "
+                f"by the device's clock; a twin is run for {LONGEST_EPISODE:g} s at most"
+            )
     samples = (Sample(row.sensor, row.value, max(0.0, row.t - begin)) for row in reader.samples(episode.id))
     return LoggedEpisode(tuple(calls), tuple(samples))
 

@@ -1,0 +1,112 @@
+"""Text from outside: plain or gzip, with or without a byte order mark, in a file or on standard input."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+STDIN = Path("-")
+"""The path that means standard input."""
+GZIP = b"\x1f\x8b"
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class ForeignTextError(ValueError):
+    """Text that cannot be read; one line that says why, without the file's name."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a file, ended by newlines alone (JSON text may hold other signs that end a line).
+
+    Attributes:
+        lines: as UTF-8 (if they are that; a file in UTF-16 is converted). Reading on raises
+            ForeignTextError where the file breaks off or cannot be read.
+        size: of the file in bytes; None for standard input.
+        position: how many bytes of that have been read.
+    """
+
+    lines: Iterator[bytes]
+    size: int | None
+    position: Callable[[], int]
+
+
+@contextmanager
+def open_lines(path: Path) -> Iterator[Lines]:
+    """Open a file, or standard input for `-`, line by line.
+
+    Raises:
+        ForeignTextError: it cannot be opened.
+    """
+    with ExitStack() as stack:
+        try:
+            raw = _open(stack, path)
+            size = None if path == STDIN else path.stat().st_size
+            stream = _plain(stack, raw)
+            head = stream.peek(2)[:2]
+        except (OSError, EOFError, zlib.error) as error:
+            raise ForeignTextError(_reason(error)) from None
+        if head in UTF_16:
+            text = io.TextIOWrapper(stream, encoding="utf-16", newline="\n")
+            yield Lines(_guarded(line.encode() for line in text), size, raw.tell)
+        else:
+            yield Lines(_without_mark(_guarded(stream)), size, raw.tell)
+
+
+def read_text(path: Path) -> str:
+    """The whole text of a file, or of standard input for `-`; line ends are newlines.
+
+    Raises:
+        ForeignTextError: it cannot be read, or is no text.
+    """
+    with open_lines(path) as found:
+        whole = b"".join(found.lines)
+    try:
+        return whole.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise ForeignTextError("it is not UTF-8 text") from None
+
+
+def _open(stack: ExitStack, path: Path) -> BinaryIO:
+    if path == STDIN:
+        return cast("BinaryIO", sys.stdin.buffer)
+    return stack.enter_context(path.open("rb"))
+
+
+def _plain(stack: ExitStack, raw: BinaryIO) -> io.BufferedReader:
+    """The stream, unpacked where it is gzip; told by its first bytes, not by its name."""
+    stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
+    if stream.peek(2)[:2] != GZIP:
+        return stream
+    unpacked = stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
+    return io.BufferedReader(cast("io.RawIOBase", unpacked))
+
+
+def _without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(lines, None)
+    if first is not None:
+        yield first.removeprefix(codecs.BOM_UTF8)
+        yield from lines
+
+
+def _guarded(lines: Iterable[bytes]) -> Iterator[bytes]:
+    try:
+        yield from lines
+    except (OSError, EOFError, UnicodeError, zlib.error) as error:
+        raise ForeignTextError(_reason(error)) from None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeError):
+        return "it is not UTF-8 text, and broken as UTF-16"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"its gzip data is broken ({error})"
