@@ -4,7 +4,8 @@ A page's fenced blocks are taken in order, in a folder of the page's own. What a
 line before its fence says:
 
     <!-- not run: REASON -->      it needs hardware, a model file, a person ...; REASON is one of `REASONS`
-    <!-- file: NAME -->           the content of a file
+    <!-- file: NAME -->           the content of a file, there before the first command; ```json NAME too
+    <!-- exit status N -->        commands of which the last ends so
     <!-- output -->               lines of the last commands' output, in their order, as they are
     <!-- output, numbers masked --> the same with each number as `#`, since they depend on the machine
     <!-- output of: COMMAND -->   the same of a command that the page does not show as a block
@@ -55,9 +56,10 @@ NOT_RUN: Mapping[str, int] = {
     "twin.md": 1,
 }
 COMMENT = re.compile(
-    r"<!-- (?P<kind>not run|file|output of|output)(?P<masked>, numbers masked)?(?:: (?P<what>.+))? -->"
+    r"<!-- (?P<kind>not run|file|output of|output|exit status)(?P<masked>, numbers masked)?"
+    r"(?::? (?P<what>.+))? -->"
 )
-FENCE = re.compile(r"```(?P<language>\w*)")
+FENCE = re.compile(r"```(?P<language>\w*)(?: (?P<name>[\w.-]+))?")
 NAMED = re.compile(r"# (?P<name>[\w.-]+\.yaml)\b")
 MANY_EPISODES = re.compile(r"--episodes \d+")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -77,19 +79,21 @@ class Block:
 
 def blocks(page: Path) -> Iterator[Block]:
     lines = page.read_text(encoding="utf-8").splitlines()
-    start, language = None, ""
+    start, language, name = None, "", None
     for number, line in enumerate(lines):
         fence = FENCE.fullmatch(line)
         if fence is None:
             continue
         if start is None:
-            start, language = number, fence["language"]
+            start, language, name = number, fence["language"], fence["name"]
             continue
         said = COMMENT.fullmatch(lines[start - 1]) if start else None
         text = "".join(f"{one}\n" for one in lines[start + 1 : number])
         named = NAMED.match(text) if language == "yaml" else None
         kind, what = (said["kind"], said["what"] or "") if said else ("run", "")
-        if said is None and language not in ("", "sh"):
+        if name is not None:
+            kind, what = "file", name
+        elif said is None and language not in ("", "sh"):
             kind, what = ("file", named["name"]) if named else ("fragment", "")
         yield Block(start + 1, language, text, kind, what, bool(said and said["masked"]))
         start = None
@@ -118,7 +122,7 @@ class Folder:
             (binaries / name).write_text(f"#!/bin/bash\n{text}\n")
             (binaries / name).chmod(0o755)
 
-    def run(self, script: str) -> None:
+    def run(self, script: str, status: int = 0) -> None:
         script = MANY_EPISODES.sub("--episodes 2", script)
         environment = {
             **os.environ,
@@ -136,7 +140,7 @@ class Folder:
             timeout=SECONDS,
             check=False,
         )
-        assert done.returncode == 0, f"{script}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        assert done.returncode == status, f"{script}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         self.printed = done.stdout
 
 
@@ -160,6 +164,9 @@ def check_output(block: Block, printed: str) -> None:
 def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.prepare()
+    for block in reversed(list(blocks(page))):
+        if block.kind == "file":
+            (tmp_path / block.what).write_text(block.text, encoding="utf-8")
     for block in blocks(page):
         where = f"{page.name}:{block.line}"
         if block.kind == "not run":
@@ -169,8 +176,8 @@ def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
         elif block.kind == "fragment":
             assert block.language == "yaml", f"{where}: say what a block of {block.language} is"
             yaml.safe_load(block.text)
-        elif block.kind == "run":
-            folder.run(block.text)
+        elif block.kind in ("run", "exit status"):
+            folder.run(block.text, int(block.what or 0))
         else:
             if block.kind == "output of":
                 folder.run(block.what)
