@@ -10,7 +10,7 @@ from core_eval.path.visible_text import visible
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """The value as JSON; what UTF-8 or a terminal cannot take is escaped, numbers that JSON lacks are null."""
+    """The value as JSON. What UTF-8 or a terminal cannot take is escaped; numbers JSON lacks are null."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     except ValueError:
