@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import typer
 
-from core_eval.cli import broker, calibrate, demo, harm, report, rigs, run, score, show, sim, tasks
+from core_eval.cli import backup, broker, calibrate, demo, harm, report, rigs, run, score, show, sim, tasks
 from core_eval.cli.output import UsageError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command("backup")(backup.backup)
 app.command("calibrate")(calibrate.calibrate)
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
