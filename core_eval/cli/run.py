@@ -213,9 +213,8 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
     run = next((run for run in runs if run.id not in going_on), None)
     if run is None:
         raise UsageError(f"--resume: run {runs[0].id} in {db} is still going on in another process")
-    print(f"pathrig: resuming run {run.id} in {db}", file=sys.stderr)
     try:
-        return RunConfig.model_validate(run.config).with_rig(rig), run.id
+        config = RunConfig.model_validate(run.config).with_rig(rig)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in wrong["loc"])
@@ -224,6 +223,8 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
         ) from None
     except ValueError as error:
         raise UsageError(f"--resume: run {run.id} in {db}: {error}") from None
+    print(f"pathrig: resuming run {run.id} in {db}", file=sys.stderr)
+    return config, run.id
 
 
 def _going_on(reader: LogReader, run_id: int) -> bool:
