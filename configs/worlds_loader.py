@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ def load_world(ref: str) -> World:
     try:
         state = type(shipped.state).model_validate(deep_merge(shipped.state.model_dump(), overrides))
     except ValidationError as error:
-        raise own.from_validation(error) from None
+        raise own.from_validation(error, type(shipped.state)) from None
     world = World(path.stem, shipped.device, state)
     try:
         _check_stuck_sensors(world)
@@ -79,8 +80,14 @@ def load_world(ref: str) -> World:
 
 
 def _shipped(name: str) -> World:
-    file = load_yaml(WORLDS_FOLDER / f"{name}.yaml")
-    return World(name, device_type(name), file.validate(STATE_MODELS[name]))
+    path = WORLDS_FOLDER / f"{name}.yaml"
+    return _loaded(name, path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _loaded(name: str, path: Path, changed: int) -> World:
+    """The world as its file is since it was `changed`; a file of tasks asks for it once a task."""
+    return World(name, device_type(name), load_yaml(path).validate(STATE_MODELS[name]))
 
 
 def merged_state(world: World, overrides: Mapping[str, Any]) -> FarmWorld | BenchWorld:
