@@ -15,6 +15,7 @@ try:
     import typer
 
     from core_eval.cli import (
+        backup,
         broker,
         calibrate,
         demo,
@@ -44,6 +45,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command("backup")(backup.backup)
 app.command("calibrate")(calibrate.calibrate)
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
