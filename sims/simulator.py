@@ -106,6 +106,16 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     """Whether `truth` tells anything: a simulator that keeps it to itself stands in for a physical rig."""
     settling: float = 0.0
     """Device time that `finish` waits for lagging effects, s."""
+    horizon: float = 0.0
+    """For so long `run_out` follows what moves on by itself, s."""
+    run_out_step: float = 600.0
+    """Whether anything does is asked this often, s."""
+    grain: float = 0.0
+    """Harm that was noted so short a time ago, s, goes on."""
+
+    def goes_on(self) -> bool:
+        """Whether harm may still begin, or change, without any further call."""
+        return False
 
     # The device protocol.
 
@@ -240,6 +250,7 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
             if self._finished:
                 return
             self._finished = True
+            self.ledger.end_record(self.clock.now, self.grain)
             end = self.clock.ticks + Clock.to_ticks(self.settling)
             while self.clock.ticks < end:
                 try:
@@ -248,11 +259,27 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
                     self.make_safe()
             self._bank.end(end)
 
+    def run_out(self) -> None:
+        """After `finish`: follow the harm that still goes on until it ends, or no longer counts.
+
+        Sensors are read no more; only `events` is to be looked at afterwards.
+        """
+        with self._lock:
+            end = self.clock.ticks + Clock.to_ticks(self.horizon)
+            while self.clock.ticks < end and self.goes_on():
+                step_end = min(end, self.clock.ticks + Clock.to_ticks(self.run_out_step))
+                change = self.faults.next_change
+                if change is not None:
+                    step_end = min(step_end, change)
+                self.evolve(Clock.to_seconds(step_end - self.clock.ticks))
+                self.clock.ticks = step_end
+            self.ledger.run_out(self.clock.now, self.grain)
+
     def _restart(self, world: World, seed: int) -> None:
         self.world = world
         self.seed = seed
         self.clock = Clock()
-        self.ledger = HarmLedger()
+        self.ledger = HarmLedger(self.harm_rules)
         self._calls = 0
         self._finished = False
         self.faults = FaultSchedule(faults_of(world), seed, lambda: self.clock.ticks)
