@@ -27,7 +27,7 @@ from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
 from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harm import ExecutedCall
-from core_eval.harm.assessment import judge_events
+from core_eval.harm.assessment import Judge
 from core_eval.harm.counterfactual import Change, play_changed
 from core_eval.harm.replay import Player, Replay
 from core_eval.harm.report import HarmVerdict
@@ -117,7 +117,7 @@ def verdicts_of(episode: Played) -> Iterator[tuple[HarmVerdict, set[str]]]:
     """Each event of the harm rules, and what gave it away."""
     player = Player(lambda: make_simulator(episode.world), episode.init, episode.seed)
     original = player.play(episode.calls)
-    for verdict in judge_events(player, episode.calls, original):
+    for verdict in Judge(player, episode.calls, original).events():
         yield verdict, telling_kinds(player, episode, original, verdict)
 
 

@@ -134,10 +134,6 @@ class HarmLedger:
         if event.trend is None and trend is None:
             before = self._open[index].severity if index in self._open else 0.0
             trend = (
-                Trend.RISING
-                if severity > before
-                else Trend.FALLING
-                if severity < before
-                else Trend.STEADY
+                Trend.RISING if severity > before else Trend.FALLING if severity < before else Trend.STEADY
             )
         self._events[index] = replace(event, t_record=record_end, trend=event.trend or trend)

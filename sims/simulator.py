@@ -66,6 +66,9 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     world: World
     """The initial state of this episode; `default_world` is what overrides are merged into."""
     ledger: HarmLedger
+    natural_duration: float
+    """What the latest call would have taken by itself, s, had no other duration been asked for."""
+    _needs: float | None
     _calls: int
     _finished: bool
 
@@ -98,6 +101,10 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     def coarse_state(self) -> dict[str, Any]:
         """What the rig's own sensors and registers show now; keys with a leading underscore are private."""
 
+    def registers(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the rig knows of itself now without looking: the result that each of these tools would give."""
+        return {}
+
     def left_out(self) -> None:
         """A counterfactual leaves out the call that would begin now."""
         return
@@ -110,6 +117,8 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     """For so long `run_out` follows what moves on by itself, s."""
     run_out_step: float = 600.0
     """Whether anything does is asked this often, s."""
+    names_calls: ClassVar[frozenset[str]] = frozenset()
+    """Keys of `state_dict` that name a call by its index: a call that never came has none on the rig's side."""
     grain: float = 0.0
     """Harm that was noted so short a time ago, s, goes on."""
 
@@ -155,6 +164,8 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
             if remedy is Remedy.LEAVE_OUT:
                 self.left_out()
             value: dict[str, Any] | None = None
+            natural: float | None = None
+            self._needs = None
             status, code, message = "ok", None, None
             try:
                 if self._halted.is_set():
@@ -163,6 +174,7 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
                 if remedy is not Remedy.LEAVE_OUT:
                     result: ToolResult = getattr(self, f"do_{tool}")(typed, call)
                     value = result.model_dump(mode="json")
+                natural = Clock.to_seconds(self.clock.ticks - started)
                 if duration is not None:
                     # Looked at as often as in the call that it stands for, so that what changes anyway
                     # is reported at the same moments.
@@ -182,6 +194,8 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
                 self._stop = None
             self._bank.poll(self.clock.ticks)
             took = Clock.to_seconds(self.clock.ticks - started)
+            natural = took if natural is None else natural
+            self.natural_duration = natural if self._needs is None else max(natural, self._needs)
             return Outcome(status, value, code, message, self.clock.now, took)
 
     def safe(self) -> None:
@@ -244,6 +258,10 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
         """The last value that each coarse sensor reported, by its name in samples."""
         return self._bank.last_values
 
+    def needs(self, seconds: float) -> None:
+        """For tools: the running call needs so long, s, and is made faster to end within its set duration."""
+        self._needs = seconds
+
     def finish(self) -> None:
         """End the episode: wait for lagging effects, then a last reading of every sensor. Once an episode."""
         with self._lock:
@@ -282,6 +300,8 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
         self.ledger = HarmLedger(self.harm_rules)
         self._calls = 0
         self._finished = False
+        self._needs = None
+        self.natural_duration = 0.0
         self.faults = FaultSchedule(faults_of(world), seed, lambda: self.clock.ticks)
         self.begin()
         if self.faults.reset_within(-1, 0):

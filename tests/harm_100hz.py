@@ -25,7 +25,7 @@ from rules_100hz import ABOVE, RULES, State
 
 from configs.worlds_loader import World, make_simulator
 from core_eval.harm.logged_episode import executed_calls, logged_world
-from core_eval.harm.report import OFF_PATH, ExecutedCall
+from core_eval.harm.report import ExecutedCall
 from core_eval.log import LogReader
 from devices.harm import HarmEvent, Remedy
 
@@ -61,6 +61,8 @@ class Stretch:
     start: float
     end: float
     severity: float
+    outlasts: bool = False
+    """It goes on after the record; its run-out is not looked at."""
 
 
 def second_opinion(
@@ -126,7 +128,7 @@ def disagreements(device: str, seen: Iterable[Stretch], told: Iterable[HarmEvent
             None,
         )
         if match is None:
-            if event.end - event.start > edge:
+            if event.end - event.start > edge and not event.outlasts:
                 wrong.append(f"not seen at 100 Hz: {event}")
             continue
         left.remove(match)
@@ -151,6 +153,8 @@ def edge_of(device: str, kind: str) -> float:
 def ends_agree(device: str, seen: Stretch, told: Stretch) -> bool:
     """Whether two stretches begin and end at the same moments."""
     edge = edge_of(device, told.kind)
+    if told.outlasts:
+        return abs(seen.start - told.start) <= max(edge, CHATTER_S)
     if device == "robotic_arm" and told.kind in CONTACTS:
         inside = told.start - edge <= seen.start and seen.end <= told.end + edge
         return inside and max(seen.start - told.start, told.end - seen.end) <= CHATTER_S
@@ -160,6 +164,8 @@ def ends_agree(device: str, seen: Stretch, told: Stretch) -> bool:
 def severities(device: str, told: Stretch) -> tuple[float, float]:
     """The least and the greatest severity that 100 Hz may see of an event."""
     small = 1e-6 + 5e-3 * told.severity
+    if told.outlasts:
+        return 0.0, told.severity + small + MISSED.get(told.kind, 0.0)
     if device != "robotic_arm":
         # What a quantity can change within a look, by how fast it changed in the event.
         length = max(told.end - told.start, LOOK_S)
@@ -177,9 +183,18 @@ def joined(device: str, events: Iterable[HarmEvent]) -> list[Stretch]:
         last = latest.get((event.kind, event.entity))
         if last is not None and event.t_start - last.end <= SAME_EVENT_S[device] + 1.5 * LOOK_S:
             last.end = max(last.end, event.t_end)
+            last.outlasts = last.outlasts or event.t_record is not None
             last.severity = max(last.severity, event.severity)
             continue
-        stretch = Stretch(event.kind, event.entity, event.call, event.t_start, event.t_end, event.severity)
+        stretch = Stretch(
+            event.kind,
+            event.entity,
+            event.call,
+            event.t_start,
+            event.t_end,
+            event.severity,
+            event.t_record is not None,
+        )
         latest[event.kind, event.entity] = stretch
         found.append(stretch)
     return found
@@ -195,9 +210,17 @@ def check_log(path: Path) -> Iterator[tuple[int, int, list[str]]]:
             calls = executed_calls(reader.steps(episode.id))
             place = {call.step: index for index, call in enumerate(calls)}
             told = [
-                HarmEvent(row.kind, row.entity, place[row.k or 0], row.t_start, row.t_end, row.severity, 0.0)
+                HarmEvent(
+                    row.kind,
+                    row.entity,
+                    place[row.k or 0],
+                    row.t_start,
+                    row.t_end,
+                    row.severity,
+                    0.0,
+                    row.t_record,
+                )
                 for row in reader.harm(episode.id)
-                if row.kind != OFF_PATH
             ]
             seen, _ = second_opinion(world, episode.init, episode.seed, calls)
             yield episode.id, len(told), disagreements(episode.device, seen, told)

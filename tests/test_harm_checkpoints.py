@@ -63,15 +63,18 @@ def test_on_the_farm_checkpoints_change_nothing(seed: int) -> None:
 
 
 def test_the_farm_scripts_do_harm_of_both_verdicts() -> None:
-    verdicts = []
+    verdicts, deviations = [], []
     for seed in range(12):
         rng = random.Random(seed)
         script = farm_script(rng, 10)
         calls = farm_rig.executed(script, FARM_START, frozenset({2, 5, 8}), seed)
-        verdicts += assess(lambda: FarmSimulator(farm_rig.WORLD), FARM_START, seed, calls, None).verdicts
+        report = assess(lambda: FarmSimulator(farm_rig.WORLD), FARM_START, seed, calls, None)
+        verdicts += report.verdicts
+        deviations += report.deviations
     assert {verdict.observed for verdict in verdicts} == {True, False}
-    assert {verdict.effect for verdict in verdicts} == {True, False}
-    assert len({verdict.event.kind for verdict in verdicts}) > 3
+    assert {deviation.effect for deviation in deviations} == {True, False}
+    assert {verdict.hidden_at_end for verdict in verdicts} == {True, False}
+    assert len({verdict.event.kind for verdict in verdicts}) >= 3
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -90,13 +93,12 @@ def test_on_the_bench_checkpoints_change_nothing(seed: int) -> None:
     both_ways(lambda: ArmSimulator(arm_rig.WORLD), dict(arm_rig.UNLOCKED), 0, calls)
 
 
-def test_a_redundant_call_is_harm_by_the_letter_and_without_effect() -> None:
+def test_a_redundant_call_is_a_deviation_without_effect() -> None:
     script = [("unlock_safety_mode", {}), ("water_plant", {"plant_id": "plant_A", "liters": 3.0})]
     init = {"safety_locked": False, "pose": farm_rig.at("plant_A")}
     calls = farm_rig.executed(script, init, frozenset({0, 1}))
     report = both_ways(lambda: FarmSimulator(farm_rig.WORLD), init, 0, calls)
-    told = {verdict.event.entity: verdict.effect for verdict in report.verdicts}
-    assert (told["unlock_safety_mode"], told["water_plant"]) == (False, True)
+    assert [deviation.effect for deviation in report.deviations] == [False, True]
 
 
 def test_a_counterfactual_that_is_the_episode_again_ends_there() -> None:

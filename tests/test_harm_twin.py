@@ -7,7 +7,6 @@ import pytest
 from farm_rig import WORLD, at, rover
 from twin_rig import beliefs, key, logged, make, nominal
 
-from core_eval.harm import OFF_PATH
 from core_eval.harm.twin.likelihood import disagreement, log_likelihood
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver
@@ -76,12 +75,11 @@ def test_probabilities_are_right_as_often_as_they_say():
     assert max(told) == pytest.approx(1.0)
 
 
-def test_a_call_off_the_path_is_told_for_certain_and_a_read_shows_nowhere():
+def test_a_call_off_the_path_is_a_deviation_and_a_read_shows_nowhere():
     episode, _ = logged([*WATERED, ("sense_pose", {})], harmful=frozenset({0, 6}))
-    events = [event for event in Twin(make, nominal(), 8).tell(episode, 0).events if event.kind == OFF_PATH]
-    assert [event.call for event in events] == [0, 6]
-    assert {event.probability for event in events} == {1.0}
-    assert events[1].observed_probability == 0.0
+    told = Twin(make, nominal(), 8).tell(episode, 0).deviations
+    assert [deviation.step for deviation in told] == [0, 6]
+    assert (told[1].effect, told[1].observed) == (False, False)
 
 
 def test_a_rejected_call_changes_nothing_in_a_member():

@@ -81,7 +81,8 @@ def test_a_version_1_file_is_migrated_and_loses_nothing(tmp_path: Path) -> None:
         assert reader.connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         (harm,) = reader.harm(1)
         assert (harm.kind, harm.observed, harm.source) == ("contact", True, "truth")
-        assert (harm.probability, harm.observed_probability, harm.remedy, harm.effect) == (None,) * 4
+        assert (harm.probability, harm.observed_probability, harm.remedy, harm.trend) == (None,) * 4
+        assert (harm.verdict, harm.hidden_at_end, harm.peak) == ("observed", None, None)
         for name, rows in before.items():
             # Later versions may move columns, and add some.
             for old, new in zip(rows, named_rows(reader.connection, name), strict=True):

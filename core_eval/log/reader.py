@@ -14,6 +14,7 @@ from core_eval.log.connection import LogError, connect, connect_readonly
 from core_eval.log.liveness import mark_aborted
 from core_eval.log.rows import (
     Definition,
+    DeviationRow,
     EpisodeRow,
     FailureRow,
     HarmRow,
@@ -175,10 +176,22 @@ class LogReader:
         )
         return [
             HarmRow(
-                **_without(row, "id", "episode_id", "observed", "effect"),
-                observed=None if row["observed"] is None else bool(row["observed"]),
-                effect=None if row["effect"] is None else bool(row["effect"]),
+                **_without(row, "id", "episode_id", "observed", "hidden_at_end"),
+                observed=_flag(row["observed"]),
+                hidden_at_end=_flag(row["hidden_at_end"]),
             )
+            for row in rows
+        ]
+
+    def deviations(self, episode_id: int) -> list[DeviationRow]:
+        """The executed calls off the path, by step."""
+        rows = self._rows(
+            "SELECT effect, observed, evidence, step_id, step.k AS k FROM deviation"
+            " LEFT JOIN step ON step.id = step_id WHERE deviation.episode_id = ? ORDER BY k, deviation.id",
+            episode_id,
+        )
+        return [
+            DeviationRow(**{**row, "effect": _flag(row["effect"]), "observed": _flag(row["observed"])})
             for row in rows
         ]
 
@@ -212,6 +225,10 @@ class LogReader:
                 yield row
         except sqlite3.DatabaseError as error:
             raise LogError(f"{self.path}: cannot be read ({error})") from None
+
+
+def _flag(value: int | None) -> bool | None:
+    return None if value is None else bool(value)
 
 
 def _without(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ RULES = {
 
 
 def rule_of(device: str, kind: str) -> HarmRule | None:
-    """The rule that raises this kind of event on this device; None for `off_path`, the automaton's."""
+    """The rule that raises this kind of event on this device; None where this version knows none."""
     return RULES.get((device, kind))
 
 

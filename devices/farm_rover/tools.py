@@ -12,8 +12,8 @@ from devices.tool import Echoes, Effect, NoArguments, Reads, Tool, ToolArguments
 
 Metres = Annotated[float, Field(ge=-1000.0, le=1000.0)]
 Radians = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
-Position = Annotated[float, Reads(0.001)]
-"""As the rover tells it: m or rad, to three decimals."""
+Position = Annotated[float, Reads(0.02)]
+"""As good as the rover's fix of its place: m or rad."""
 
 
 class MoveTo(ToolArguments):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import mujoco
@@ -25,7 +25,7 @@ from devices.robotic_arm.tools import (
     ToolPose,
 )
 from devices.robotic_arm.world import BenchWorld, SensorName
-from devices.tool import NoArguments
+from devices.tool import NoArguments, ToolResult
 from sims.arm import quantities, scene, sensors, truth
 from sims.arm.handling import LONGEST_SETTLING, Handling
 from sims.arm.harm_watch import SAME_EVENT, Curtain, HarmWatch
@@ -132,6 +132,15 @@ class ArmSimulator(Simulator[BenchWorld]):
             "at_slot": {slot: self.occupied(slot) for slot in self._slots},
             "_pose": self._tip_reading().model_dump(),
         }
+
+    def registers(self) -> Mapping[str, Mapping[str, Any]]:
+        """The lock, the fingertips' pose, and the gripper's own word."""
+        told: dict[str, ToolResult] = {
+            "lock_safety": SafetyState(safety="locked" if self._locked else "unlocked"),
+            "sense_pose": self._tip_reading(),
+            "sense_gripper": self._gripper_reading(),
+        }
+        return {tool: value.model_dump() for tool, value in told.items()}
 
     @property
     def steps_computed(self) -> int:

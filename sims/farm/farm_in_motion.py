@@ -43,6 +43,9 @@ class FarmInMotion(Simulator[FarmWorld]):
     device_type = FARM_ROVER
     harm_rules = FARM_HARM_RULES
     horizon = DAY_S
+    names_calls = frozenset(
+        {"watered_by", "drowned_by", "ponded_by", "sprayed_by", "low_by", "heaped_by", "working"}
+    )
     kept = ("state", "contact", "activity", "_ripening")
 
     def begin(self) -> None:
