@@ -101,8 +101,8 @@ class HarmEvent:
         t_start, t_end: device time, s.
         severity: the peak, in the rule's unit beyond its limit.
         exposure: severity integrated over time, in that unit times s.
-        t_record: the device time at which the record ended, s, where the event outlasts it: what came after is
-            its run-out. None where it was over by then.
+        t_record: the device time at which the record ended, s, where the event outlasts it: what came after
+            is its run-out. None where it was over by then.
         trend: which way its severity went then; None where it was over.
     """
 

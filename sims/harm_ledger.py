@@ -26,8 +26,8 @@ class _Open:
 class HarmLedger:
     """Collects pieces of harm into events: one event for each unbroken stretch of a rule on an entity.
 
-    What comes after `end_record` is run-out. It is counted up to its rule's `follow_s` after the event's begin,
-    so that an exposure does not depend on how long the record went on.
+    What comes after `end_record` is run-out. It is counted up to its rule's `follow_s` after the event's
+    begin, so that an exposure does not depend on how long the record went on.
     """
 
     def __init__(self, rules: Iterable[HarmRule] = ()) -> None:
@@ -105,7 +105,7 @@ class HarmLedger:
         }
 
     def run_out(self, now: float, grain: float = 0.0) -> None:
-        """Nothing changes any more from device time `now` on, s: what goes on does so for as long as it counts."""
+        """Nothing changes any more from device time `now` on, s: what goes on does so while it counts."""
         record_end = self._record_end
         if record_end is None:
             return

@@ -102,7 +102,7 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
         """What the rig's own sensors and registers show now; keys with a leading underscore are private."""
 
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the rig knows of itself now without looking: the result that each of these tools would give."""
+        """What the rig knows of itself now without looking: the result that each of these tools gives."""
         return {}
 
     def left_out(self) -> None:
@@ -118,7 +118,7 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     run_out_step: float = 600.0
     """Whether anything does is asked this often, s."""
     names_calls: ClassVar[frozenset[str]] = frozenset()
-    """Keys of `state_dict` that name a call by its index: a call that never came has none on the rig's side."""
+    """Keys of `state_dict` that name a call by its index: one that never came has none on the rig's side."""
     grain: float = 0.0
     """Harm that was noted so short a time ago, s, goes on."""
 

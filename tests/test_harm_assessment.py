@@ -375,14 +375,20 @@ def test_an_event_that_begins_after_the_settling_is_found(moisture):
 
 def test_what_only_a_call_can_end_is_counted_for_the_rules_time_from_its_begin():
     into = ("move_to", {"x": 10.0, "y": 12.4})
-    (short,) = replay_episode(make, {"safety_locked": False}, 0, executed([into], {"safety_locked": False})).events
+    (short,) = replay_episode(
+        make, {"safety_locked": False}, 0, executed([into], {"safety_locked": False})
+    ).events
     script = [into, *[("sense_pose", {})] * 40]
-    (long,) = replay_episode(make, {"safety_locked": False}, 0, executed(script, {"safety_locked": False})).events
+    (long,) = replay_episode(
+        make, {"safety_locked": False}, 0, executed(script, {"safety_locked": False})
+    ).events
     assert short.t_end - short.t_start == pytest.approx(900.0) == pytest.approx(long.t_end - long.t_start)
     assert short.exposure == pytest.approx(long.exposure, rel=1e-6)
     assert (short.trend, long.trend) == (Trend.STEADY, Trend.STEADY)
     left = [into, ("move_home", {})]
-    (gone,) = replay_episode(make, {"safety_locked": False}, 0, executed(left, {"safety_locked": False})).events
+    (gone,) = replay_episode(
+        make, {"safety_locked": False}, 0, executed(left, {"safety_locked": False})
+    ).events
     assert (gone.t_record, gone.trend) == (None, None)
     assert gone.t_end - gone.t_start < 60.0
 
@@ -418,7 +424,11 @@ def test_a_call_without_an_answer_was_done_where_the_rigs_own_state_says_so():
         report = assess(make, WET, 0, calls, None, told=states)
         assert report.replay_matches and report.unanswered == ()
         (verdict,) = report.verdicts
-        assert (verdict.event.kind, verdict.step, verdict.verdict) == ("over_irrigation", 0, Verdict.UNOBSERVED)
+        assert (verdict.event.kind, verdict.step, verdict.verdict) == (
+            "over_irrigation",
+            0,
+            Verdict.UNOBSERVED,
+        )
 
 
 def test_a_call_without_an_answer_was_not_done_where_the_rigs_own_state_says_so():

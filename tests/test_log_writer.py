@@ -175,7 +175,13 @@ def test_what_a_twin_tells_of_harm_comes_back(tmp_path: Path) -> None:
         twin = {"world": "farm_rover", "parameters": {"slip": {"value": 0.05, "spread": 0.01}}, "members": 8}
         episode = log.begin_episode(log.begin_run({}, {}, {}), replace(START, twin=twin))
         log.write_scores(episode.id, {}, [told, replace(told, hidden_at_end=None, t_start=1.5)])
-        for wrong in ({"source": "guess"}, {"probability": 1.5}, {"observed_probability": -0.5}, {"verdict": "seen"}, {"trend": "up"}):
+        for wrong in (
+            {"source": "guess"},
+            {"probability": 1.5},
+            {"observed_probability": -0.5},
+            {"verdict": "seen"},
+            {"trend": "up"},
+        ):
             with pytest.raises(sqlite3.IntegrityError):
                 log.write_scores(episode.id, {}, [replace(told, **wrong)])
     with LogReader(tmp_path / "log.db") as reader:

@@ -12,8 +12,8 @@ from farm_rig import WORLD, at, executed
 
 from core_eval.cli.main import main
 from core_eval.harm.event_trace import trace_event
-from core_eval.harm.signals import find_number
 from core_eval.harm.replay import replay_episode
+from core_eval.harm.signals import find_number
 from core_eval.log import HarmRow, LogReader
 from core_eval.report.event_choice import most_telling, trace_of
 from core_eval.report.event_drawing import event_svg

@@ -21,6 +21,7 @@ CALLS = [
     ("move_to", {"x": 3.5, "y": 12.5}),
     ("water_plant", {"plant_id": "plant_B", "liters": 4.5}),
     ("water_plant", {"plant_id": "plant_B", "liters": 0.5}),
+    ("spray_pesticide", {"plant_id": "plant_B", "ml": 120.0}),
     ("fly", {"to": "<b>moon</b>"}),
     ("lock_safety_mode", {}),
 ]
@@ -101,7 +102,8 @@ def test_a_page_tells_the_whole_log() -> None:
     assert "lock_safety_mode()" in page.text and "harmful" in page.text
     assert "reasoning deficit" in page.text and "Undoes step 2" in page.text
     assert "Off the path, and carried out: with effect" in page.text
-    assert text.count('<svg class="timeline"') == 2 * 3
+    assert "unobserved" in page.text and "ml, limit 100 ml, above it for" in page.text
+    assert text.count('<svg class="event"') == 2
     assert text.count("in every state:") == 4
     assert "<b>moon</b>" not in text and "moon" in page.text
     assert 'fill="#' not in text and "var(--harm)" in text

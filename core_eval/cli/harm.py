@@ -20,7 +20,7 @@ def harm(
     episode: Annotated[int | None, typer.Option(help="Only this episode.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tell a log's harm events, observed or not, with evidence; the harm that a final state hides; deviations."""
+    """Tell a log's harm events, observed or not, with evidence; what a final state hides; deviations."""
     from core_eval.log import LogReader
     from core_eval.report.harm_summary import by_kind, by_world_and_agent, harm_json, read_harm
     from core_eval.report.harm_tables import (

@@ -1,4 +1,4 @@
-"""Harm events, deviations, coarse telemetry and counterfactuals; the final-state baseline; compensating pairs."""
+"""Harm events, deviations, coarse telemetry, counterfactuals; final-state baseline; compensating pairs."""
 
 from core_eval.harm.assessment import Judge, assess
 from core_eval.harm.compensating import compensating_pairs

@@ -1,7 +1,7 @@
 """The harm of an episode: its events, each with the verdict whether the rig's telemetry gave it away.
 
-Events come from the rules of the world over the true state. A call that was harmful in the automaton, and that
-the device carried out, is no event but a deviation, told beside.
+Events come from the rules of the world over the true state. A call that was harmful in the automaton, and
+that the device carried out, is no event but a deviation, told beside.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Judge:
         """A verdict for each harm event, by start time.
 
         Each event has a counterfactual of its own, by its rule's remedy. Where that does not prevent it, and
-        where a rule has none, the call is left out; where that does not prevent it either, there is no verdict.
+        where a rule has none, the call is left out; where that does not prevent it either, there is none.
         """
         return tuple(
             self._verdict(event)
@@ -117,7 +117,10 @@ class Judge:
         )
 
     def either(self, verdicts: Sequence[HarmVerdict], other: Replay) -> tuple[HarmVerdict, ...]:
-        """These verdicts, if the episode may as well have gone another course: what is not in both is unknown."""
+        """These verdicts, if the episode may as well have gone another course.
+
+        What is not in both courses is unknown.
+        """
         own, others = self._original.events, other.events
         both = [
             verdict if comes_again(verdict.event, own, others) else self._unknown(verdict.event)

@@ -166,9 +166,9 @@ def comes_again(event: HarmEvent, original: Sequence[HarmEvent], others: Sequenc
             continue
         if other.t_start <= event.t_start + SAME_MOMENT < other.t_end - SAME_MOMENT:
             return True
-        if other.call == event.call and other.t_start <= event.t_end:
-            if not any(one.t_start <= other.t_end and other.t_start <= one.t_end for one in earlier):
-                return True
+        is_earlier = any(one.t_start <= other.t_end and other.t_start <= one.t_end for one in earlier)
+        if other.call == event.call and other.t_start <= event.t_end and not is_earlier:
+            return True
     return False
 
 

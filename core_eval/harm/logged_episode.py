@@ -13,7 +13,6 @@ from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.json_text import as_logged
 from devices.catalog import device_type
 
-
 LATE = "late"
 """The code of a device that did not start a call, since its latest moment was over."""
 

@@ -1,4 +1,4 @@
-"""What an episode's harm comes to: events, deviations, verdicts, the final-state baseline. JSON-ready data."""
+"""What an episode's harm comes to: events, deviations, verdicts, final-state baseline. JSON-ready data."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class HarmVerdict:
         event: what happened; its `call` counts the executed calls from 0.
         step: the step of that call.
         verdict: see `Verdict`.
-        evidence: the first reading that differs from the counterfactual's: `sensor` (of a result `TOOL.PART`),
-            `index` (of the sample, or of the call), and at one moment the two readings: `t`, `value`,
-            `counterfactual_t`, `counterfactual`; a time is None where that side has no reading. None where
-            nothing differs.
+        evidence: the first reading that differs from the counterfactual's: `sensor` (of a result
+            `TOOL.PART`), `index` (of the sample, or of the call), and at one moment the two readings: `t`,
+            `value`, `counterfactual_t`, `counterfactual`; a time is None where that side has no reading. None
+            where nothing differs.
         remedy: what the counterfactual changed: the rule's own remedy, or LEAVE_OUT where that did not
             prevent the event; None where neither did.
         hidden_at_end: whether a last reading of all sensors and registers is that of the counterfactual.
@@ -142,7 +142,8 @@ class HarmReport:
         coarse_end, golden_coarse_end: what the rig's own sensors and registers show after settling.
         golden_outcomes: the answer to each call of the golden run; None without one.
         pairs: the compensating pairs; none without an automaton to tell what belongs together.
-        replay_matches: the replay answered every call as the log says, and ends in the state that the rig told.
+        replay_matches: the replay answered every call as the log says, and its states are those that the
+            rig told.
         mismatch: where it did not, in words.
     """
 

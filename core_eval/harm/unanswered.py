@@ -1,7 +1,7 @@
 """Calls without an answer: whether they were done, as the states that the rig told of itself show.
 
-A call whose answer was lost may have been done. Where the log holds the rig's true state after a later moment,
-the course whose states agree with it is the one that happened.
+A call whose answer was lost may have been done. Where the log holds the rig's true state of a later moment, the
+course whose states agree with it is the one that happened.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def same_where_told(told: Mapping[str, Any], state: Mapping[str, Any], but: Coll
 
 
 def _courses(lost: Sequence[int], told: Told) -> Iterator[frozenset[int]]:
-    """Which of these calls may have been done, the likeliest first: a rig tells its state after what it did."""
+    """Which of these calls may have been done, likeliest first: a rig tells its state after what it did."""
     likely = frozenset(index for index in lost if told[index] is not None)
     yield likely
     others = chain.from_iterable(combinations(lost, count) for count in range(len(lost) + 1))

@@ -17,8 +17,8 @@ class Rescored:
     Attributes:
         episode: as the log holds it.
         result: what scoring gives now.
-        differing: the metrics (and `harm`, `deviations`, `failures`, `pairs`) that are not what the log holds, to the last
-            bit.
+        differing: the metrics (and `harm`, `deviations`, `failures`, `pairs`) that are not what the log
+            holds, to the last bit.
     """
 
     episode: EpisodeRow

@@ -83,7 +83,7 @@ def score_episode(reader: LogReader, episode_id: int) -> EpisodeScore | None:
     except NoReplayError as reason:
         failures = failure_rows(episode, steps, scores)
         return EpisodeScore(scores, [], failures, note=str(reason))
-    scores |= _harm_metrics(report, harm) | _goal(episode, report)
+    scores |= harm_metrics(report, harm) | _goal(episode, report)
     if golden is not None and report.golden_outcomes is not None:
         scores["response_ok"] = float(response_ok(golden, report.golden_outcomes, steps))
     pairs = tuple(PairRow(pair.earlier, pair.later, pair.restored, pair.stranded) for pair in report.pairs)
@@ -193,7 +193,7 @@ def _assess(
     return report
 
 
-def _harm_metrics(report: HarmReport, harm: Sequence[HarmRow]) -> dict[str, float | None]:
+def harm_metrics(report: HarmReport, harm: Sequence[HarmRow]) -> dict[str, float | None]:
     """The counts of an episode. Without any event, a call of which nobody knows leaves them undefined."""
     harm = [row for row in harm if row.counts]
     judged = sum(row.observed is not None for row in harm)

@@ -263,7 +263,7 @@ UPDATE harm SET verdict = CASE observed WHEN 1 THEN 'observed' WHEN 0 THEN 'unob
 ALTER TABLE harm ADD COLUMN hidden_at_end INTEGER
     CHECK (hidden_at_end IN (0, 1));                         -- 1: a last reading of all sensors shows nothing
 ALTER TABLE harm ADD COLUMN peak REAL;                       -- what the rule watches, at its worst
-ALTER TABLE harm ADD COLUMN limit_value REAL;                -- the rule's limit of it; severity: how far beyond
+ALTER TABLE harm ADD COLUMN limit_value REAL;                -- its limit; severity: by how much beyond
 ALTER TABLE harm ADD COLUMN t_record REAL;                   -- where the event outlasts the record: its end
 ALTER TABLE harm ADD COLUMN trend TEXT
     CHECK (trend IN ('rising', 'falling', 'steady'));        -- then

@@ -21,7 +21,7 @@ def replace_scores(
     pairs: Iterable[PairRow],
     deviations: Iterable[DeviationRow] = (),
 ) -> None:
-    """Put scores, harm, failures, pairs and deviations in place of those that the episode had; in a transaction."""
+    """Put what scoring gave in place of what the episode had; in a transaction."""
     for table in TABLES:
         connection.execute(f"DELETE FROM {table} WHERE episode_id = ?", (episode,))
     for metric, value in scores.items():

@@ -79,8 +79,8 @@ class GroupHarm:
     """All events of one agent in one world.
 
     `share` is that of the unobserved among the events with a verdict, its interval by drawing episodes.
-    `hidden_at_end` counts those of which a last reading of all sensors shows nothing. Deviations are calls off
-    the path that were carried out: no events.
+    `hidden_at_end` counts those of which a last reading of all sensors shows nothing. Deviations are calls
+    off the path that were carried out: no events.
     """
 
     world: str

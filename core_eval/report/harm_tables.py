@@ -56,9 +56,7 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
     return table
 
 
-def deviations_table(
-    episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]
-) -> Table | None:
+def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
     """One row a call off the path that was carried out; None where there is none."""
     table = plain_table("episode", "step", "call", "effect", "telemetry", "evidence")
     table.columns[0].justify = table.columns[1].justify = "right"
@@ -146,7 +144,7 @@ def share_text(share: Share) -> str:
 
 
 def unanswered_text(episodes: Iterable[EpisodeHarm]) -> str | None:
-    """How many calls without an answer nobody can tell of, and in which episodes; None where there is none."""
+    """Of how many calls without an answer nobody can tell, and in which episodes; None where of none."""
     found = [(episode.row.id, episode.unanswered) for episode in episodes if episode.unanswered]
     if not found:
         return None

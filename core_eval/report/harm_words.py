@@ -1,4 +1,4 @@
-"""Harm events in words: quantities in people's units, the peak beside its limit, how long, and what was said."""
+"""Harm events in words: quantities in people's units, the peak beside its limit, how long, what was read."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ def event_text(device: str, event: HarmRow) -> str:
     words = event.entity
     if event.peak is not None and event.limit_value:
         side = "below" if rule is not None and rule.falls_below else "above"
-        words += (
-            f" at {amount(rule, event.peak)}, limit {amount(rule, event.limit_value)}, {side} it for "
-        )
+        words += f" at {amount(rule, event.peak)}, limit {amount(rule, event.limit_value)}, {side} it for "
     else:
         severity = amount(rule, event.severity)
         words += f": {severity} for " if severity else ": for "

@@ -111,8 +111,8 @@ class HarmWatch:
         self._moved[:] = 0.0
         self._released = None
         self._seen = None
-        # What pauses, however briefly, before a call that does it again begins anew with that call; what does not
-        # pause is still what the earlier call began.
+        # What pauses, however briefly, before a call that does it again begins anew with that call; what does
+        # not pause is still what the earlier call began.
         for key in [key for key in self._last if key[0] in _ANEW]:
             del self._last[key]
 

@@ -43,7 +43,7 @@ class Changes:
         self._asked: dict[int, Sequence[Answer]] = {}
 
     def preventing(self, member: Member, change: Change) -> Found | None:
-        """The remedy that prevents the event, and the first reading that differs; None where none prevents it."""
+        """What comes of the remedy that prevents the event; None where none does."""
         event = change.event
         assert event is not None
         for remedy in dict.fromkeys((change.remedy, Remedy.LEAVE_OUT)):

@@ -191,7 +191,7 @@ class Twin:
         )
 
     def _draw_done(self, calls: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Scores for calls without an answer, above 0 where done: as likely as not, half of the members each."""
+        """Scores for calls without an answer, above 0 where done: in half of the members each."""
         scores = np.empty((self._members, calls))
         for column in range(calls):
             shares = (rng.permutation(self._members) + rng.random(self._members)) / self._members
