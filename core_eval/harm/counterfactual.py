@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core_eval.harm.answers import Answer, answer_of, first_other
+from core_eval.harm.answers import answer_of, first_other
 from core_eval.harm.replay import Player, Replay, Terminal
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.same_state import alike, same_future
@@ -121,16 +121,15 @@ def compare(
     terminal: dict[str, Any] | None = None
 
     def differs(index: int) -> bool:
-        return not alike(simulator.state_dict(), original.true_states[index])
+        return not is_as_it_was(player, original, index)
 
     for outcome in play_changed(player, calls, original, change, ask=differs):
         taken = _take(comparison, player.heard, taken)
         if answered is None:
-            left_out = index == change.call and change.remedy is Remedy.LEAVE_OUT
-            answered = _other_answer(player, calls[index], index, original.answers[index], outcome, left_out)
+            answered = other_answer(player, calls, original, change, index, outcome)
         index += 1
         effect = effect or differs(index)
-        if not (to_the_end or effect) and _is_as_it_was(player, original, index):
+        if not (to_the_end or effect) and _will_be_as_it_was(player, original, index):
             until = simulator.clock.now
             break
     else:
@@ -154,6 +153,21 @@ def compare(
     )
 
 
+def other_answer(
+    player: Player,
+    calls: Sequence[ExecutedCall],
+    original: Replay,
+    change: Change,
+    index: int,
+    outcome: Outcome,
+) -> dict[str, Any] | None:
+    """By what the answer to a call that has just been played differs; a call that is left out has none."""
+    call = calls[index]
+    heard = call.answered and not (index == change.call and change.remedy is Remedy.LEAVE_OUT)
+    theirs = answer_of(player.simulator, call.tool, outcome, heard=heard)
+    return first_other(call.tool, index, original.answers[index], theirs)
+
+
 def comes_again(event: HarmEvent, original: Sequence[HarmEvent], others: Sequence[HarmEvent]) -> bool:
     """Whether an event of the episode is among the events of another course of it.
 
@@ -172,22 +186,18 @@ def comes_again(event: HarmEvent, original: Sequence[HarmEvent], others: Sequenc
     return False
 
 
-def _other_answer(
-    player: Player, call: ExecutedCall, index: int, ours: Answer, outcome: Outcome, left_out: bool
-) -> dict[str, Any] | None:
-    """By what the answer to a call differs; of a call that was left out, nobody hears one."""
-    heard = call.answered and not left_out
-    theirs = answer_of(player.simulator, call.tool, outcome, heard=heard)
-    return first_other(call.tool, index, ours, theirs)
-
-
 def _take(comparison: Comparison, heard: Sequence[Sample], taken: int) -> int:
     for sample in heard[taken:]:
         comparison.take(sample)
     return len(heard)
 
 
-def _is_as_it_was(player: Player, original: Replay, call: int) -> bool:
+def is_as_it_was(player: Player, original: Replay, call: int) -> bool:
+    """Whether the true state before this call is that of the episode, but for rounding."""
+    return alike(player.simulator.state_dict(), original.true_states[call])
+
+
+def _will_be_as_it_was(player: Player, original: Replay, call: int) -> bool:
     """Whether the state before this call is that of the episode, so that all that follows is the same."""
     point = original.checkpoint_at(call)
     return point is not None and same_future(player.simulator.snapshot(), point.snapshot)

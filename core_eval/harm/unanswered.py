@@ -1,7 +1,7 @@
 """Calls without an answer: whether they were done, as the states that the rig told of itself show.
 
-A call whose answer was lost may have been done. Where the log holds the rig's true state of a later moment, the
-course whose states agree with it is the one that happened.
+A call whose answer was lost may have been done. Where the log holds the rig's true state of a later moment,
+the course whose states agree with it is the one that happened.
 """
 
 from __future__ import annotations
