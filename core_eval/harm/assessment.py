@@ -135,7 +135,15 @@ class Judge:
         found = []
         for index, call in enumerate(self._calls):
             if call.harmful and call.status == "ok" and not tools[call.tool].towards_safe:
-                without = self._without(index)
+                change = Change(index, Remedy.LEAVE_OUT)
+                without = compare(
+                    self._player,
+                    self._calls,
+                    self._original,
+                    change,
+                    to_the_end=self._to_the_end,
+                    to_the_evidence=True,
+                )
                 found.append(
                     Deviation(call.step, without.effect, without.evidence is not None, without.evidence)
                 )

@@ -108,10 +108,13 @@ def compare(
     change: Change,
     *,
     to_the_end: bool = False,
+    to_the_evidence: bool = False,
 ) -> Counterfactual:
     """Play the episode with a call changed, as far as needed, and tell what came of it.
 
     It ends where the state has become that of the episode again; `to_the_end` plays on, for the same result.
+    With `to_the_evidence` it ends, too, where no earlier reading can differ any more: then only evidence and
+    effect are told, and the rest is that of no event.
     """
     before = original.heard[change.call]
     comparison = Comparison(original.samples[before:], original.sensor_specs, original.samples[:before])
@@ -129,6 +132,10 @@ def compare(
             answered = other_answer(player, calls, original, change, index, outcome)
         index += 1
         effect = effect or differs(index)
+        if to_the_evidence and not to_the_end and effect:
+            moment = min(comparison.moment, math.inf if answered is None else answered["t"])
+            if comparison.settled(simulator.clock.now, moment):
+                break
         if not (to_the_end or effect) and _will_be_as_it_was(player, original, index):
             until = simulator.clock.now
             break

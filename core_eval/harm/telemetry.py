@@ -69,6 +69,19 @@ class Comparison:
             self._tell(sensor, index, ours, theirs)
         self._latest[sensor] = ours, theirs
 
+    def settled(self, now: float, moment: float) -> bool:
+        """Whether what comes after device time `now`, s, cannot bring a difference before this moment, s."""
+        self._catch_up_all(now)
+        if moment >= now:
+            return False
+        open_yet = (shown for sensor, shown in self._shown.items() if sensor not in self._told)
+        if any(shown.apart is not None and shown.apart <= moment for shown in open_yet):
+            return False
+        return all(
+            not waiting or sensor in self._told or waiting[0].t > moment
+            for sensor, waiting in self._ours.items()
+        )
+
     @property
     def found(self) -> dict[str, Any] | None:
         """The earliest difference so far."""
