@@ -30,8 +30,8 @@ class Counterfactual:
         evidence: the first reading that differs (`core_eval.harm.report.HarmVerdict`), or None.
         effect: whether the true state was ever another, at the calls' ends, or another event happened.
         hidden_at_end: whether a last reading of all sensors and registers is that of the episode.
-        events: the harm events that came up all the same, up to `until`.
-        until: from this device time on, s, all is as it was in the episode; infinite where it never is.
+        events: the harm events that came up all the same, as far as it was played: all until the episode's
+            events of the changed call were over.
     """
 
     remedy: Remedy
@@ -39,11 +39,10 @@ class Counterfactual:
     effect: bool
     hidden_at_end: bool
     events: tuple[HarmEvent, ...]
-    until: float
 
     def prevents(self, event: HarmEvent, original: Sequence[HarmEvent]) -> bool:
         """Whether this event of the episode's events did not come up again."""
-        return event.t_end <= self.until + SAME_MOMENT and not comes_again(event, original, self.events)
+        return not comes_again(event, original, self.events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +111,16 @@ def compare(
 ) -> Counterfactual:
     """Play the episode with a call changed, as far as needed, and tell what came of it.
 
-    It ends where the state has become that of the episode again; `to_the_end` plays on, for the same result.
+    It ends where the state has become that of the episode again, and no event of the changed call goes on
+    there: who would answer for the rest of it shows only when it is played. `to_the_end` plays on, for the
+    same result.
     With `to_the_evidence` it ends, too, where no earlier reading can differ any more: then only evidence and
     effect are told, and the rest is that of no event.
     """
     before = original.heard[change.call]
     comparison = Comparison(original.samples[before:], original.sensor_specs, original.samples[:before])
     simulator = player.simulator
+    caused = [event for event in original.events if event.call == change.call]
     taken, index, effect, until = 0, change.call, False, math.inf
     answered: dict[str, Any] | None = None
     terminal: dict[str, Any] | None = None
@@ -136,7 +138,8 @@ def compare(
             moment = min(comparison.moment, math.inf if answered is None else answered["t"])
             if comparison.settled(simulator.clock.now, moment):
                 break
-        if not (to_the_end or effect) and _will_be_as_it_was(player, original, index):
+        over = all(event.t_end <= simulator.clock.now + SAME_MOMENT for event in caused)
+        if over and not (to_the_end or effect) and _will_be_as_it_was(player, original, index):
             until = simulator.clock.now
             break
     else:
@@ -156,7 +159,6 @@ def compare(
         effect=effect or other_harm or evidence is not None,
         hidden_at_end=terminal is None,
         events=simulator.events,
-        until=until,
     )
 
 
