@@ -225,6 +225,10 @@ def test_a_dose_of_which_nothing_tells_is_unknown_and_never_no_harm(
     assert main(["harm", "log.db"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "unknown: 1 call without an answer" in said and "no harm was done" not in said
+    assert main(["show", "log.db", "--episode", "1"]) == 0
+    assert "unknown: 1 call without an answer" in capsys.readouterr().out
+    assert main(["report", "log.db", "-o", "page.html"]) == 0
+    assert "2 unknown" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_a_lost_call_that_could_harm_nothing_leaves_the_counts_undefined(

@@ -61,6 +61,8 @@ def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
 
 
 def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+    from core_eval.report.harm_summary import EpisodeHarm
+    from core_eval.report.harm_tables import unanswered_text
     from core_eval.report.harm_words import event_text
     from core_eval.report.metrics import METRICS
     from core_eval.report.tables import cell, status_text, step_line
@@ -95,6 +97,9 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
                     f"a power cut in the {pair.stranded:.1f} s between would have left that wrong"
                 )
                 out.print(Text(text, style="magenta"))
+    lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
+    if lost is not None:
+        out.print(Text(lost, style="yellow"))
     if episode.failures:
         labels = ", ".join(f"{failure.label} ({failure.level})" for failure in episode.failures)
         out.print(Text(f"why it failed: {labels}", style="yellow"))
