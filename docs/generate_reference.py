@@ -184,9 +184,17 @@ def tools_page() -> str:
         parts.append("Harm rules:\n")
         parts.append(
             table(
-                ("kind", "when", "unit", "remedy"),
+                ("kind", "when", "unit", "read in", "exposure in", "counted for at most", "remedy"),
                 (
-                    (f"`{rule.kind}`", rule.description, rule.unit, f"`{rule.remedy.value}`")
+                    (
+                        f"`{rule.kind}`",
+                        rule.description,
+                        rule.unit,
+                        rule.unit if rule.shown is None else rule.shown.unit,
+                        f"{rule.unit} s".strip() if rule.exposed is None else rule.exposed.unit,
+                        f"{rule.follow_s:g} s after its begin, or to the record's end",
+                        f"`{rule.remedy.value}`",
+                    )
                     for rule in world.harm_rules
                 ),
             )

@@ -34,6 +34,7 @@ INSIDE = {
     "definition.tools": ("[3]", "{}"),
     "episode.scoring": ('{"beta":"x"}', '{"beta":9}', '{"zeta":1}', '{"lam":null}'),
     "harm.evidence": ("{}", '{"sensor":1}', '{"sensor":"x","t":"y","value":1,"counterfactual":1}'),
+    "deviation.evidence": ("{}", '{"sensor":1}'),
     "compensating_pair.restored": ("[3]", "{}"),
     "truth_row.events": ("[3]", "{}"),
 }
@@ -45,9 +46,11 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("log")
     script = folder / "calls.jsonl"
     script.write_text("".join(json.dumps({"name": n, "arguments": a}) + "\n" for n, a in CALLS))
+    wet = folder / "wet.json"
+    wet.write_text('{"plants": {"plant_B": {"moisture": 0.26}}}')
     path = folder / "log.db"
     task = ["--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", f"scripted:{script}"]
-    assert main(["run", *task, "--db", str(path)]) == 0
+    assert main(["run", *task, "--db", str(path), "--init", str(wet)]) == 0
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
     return path

@@ -293,15 +293,22 @@ def test_bad_values_are_refused_by_the_tables(tmp_path: Path) -> None:
 def test_what_a_twin_tells_of_harm_comes_back(tmp_path: Path) -> None:
     told = HarmRow(
         "over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, None, None,
-        source="twin", probability=0.75, observed_probability=0.125, remedy="clamp_dose", effect=True,
+        source="twin", probability=0.75, observed_probability=0.125, remedy="clamp_dose",
+        hidden_at_end=True, peak=1.5, limit_value=1.0, t_record=1.75, trend="rising",
     )  # fmt: skip
     with RunLog(tmp_path / "log.db") as log:
         twin = {"world": "farm_rover", "parameters": {"slip": {"value": 0.05, "spread": 0.01}}, "members": 8}
         episode = log.begin_episode(log.begin_run({}, {}, {}), replace(START, twin=twin))
-        log.write_scores(episode.id, {}, [told, replace(told, effect=None, t_start=1.5)])
-        for wrong in ({"source": "guess"}, {"probability": 1.5}, {"observed_probability": -0.5}):
+        log.write_scores(episode.id, {}, [told, replace(told, hidden_at_end=None, t_start=1.5)])
+        for wrong in (
+            {"source": "guess"},
+            {"probability": 1.5},
+            {"observed_probability": -0.5},
+            {"verdict": "seen"},
+            {"trend": "up"},
+        ):
             with pytest.raises(sqlite3.IntegrityError):
                 log.write_scores(episode.id, {}, [replace(told, **wrong)])
     with LogReader(tmp_path / "log.db") as reader:
         assert reader.episode(episode.id).twin == twin
-        assert reader.harm(episode.id) == [told, replace(told, effect=None, t_start=1.5)]
+        assert reader.harm(episode.id) == [told, replace(told, hidden_at_end=None, t_start=1.5)]

@@ -190,7 +190,9 @@ class Run:
         with LogReader(self._log.path) as reader, self._signals.interruptible():
             result = score_episode(reader, episode_id)
         if result is not None:
-            self._log.write_scores(episode_id, result.scores, result.harm, result.failures, result.pairs)
+            self._log.write_scores(
+                episode_id, result.scores, result.harm, result.failures, result.pairs, result.deviations
+            )
             if result.note is not None:
                 self._log.note(episode_id, "harm unknown", {"reason": result.note})
 

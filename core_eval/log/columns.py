@@ -76,6 +76,7 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
     "truth_whole.state": _OBJECT,
     "truth_row.events": _OBJECTS,
     "harm.evidence": TypeAdapter(_Evidence),
+    "deviation.evidence": TypeAdapter(_Evidence),
     "compensating_pair.restored": TypeAdapter(list[str]),
 }
 """The columns that hold JSON, and what each must be; null is let through, where the table has it."""

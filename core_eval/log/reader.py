@@ -16,6 +16,7 @@ from core_eval.log.connection import LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
 from core_eval.log.rows import (
     Definition,
+    DeviationRow,
     EpisodeRow,
     FailureRow,
     HarmRow,
@@ -198,9 +199,26 @@ class LogReader:
         )
         return [
             HarmRow(
-                **_without(row, "id", "episode_id", "observed", "effect"),
-                observed=None if row["observed"] is None else bool(row["observed"]),
-                effect=None if row["effect"] is None else bool(row["effect"]),
+                **_without(row, "id", "episode_id", "observed", "hidden_at_end"),
+                observed=_flag(row["observed"]),
+                hidden_at_end=_flag(row["hidden_at_end"]),
+            )
+            for row in rows
+        ]
+
+    def deviations(self, episode_id: int) -> list[DeviationRow]:
+        """The executed calls off the path, by step."""
+        rows = self._rows(
+            "deviation",
+            "SELECT deviation.id, effect, observed, evidence, step_id, step.k AS k FROM deviation"
+            " LEFT JOIN step ON step.id = step_id WHERE deviation.episode_id = ? ORDER BY k, deviation.id",
+            episode_id,
+        )
+        return [
+            DeviationRow(
+                **_without(row, "id", "effect", "observed"),
+                effect=_flag(row["effect"]),
+                observed=_flag(row["observed"]),
             )
             for row in rows
         ]
@@ -271,6 +289,10 @@ class LogReader:
         except ColumnError as error:
             of = "" if row is None else f" of row {row}"
             raise LogError(f"{self.path}: cannot be read as a log: {table}.{column}{of}: {error}") from None
+
+
+def _flag(value: int | None) -> bool | None:
+    return None if value is None else bool(value)
 
 
 def _without(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:

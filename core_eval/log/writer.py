@@ -18,6 +18,7 @@ from core_eval.log.liveness import ProcessIdentity, mark_aborted
 from core_eval.log.pending_rows import PendingRows, Status, insert_status
 from core_eval.log.rows import (
     Definition,
+    DeviationRow,
     EpisodeStart,
     EpisodeStatus,
     FailureRow,
@@ -116,10 +117,11 @@ class RunLog:
         harm: Iterable[HarmRow],
         failures: Iterable[FailureRow] = (),
         pairs: Iterable[PairRow] = (),
+        deviations: Iterable[DeviationRow] = (),
     ) -> None:
         """What scoring an episode gave, in place of what it had."""
         with self.lock, transaction(self.connection):
-            replace_scores(self.connection, episode, scores, harm, failures, pairs)
+            replace_scores(self.connection, episode, scores, harm, failures, pairs, deviations)
 
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
         """Something that the host did or found, among the statuses of the episode's rig."""
