@@ -2,8 +2,9 @@
 
 Golden runs of the shipped tasks go wrong by seed, on rigs and among dangers drawn by seed
 (`benchmarks/dangers.py`). Every event of the harm rules is judged by its counterfactual: could it be told by
-the sensors that the rig has anyway, by those and one finer kind, by all? All kinds are fitted while an
-episode is played, so its events are the same whoever listens; `configs/sensors` says how each works.
+what the rig reports anyway (sensors, results, registers), by that and one finer kind of sensor, by all? All
+kinds are fitted while an episode is played, so its events are the same whoever listens; `configs/sensors`
+says how each works.
 
 The exit status is 1 when a verdict of `core_eval.harm.assess` is another than what the table is made from.
 """
@@ -27,8 +28,8 @@ from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
 from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harm import ExecutedCall
-from core_eval.harm.assessment import judge_events
-from core_eval.harm.counterfactual import Change, play_changed
+from core_eval.harm.assessment import Judge
+from core_eval.harm.counterfactual import Change, is_as_it_was, other_answer, play_changed
 from core_eval.harm.replay import Player, Replay
 from core_eval.harm.report import HarmVerdict
 from core_eval.harm.telemetry import first_difference
@@ -37,6 +38,8 @@ from devices.sensors import Sample
 from sims.overrides import deep_merge
 
 SENSORS_FOLDER = Path(__file__).resolve().parents[1] / "configs" / "sensors"
+ANSWERS = "answers"
+"""What is told by results and registers: every rig has them."""
 WORLDS = ("farm_rover", "robotic_arm")
 
 
@@ -89,16 +92,24 @@ def play(task: Task, world: World, seed: int) -> Played:
 
 
 def telling_kinds(player: Player, episode: Played, original: Replay, verdict: HarmVerdict) -> set[str]:
-    """The kinds of sensors of which some sample differs from the counterfactual's."""
-    event = verdict.event
+    """The kinds of sensors of which some sample differs from the counterfactual's; `ANSWERS` for the rest."""
+    event, calls = verdict.event, episode.calls
+    if verdict.remedy is None:
+        return set()
     change = Change(event.call, verdict.remedy, None if verdict.remedy is Remedy.LEAVE_OUT else event)
-    for _ in play_changed(player, episode.calls, original, change):
+    index, found = event.call, set()
+    for outcome in play_changed(
+        player, calls, original, change, ask=lambda call: not is_as_it_was(player, original, call)
+    ):
+        if other_answer(player, calls, original, change, index, outcome) is not None:
+            found.add(ANSWERS)
+        index += 1
         player.simulator.state_dict()
     parted = original.heard[event.call]
     before, ours = by_kind(original.samples[:parted]), by_kind(original.samples[parted:])
     theirs = by_kind(player.heard)
     specs = original.sensor_specs
-    return {
+    return found | {
         kind
         for kind in ours.keys() | theirs.keys()
         if first_difference(ours[kind], theirs[kind], specs, before[kind]) is not None
@@ -117,20 +128,26 @@ def verdicts_of(episode: Played) -> Iterator[tuple[HarmVerdict, set[str]]]:
     """Each event of the harm rules, and what gave it away."""
     player = Player(lambda: make_simulator(episode.world), episode.init, episode.seed)
     original = player.play(episode.calls)
-    for verdict in judge_events(player, episode.calls, original):
+    for verdict in Judge(player, episode.calls, original).events():
         yield verdict, telling_kinds(player, episode, original, verdict)
 
 
-def measure(name: str, count: int) -> tuple[dict[str, Tally], int, int]:
-    """Tallies by kind of harm, over so many episodes; how many had harm, and how many verdicts disagree."""
+def measure(name: str, count: int) -> tuple[dict[str, Tally], int, int, int]:
+    """Tallies by kind of harm, over so many episodes; how many had harm, how many verdicts disagree.
+
+    And of how many events there is no verdict: they are in no tally.
+    """
     world, finer = fitted_world(name), set(finer_kinds(name))
     tasks = [task for task in list_tasks() if task.device.name == name and task.world is not None]
     tallies = {rule.kind: Tally() for rule in make_simulator(world).harm_rules}
-    harmful = wrong = 0
+    harmful = wrong = unknown = 0
     for seed in range(count):
         any_event = False
         for verdict, telling in verdicts_of(play(tasks[seed % len(tasks)], world, seed)):
             any_event = True
+            if verdict.observed is None:
+                unknown += 1
+                continue
             wrong += verdict.observed != bool(telling)
             tally = tallies[verdict.event.kind]
             coarse = bool(telling - finer)
@@ -139,7 +156,7 @@ def measure(name: str, count: int) -> tuple[dict[str, Tally], int, int]:
             tally.every += bool(telling)
             tally.with_one.update(kind for kind in finer if coarse or kind in telling)
         harmful += any_event
-    return tallies, harmful, wrong
+    return tallies, harmful, wrong, unknown
 
 
 def table(name: str, tallies: Mapping[str, Tally], markdown: bool) -> Iterator[str]:
@@ -186,11 +203,11 @@ def main() -> int:
         if not count:
             continue
         began = perf_counter()
-        tallies, harmful, wrong = measure(name, count)
+        tallies, harmful, wrong, unknown = measure(name, count)
         bad += wrong
         print(
-            f"{name}: {count} episodes, {harmful} with harm, {wrong} verdicts of assess differ "
-            f"({perf_counter() - began:.0f} s)\n"
+            f"{name}: {count} episodes, {harmful} with harm, {wrong} verdicts of assess differ, "
+            f"{unknown} unknown ({perf_counter() - began:.0f} s)\n"
         )
         print("\n".join(table(name, tallies, options.markdown)) + "\n", flush=True)
     return 1 if bad else 0

@@ -136,14 +136,14 @@ def play(
     return Logged(task, tuple(calls), LoggedEpisode.following(calls, samples, results), init, seed)
 
 
-def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, int], bool]:
+def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, int], bool | None]:
     """The true events, each with whether the telemetry gives it away; of pieces, whether any is."""
     world = episode.task.world
     assert world is not None
     found = assess(
         lambda: make_simulator(world), {**episode.init, "hidden": hidden}, episode.seed, episode.calls, None
     )
-    events: dict[tuple[str, str, int], bool] = {}
+    events: dict[tuple[str, str, int], bool | None] = {}
     for verdict in found.verdicts:
         key = verdict.event.kind, verdict.event.entity, verdict.event.call
         events[key] = events.get(key, False) or verdict.observed
@@ -151,7 +151,7 @@ def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, 
 
 
 def compared(
-    telling: TwinTelling, truth: dict[tuple[str, str, int], bool], calibrated: bool, episode: int
+    telling: TwinTelling, truth: dict[tuple[str, str, int], bool | None], calibrated: bool, episode: int
 ) -> list[Record]:
     """A record for each event that is true, or told, or both."""
     told = {(event.kind, event.entity, event.call): event for event in telling.events}

@@ -10,7 +10,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-OFF_PATH = "off_path"
 COUNTED = 0.5
 RECALL_GOAL, PRECISION_GOAL = 0.98, 0.95
 BINS = 10
@@ -23,7 +22,7 @@ class Record:
     Attributes:
         happened: it is true.
         probability: as the twin tells it; 0 where it does not.
-        observed: whether the telemetry gives it away, of a true event.
+        observed: whether the telemetry gives it away, of a true event; None where there is no verdict.
         observed_probability: as the twin tells it.
     """
 
@@ -84,7 +83,11 @@ def figures(records: Sequence[Record]) -> Figures:
 
 def unobserved_figures(records: Sequence[Record]) -> Figures:
     """Of the verdict "unobserved", over the events that are true and told."""
-    both = [r for r in records if r.happened and r.told and r.observed_probability is not None]
+    both = [
+        r
+        for r in records
+        if r.happened and r.told and r.observed is not None and r.observed_probability is not None
+    ]
     true = sum(not r.observed for r in both)
     told = sum((r.observed_probability or 0.0) < COUNTED for r in both)
     right = sum(not r.observed and (r.observed_probability or 0.0) < COUNTED for r in both)
@@ -169,8 +172,7 @@ def _rules_table(records: Sequence[Record], calibrated: bool) -> Table:
         "Brier",
     ):
         table.add_column(heading, justify="right")
-    physical = [record for record in records if record.kind != OFF_PATH]
-    rows = [("all rules of the device", physical)]
+    rows = [("all rules of the device", list(records))]
     rows += [(kind, [r for r in records if r.kind == kind]) for kind in sorted({r.kind for r in records})]
     for name, group in rows:
         found, verdict = figures(group), unobserved_figures(group)
@@ -188,7 +190,7 @@ def _reliability_table(records: Sequence[Record]) -> Table:
     for heading in ("calibrated", "probability", "happened", "events"):
         table.add_column(heading, justify="right")
     for calibrated in (False, True):
-        mine = [r for r in records if r.calibrated == calibrated and r.kind != OFF_PATH]
+        mine = [r for r in records if r.calibrated == calibrated]
         for told, happened, count in bins(mine):
             table.add_row("yes" if calibrated else "no", f"{told:.3f}", f"{happened:.3f}", str(count))
     return table
@@ -232,7 +234,7 @@ def reliability_svg(records: Sequence[Record]) -> str:
     size, edge = 320, 50
     shapes = []
     for calibrated, colour in ((False, "#c60"), (True, "#06c")):
-        mine = [r for r in records if r.calibrated == calibrated and r.kind != OFF_PATH]
+        mine = [r for r in records if r.calibrated == calibrated]
         points = [
             (edge + told * size, edge + (1.0 - happened) * size, count)
             for told, happened, count in bins(mine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -182,7 +183,7 @@ def _with_base(file: YamlFile) -> YamlFile:
         names = nearest([path.stem for path in RIGS_FOLDER.glob("*.yaml")])
         raise file.error(f"no rig {base!r}; the rigs are {names}", "base")
     own = {key: value for key, value in file.data.items() if key != "base"}
-    return YamlFile(file.path, _laid_over(load_yaml(shipped).data, own), file.lines)
+    return replace(file, data=_laid_over(load_yaml(shipped).data, own))
 
 
 def _laid_over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,20 +1,37 @@
-"""Writing calibrated parameters into a rig's YAML file; its comments, its order and its other keys stay."""
+"""Writing calibrated parameters into a rig's YAML file; everything else in it stays, letter by letter."""
 
 from __future__ import annotations
 
-import io
+import json
 import math
 import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import yaml
 
 from configs.errors import ConfigError
 from configs.rigs_loader import RIGS_FOLDER
 from configs.twin_config import TwinParameter
+from configs.yaml_text import YamlError, parse_yaml
 
 SPREAD_DIGITS = 2
+BY_HAND = (
+    "its `twin` cannot be changed where it stands (an anchor, an alias or a merge key?): write it out, or "
+    "put this into it yourself: parameters: "
+)
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """New text in place of what stands from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
 
 
 def rig_file(ref: str) -> Path:
@@ -46,45 +63,126 @@ def with_parameters(text: str, world: str, parameters: Mapping[str, TwinParamete
         parameters: by name.
 
     Raises:
-        ImportError: ruamel.yaml is not there.
+        ConfigError: its `twin` is written in a way that cannot be edited.
     """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedMap
+    old = parse_yaml(text)
+    assert isinstance(old.root, yaml.MappingNode), "the loader makes sure"
+    changed = text
+    for edit in sorted(_edits(text, old.root, world, parameters), key=lambda edit: -edit.start):
+        changed = changed[: edit.start] + edit.text + changed[edit.end :]
+    wanted = {name: parameter.model_dump() for name, parameter in parameters.items()}
+    twin = {"world": world, **(old.value.get("twin") or {}), "parameters": wanted}
+    try:
+        right = parse_yaml(changed).value == {**old.value, "twin": twin}
+    except YamlError:
+        right = False
+    if not right:
+        raise ConfigError(BY_HAND + _flow(parameters))
+    return changed
 
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 4096
-    data: Any = yaml.load(text)
-    if data.get("twin") is None:
-        data["twin"] = CommentedMap()
-    twin = data["twin"]
-    twin.setdefault("world", world)
-    if twin.get("parameters") is None:
-        twin["parameters"] = CommentedMap()
-    into = twin["parameters"]
-    for name in [name for name in into if name not in parameters]:
-        del into[name]
+
+def _edits(
+    text: str, root: yaml.MappingNode, world: str, parameters: Mapping[str, TwinParameter]
+) -> Iterator[_Edit]:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    twin = _value(root, "twin")
+    if not isinstance(twin, yaml.MappingNode) or not twin.value:
+        if twin is not None:
+            # `twin:` with nothing behind it, or nothing in it.
+            flow = f" {{world: {_word(world)}, parameters: {_flow(parameters)}}}"
+            yield _Edit(twin.start_mark.index, twin.end_mark.index, flow)
+        elif root.flow_style:
+            yield _into_flow(text, root, f"twin: {{world: {_word(world)}, parameters: {_flow(parameters)}}}")
+        else:
+            lines = ["twin:", f"  world: {_word(world)}", "  parameters:", *_block(parameters, 4)]
+            gap = "" if not text or text.endswith("\n") else newline
+            yield _Edit(len(text), len(text), gap + newline.join(lines) + newline)
+        return
+    if _value(twin, "world") is None:
+        between = ", " if twin.flow_style else newline + " " * twin.start_mark.column
+        at = twin.start_mark.index + (1 if twin.flow_style else 0)
+        yield _Edit(at, at, f"world: {_word(world)}{between}")
+    there = _value(twin, "parameters")
+    if there is None and twin.flow_style:
+        yield _into_flow(text, twin, f"parameters: {_flow(parameters)}")
+    elif there is None:
+        indent = twin.start_mark.column
+        lines = [" " * indent + "parameters:", *_block(parameters, indent + 2)]
+        end = _line_end(text, _last(twin))
+        yield _Edit(end, end, newline + newline.join(lines))
+    elif isinstance(there, yaml.MappingNode) and not there.flow_style and parameters:
+        lines = list(_block(parameters, there.start_mark.column))
+        end = _line_end(text, _last(there))
+        yield _Edit(there.start_mark.index, end, newline.join(lines).lstrip())
+    else:
+        gap = "" if text[there.start_mark.index - 1].isspace() else " "
+        yield _Edit(there.start_mark.index, _last(there), gap + _flow(parameters))
+
+
+def _value(node: yaml.MappingNode, name: str) -> yaml.Node | None:
+    return next((value for key, value in node.value if key.value == name), None)
+
+
+def _last(node: yaml.Node) -> int:
+    """Where a node's own text ends: the end mark of a block stands after the comments that follow it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _last(last[1] if isinstance(node, yaml.MappingNode) else last)
+    return int(node.end_mark.index)
+
+
+def _line_end(text: str, at: int) -> int:
+    """The end of the line, behind a comment that stands there."""
+    found = re.compile(r"[ \t]*(#[^\r\n]*)?").match(text, at)
+    return found.end() if found else at
+
+
+def _into_flow(text: str, node: yaml.MappingNode, entry: str) -> _Edit:
+    at = int(node.end_mark.index) - 1
+    comma = "" if text[:at].rstrip().endswith(("{", ",")) else ", "
+    return _Edit(at, at, comma + entry)
+
+
+def _block(parameters: Mapping[str, TwinParameter], indent: int) -> Iterator[str]:
     for name, parameter in parameters.items():
-        entry = CommentedMap(value=parameter.value, spread=parameter.spread)
-        entry.fa.set_flow_style()
-        into[name] = entry
-    out = io.StringIO()
-    yaml.dump(data, out)
-    return out.getvalue()
+        yield f"{' ' * indent}{name}: {_entry(parameter)}"
+
+
+def _flow(parameters: Mapping[str, TwinParameter]) -> str:
+    return "{" + ", ".join(f"{name}: {_entry(one)}" for name, one in parameters.items()) + "}"
+
+
+def _entry(parameter: TwinParameter) -> str:
+    return f"{{value: {_number(parameter.value)}, spread: {_number(parameter.spread)}}}"
+
+
+def _number(value: float) -> str:
+    """As YAML reads it: it takes no exponent without a point for a number."""
+    digits, exponent, power = repr(value).partition("e")
+    return f"{digits if '.' in digits or not exponent else digits + '.0'}{exponent}{power}"
+
+
+def _word(text: str) -> str:
+    return text if re.fullmatch(r"[A-Za-z_][\w./-]*", text) else json.dumps(text)
 
 
 def write_parameters(path: Path, world: str, parameters: Mapping[str, TwinParameter]) -> None:
     """Write them into the file, which is either the old or the new one at any moment.
 
     Raises:
-        ConfigError: it cannot be written.
+        ConfigError: it cannot be written, or its `twin` cannot be edited.
     """
     try:
-        text = with_parameters(path.read_text(encoding="utf-8"), world, parameters)
+        # As bytes, so that its line ends stay.
+        text = path.read_bytes().decode("utf-8")
+        mark = "\ufeff" if text.startswith("\ufeff") else ""
+        changed = mark + with_parameters(text.removeprefix(mark), world, parameters)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(changed.encode("utf-8"))
         Path(name).chmod(path.stat().st_mode)
         Path(name).replace(path)
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", file=path) from None
+    except ConfigError as error:
+        raise ConfigError(str(error), file=path) from None

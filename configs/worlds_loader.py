@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,7 @@ def load_world(ref: str) -> World:
     try:
         state = world.type.state.model_validate(deep_merge(world.state.model_dump(), overrides))
     except ValidationError as error:
-        raise own.from_validation(error) from None
+        raise own.from_validation(error, world.type.state) from None
     world = World(path.stem, world.type, state, _vary(own, state, world.vary))
     try:
         _check_stuck_sensors(world)
@@ -90,16 +90,21 @@ def load_world(ref: str) -> World:
 
 
 def _with_defaults(name: str) -> World:
-    kind = WORLD_TYPES[name]
+    return _loaded(WORLD_TYPES[name], WORLD_TYPES[name].defaults.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=32)
+def _loaded(kind: WorldType, changed: int) -> World:
+    """The world as its file is since it was `changed`; a file of tasks asks for it once a task."""
     file = load_yaml(kind.defaults)
     rest = {key: value for key, value in file.data.items() if key != "vary"}
-    state = YamlFile(file.path, rest, file.lines).validate(kind.state)
-    return World(name, kind, state, _vary(file, state, {}))
+    state = YamlFile(file.path, rest, file.text).validate(kind.state)
+    return World(kind.name, kind, state, _vary(file, state, {}))
 
 
 def _vary(file: YamlFile, state: BaseModel, base: Mapping[str, Variation]) -> dict[str, Variation]:
     """The ranges of a world file laid over those of its base; null takes one away."""
-    part = YamlFile(file.path, {key: file.data[key] for key in ("vary",) if key in file.data}, file.lines)
+    part = YamlFile(file.path, {key: file.data[key] for key in ("vary",) if key in file.data}, file.text)
     own = part.validate(VaryKey).vary
     merged = {**base, **own}
     ranges = {key: variation for key, variation in merged.items() if variation is not None}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from configs.errors import ConfigError
+from configs.unknown_keys import suggestion
+from configs.yaml_text import MAX_BYTES, YamlError, YamlText, parse_yaml
 from core_eval.path.foreign_text import ForeignTextError, read_text
 
 Model = TypeVar("Model", bound=BaseModel)
-KeyPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,18 @@ class YamlFile:
     Attributes:
         path: the file.
         data: its top-level mapping.
-        lines: the line (from 1) of every key and list entry, by its path from the top.
+        text: what was written, which knows its lines.
     """
 
     path: Path
     data: Mapping[str, Any]
-    lines: Mapping[KeyPath, int]
+    text: YamlText
 
     def error(self, message: str, *where: str | int) -> ConfigError:
         """An error at a key, or at the nearest enclosing one that the file has."""
-        known = where
-        while known and known not in self.lines:
-            known = known[:-1]
-        return ConfigError(message, file=self.path, line=self.lines.get(known), key=".".join(map(str, where)))
+        return ConfigError(
+            message, file=self.path, line=self.text.line(*where), key=".".join(map(str, where))
+        )
 
     def validate(self, model: type[Model], *where: str | int) -> Model:
         """The part of the file at `where` as a pydantic model.
@@ -50,43 +49,33 @@ class YamlFile:
         try:
             return model.model_validate(part)
         except ValidationError as error:
-            raise self.from_validation(error, *where) from None
+            raise self.from_validation(error, model, *where) from None
 
-    def from_validation(self, error: ValidationError, *where: str | int) -> ConfigError:
-        """A pydantic error as one line that names the first fault, and counts the others."""
+    def from_validation(
+        self, error: ValidationError, model: type[BaseModel], *where: str | int
+    ) -> ConfigError:
+        """A pydantic error as one line that names the first fault, and counts the others.
+
+        An unknown key goes first: what it was meant to be is then missing, and one of the others.
+        """
         faults = error.errors(include_url=False)
-        first = faults[0]
+        unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
+        first = (unknown or faults)[0]
         location = [part for part in first["loc"] if isinstance(part, str | int)]
-        message = "unknown key, remove or correct it" if first["type"] == "extra_forbidden" else first["msg"]
+        message = first["msg"]
+        if unknown:
+            key = str(location[-1])
+            meant = suggestion(model, location[:-1], key)
+            message = f"unknown key {key!r}, " + (
+                f"did you mean {meant!r}?" if meant else "remove or correct it"
+            )
+            faults = [
+                fault
+                for fault in faults
+                if not (fault["type"] == "missing" and fault["loc"] == (*first["loc"][:-1], meant))
+            ]
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         return self.error(f"{message}{more}", *where, *location)
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe, and strict about keys that stand twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-def _lines(node: yaml.Node, path: KeyPath, into: dict[KeyPath, int]) -> None:
-    into.setdefault(path, node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
-        for key_node, value in node.value:
-            key = (*path, str(key_node.value))
-            into[key] = key_node.start_mark.line + 1
-            _lines(value, key, into)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            _lines(value, (*path, index), into)
 
 
 def load_yaml(path: Path, text: str | None = None) -> YamlFile:
@@ -95,26 +84,18 @@ def load_yaml(path: Path, text: str | None = None) -> YamlFile:
     Raises:
         ConfigError: it cannot be read, is no YAML, has a key twice, or holds something else.
     """
-    if text is None:
-        try:
-            text = read_text(path)
-        except ForeignTextError as error:
-            raise ConfigError(f"cannot be read: {error}", file=path) from None
     try:
-        node = yaml.compose(text, Loader=_Loader)
-        data = yaml.load(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        raise ConfigError(
-            error.problem or "is no YAML", file=path, line=mark.line + 1 if mark else None
-        ) from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"is no YAML: {error}", file=path) from None
-    if not isinstance(data, dict) or node is None:
+        content = read_text(path) if text is None else text
+        if len(content) > MAX_BYTES:
+            raise ConfigError(f"has more than {MAX_BYTES:,} bytes", file=path)
+        parsed = parse_yaml(content)
+    except ForeignTextError as error:
+        raise ConfigError(f"cannot be read: {error}", file=path) from None
+    except YamlError as error:
+        raise ConfigError(str(error), file=path, line=error.line) from None
+    if not isinstance(parsed.value, dict):
         raise ConfigError("must hold a mapping (key: value lines)", file=path)
-    lines: dict[KeyPath, int] = {}
-    _lines(node, (), lines)
-    return YamlFile(path, data, lines)
+    return YamlFile(path, parsed.value, parsed)
 
 
 def nearest(names: Sequence[str]) -> str:

@@ -38,6 +38,18 @@ class ToolResult(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """How finely a number of a result is read: in an annotation, `Annotated[float, Reads(0.001)]`."""
+
+    resolution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Echoes:
+    """A part of a result that repeats what was asked for, and so is no reading: in an annotation."""
+
+
 class ArgumentsError(ValueError):
     """Arguments that do not fit a tool's schema; the text is one line that helps a model."""
 
@@ -58,6 +70,9 @@ class Tool:
             `state_dict()`, leaves or branches, in which `{argument}` stands for the call's.
         world: the state of the world that the texts are about; None until `in_world`. A tool is the same
             one in every world.
+        towards_safe: all that it does is to take the rig towards its safe state. Off the path it is a harmful
+            call as any other, but no deviation.
+        timed: a sensor of the rig ends it, so how long it takes is a reading.
     """
 
     name: str
@@ -72,6 +87,25 @@ class Tool:
     def in_world(self, state: Mapping[str, Any]) -> Tool:
         """The tool with texts that state this world's facts."""
         return replace(self, world=state)
+
+    towards_safe: bool = False
+    timed: bool = False
+
+    def readings(self, value: Mapping[str, Any]) -> dict[str, tuple[Any, float]]:
+        """What a result tells of the world: each part's value and resolution (0 for words and counts)."""
+        told = {}
+        for name, given in value.items():
+            field = self.result.model_fields.get(name)
+            marks = () if field is None else field.metadata
+            if not any(isinstance(mark, Echoes) for mark in marks):
+                finest = next((mark.resolution for mark in marks if isinstance(mark, Reads)), 0.0)
+                told[name] = given, finest
+        return told
+
+    @property
+    def bare(self) -> bool:
+        """Whether it takes no arguments."""
+        return not self.arguments.model_fields
 
     def validate(self, arguments: Mapping[str, Any]) -> ToolArguments:
         """The typed arguments of a call.

@@ -67,6 +67,9 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     world: World
     """The initial state of this episode; `default_world` is what overrides are merged into."""
     ledger: HarmLedger
+    natural_duration: float
+    """What the latest call would have taken by itself, s, had no other duration been asked for."""
+    _needs: float | None
     _calls: int
     _finished: bool
 
@@ -99,6 +102,10 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     def coarse_state(self) -> dict[str, Any]:
         """What the rig's own sensors and registers show now; keys with a leading underscore are private."""
 
+    def registers(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the rig knows of itself now without looking: the result that each of these tools gives."""
+        return {}
+
     def left_out(self) -> None:
         """A counterfactual leaves out the call that would begin now."""
         return
@@ -107,6 +114,18 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     """Whether `truth` tells anything: a simulator that keeps it to itself stands in for a physical rig."""
     settling: float = 0.0
     """Device time that `finish` waits for lagging effects, s."""
+    horizon: float = 0.0
+    """For so long `run_out` follows what moves on by itself, s."""
+    run_out_step: float = 600.0
+    """Whether anything does is asked this often, s."""
+    names_calls: ClassVar[frozenset[str]] = frozenset()
+    """Keys of `state_dict` that name a call by its index: one that never came has none on the rig's side."""
+    grain: float = 0.0
+    """Harm that was noted so short a time ago, s, goes on."""
+
+    def goes_on(self) -> bool:
+        """Whether harm may still begin, or change, without any further call."""
+        return False
 
     # The device protocol.
 
@@ -146,6 +165,8 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
             if remedy is Remedy.LEAVE_OUT:
                 self.left_out()
             value: dict[str, Any] | None = None
+            natural: float | None = None
+            self._needs = None
             status, code, message = "ok", None, None
             try:
                 if self._halted.is_set():
@@ -154,6 +175,7 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
                 if remedy is not Remedy.LEAVE_OUT:
                     result: ToolResult = getattr(self, f"do_{tool}")(typed, call)
                     value = result.model_dump(mode="json")
+                natural = Clock.to_seconds(self.clock.ticks - started)
                 if duration is not None:
                     # Looked at as often as in the call that it stands for, so that what changes anyway
                     # is reported at the same moments.
@@ -173,6 +195,8 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
                 self._stop = None
             self._bank.poll(self.clock.ticks)
             took = Clock.to_seconds(self.clock.ticks - started)
+            natural = took if natural is None else natural
+            self.natural_duration = natural if self._needs is None else max(natural, self._needs)
             return Outcome(status, value, code, message, self.clock.now, took)
 
     def safe(self) -> StopOutcome:
@@ -236,12 +260,17 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
         """The last value that each coarse sensor reported, by its name in samples."""
         return self._bank.last_values
 
+    def needs(self, seconds: float) -> None:
+        """For tools: the running call needs so long, s, and is made faster to end within its set duration."""
+        self._needs = seconds
+
     def finish(self) -> None:
         """End the episode: wait for lagging effects, then a last reading of every sensor. Once an episode."""
         with self._lock:
             if self._finished:
                 return
             self._finished = True
+            self.ledger.end_record(self.clock.now, self.grain)
             end = self.clock.ticks + Clock.to_ticks(self.settling)
             while self.clock.ticks < end:
                 try:
@@ -250,13 +279,31 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
                     self.make_safe()
             self._bank.end(end)
 
+    def run_out(self) -> None:
+        """After `finish`: follow the harm that still goes on until it ends, or no longer counts.
+
+        Sensors are read no more; only `events` is to be looked at afterwards.
+        """
+        with self._lock:
+            end = self.clock.ticks + Clock.to_ticks(self.horizon)
+            while self.clock.ticks < end and self.goes_on():
+                step_end = min(end, self.clock.ticks + Clock.to_ticks(self.run_out_step))
+                change = self.faults.next_change
+                if change is not None:
+                    step_end = min(step_end, change)
+                self.evolve(Clock.to_seconds(step_end - self.clock.ticks))
+                self.clock.ticks = step_end
+            self.ledger.run_out(self.clock.now, self.grain)
+
     def _restart(self, world: World, seed: int) -> None:
         self.world = world
         self.seed = seed
         self.clock = Clock()
-        self.ledger = HarmLedger()
+        self.ledger = HarmLedger(self.harm_rules)
         self._calls = 0
         self._finished = False
+        self._needs = None
+        self.natural_duration = 0.0
         self.faults = FaultSchedule(faults_of(world), seed, lambda: self.clock.ticks)
         self.begin()
         if self.faults.reset_within(-1, 0):

@@ -25,7 +25,7 @@ from rules_100hz import ABOVE, RULES, State
 
 from configs.worlds_loader import World, make_simulator
 from core_eval.harm.logged_episode import executed_calls, logged_world
-from core_eval.harm.report import OFF_PATH, ExecutedCall
+from core_eval.harm.report import ExecutedCall
 from core_eval.log import LogReader
 from devices.harm import HarmEvent, Remedy
 
@@ -61,12 +61,14 @@ class Stretch:
     start: float
     end: float
     severity: float
+    outlasts: bool = False
+    """It goes on after the record, and is counted for as long as its rule says."""
 
 
 def second_opinion(
     world: World, init: State, seed: int, calls: Sequence[ExecutedCall]
-) -> tuple[list[Stretch], tuple[HarmEvent, ...]]:
-    """The stretches of harm that are seen at 100 Hz, and what the watched simulator itself noted."""
+) -> tuple[list[Stretch], tuple[HarmEvent, ...], float]:
+    """The stretches seen at 100 Hz, what the watched simulator itself noted, and until when was looked."""
     simulator = make_simulator(world)
     answer = simulator.init(init, seed)
     assert answer.status == "ok", answer.message
@@ -101,11 +103,11 @@ def second_opinion(
             duration=call.duration if idle else None,
         )
     simulator.finish()
-    return found, simulator.events
+    return found, simulator.events, simulator.clock.now
 
 
-def disagreements(device: str, seen: Iterable[Stretch], told: Iterable[HarmEvent]) -> list[str]:
-    """Where the two differ, one line each.
+def disagreements(device: str, seen: Iterable[Stretch], told: Iterable[HarmEvent], until: float) -> list[str]:
+    """Where the two differ, one line each; looked at was until a device time, s.
 
     Two of the simulator's events that lie no further apart than a look are one to who looks at 100 Hz, and
     one that is over before the next look is none: such are joined, and excused.
@@ -126,15 +128,15 @@ def disagreements(device: str, seen: Iterable[Stretch], told: Iterable[HarmEvent
             None,
         )
         if match is None:
-            if event.end - event.start > edge:
+            if min(event.end, until) - event.start > edge:
                 wrong.append(f"not seen at 100 Hz: {event}")
             continue
         left.remove(match)
         if match.call != event.call:
             wrong.append(f"call {match.call} at 100 Hz: {event}")
-        if not ends_agree(device, match, event):
+        if not ends_agree(device, match, event, until):
             wrong.append(f"from {match.start:.3f} s to {match.end:.3f} s at 100 Hz: {event}")
-        low, high = severities(device, event)
+        low, high = severities(device, event, until)
         if not low <= match.severity <= high:
             wrong.append(f"severity {match.severity:.6g} at 100 Hz: {event}")
     wrong += [f"only seen at 100 Hz: {one}" for one in left]
@@ -148,18 +150,25 @@ def edge_of(device: str, kind: str) -> float:
     return LOOK_EDGE_S + (SLOW_STEP_S if kind in SLOW_RULES else STEP_S)
 
 
-def ends_agree(device: str, seen: Stretch, told: Stretch) -> bool:
+def ends_agree(device: str, seen: Stretch, told: Stretch, until: float) -> bool:
     """Whether two stretches begin and end at the same moments."""
     edge = edge_of(device, told.kind)
+    if told.outlasts:
+        # What stands still is seen for longer than it counts, and a run-out for less.
+        begins = max(edge, CHATTER_S) if told.kind in CONTACTS else edge
+        return abs(seen.start - told.start) <= begins and seen.end >= min(told.end, until) - begins
     if device == "robotic_arm" and told.kind in CONTACTS:
         inside = told.start - edge <= seen.start and seen.end <= told.end + edge
         return inside and max(seen.start - told.start, told.end - seen.end) <= CHATTER_S
     return max(abs(seen.start - told.start), abs(seen.end - told.end)) <= edge
 
 
-def severities(device: str, told: Stretch) -> tuple[float, float]:
+def severities(device: str, told: Stretch, until: float) -> tuple[float, float]:
     """The least and the greatest severity that 100 Hz may see of an event."""
     small = 1e-6 + 5e-3 * told.severity
+    if told.end > until:
+        # Its peak may be yet to come.
+        return 0.0, told.severity + small + MISSED.get(told.kind, 0.0)
     if device != "robotic_arm":
         # What a quantity can change within a look, by how fast it changed in the event.
         length = max(told.end - told.start, LOOK_S)
@@ -177,9 +186,18 @@ def joined(device: str, events: Iterable[HarmEvent]) -> list[Stretch]:
         last = latest.get((event.kind, event.entity))
         if last is not None and event.t_start - last.end <= SAME_EVENT_S[device] + 1.5 * LOOK_S:
             last.end = max(last.end, event.t_end)
+            last.outlasts = last.outlasts or event.t_record is not None
             last.severity = max(last.severity, event.severity)
             continue
-        stretch = Stretch(event.kind, event.entity, event.call, event.t_start, event.t_end, event.severity)
+        stretch = Stretch(
+            event.kind,
+            event.entity,
+            event.call,
+            event.t_start,
+            event.t_end,
+            event.severity,
+            event.t_record is not None,
+        )
         latest[event.kind, event.entity] = stretch
         found.append(stretch)
     return found
@@ -195,12 +213,20 @@ def check_log(path: Path) -> Iterator[tuple[int, int, list[str]]]:
             calls = executed_calls(reader.steps(episode.id))
             place = {call.step: index for index, call in enumerate(calls)}
             told = [
-                HarmEvent(row.kind, row.entity, place[row.k or 0], row.t_start, row.t_end, row.severity, 0.0)
+                HarmEvent(
+                    row.kind,
+                    row.entity,
+                    place[row.k or 0],
+                    row.t_start,
+                    row.t_end,
+                    row.severity,
+                    0.0,
+                    row.t_record,
+                )
                 for row in reader.harm(episode.id)
-                if row.kind != OFF_PATH
             ]
-            seen, _ = second_opinion(world, episode.init, episode.seed, calls)
-            yield episode.id, len(told), disagreements(episode.device, seen, told)
+            seen, _, until = second_opinion(world, episode.init, episode.seed, calls)
+            yield episode.id, len(told), disagreements(episode.device, seen, told, until)
 
 
 def main() -> int:

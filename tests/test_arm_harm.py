@@ -159,11 +159,12 @@ def test_a_drop_into_the_bin_is_unobserved_and_one_beside_it_is_the_same_either_
 def test_a_move_off_the_path_is_judged_by_leaving_it_out():
     script = [to(0.5, 0.5, 0.4), pick("cup"), place("bin_left"), ("home", {})]
     report = judge(script, harmful=frozenset({0}))
-    (verdict,) = report.verdicts
-    assert (verdict.event.kind, verdict.observed) == ("off_path", False)
+    (deviation,) = report.deviations
+    assert report.verdicts == ()
+    assert (deviation.effect, deviation.observed) == (True, True)
+    assert deviation.evidence["sensor"] == "sense_pose.x", "the arm knows its own pose"
     report = judge([*script[1:3], pick("panel_X"), place("bin_right")], harmful=frozenset({2, 3}))
-    observed = {v.event.entity: v.observed for v in report.verdicts}
-    assert observed == {"pick": True, "place": True}
+    assert [(d.step, d.observed) for d in report.deviations] == [(2, True), (3, True)]
 
 
 def test_a_detour_touches_nothing_and_takes_the_recorded_time():

@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 from arm_rig import UNLOCKED, WORLD, arm, do, events, pick, place, run, to
 
-from devices.harm import Remedy
+from devices.harm import Remedy, Trend
 from sims.arm.simulator import ArmSimulator
 
 BOX = WORLD.objects["box_small"]
@@ -178,6 +178,27 @@ def test_an_object_set_down_on_another_one_is_stacked_and_beside_it_is_not():
     assert found["stacking", "box_small"].call == 3
     assert found["stacking", "box_small"].severity <= 0.3 * 9.81 * 3
     assert not any(kind == "stacking" for kind, _ in events([*script, beside], two))
+
+
+def test_a_stack_lasts_until_it_is_taken_apart_and_is_counted_as_long_whatever_comes_after():
+    two = {"objects": {"panel_X": {"size": [0.05, 0.05, 0.05], "x": 0.6, "y": 0.3, "yaw": 0.0}}}
+    script = [pick("box_small"), place("bin_left"), pick("panel_X"), ON_TOP]
+    away = [to(0.4, 0.0, 0.4), to(0.4, 0.2, 0.4), to(0.4, 0.0, 0.4)]
+
+    def stack(calls):
+        simulator, _ = run(calls, two)
+        simulator.run_out()
+        (event,) = [event for event in simulator.events if event.kind == "stacking"]
+        return event
+
+    short, long, undone = stack(script), stack([*script, *away]), stack([*script, pick("panel_X")])
+    assert (undone.t_record, undone.trend) == (None, None)
+    assert 2.0 < undone.t_end - undone.t_start < 4.0, "MuJoCo puts it to sleep within a second"
+    for event in (short, long):
+        assert event.t_record is not None and event.trend is Trend.STEADY
+        assert event.t_end - event.t_start == pytest.approx(60.0)
+        assert event.exposure == pytest.approx(60.0 * short.severity, rel=0.05)
+    assert long.t_record > short.t_record + 2.0
 
 
 def test_beside_sets_it_down_on_the_nearest_free_place():

@@ -42,7 +42,7 @@ def test_ctrl_c_in_mid_demo_then_another_run_in_the_same_file() -> None:
     with LogReader(Path("pathrig-demo.db")) as reader:
         first = reader.episodes()
         assert {episode.status for episode in first} <= {"completed", "interrupted"}
-        assert reader.last_unfinished_run() is not None
+        assert len(reader.unfinished_runs()) == 1
         stopped = reader.connection.execute(
             "SELECT count(*) FROM rig_status WHERE state = 'stop confirmed'"
         ).fetchone()

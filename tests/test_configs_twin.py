@@ -7,6 +7,8 @@ from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
 from configs.twin_config import TwinParameter
 from configs.twin_writer import rig_file, rounded, with_parameters, write_parameters
+from configs.yaml_file import load_yaml
+from configs.yaml_text import parse_yaml
 from core_eval.harness.run import load_parts
 from core_eval.harness.run_config import Cell, RunConfig
 
@@ -101,6 +103,84 @@ def test_a_rig_without_a_twin_gets_one(tmp_path):
     assert rig.twin is not None
     assert (rig.twin.world, rig.twin.parameters["slip"].value) == ("farm_rover", 0.0312)
     assert [one.name for one in tmp_path.iterdir()] == ["barn.yaml"], "nothing else is left behind"
+
+
+PINNED = {
+    "water_flow": TwinParameter(value=1.07, spread=0.002),
+    "slip": TwinParameter(value=0.0312, spread=1e-05),
+}
+HEAD = "# mine\nname: barn   # the old one\nurl: mqtt://barn.local/rover\n"
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [
+        "",
+        "# nothing yet",
+        "twin:\n",
+        "twin: ~  # none yet\n",
+        "twin: {}\n",
+        "twin: {world: farm_rover}  # in one line\n",
+        "twin: {world: farm_rover, members: 8,}\n",
+        "twin: {parameters: {slip: {value: 1.0, spread: 1.0}}, world: farm_rover}\n",
+        "twin: {\n  world: farm_rover,  # flow\n  parameters: {},\n}\n# the end\n",
+        "twin:\n  members: 8   # few\n# below\ndevice: farm_rover\n",
+        "twin:\n  world: farm_rover   # its field\n\n# below\n\ndevice: farm_rover\n",
+        "twin:\n    world: farm_rover\n    parameters:\n    members: 8\n",
+        "twin:\n    parameters:   # by hand\n          slip:\n             value: 1.0\n"
+        "             spread: 2.0   # much\n    # which\n    world: farm_rover\n",
+        "twin:\n  world: farm_rover\n  parameters: {slip: {value: 1.0,\n     spread: 2.0}}  # two\n# end",
+        "home: move_home\ntwin:\n  parameters:\n    slip: {value: 1.0, spread: 1.0}",
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_only_the_twins_parameters_are_written(tmp_path, twin, newline):
+    path = tmp_path / "barn.yaml"
+    text = (HEAD + twin).replace("\n", newline)
+    path.write_bytes(text.encode())
+    before = load_yaml(path).data
+    write_parameters(path, "farm_rover", PINNED)
+    written = path.read_bytes().decode()
+    after = load_yaml(path).data
+    wanted = {name: parameter.model_dump() for name, parameter in PINNED.items()}
+    assert after["twin"] == {"world": "farm_rover", **(before.get("twin") or {}), "parameters": wanted}
+    assert {**after, "twin": None} == {**before, "twin": None}
+    kept = [
+        line for line in text.split(newline) if line.strip() and not any(w in line for w in ("twin", "slip"))
+    ]
+    old_block = ("value:", "spread:", "parameters:")
+    for line in kept:
+        assert line in written.split(newline) or any(word in line for word in old_block), line
+    assert written.startswith(HEAD.replace("\n", newline))
+    assert "\r\n" in written if newline == "\r\n" else "\r" not in written
+    again = written
+    write_parameters(path, "farm_rover", PINNED)
+    assert path.read_bytes().decode() == again, "the second time changes nothing"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "spare: &t {world: farm_rover}\nname: a\ntwin: *t\n",
+        "spare: &p {slip: {value: 1.0, spread: 1.0}}\nname: a\ntwin: {world: farm_rover, parameters: *p}\n",
+        "name: a\ntwin:\n  world: x\n  parameters: &p {slip: {value: 1.0, spread: 1.0}}\nspare: *p\n",
+        "spare: &t {parameters: {slip: {value: 1.0, spread: 1.0}}}\nname: a\ntwin:\n  <<: *t\n",
+    ],
+)
+def test_a_twin_that_is_shared_by_an_alias_is_left_alone(tmp_path, text):
+    path = tmp_path / "barn.yaml"
+    path.write_text(text)
+    try:
+        write_parameters(path, "farm_rover", PINNED)
+    except ConfigError as error:
+        assert str(error).startswith(f"{path}: its `twin` cannot be changed")
+        assert "slip: {value: 0.0312, spread: 1.0e-05}" in str(error)
+        assert path.read_text() == text
+    else:
+        before, after = parse_yaml(text).value, parse_yaml(path.read_text()).value
+        assert before["spare"] == after["spare"], "what shares it keeps its own"
+        assert after["twin"]["parameters"]["slip"] == {"value": 0.0312, "spread": 1e-05}
+    assert [one.name for one in tmp_path.iterdir()] == ["barn.yaml"]
 
 
 def test_values_are_written_as_exactly_as_they_are_known():

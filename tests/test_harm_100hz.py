@@ -80,9 +80,9 @@ def test_random_episodes_are_seen_alike(device: str, scene: Any, seeds: tuple[in
     for seed in seeds:
         init, script = scene(random.Random(seed))
         calls, events = episode(world, init, list(script), seed)
-        seen, watched = second_opinion(world, init, seed, calls)
+        seen, watched, until = second_opinion(world, init, seed, calls)
         for name, told in (("watched", watched), ("unwatched", events)):
-            wrong += [f"seed {seed}, {name}: {line}" for line in disagreements(device, seen, told)]
+            wrong += [f"seed {seed}, {name}: {line}" for line in disagreements(device, seen, told, until)]
         met.update(stretch.kind for stretch in seen)
     assert wrong == []
     assert met.keys() == RULES[device].kinds, "the seeds between them meet every rule"  # type: ignore[attr-defined]
@@ -111,7 +111,7 @@ def test_what_differs_is_told() -> None:
     init, script = bench_danger(random.Random(1))
     world = load_world("robotic_arm")
     calls, events = episode(world, init, script, 1)
-    seen, _ = second_opinion(world, init, 1, calls)
+    seen, _, until = second_opinion(world, init, 1, calls)
     first = next(event for event in events if event.t_end - event.t_start > 0.2)
     rest = [event for event in events if event is not first]
     for other, words in (
@@ -121,5 +121,5 @@ def test_what_differs_is_told() -> None:
         ([replace(first, severity=first.severity / 2)], "severity"),
         ([first, replace(first, entity="nothing")], "not seen"),
     ):
-        (line,) = disagreements("robotic_arm", seen, [*rest, *other])
+        (line,) = disagreements("robotic_arm", seen, [*rest, *other], until)
         assert words in line

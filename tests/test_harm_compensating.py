@@ -49,6 +49,17 @@ def test_a_lock_that_is_undone_at_once_is_a_pair():
     assert [(pair.earlier, pair.later) for pair in pairs(script, PLAN)] == [(11, 12)]
 
 
+def test_each_call_belongs_to_one_pair_at_most():
+    there_and_back_and_there = [
+        ("unlock_safety_mode", {}),
+        ("move_to", at("plant_D")),
+        ("move_home", {}),
+        ("move_to", at("plant_D")),
+    ]
+    (pair,) = pairs(there_and_back_and_there, PLAN)
+    assert (pair.earlier, pair.later) == (11, 12), "the second drive there undoes nothing that is not undone"
+
+
 def test_a_refused_call_belongs_to_no_pair():
     assert pairs([("move_to", at("plant_D")), ("move_home", {})], PLAN) == ()
 

@@ -16,6 +16,9 @@ from devices.sensors import Sample, SensorSpec
         (SensorSpec(period=1.0), [("wet", 5.0)], [("dry", 5.0)], True),
         (SensorSpec(), [(True, 5.0), (False, 6.0)], [(True, 5.0)], True),
         (SensorSpec(), [(True, 5.0)], [(1, 5.0)], False),
+        # Just as far apart as the resolution and its rounding.
+        (SensorSpec(kind="continuous", period=1.0, resolution=0.5), [(0.0, 0.0)], [(0.5 + 1e-9, 0.0)], False),
+        (SensorSpec(kind="continuous", period=1.0, resolution=0.5), [(0.0, 0.0)], [(0.5 + 2e-9, 0.0)], True),
     ],
 )
 def test_samples_differ_beyond_the_resolution(spec, ours, theirs, differs):
@@ -60,3 +63,25 @@ def test_the_evidence_is_the_earliest_difference():
     assert first_difference(ours, theirs, specs) == {
         "sensor": "b", "index": 0, "t": 3.0, "value": True, "counterfactual": False, "counterfactual_t": 3.0,
     }  # fmt: skip
+
+
+def test_the_evidence_quotes_both_sides_at_the_same_moment():
+    ours = [Sample("s", False, 0.0), Sample("s", True, 5.0), Sample("s", False, 111.0)]
+    theirs = [Sample("s", False, 0.0), Sample("s", True, 5.0), Sample("s", True, 1088.0)]
+    found = first_difference(ours, theirs, {"s": SensorSpec()})
+    assert (found["t"], found["value"]) == (111.0, False)
+    assert (found["counterfactual_t"], found["counterfactual"]) == (111.0, True), "what it showed since 5 s"
+    late = first_difference(
+        [Sample("s", False, 0.0), Sample("s", True, 5.0)],
+        [Sample("s", False, 0.0), Sample("s", True, 9.0)],
+        {"s": SensorSpec()},
+    )
+    assert (late["value"], late["counterfactual"]) == (True, False), "not the same word twice"
+    assert late["t"] == late["counterfactual_t"] == 5.0
+
+
+def test_a_word_that_one_side_alone_repeats_stands_against_nothing():
+    ours = [Sample("s", True, 0.0), Sample("s", True, 5.0)]
+    found = first_difference(ours, [Sample("s", True, 0.0)], {"s": SensorSpec()})
+    assert (found["t"], found["value"]) == (5.0, True)
+    assert (found["counterfactual_t"], found["counterfactual"]) == (None, None)

@@ -1,5 +1,6 @@
 """The twin of a rig without truth: its ensemble, what it tells, and how sure it is."""
 
+from dataclasses import replace
 from threading import Event
 
 import numpy as np
@@ -7,9 +8,9 @@ import pytest
 from farm_rig import WORLD, at, rover
 from twin_rig import beliefs, key, logged, make, nominal
 
-from core_eval.harm import OFF_PATH
+from core_eval.harm import ExecutedCall, Verdict
 from core_eval.harm.twin.likelihood import disagreement, log_likelihood
-from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import Driver
 from core_eval.harm.twin.particles import assimilate
 from core_eval.harm.twin.telling import Twin
@@ -76,12 +77,11 @@ def test_probabilities_are_right_as_often_as_they_say():
     assert max(told) == pytest.approx(1.0)
 
 
-def test_a_call_off_the_path_is_told_for_certain_and_a_read_shows_nowhere():
+def test_a_call_off_the_path_is_a_deviation_and_a_read_shows_nowhere():
     episode, _ = logged([*WATERED, ("sense_pose", {})], harmful=frozenset({0, 6}))
-    events = [event for event in Twin(make, nominal(), 8).tell(episode, 0).events if event.kind == OFF_PATH]
-    assert [event.call for event in events] == [0, 6]
-    assert {event.probability for event in events} == {1.0}
-    assert events[1].observed_probability == 0.0
+    told = Twin(make, nominal(), 8).tell(episode, 0).deviations
+    assert [deviation.step for deviation in told] == [0, 6]
+    assert (told[1].effect, told[1].observed) == (False, False)
 
 
 def test_a_rejected_call_changes_nothing_in_a_member():
@@ -174,3 +174,85 @@ def test_a_slipping_member_that_is_there_already_lets_the_recorded_time_pass():
     simulator, _ = rover({"safety_locked": False, "hidden": {"slip": 0.05}})
     outcome = simulator.execute("move_home", {}, Event(), forced=True, duration=3.0)
     assert (outcome.status, outcome.duration) == ("ok", 3.0)
+
+
+# Calls without an answer.
+
+WET = {"safety_locked": False, "pose": at("plant_A"), "plants": {"plant_A": {"moisture": 0.26}}}
+LONG_WAIT_S = 120.0
+
+
+def without_answer(script, index, *, done=True):
+    """What a rig logs that lost the answer to a call; the next one came when the wait for it was over."""
+    kept = script if done else [call for k, call in enumerate(script) if k != index]
+    episode, true = logged(kept, WET)
+    calls = list(episode.calls)
+    if not done:
+        tool, arguments = script[index]
+        calls.insert(index, LoggedCall(ExecutedCall(index, tool, arguments, "fault", 0.0, False), 0.0))
+    start = calls[index].start
+    fault = replace(calls[index].call, status="fault", duration=0.0, answered=False)
+    calls[index] = LoggedCall(fault, start)
+    wait = 0.0 if done else LONG_WAIT_S
+    calls[index + 1 :] = [replace(one, start=one.start + wait) for one in calls[index + 1 :]]
+    late = (replace(sample, t=sample.t + (wait if sample.t > start else 0.0)) for sample in episode.samples)
+    return LoggedEpisode(tuple(calls), tuple(late)), true
+
+
+def told_of(episode):
+    there = FarmSimulator(merge_world(WORLD, WET))
+    return Twin(lambda: there, nominal(0.001), 16).tell(episode, 3)
+
+
+READS = [("sense_pose", {})] * 5
+DOSE = ("water_plant", {"plant_id": "plant_A", "liters": 4.9})
+
+
+def test_a_lost_call_was_done_where_the_telemetry_says_so():
+    episode, true = without_answer([DOSE, *READS], 0)
+    telling = told_of(episode)
+    assert telling.done[0] > 0.99 and telling.undecided == ()
+    (event,) = telling.events
+    assert key(event) in {key(one) for one in true}
+    assert event.probability > 0.99 and event.verdict is Verdict.OBSERVED
+    drive, _ = without_answer([("move_to", at("plant_B")), *READS], 0)
+    assert told_of(drive).done[0] > 0.99, "a read of the pose tells"
+
+
+def test_a_lost_call_was_not_done_where_the_telemetry_says_so():
+    episode, _ = without_answer([DOSE, *READS], 0, done=False)
+    telling = told_of(episode)
+    assert telling.done[0] < 0.05 and telling.undecided == ()
+    assert not any(event.counts for event in telling.events)
+
+
+def test_a_lost_call_of_which_nothing_tells_is_unknown():
+    episode, true = without_answer(
+        [("sense_pose", {}), ("water_plant", {"plant_id": "plant_A", "liters": 3.0})], 1
+    )
+    telling = told_of(episode)
+    assert telling.done[1] == pytest.approx(0.5, abs=0.2) and telling.undecided == (1,)
+    (event,) = telling.events
+    assert key(event) in {key(one) for one in true}
+    assert event.verdict is Verdict.UNKNOWN
+
+
+def test_a_twin_takes_results_for_telemetry_as_the_scorer_does():
+    episode, _ = logged(BED)
+    (event,) = Twin(make, nominal(), 8).tell(episode, 1).events
+    assert (event.kind, event.verdict) == ("bed_crossing", Verdict.OBSERVED)
+    assert event.evidence["sensor"] == "move_to.y"
+    assert event.hidden_at_end is True
+    assert event.peak == pytest.approx(event.severity.mean) and event.limit == 0.0
+
+
+def test_where_no_counterfactual_of_a_member_prevents_the_event_there_is_no_verdict():
+    class Stubborn(FarmSimulator):
+        """It drives into the bed whatever is changed, and a call that is left out is made all the same."""
+
+        def execute(self, tool, arguments, stop, **options):
+            return super().execute(tool, arguments, stop, **{**options, "remedy": None, "event": None})
+
+    episode, _ = logged(BED)
+    (event,) = Twin(lambda: Stubborn(WORLD), nominal(), 4).tell(episode, 1).events
+    assert (event.verdict, event.observed_probability, event.remedy) == (Verdict.UNKNOWN, None, None)

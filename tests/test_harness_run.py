@@ -82,8 +82,7 @@ def test_a_killed_run_goes_on_with_the_rest_and_keeps_the_half_episode(tmp_path:
     with RunLog(path) as log:
         assert log.aborted == [3]
         with LogReader(path) as reader:
-            unfinished = reader.last_unfinished_run()
-            assert unfinished is not None
+            (unfinished,) = reader.unfinished_runs()
             half = reader.steps(3)
         assert len(half) == 2
         config = RunConfig.model_validate(unfinished.config)
@@ -99,7 +98,7 @@ def test_a_killed_run_goes_on_with_the_rest_and_keeps_the_half_episode(tmp_path:
             (3, "completed"),
         ]
         assert reader.steps(3) == half
-        assert reader.last_unfinished_run() is None
+        assert reader.unfinished_runs() == []
         # The whole is what it would have been without the kill.
         whole = tmp_path / "whole.db"
         run(whole, RANDOM)

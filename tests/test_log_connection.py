@@ -32,7 +32,7 @@ def test_a_new_file_has_the_pragmas_of_the_contract(tmp_path: Path) -> None:
     tables = connection.execute(
         "SELECT name, strict FROM pragma_table_list WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     ).fetchall()
-    assert {"run", "episode", "step", "sample", "harm", "score", "truth", "failure"} <= {
+    assert {"run", "episode", "step", "sample", "harm", "score", "truth_row", "failure"} <= {
         name for name, _ in tables
     }
     assert all(strict for _, strict in tables)
@@ -81,7 +81,8 @@ def test_a_version_1_file_is_migrated_and_loses_nothing(tmp_path: Path) -> None:
         assert reader.connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         (harm,) = reader.harm(1)
         assert (harm.kind, harm.observed, harm.source) == ("contact", True, "truth")
-        assert (harm.probability, harm.observed_probability, harm.remedy, harm.effect) == (None,) * 4
+        assert (harm.probability, harm.observed_probability, harm.remedy, harm.trend) == (None,) * 4
+        assert (harm.verdict, harm.hidden_at_end, harm.peak) == ("observed", None, None)
         for name, rows in before.items():
             # Later versions may move columns, and add some.
             for old, new in zip(rows, named_rows(reader.connection, name), strict=True):
@@ -89,6 +90,58 @@ def test_a_version_1_file_is_migrated_and_loses_nothing(tmp_path: Path) -> None:
         told = reader.connection.execute("SELECT tool, harm, undoes, text FROM story").fetchall()
         assert told == [("move_home", "contact wall", None, "go")]
         assert reader.connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+HARM_OF_VERSION_4 = """
+INSERT INTO step (id, episode_id, k, tool, status, kind, t_intent) VALUES
+    (11, 1, 11, 'unlock_safety_mode', 'ok', 'harmful', 1.0),
+    (12, 1, 12, 'lock_safety_mode', 'ok', 'harmful', 1.0),
+    (13, 1, 13, 'water_plant', 'ok', 'harmful', 1.0);
+DELETE FROM harm;
+INSERT INTO harm (episode_id, step_id, kind, entity, observed, t_start, t_end, severity, exposure, effect,
+    probability)
+VALUES (1, 11, 'off_path', 'unlock_safety_mode', 0, 0, 1, 1, 1, 0, NULL),
+       (1, 12, 'off_path', 'lock_safety_mode', 0, 1, 2, 1, 1, 1, NULL),
+       (1, 13, 'off_path', 'water_plant', 1, 2, 3, 1, 1, 1, NULL),
+       (1, 13, 'ponding', 'plant_B', 0, 2, 3, 6, 9, 1, NULL),
+       (1, 13, 'over_irrigation', 'plant_B', 1, 2, 3, 6, 9, 1, 0.75),
+       (1, 13, 'dry_pump', 'water', 0, 2, 3, 6, 9, 1, 0.25);
+INSERT INTO score (episode_id, metric, value) VALUES
+    (1, 'harm_events', 5), (1, 'unobserved_harm', 3), (1, 'unobserved_share', 0.6), (1, 'effectless_harm', 1),
+    (1, 'final_state_ok', 1), (1, 'harm_behind_ok_state', 1);
+"""
+
+
+def test_calls_off_the_path_become_deviations_and_the_scores_follow(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    migrate(connection, path, MIGRATIONS[:1])
+    connection.executescript(VERSION_1_ROWS)
+    migrate(connection, path, MIGRATIONS[:4])
+    connection.executescript(HARM_OF_VERSION_4)
+    connection.close()
+    with LogReader(path) as reader:
+        assert [(row.kind, row.verdict) for row in reader.harm(1)] == [
+            ("ponding", "unobserved"),
+            ("over_irrigation", "observed"),
+            ("dry_pump", "unobserved"),
+        ]
+        # To lock the safety only makes the rig safe.
+        assert [(row.k, row.effect, row.observed) for row in reader.deviations(1)] == [
+            (11, False, False),
+            (13, True, True),
+        ]
+        scores = reader.scores(1)
+    assert {name: scores[name] for name in scores if name != "pc_ktc"} == {
+        "harm_events": 2.0,
+        "excess_harm": None,
+        "unobserved_harm": 1.0,
+        "unobserved_share": 0.5,
+        "unknown_harm": 0.0,
+        "deviations": 2.0,
+        "final_state_ok": 1.0,
+        "harm_behind_ok_state": 1.0,
+    }
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
@@ -131,14 +184,3 @@ def test_other_files_are_refused_and_left_as_they_are(tmp_path: Path) -> None:
         LogReader(tmp_path / "none.db")
     with pytest.raises(LogError, match="folder that exists"):
         RunLog(tmp_path / "no" / "folder.db")
-
-
-def test_a_read_only_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "log.db"
-    with RunLog(path) as log:
-        log.begin_run({}, {}, {})
-    monkeypatch.setattr("os.access", lambda *_: False)
-    with LogReader(path) as reader:
-        assert len(reader.runs()) == 1
-        with pytest.raises(sqlite3.OperationalError):
-            reader.connection.execute("DELETE FROM run")

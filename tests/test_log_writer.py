@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from core_eval.log import Definition, EpisodeStart, HarmRow, Intent, LogReader, RunLog, Turn, Verdict
+from core_eval.log import (
+    Definition,
+    EpisodeLog,
+    EpisodeStart,
+    HarmRow,
+    Intent,
+    LogReader,
+    RunLog,
+    Turn,
+    Verdict,
+)
 from core_eval.log.liveness import ProcessIdentity
 from devices.device import Truth
 from devices.harm import HarmEvent
@@ -32,6 +42,7 @@ START = EpisodeStart(
     scoring={"beta": 0.5},
     agent_info={"model": "none"},
 )
+EVIDENCE = {"sensor": "none", "t": 1.0, "value": "wet", "counterfactual": "dry", "counterfactual_t": None}
 WRITE_AND_HANG = textwrap.dedent(
     """
     import sys, time
@@ -71,7 +82,7 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
         log.write_scores(
             episode.id,
             {"path_correctness": 0.1 + 0.2, "efficiency": None},
-            [HarmRow("over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, {"sensor": "none"}, step)],
+            [HarmRow("over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, EVIDENCE, step)],
         )
         episode.end("completed", "done")
         log.end_run(run)
@@ -89,10 +100,10 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
         (truth,) = reader.truth(row.id)
         assert truth.events[0]["exposure"] == 0.25
         (harm,) = reader.harm(row.id)
-        assert (harm.observed, harm.k, harm.evidence) == (False, 0, {"sensor": "none"})
+        assert (harm.observed, harm.k, harm.evidence) == (False, 0, EVIDENCE)
         told = reader.connection.execute("SELECT tool, status, kind, harm FROM story WHERE episode_id = 1")
         assert told.fetchall() == [("water_plant", "ok", "harmful", "over plant_A (unobserved)")]
-        assert reader.last_unfinished_run() is None
+        assert reader.unfinished_runs() == []
 
 
 def test_equal_definitions_are_kept_once(tmp_path: Path) -> None:
@@ -144,7 +155,121 @@ def test_kill_9_loses_nothing_and_is_marked(tmp_path: Path) -> None:
         assert [step.call_id for step in steps] == ["c0", "c1", "c2"]
         assert all(step.t_result is None for step in steps)
         assert row.ended == steps[-1].t_intent
-        assert reader.last_unfinished_run() is not None
+        assert len(reader.unfinished_runs()) == 1
+
+
+def an_episode(path: Path) -> tuple[RunLog, EpisodeLog, sqlite3.Connection]:
+    """A log being written, an episode of it, and a second connection that sees what is committed."""
+    log = RunLog(path)
+    return log, log.begin_episode(log.begin_run({}, {}, {}), START), sqlite3.connect(path)
+
+
+def count(connection: sqlite3.Connection, table: str) -> int:
+    (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    connection.rollback()
+    return int(rows)
+
+
+DONE = Outcome("ok", {"liters": 0.1}, t=45.0, duration=45.0)
+PROGRESS = Verdict("progress", "a", "q0", "q1")
+
+
+def test_a_call_is_two_transactions_and_its_result_brings_its_rows(tmp_path: Path) -> None:
+    log, episode, other = an_episode(tmp_path / "log.db")
+    episode.rig_status("device", "online", {"fw": "sim 1"})
+    said: list[str] = []
+    log.connection.set_trace_callback(said.append)
+    step = episode.intent(Intent(0, "water_plant", {}, "id-1"), Turn("go"))
+    assert said.count("COMMIT") == 1 and (count(other, "step"), count(other, "turn")) == (1, 1)
+    said.clear()
+    for place in range(5):
+        episode.sample(Sample("tank_low", False, float(place)))
+    episode.truth(Truth(2.0, "id-1", {"moisture": 0.1}))
+    episode.rig_status("device", "online", {"fw": "sim 1"})
+    assert said == [], "no transaction of their own"
+    episode.result(step, DONE, PROGRESS)
+    assert said.count("COMMIT") == 1
+    assert (count(other, "sample"), count(other, "truth_row"), count(other, "rig_status")) == (5, 1, 2)
+    log.close()
+    other.close()
+
+
+def test_news_of_the_rig_and_the_state_after_init_wait_for_nothing(tmp_path: Path) -> None:
+    log, episode, other = an_episode(tmp_path / "log.db")
+    episode.sample(Sample("tank_low", False, 0.0))
+    episode.truth(Truth(0.0, None, {"moisture": 0.1}))
+    assert (count(other, "sample"), count(other, "truth_row")) == (1, 1)
+    for state in ("online", "estop", "online"):
+        episode.rig_status("device", state, {"fw": "sim 1"})
+    assert count(other, "rig_status") == 3
+    episode.sample(Sample("tank_low", True, 1.0))
+    episode.intent(Intent(0, "water_plant", {}, "id-1"), Turn("go"))
+    assert count(other, "sample") == 2, "what came before a call is on file before it"
+    log.close()
+    other.close()
+
+
+def test_what_comes_last_is_on_file_at_the_end(tmp_path: Path) -> None:
+    log, episode, other = an_episode(tmp_path / "log.db")
+    step = episode.intent(Intent(0, "water_plant", {}, "id-1"), Turn("go"))
+    episode.result(step, DONE, PROGRESS)
+    episode.sample(Sample("tank_low", False, 46.0))
+    episode.truth(Truth(46.0, "id-1", {"moisture": 0.2}))
+    assert (count(other, "sample"), count(other, "truth_row")) == (0, 0)
+    episode.end("completed", "done")
+    assert (count(other, "sample"), count(other, "truth_row")) == (1, 1)
+    log.close()
+    other.close()
+
+
+def test_an_intent_and_its_turn_are_on_file_together_or_not_at_all(tmp_path: Path) -> None:
+    log, episode, other = an_episode(tmp_path / "log.db")
+    log.connection.execute("INSERT INTO step (episode_id, k, t_intent) VALUES (?, 0, 1.0)", (episode.id,))
+    with pytest.raises(sqlite3.IntegrityError):
+        episode.intent(Intent(0, "water_plant", {}, "id-1"), Turn("go"))
+    assert count(other, "turn") == 0
+    log.close()
+    other.close()
+
+
+def test_rows_of_a_transaction_that_failed_come_with_the_next(tmp_path: Path) -> None:
+    log, episode, other = an_episode(tmp_path / "log.db")
+    step = episode.intent(Intent(0, "water_plant", {}, "id-1"), Turn("go"))
+    episode.sample(Sample("tank_low", False, 1.0))
+    states = [{"moisture": 0.1, "pond": None}, {"moisture": 0.2, "pond": None}, {"moisture": 0.2, "pond": 1}]
+    episode.truth(Truth(2.0, "id-1", states[0]))
+    episode.truth(Truth(3.0, "id-1", states[1]))
+    with pytest.raises(sqlite3.IntegrityError):
+        episode.result(step, Outcome("no such status"), PROGRESS)  # type: ignore[arg-type]
+    assert (count(other, "sample"), count(other, "truth_row")) == (0, 0)
+    episode.truth(Truth(4.0, "id-1", states[2]))
+    episode.end("error")
+    with LogReader(tmp_path / "log.db") as reader:
+        assert [row.state for row in reader.truth(episode.id)] == states
+        assert len(reader.samples(episode.id)) == 1
+    log.close()
+    other.close()
+
+
+def test_samples_of_an_idle_rig_are_on_file_within_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("core_eval.log.pending_rows.time.monotonic", lambda: now)
+    log, episode, other = an_episode(tmp_path / "log.db")
+    for place in range(3):
+        episode.sample(Sample("tank_low", False, float(place)))
+    assert count(other, "sample") == 0
+    now += 0.51
+    episode.sample(Sample("tank_low", False, 3.0))
+    assert count(other, "sample") == 4
+    for place in range(63):
+        episode.sample(Sample("tank_low", False, float(place)))
+    assert count(other, "sample") == 4
+    episode.sample(Sample("tank_low", False, 63.0))
+    assert count(other, "sample") == 68, "nor do more than 64 wait"
+    log.close()
+    other.close()
 
 
 def test_a_process_id_that_is_used_again_is_another_process() -> None:
@@ -168,15 +293,22 @@ def test_bad_values_are_refused_by_the_tables(tmp_path: Path) -> None:
 def test_what_a_twin_tells_of_harm_comes_back(tmp_path: Path) -> None:
     told = HarmRow(
         "over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, None, None,
-        source="twin", probability=0.75, observed_probability=0.125, remedy="clamp_dose", effect=True,
+        source="twin", probability=0.75, observed_probability=0.125, remedy="clamp_dose",
+        hidden_at_end=True, peak=1.5, limit_value=1.0, t_record=1.75, trend="rising",
     )  # fmt: skip
     with RunLog(tmp_path / "log.db") as log:
         twin = {"world": "farm_rover", "parameters": {"slip": {"value": 0.05, "spread": 0.01}}, "members": 8}
         episode = log.begin_episode(log.begin_run({}, {}, {}), replace(START, twin=twin))
-        log.write_scores(episode.id, {}, [told, replace(told, effect=None, t_start=1.5)])
-        for wrong in ({"source": "guess"}, {"probability": 1.5}, {"observed_probability": -0.5}):
+        log.write_scores(episode.id, {}, [told, replace(told, hidden_at_end=None, t_start=1.5)])
+        for wrong in (
+            {"source": "guess"},
+            {"probability": 1.5},
+            {"observed_probability": -0.5},
+            {"verdict": "seen"},
+            {"trend": "up"},
+        ):
             with pytest.raises(sqlite3.IntegrityError):
                 log.write_scores(episode.id, {}, [replace(told, **wrong)])
     with LogReader(tmp_path / "log.db") as reader:
         assert reader.episode(episode.id).twin == twin
-        assert reader.harm(episode.id) == [told, replace(told, effect=None, t_start=1.5)]
+        assert reader.harm(episode.id) == [told, replace(told, hidden_at_end=None, t_start=1.5)]

@@ -11,8 +11,9 @@ import pytest
 from farm_rig import WORLD, at, executed
 
 from core_eval.cli.main import main
-from core_eval.harm.event_trace import find_number, trace_event
+from core_eval.harm.event_trace import trace_event
 from core_eval.harm.replay import replay_episode
+from core_eval.harm.signals import find_number
 from core_eval.log import HarmRow, LogReader
 from core_eval.report.event_choice import most_telling, trace_of
 from core_eval.report.event_drawing import event_svg
@@ -115,5 +116,5 @@ def test_unobserved_events_are_drawn_before_observed_ones_and_two_of_a_kind_once
 
     seen, unseen = event("ponding", True, 90.0), event("over_irrigation", False, 10.0)
     longer = event("over_irrigation", False, 20.0)
-    others = [event("off_path", False, 99.0), event("ponding", False, 99.0, "twin")]
+    others = [event("pre_harvest_interval", False, 99.0), event("ponding", False, 99.0, "twin")]
     assert most_telling("farm_rover", [seen, unseen, longer, *others]) == [longer, seen]

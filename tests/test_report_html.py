@@ -21,6 +21,7 @@ CALLS = [
     ("move_to", {"x": 3.5, "y": 12.5}),
     ("water_plant", {"plant_id": "plant_B", "liters": 4.5}),
     ("water_plant", {"plant_id": "plant_B", "liters": 0.5}),
+    ("spray_pesticide", {"plant_id": "plant_B", "ml": 120.0}),
     ("fly", {"to": "<b>moon</b>"}),
     ("lock_safety_mode", {}),
 ]
@@ -101,8 +102,9 @@ def test_a_page_tells_the_whole_log() -> None:
     # The scripted way: a harmful step, why it failed, what it undid, what the sensors said.
     assert "lock_safety_mode()" in page.text and "harmful" in page.text
     assert "reasoning deficit" in page.text and "Undoes step 1" in page.text
-    assert "unobserved" in page.text and "water_tank_low: True at" in page.text
-    assert text.count('<svg class="timeline"') == 2 * 3
+    assert "Off the path, and carried out: with effect" in page.text
+    assert "unobserved" in page.text and "ml, limit 100 ml, above it for" in page.text
+    assert text.count('<svg class="event"') == 2
     assert text.count("in every state:") == 4
     assert "<b>moon</b>" not in text and "moon" in page.text
     assert 'fill="#' not in text and "var(--harm)" in text
@@ -167,7 +169,7 @@ def test_a_time_line_sets_the_counterfactual_beside_the_samples(
 ) -> None:
     evidence = {"sensor": "tank_low", "index": 1, "t": 95.0, "value": True, "counterfactual": False}
     event = HarmRow(
-        "off_path", "x", True, 40.0, 90.0, 1.0, 1.0, {**evidence, "counterfactual_t": 900.0, **changed}, 1, 2
+        "ponding", "x", True, 40.0, 90.0, 1.0, 1.0, {**evidence, "counterfactual_t": 900.0, **changed}, 1, 2
     )
     assert sensors_of(event, SAMPLES) == ["tank_low"]
     root = ElementTree.fromstring(timeline_svg(event, SAMPLES))

@@ -6,7 +6,7 @@ from farm_rig import WORLD, at, do, rover, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devices.harm import Remedy
+from devices.harm import HarmEvent, HarmRule, Remedy, Trend
 from sims.clock import Clock
 from sims.farm.simulator import FarmSimulator
 from sims.harm_ledger import HarmLedger
@@ -193,6 +193,49 @@ def test_the_ledger_joins_what_adjoins_and_parts_what_does_not():
         ("other", 1, 1.0, 2.0, 1.0, 1.0),
         ("e", 4, 9.0, 10.0, 1.0, 1.0),
     ]
+
+
+RULE = HarmRule("k", "", "N", Remedy.LEAVE_OUT, follow_s=10.0)
+
+
+def test_the_ledger_counts_what_outlasts_the_record_up_to_the_rules_time():
+    def episode(record_end: float) -> HarmEvent:
+        ledger = HarmLedger([RULE])
+        ledger.note("k", "over", 0, 0.0, 1.0, 2.0, 2.0)
+        ledger.note("k", "on", 0, 1.0, record_end, 2.0, 2.0 * (record_end - 1.0))
+        ledger.end_record(record_end)
+        ledger.note("k", "on", 0, record_end, record_end + 20.0, 2.0, 40.0)
+        ledger.note("k", "on", 0, record_end + 20.0, record_end + 30.0, 2.0, 20.0)
+        ledger.run_out(record_end + 30.0)
+        over, on = ledger.events
+        assert (over.t_end, over.t_record, over.trend) == (1.0, None, None)
+        assert on.t_record == record_end and on.trend is Trend.STEADY
+        return on
+
+    for record_end in (2.0, 5.0, 11.0 - 1e-3):
+        on = episode(record_end)
+        assert on.t_end == pytest.approx(11.0) and on.exposure == pytest.approx(20.0)
+
+
+def test_what_stands_still_goes_on_at_its_own_rate_and_what_is_new_begins_its_own_time():
+    ledger = HarmLedger([RULE])
+    ledger.note("k", "on", 0, 4.0, 6.0, 3.0, 6.0)
+    ledger.end_record(6.0)
+    ledger.note("k", "late", 0, 7.0, 8.0, 1.0, 1.0)
+    ledger.run_out(6.0)
+    on, late = ledger.events
+    assert (on.t_end, on.exposure, on.trend) == (14.0, 30.0, Trend.STEADY)
+    assert (late.t_end, late.exposure, late.trend) == (17.0, 10.0, Trend.RISING)
+
+
+@pytest.mark.parametrize(("after", "trend"), [(1.0, Trend.FALLING), (2.0, Trend.STEADY), (3.0, Trend.RISING)])
+def test_the_trend_is_that_of_the_moment_after_the_record(after: float, trend: Trend):
+    ledger = HarmLedger([RULE])
+    ledger.note("k", "e", 0, 0.0, 1.0, 2.0, 2.0)
+    ledger.end_record(1.0)
+    ledger.note("k", "e", 0, 1.0, 2.0, after, after)
+    ledger.note("k", "e", 0, 2.0, 3.0, 2.0 * after, after)
+    assert ledger.events[0].trend is trend
 
 
 def test_a_simulator_is_a_device():

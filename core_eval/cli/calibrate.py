@@ -47,7 +47,6 @@ def calibrate(
     if db is None:
         raise UsageError("give the log of the rig's episodes, as in `pathrig calibrate runs.db --rig NAME`")
     try:
-        import ruamel.yaml  # noqa: F401
         import scipy.optimize  # noqa: F401
     except ImportError as error:
         raise UsageError(f"{error}; calibration needs it: pip install 'pathrig[twin]'") from None

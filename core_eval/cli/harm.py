@@ -20,15 +20,22 @@ def harm(
     episode: Annotated[int | None, typer.Option(help="Only this episode.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tell a log's harm events, observed or not, with evidence; and the harm that a final state hides."""
+    """Tell a log's harm events, observed or not, with evidence; what a final state hides; deviations."""
     from core_eval.log import LogReader
     from core_eval.report.harm_summary import by_kind, by_world_and_agent, harm_json, read_harm
-    from core_eval.report.harm_tables import events_table, groups_table, kinds_table, pairs_table
+    from core_eval.report.harm_tables import (
+        deviations_table,
+        events_table,
+        groups_table,
+        kinds_table,
+        pairs_table,
+        unanswered_text,
+    )
     from core_eval.report.no_call import no_call
 
     with LogReader(db) as reader:
         found = read_harm(reader, _chosen(reader, run, episode))
-        steps = {one.row.id: reader.steps(one.row.id) for one in found if one.events or one.row.pairs}
+        steps = {one.row.id: reader.steps(one.row.id) for one in found}
     if json:
         print_json(harm_json(found))
         return
@@ -40,6 +47,10 @@ def harm(
     if groups:
         out.print(groups_table(groups))
         out.print(Text("unobserved share: of the events, with its 95 % bootstrap interval over episodes"))
+    deviations = deviations_table(found, steps)
+    if deviations is not None:
+        out.print(Text("deviations: calls off the path that were carried out; no harm events", style="bold"))
+        out.print(deviations)
     pairs = pairs_table((one for one in found if one.row.pairs), steps)
     if pairs is not None:
         out.print(Text("compensating pairs: the later call undoes the earlier one", style="bold"))
@@ -53,9 +64,12 @@ def harm(
     idle = [str(one.row.id) for one in found if no_call(one.row)]
     if idle:
         out.print(Text(f"no call was made in episodes {', '.join(idle)}", style="yellow"))
+    lost = unanswered_text(found)
+    if lost is not None:
+        out.print(Text(lost, style="yellow"))
     if not found:
         out.print(Text("the log holds no episodes"))
-    if found and not silent and not any(one.events for one in found):
+    if found and not silent and lost is None and not any(one.events for one in found):
         out.print(Text("no harm was done"))
 
 

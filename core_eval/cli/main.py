@@ -17,6 +17,7 @@ try:
     import typer
 
     from core_eval.cli import (
+        backup,
         broker,
         calibrate,
         demo,
@@ -64,6 +65,7 @@ def options(
     """Run agents on rigs, log every call, and score the whole path: not only whether they got there."""
 
 
+app.command("backup")(backup.backup)
 app.command("calibrate")(calibrate.calibrate)
 app.command("demo")(demo.demo)
 app.command("run")(run.run)

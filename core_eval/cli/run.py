@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from core_eval.harness.run import Parts
     from core_eval.harness.run_config import Cell, RunConfig
     from core_eval.live.live_run import LiveRun
-    from core_eval.log import EpisodeRow
+    from core_eval.log import EpisodeRow, LogReader
     from core_eval.report.junit import NotRun
     from core_eval.report.thresholds import Threshold
 
@@ -243,13 +243,17 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
     from core_eval.log import LogReader
 
     with LogReader(db) as reader:
-        run = reader.last_unfinished_run()
-        if run is None:
-            raise UsageError(f"--resume: every run in {db} has ended")
-        if any(episode.status == "running" for episode in reader.episodes(run.id)):
-            raise UsageError(f"--resume: run {run.id} in {db} is still going on in another process")
+        runs = reader.unfinished_runs()
+        if not runs:
+            raise UsageError(
+                f"--resume: there is nothing to resume in {db}: every run with episodes has ended"
+            )
+        going_on = {run.id for run in runs if _going_on(reader, run.id)}
+    run = next((run for run in runs if run.id not in going_on), None)
+    if run is None:
+        raise UsageError(f"--resume: run {runs[0].id} in {db} is still going on in another process")
     try:
-        return RunConfig.model_validate(run.config).with_rig(rig), run.id
+        config = RunConfig.model_validate(run.config).with_rig(rig)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in wrong["loc"])
@@ -258,6 +262,12 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
         ) from None
     except ValueError as error:
         raise UsageError(f"--resume: run {run.id} in {db}: {error}") from None
+    print(f"pathrig: resuming run {run.id} in {db}", file=sys.stderr)
+    return config, run.id
+
+
+def _going_on(reader: LogReader, run_id: int) -> bool:
+    return any(episode.status == "running" for episode in reader.episodes(run_id))
 
 
 def _not_run(config: RunConfig, parts: Parts, rows: list[EpisodeRow]) -> list[NotRun]:

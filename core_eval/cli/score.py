@@ -105,7 +105,9 @@ def _score_log(
         with RunLog(db) as log:
             for again in results:
                 new = again.result
-                log.write_scores(again.episode.id, new.scores, new.harm, new.failures, new.pairs)
+                log.write_scores(
+                    again.episode.id, new.scores, new.harm, new.failures, new.pairs, new.deviations
+                )
     rows = [
         replace(
             again.episode,

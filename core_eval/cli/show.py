@@ -61,11 +61,15 @@ def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
         "init": episode.init,
         "steps": [asdict(step) for step in reader.steps(episode.id)],
         "harm": [asdict(harm) for harm in reader.harm(episode.id)],
+        "deviations": [asdict(row) for row in reader.deviations(episode.id)],
     }
 
 
 def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     from core_eval.report.fitted_table import Hanging
+    from core_eval.report.harm_summary import EpisodeHarm
+    from core_eval.report.harm_tables import unanswered_text
+    from core_eval.report.harm_words import event_text
     from core_eval.report.metrics import METRICS
     from core_eval.report.tables import score_cell, status_text, step_line
 
@@ -76,30 +80,32 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     if episode.error:
         out.print(Text(episode.error, style="yellow"))
     out.print(Text(episode.definition.prompt))
-    harm = reader.harm(episode.id)
+    harm, deviations = reader.harm(episode.id), reader.deviations(episode.id)
     for step in reader.steps(episode.id):
         note = f"{step.error_code}: {step.error_message}" if step.error_code else ""
         status = step.status or "no result"
         out.print(Hanging(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note)))
         for event in harm:
             if event.k == step.k:
-                seen = {True: "observed", False: "UNOBSERVED", None: "unknown"}[event.observed]
-                text = (
-                    f"       harm: {event.kind} {event.entity}, {seen}, peak {event.severity:.3g}, "
-                    f"exposure {event.exposure:.3g} s, from {event.t_start:.1f} s to {event.t_end:.1f} s"
-                )
+                seen = "UNOBSERVED" if event.verdict == "unobserved" else event.verdict
+                text = f"       harm: {event.kind}, {seen}: {event_text(episode.device, event)}"
                 if event.probability is not None:
-                    text += f", probability {event.probability:.2f} by the twin"
-                if event.effect is False:
-                    text += ", without effect on the world"
-                out.print(Text(text, style="red"))
+                    text += f"; probability {event.probability:.2f}"
+                out.print(Hanging(Text(text, style="red"), 9))
+        for row in deviations:
+            if row.k == step.k:
+                effect = {True: "with effect", False: "without effect", None: "effect unknown"}[row.effect]
+                out.print(Hanging(Text(f"       off the path, {effect} on the world", style="yellow"), 9))
         for pair in episode.pairs:
             if pair.later == step.k:
                 text = (
                     f"       undoes step {pair.earlier}: {', '.join(pair.restored)}; "
                     f"a power cut in the {pair.stranded:.1f} s between would have left that wrong"
                 )
-                out.print(Text(text, style="magenta"))
+                out.print(Hanging(Text(text, style="magenta"), 9))
+    lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
+    if lost is not None:
+        out.print(Text(lost, style="yellow"))
     if episode.failures:
         labels = ", ".join(f"{failure.label} ({failure.level})" for failure in episode.failures)
         out.print(Text(f"why it failed: {labels}", style="yellow"))

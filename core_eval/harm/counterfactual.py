@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core_eval.harm.replay import Player, Replay
+from core_eval.harm.answers import answer_of, first_other
+from core_eval.harm.replay import Player, Replay, Terminal
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.same_state import alike, same_future
 from core_eval.harm.telemetry import Comparison
@@ -16,8 +17,8 @@ from devices.harm import HarmEvent, Remedy
 from devices.outcome import Outcome
 from devices.sensors import Sample
 
-MARGIN_S = 1.0
-"""So long after an event's end, s, a counterfactual has shown whether it prevents it."""
+SAME_MOMENT = 1e-6
+"""Moments that lie no further apart than this, s, are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +27,22 @@ class Counterfactual:
 
     Attributes:
         remedy: what was changed.
-        evidence: the first sample that differs (`core_eval.harm.telemetry`), or None.
+        evidence: the first reading that differs (`core_eval.harm.report.HarmVerdict`), or None.
         effect: whether the true state was ever another, at the calls' ends, or another event happened.
-        prevented: until its end, no event of the same kind, entity and call came up again.
+        hidden_at_end: whether a last reading of all sensors and registers is that of the episode.
+        events: the harm events that came up all the same, as far as it was played: all until the episode's
+            events of the changed call were over.
     """
 
     remedy: Remedy
     evidence: Mapping[str, Any] | None
     effect: bool
-    prevented: bool
+    hidden_at_end: bool
+    events: tuple[HarmEvent, ...]
+
+    def prevents(self, event: HarmEvent, original: Sequence[HarmEvent]) -> bool:
+        """Whether this event of the episode's events did not come up again."""
+        return not comes_again(event, original, self.events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,11 @@ class Change:
 
 
 def play_changed(
-    player: Player, calls: Sequence[ExecutedCall], original: Replay, change: Change
+    player: Player,
+    calls: Sequence[ExecutedCall],
+    original: Replay,
+    change: Change,
+    ask: Callable[[int], bool] = lambda _: False,
 ) -> Iterator[Outcome]:
     """Play the episode with a call changed: an answer for that call and each later one, then the settling.
 
@@ -61,6 +73,9 @@ def play_changed(
     falls on the same moment. Later calls that were carried out are forced to their recorded effects; what
     was refused, or failed, stays without any. When the first answer is asked for, `player.heard` begins with
     the changed call.
+
+    `ask(index)` says of a later call that was refused whether it shall be found out what the rig would answer
+    here; its outcome has that status then.
     """
     start = original.latest_checkpoint(change.call)
     player.go_back(start)
@@ -72,9 +87,11 @@ def play_changed(
     for index in range(change.call, len(calls)):
         call, outcome = calls[index], original.outcomes[index]
         refused = index > change.call and outcome.status not in ("ok", "fault")
-        left_out = refused or player.did_nothing(call)
-        if left_out:
-            yield player.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=outcome.duration)
+        if refused or player.did_nothing(call):
+            answer = player.would_answer(call) if refused and ask(index) else outcome
+            player.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=outcome.duration)
+            now = player.simulator.clock.now
+            yield Outcome(answer.status, None, answer.code, answer.message, now, outcome.duration)
         else:
             remedy, event = (change.remedy, change.event) if index == change.call else (None, None)
             yield player.execute(
@@ -90,40 +107,92 @@ def compare(
     change: Change,
     *,
     to_the_end: bool = False,
+    to_the_evidence: bool = False,
 ) -> Counterfactual:
     """Play the episode with a call changed, as far as needed, and tell what came of it.
 
-    It ends where an earlier difference can no longer come and the event is past, or where the state has
-    become that of the episode again; `to_the_end` plays on, for the same result.
+    It ends where the state has become that of the episode again, and no event of the changed call goes on
+    there: who would answer for the rest of it shows only when it is played. `to_the_end` plays on, for the
+    same result.
+    With `to_the_evidence` it ends, too, where no earlier reading can differ any more: then only evidence and
+    effect are told, and the rest is that of no event.
     """
     before = original.heard[change.call]
     comparison = Comparison(original.samples[before:], original.sensor_specs, original.samples[:before])
     simulator = player.simulator
-    taken, after, effect, until = 0, change.call, False, math.inf
-    for _ in play_changed(player, calls, original, change):
-        after += 1
+    caused = [event for event in original.events if event.call == change.call]
+    taken, index, effect, until = 0, change.call, False, math.inf
+    answered: dict[str, Any] | None = None
+    terminal: dict[str, Any] | None = None
+
+    def differs(index: int) -> bool:
+        return not is_as_it_was(player, original, index)
+
+    for outcome in play_changed(player, calls, original, change, ask=differs):
         taken = _take(comparison, player.heard, taken)
-        effect = effect or not alike(simulator.state_dict(), original.true_states[after])
-        now = simulator.clock.now
-        if to_the_end or (change.event is not None and now <= change.event.t_end + MARGIN_S):
-            continue
-        if comparison.settled(now):
-            break
-        if not effect and _is_as_it_was(player, original, after):
-            until = now
+        if answered is None:
+            answered = other_answer(player, calls, original, change, index, outcome)
+        index += 1
+        effect = effect or differs(index)
+        if to_the_evidence and not to_the_end and effect:
+            moment = min(comparison.moment, math.inf if answered is None else answered["t"])
+            if comparison.settled(simulator.clock.now, moment):
+                break
+        over = all(event.t_end <= simulator.clock.now + SAME_MOMENT for event in caused)
+        if over and not (to_the_end or effect) and _will_be_as_it_was(player, original, index):
+            until = simulator.clock.now
             break
     else:
         _take(comparison, player.heard, taken)
         comparison.end()
         effect = effect or not alike(simulator.state_dict(), original.end_state)
+        terminal = original.terminal.difference(Terminal.of(simulator), original.sensor_specs)
+        simulator.run_out()
+    evidence = comparison.found
+    if answered is not None and answered["t"] < comparison.moment:
+        evidence = answered
     happened = Counter(map(_key, simulator.events))
     other_harm = happened != Counter(_key(event) for event in original.events if event.t_start < until)
     return Counterfactual(
         remedy=change.remedy,
-        evidence=comparison.found,
-        effect=effect or other_harm or comparison.found is not None,
-        prevented=not any(_is_again(event, change.event) for event in simulator.events),
+        evidence=evidence or terminal,
+        effect=effect or other_harm or evidence is not None,
+        hidden_at_end=terminal is None,
+        events=simulator.events,
     )
+
+
+def other_answer(
+    player: Player,
+    calls: Sequence[ExecutedCall],
+    original: Replay,
+    change: Change,
+    index: int,
+    outcome: Outcome,
+) -> dict[str, Any] | None:
+    """By what the answer to a call that has just been played differs; a call that is left out has none."""
+    call = calls[index]
+    heard = call.answered and not (index == change.call and change.remedy is Remedy.LEAVE_OUT)
+    theirs = answer_of(player.simulator, call.tool, outcome, heard=heard)
+    return first_other(call.tool, index, original.answers[index], theirs)
+
+
+def comes_again(event: HarmEvent, original: Sequence[HarmEvent], others: Sequence[HarmEvent]) -> bool:
+    """Whether an event of the episode is among the events of another course of it.
+
+    It is where the same call does such harm again until the event's end, save where that is an earlier event
+    of the episode; and where any call's harm of that kind goes on at the moment at which the event began.
+    """
+    earlier = [one for one in original if _key(one) == _key(event) and one.t_end < event.t_start]
+    for other in others:
+        if (other.kind, other.entity) != (event.kind, event.entity):
+            continue
+        if other.t_start <= event.t_start + SAME_MOMENT < other.t_end - SAME_MOMENT:
+            return True
+        is_earlier = any(one.t_start <= other.t_end and other.t_start <= one.t_end for one in earlier)
+        if other.call == event.call and other.t_start <= event.t_end and not is_earlier:
+            return True
+    return False
 
 
 def _take(comparison: Comparison, heard: Sequence[Sample], taken: int) -> int:
@@ -132,7 +201,12 @@ def _take(comparison: Comparison, heard: Sequence[Sample], taken: int) -> int:
     return len(heard)
 
 
-def _is_as_it_was(player: Player, original: Replay, call: int) -> bool:
+def is_as_it_was(player: Player, original: Replay, call: int) -> bool:
+    """Whether the true state before this call is that of the episode, but for rounding."""
+    return alike(player.simulator.state_dict(), original.true_states[call])
+
+
+def _will_be_as_it_was(player: Player, original: Replay, call: int) -> bool:
     """Whether the state before this call is that of the episode, so that all that follows is the same."""
     point = original.checkpoint_at(call)
     return point is not None and same_future(player.simulator.snapshot(), point.snapshot)
@@ -140,7 +214,3 @@ def _is_as_it_was(player: Player, original: Replay, call: int) -> bool:
 
 def _key(event: HarmEvent) -> tuple[str, str, int]:
     return event.kind, event.entity, event.call
-
-
-def _is_again(event: HarmEvent, prevented: HarmEvent | None) -> bool:
-    return prevented is not None and _key(event) == _key(prevented) and event.t_start <= prevented.t_end

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core_eval.harm.counterfactual import Change, play_changed
 from core_eval.harm.replay import MakeSimulator, Player
 from core_eval.harm.report import ExecutedCall
+from core_eval.harm.signals import limit_of, signal_of
 from devices.harm import HarmEvent, HarmRule, Remedy
 from devices.sensors import Sample
 
@@ -77,6 +78,9 @@ def trace_event(
     if rule is None or rule.signal is None:
         return None
     samples = player.play(calls, checkpoints=False).samples
+    # The run-out is known in sums alone: what is shown ends with the last reading.
+    t_end = min(event.t_end, max((sample.t for sample in samples), default=event.t_end))
+    event = replace(event, t_start=min(event.t_start, t_end), t_end=t_end)
     shown = [event.t_start, event.t_end, *moments, *_neighbours(event, samples, sensors)]
     pad = max(PAD_SHARE * (event.t_end - event.t_start), LEAST_PAD_S)
     first, last = max(0.0, min(shown) - pad), max(shown) + pad
@@ -138,43 +142,9 @@ class _Watch:
         if not self._first <= t <= self._last:
             return
         state = self._simulator.state_dict()
-        value = find_number(state, self._rule.signal, self._entity)
-        if value is None and _has_parent(state, self._rule.signal, self._entity):
-            # What touches nothing has no entry among the touches.
-            value = 0.0
-        bound = find_number(state, self._rule.limit, self._entity)
-        if bound is None:
-            bound = find_number(self._world, self._rule.limit, self._entity)
+        value = signal_of(self._rule, self._entity, state)
+        bound = limit_of(self._rule, self._entity, state, self._world)
         if value is not None:
             self._signal.append((t, value))
         if bound is not None:
             self._limit.append((t, bound))
-
-
-def find_number(state: Mapping[str, Any], key: str | float | None, entity: str) -> float | None:
-    """The number under a rule's dotted key, with its entity filled in; None where there is none."""
-    if not isinstance(key, str):
-        return None if key is None else float(key)
-    place: Any = state
-    for name in _names(key, entity):
-        if isinstance(place, Mapping) and name in place:
-            place = place[name]
-        elif isinstance(place, Sequence) and name.isdecimal() and int(name) < len(place):
-            place = place[int(name)]
-        else:
-            return None
-    return float(place) if isinstance(place, int | float) and not isinstance(place, bool) else None
-
-
-def _names(key: str, entity: str) -> Iterator[str]:
-    for name in key.split("."):
-        yield name.replace("{entity}", entity)
-
-
-def _has_parent(state: Mapping[str, Any], key: str | None, entity: str) -> bool:
-    place: Any = state
-    for name in list(_names(key or "", entity))[:-1]:
-        if not isinstance(place, Mapping) or name not in place:
-            return False
-        place = place[name]
-    return isinstance(place, Mapping) and bool(key)

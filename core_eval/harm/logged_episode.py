@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -11,6 +12,9 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.json_text import as_logged
 from sims.world_type import world_of_device
+
+LATE = "late"
+"""The code of a device that did not start a call, since its latest moment was over."""
 
 
 class NoReplayError(Exception):
@@ -54,7 +58,21 @@ def executed_calls(steps: Sequence[StepRow]) -> list[ExecutedCall]:
             status=step.status or "",
             duration=step.duration or 0.0,
             harmful=step.kind == "harmful",
+            answered=_answered(step),
         )
         for step in steps
         if step.call_id is not None and step.status is not None
     ]
+
+
+def told_states(
+    reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]
+) -> list[Mapping[str, Any] | None]:
+    """The true state after each call that reached the device; None where the rig did not tell it."""
+    told = {row.call_id: row.state for row in reader.truth(episode.id) if row.call_id is not None}
+    return [told.get(step.call_id) for step in steps if step.call_id is not None and step.status is not None]
+
+
+def _answered(step: StepRow) -> bool:
+    """Whether a device's answer came; faults that the host tells have no device time."""
+    return step.status != "fault" or bool(step.t_device) or step.error_code == LATE

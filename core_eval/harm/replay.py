@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
+from core_eval.harm.answers import Answer, Readings, answer_of, registers, same
 from core_eval.harm.report import ExecutedCall
 from core_eval.path import Call
 from devices.device_type import DeviceType
 from devices.harm import HarmEvent, HarmRule, Remedy
 from devices.outcome import Outcome
-from devices.sensors import Sample, SensorSpec
+from devices.sensors import Sample, SampleValue, SensorSpec
 from sims.simulator import Simulator, Snapshot
 
 SAME_DURATION = 1e-6
@@ -40,16 +41,48 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Terminal:
+    """What can be read at the end: the last word of every sensor, and the registers."""
+
+    t: float
+    sensors: Mapping[str, SampleValue | None]
+    registers: Readings
+
+    @classmethod
+    def of(cls, simulator: Simulator[Any]) -> Terminal:
+        """Of an episode that has finished."""
+        return cls(simulator.clock.now, dict(simulator.sensor_values), registers(simulator))
+
+    def difference(self, other: Terminal, specs: Mapping[str, SensorSpec]) -> dict[str, Any] | None:
+        """The first sensor or register that reads otherwise beyond its resolution, as evidence."""
+        readings = {name: (value, specs[name].resolution) for name, value in self.sensors.items()}
+        theirs = {name: (value, 0.0) for name, value in other.sensors.items()} | dict(other.registers)
+        for index, (name, reading) in enumerate((readings | dict(self.registers)).items()):
+            if name in theirs and not same(reading, theirs[name]):
+                return {
+                    "sensor": name,
+                    "index": index,
+                    "t": self.t,
+                    "value": reading[0],
+                    "counterfactual": theirs[name][0],
+                    "counterfactual_t": self.t,
+                }
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
     """An episode run again, settled.
 
     Attributes:
         samples: every coarse sample in the order of its emission, a last reading of each sensor included.
         outcomes: the answer to each call.
+        answers: what of it, and of the registers then, is telemetry.
+        terminal: what can be read at the end, after settling.
         states: the coarse state before the first call and after each.
         true_states: the true state at the same moments.
         heard: how many samples had come by then.
-        events: the harm events of the device's rules.
+        events: the harm events of the device's rules, each followed to its end.
         coarse_end, end_state: the coarse and the true state after settling.
         sensor_specs: the specification of each coarse sensor.
         harm_rules: the device's.
@@ -58,6 +91,8 @@ class Replay:
 
     samples: tuple[Sample, ...]
     outcomes: tuple[Outcome, ...]
+    answers: tuple[Answer, ...]
+    terminal: Terminal
     states: tuple[Mapping[str, Any], ...]
     true_states: tuple[Mapping[str, Any], ...]
     heard: tuple[int, ...]
@@ -127,6 +162,13 @@ class Player:
             return self.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=call.duration)
         return self.execute(call.tool, call.arguments)
 
+    def would_answer(self, call: ExecutedCall) -> Outcome:
+        """What the rig would answer to a call now, as far as it refuses it; nothing is changed by asking."""
+        heard = len(self.heard)
+        outcome = would_answer(self.simulator, call.tool, call.arguments)
+        del self.heard[heard:]
+        return outcome
+
     def did_nothing(self, call: ExecutedCall) -> bool:
         """Whether a call that comes now ended in a fault by which it did nothing for the time that it took.
 
@@ -139,6 +181,11 @@ class Player:
         self.simulator.restore(point.snapshot)
         self.heard.clear()
 
+    def go_to_start(self) -> None:
+        """To the beginning of the episode."""
+        self.go_back(self._start)
+        self.heard.extend(self._first)
+
     def play(self, calls: Sequence[ExecutedCall], checkpoints: bool = True) -> Replay:
         """The episode as it was, from its beginning to its end.
 
@@ -147,45 +194,70 @@ class Player:
             checkpoints: keep a snapshot before each call that may have done harm.
         """
         keep = (lambda call: _may_harm(call, self.device_type)) if checkpoints else (lambda _: False)
-        return self._play(calls, self.as_it_was, keep)
+        return self._play(calls, self.as_it_was, keep, lambda call: (call.tool, call.answered))
 
     def play_golden(self, calls: Sequence[Call]) -> Replay:
         """A golden run from the same beginning."""
-        return self._play(calls, lambda call: self.execute(call.name, call.arguments), lambda _: False)
+        return self._play(
+            calls,
+            lambda call: self.execute(call.name, call.arguments),
+            lambda _: False,
+            lambda call: (call.name, True),
+        )
 
     def _play(
         self,
         calls: Sequence[Any],
         execute: Callable[[Any], Outcome],
         keep: Callable[[Any], bool],
+        heard_of: Callable[[Any], tuple[str, bool]],
     ) -> Replay:
-        self.go_back(self._start)
-        self.heard.extend(self._first)
+        self.go_to_start()
         simulator = self.simulator
-        points, outcomes = [self._start], []
+        points, outcomes, answers = [self._start], [], []
         states, true_states = [simulator.coarse_state()], [simulator.state_dict()]
         heard = [len(self.heard)]
         for index, call in enumerate(calls):
             if index and keep(call):
                 points.append(Checkpoint(index, simulator.snapshot()))
             outcomes.append(execute(call))
+            tool, answered = heard_of(call)
+            answers.append(answer_of(simulator, tool, outcomes[-1], heard=answered))
             states.append(simulator.coarse_state())
             true_states.append(simulator.state_dict())
             heard.append(len(self.heard))
         simulator.finish()
+        terminal = Terminal.of(simulator)
+        coarse_end, end_state = simulator.coarse_state(), simulator.state_dict()
+        simulator.run_out()
         return Replay(
             samples=tuple(self.heard),
             outcomes=tuple(outcomes),
+            answers=tuple(answers),
+            terminal=terminal,
             states=tuple(states),
             true_states=tuple(true_states),
             heard=tuple(heard),
             events=simulator.events,
-            coarse_end=simulator.coarse_state(),
-            end_state=simulator.state_dict(),
+            coarse_end=coarse_end,
+            end_state=end_state,
             sensor_specs=simulator.sensor_specs,
             harm_rules=simulator.harm_rules,
             checkpoints=tuple(points),
         )
+
+
+def would_answer(simulator: Simulator[Any], tool: str, arguments: Mapping[str, Any]) -> Outcome:
+    """What a rig would answer to a call now, as far as it refuses it; nothing is changed by asking.
+
+    A call that it takes on is stopped at once, and told as `ok`.
+    """
+    point = simulator.snapshot()
+    stop = Event()
+    stop.set()
+    outcome = simulator.execute(tool, arguments, stop)
+    simulator.restore(point)
+    return Outcome("ok") if outcome.status == "fault" else outcome
 
 
 def replay_episode(
@@ -202,7 +274,7 @@ def replay_episode(
 def first_mismatch(calls: Sequence[ExecutedCall], replay: Replay) -> str | None:
     """The first call that the replay answered otherwise than the log says, in words; None where none is."""
     for call, outcome in zip(calls, replay.outcomes, strict=True):
-        if call.status == "fault":
+        if call.status == "fault" or not call.answered:
             continue
         if call.status != outcome.status:
             return f"step {call.step} ({call.tool}): logged {call.status}, replayed {outcome.status}"

@@ -1,16 +1,30 @@
-"""What an episode's harm comes to: events, verdicts, the final-state baseline. Plain data, JSON-ready."""
+"""What an episode's harm comes to: events, deviations, verdicts, final-state baseline. JSON-ready data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 from devices.harm import HarmEvent, Remedy
 from devices.outcome import Outcome
 
-OFF_PATH = "off_path"
-"""The kind of the events that come from the automaton: a harmful call that the device carried out."""
+
+class Verdict(StrEnum):
+    """Whether the rig's own telemetry gave an event away."""
+
+    OBSERVED = "observed"
+    UNOBSERVED = "unobserved"
+    HINDSIGHT = "hindsight"
+    """Something differs, but nobody who lacks the counterfactual could tell."""
+    UNKNOWN = "unknown"
+    """No counterfactual prevents the event, or nobody knows whether it happened."""
+
+    @classmethod
+    def of(cls, observed: bool | None) -> Verdict:
+        """The verdict on an event of which it is known, or not, whether anything differs."""
+        return cls.UNKNOWN if observed is None else cls.OBSERVED if observed else cls.UNOBSERVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +36,8 @@ class ExecutedCall:
         status: the device's answer, or `fault`.
         duration: device time that it took, s.
         harmful: whether it was harmful in the automaton.
+        answered: whether the device's answer came. Without it (a timeout, a lost link) the status is `fault`,
+            and the call may have been done all the same.
     """
 
     step: int
@@ -30,34 +46,70 @@ class ExecutedCall:
     status: str
     duration: float
     harmful: bool
+    answered: bool = True
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether nobody was told if it was done."""
+        return self.status == "fault" and not self.answered
 
 
 @dataclass(frozen=True, slots=True)
 class HarmVerdict:
-    """A harm event, and whether the rig's own sensors gave it away.
+    """A harm event, and whether the rig's own telemetry gave it away.
 
     Attributes:
         event: what happened; its `call` counts the executed calls from 0.
         step: the step of that call.
-        observed: a coarse sample differs from the counterfactual's.
-        evidence: the first sample that differs: `sensor`, `index`, `t`, `value`, `counterfactual` and
-            `counterfactual_t`, None where one side has no such sample; None where nothing differs.
+        verdict: see `Verdict`.
+        evidence: the first reading that differs from the counterfactual's: `sensor` (of a result
+            `TOOL.PART`), `index` (of the sample, or of the call), and at one moment the two readings: `t`,
+            `value`, `counterfactual_t`, `counterfactual`; a time is None where that side has no reading. None
+            where nothing differs.
         remedy: what the counterfactual changed: the rule's own remedy, or LEAVE_OUT where that did not
-            prevent the event.
-        effect: the true state was at some call's end, or at the end, another than the counterfactual's, or
-            other harm happened. A redundant call (an unlock of what is unlocked) has none.
+            prevent the event; None where neither did.
+        hidden_at_end: whether a last reading of all sensors and registers is that of the counterfactual.
+        limit, peak: the rule's limit, and what it watches at its worst, in its unit; None where it has none.
+        probability: that it happened; None where that is certain.
     """
 
     event: HarmEvent
     step: int
-    observed: bool
+    verdict: Verdict
     evidence: Mapping[str, Any] | None
-    remedy: Remedy = Remedy.LEAVE_OUT
-    effect: bool = True
+    remedy: Remedy | None = Remedy.LEAVE_OUT
+    hidden_at_end: bool | None = None
+    limit: float | None = None
+    peak: float | None = None
+    probability: float | None = None
+
+    @property
+    def observed(self) -> bool | None:
+        """Whether anything differs; None where there is no verdict."""
+        return None if self.verdict is Verdict.UNKNOWN else self.verdict is not Verdict.UNOBSERVED
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A harmful call of the automaton that was carried out: no harm event, and reported beside them.
+
+    Attributes:
+        step: the call's.
+        effect: the true state was at some call's end, or at the end, another than without the call, or other
+            harm happened; None where that cannot be told. A redundant call (an unlock of what is unlocked)
+            has none.
+        observed: the telemetry is another than without the call; None where that cannot be told.
+        evidence: as in `HarmVerdict`.
+    """
+
+    step: int
+    effect: bool | None
+    observed: bool | None
+    evidence: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +134,22 @@ class HarmReport:
 
     Attributes:
         verdicts: one for each event, by start time.
-        final_state_ok: the coarse end state equals that of the golden run; None without a golden run.
-        end_state: the true state after settling; None where only a twin could tell it.
+        deviations: one for each executed call off the path, by step.
+        unanswered: the steps of calls without an answer of which nobody can tell whether they were done.
+        final_state_ok: the coarse end state equals that of the golden run; None without a golden run, and
+            where it hangs on a call without an answer.
+        end_state: the true state after settling; None where only a twin could tell it, or as above.
         coarse_end, golden_coarse_end: what the rig's own sensors and registers show after settling.
         golden_outcomes: the answer to each call of the golden run; None without one.
         pairs: the compensating pairs; none without an automaton to tell what belongs together.
-        replay_matches: the replay answered every call as the log says.
-        mismatch: the first call where it did not, in words.
+        replay_matches: the replay answered every call as the log says, and its states are those that the
+            rig told.
+        mismatch: where it did not, in words.
     """
 
     verdicts: tuple[HarmVerdict, ...]
+    deviations: tuple[Deviation, ...]
+    unanswered: tuple[int, ...]
     final_state_ok: bool | None
     end_state: Mapping[str, Any] | None
     coarse_end: Mapping[str, Any]
@@ -103,8 +161,8 @@ class HarmReport:
 
     @property
     def unobserved(self) -> int:
-        """How many events no coarse sample gave away."""
-        return sum(not verdict.observed for verdict in self.verdicts)
+        """How many events no reading gave away."""
+        return sum(verdict.verdict is Verdict.UNOBSERVED for verdict in self.verdicts)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""

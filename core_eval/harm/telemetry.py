@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from core_eval.harm.answers import ROUNDING, TIMING_S, same
 from devices.sensors import Sample, SensorSpec
 
-ROUNDING = 1e-9
-"""Numbers that differ by no more than this beyond the resolution are the same."""
-CHANGE_TIME_S = 1.0
+CHANGE_TIME_S = TIMING_S
 """A sensor that reports changes is stamped on arrival: moments closer than this, s, are the same."""
 
 
@@ -45,8 +44,10 @@ class Comparison:
             self._ours.setdefault(sample.sensor, deque()).append(sample)
         self._counts: Counter[str] = Counter()
         self._shown: dict[str, _Shown] = {}
+        self._latest: dict[str, tuple[Sample | None, Sample | None]] = {}
         for sample in before:
             self._counts[sample.sensor] += 1
+            self._latest[sample.sensor] = sample, sample
             if _is_stepped(specs[sample.sensor]):
                 self._shown[sample.sensor] = _Shown(sample, sample)
         self._told: set[str] = set()
@@ -66,14 +67,15 @@ class Comparison:
         ours = waiting.popleft() if waiting else None
         if not _alike(ours, theirs, self._specs[sensor]):
             self._tell(sensor, index, ours, theirs)
+        self._latest[sensor] = ours, theirs
 
-    def settled(self, now: float) -> bool:
-        """Whether what comes after device time `now`, s, cannot bring an earlier difference."""
+    def settled(self, now: float, moment: float) -> bool:
+        """Whether what comes after device time `now`, s, cannot bring a difference before this moment, s."""
         self._catch_up_all(now)
-        if self._best is None or self._best[0] >= now:
+        if moment >= now:
             return False
-        moment = self._best[0]
-        if any(shown.apart is not None and shown.apart <= moment for shown in self._open()):
+        open_yet = (shown for sensor, shown in self._shown.items() if sensor not in self._told)
+        if any(shown.apart is not None and shown.apart <= moment for shown in open_yet):
             return False
         return all(
             not waiting or sensor in self._told or waiting[0].t > moment
@@ -85,6 +87,11 @@ class Comparison:
         """The earliest difference so far."""
         return None if self._best is None else self._best[2]
 
+    @property
+    def moment(self) -> float:
+        """Its device time, s; infinite where there is none."""
+        return math.inf if self._best is None else self._best[0]
+
     def end(self) -> dict[str, Any] | None:
         """The earliest difference, when no sample is to come any more."""
         self._catch_up_all(math.inf)
@@ -94,9 +101,6 @@ class Comparison:
         return self.found
 
     # Sensors that report changes of a rounded number.
-
-    def _open(self) -> list[_Shown]:
-        return [shown for sensor, shown in self._shown.items() if sensor not in self._told]
 
     def _catch_up_all(self, now: float) -> None:
         for sensor in {*self._ours, *self._shown} - self._told:
@@ -129,14 +133,23 @@ class Comparison:
         elif _differ(shown.ours, shown.theirs, self._specs[sensor]):
             if shown.apart is None:
                 shown.apart = t
-                shown.evidence = _evidence(sensor, self._counts[sensor] - 1, shown.ours, shown.theirs)
+                shown.evidence = _evidence(sensor, self._counts[sensor] - 1, t, shown.ours, shown.theirs)
         else:
             shown.apart = None
 
     def _tell(self, sensor: str, index: int, ours: Sample | None, theirs: Sample | None) -> None:
         self._told.add(sensor)
         moment = min(sample.t for sample in (ours, theirs) if sample is not None)
-        self._keep(moment, sensor, _evidence(sensor, index, ours, theirs))
+        shown = [
+            latest if sample is None or sample.t > moment else sample
+            for sample, latest in zip((ours, theirs), self._latest.get(sensor, (None, None)), strict=True)
+        ]
+        if None not in shown and shown[0].value == shown[1].value:  # type: ignore[union-attr]
+            # The same word again, on one side alone.
+            shown = [
+                sample if sample is not None and sample.t <= moment else None for sample in (ours, theirs)
+            ]
+        self._keep(moment, sensor, _evidence(sensor, index, moment, *shown))
 
     def _keep(self, moment: float, sensor: str, evidence: dict[str, Any]) -> None:
         if self._best is None or (moment, sensor) < self._best[:2]:
@@ -180,10 +193,7 @@ def _alike(one: Sample | None, other: Sample | None, spec: SensorSpec) -> bool:
         return False
     if spec.period is None and abs(one.t - other.t) > CHANGE_TIME_S:
         return False
-    a, b = one.value, other.value
-    if isinstance(a, bool | str) or isinstance(b, bool | str):
-        return a == b
-    return abs(a - b) <= spec.resolution + ROUNDING
+    return same((one.value, spec.resolution), (other.value, spec.resolution))
 
 
 def _is_stepped(spec: SensorSpec) -> bool:
@@ -197,12 +207,15 @@ def _differ(one: Sample | None, other: Sample | None, spec: SensorSpec) -> bool:
     return abs(float(one.value) - float(other.value)) > spec.resolution + ROUNDING
 
 
-def _evidence(sensor: str, index: int, ours: Sample | None, theirs: Sample | None) -> dict[str, Any]:
+def _evidence(
+    sensor: str, index: int, moment: float, ours: Sample | None, theirs: Sample | None
+) -> dict[str, Any]:
+    """What the sensor shows on both sides at the same moment."""
     return {
         "sensor": sensor,
         "index": index,
-        "t": None if ours is None else ours.t,
+        "t": None if ours is None else moment,
         "value": None if ours is None else ours.value,
         "counterfactual": None if theirs is None else theirs.value,
-        "counterfactual_t": None if theirs is None else theirs.t,
+        "counterfactual_t": None if theirs is None else moment,
     }

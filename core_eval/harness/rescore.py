@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from core_eval.harness.scoring import EpisodeScore, score_episode
-from core_eval.log import EpisodeRow, HarmRow, LogReader
+from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Rescored:
     Attributes:
         episode: as the log holds it.
         result: what scoring gives now.
-        differing: the metrics (and `harm`, `failures`, `pairs`) that are not what the log holds, to the last
-            bit; None where it was scored with other parameters than the log's.
+        differing: the metrics (and `harm`, `deviations`, `failures`, `pairs`) that are not what the log
+            holds, to the last bit; None where it was scored with other parameters than the log's.
     """
 
     episode: EpisodeRow
@@ -55,6 +55,8 @@ def rescore(path: Path, parameters: Mapping[str, Any] = MappingProxyType({})) ->
             ]
             if _plain(result.harm) != _plain(reader.harm(episode.id)):
                 differing.append("harm")
+            if _calls(result.deviations) != _calls(reader.deviations(episode.id)):
+                differing.append("deviations")
             if result.failures != episode.failures:
                 differing.append("failures")
             if result.pairs != episode.pairs:
@@ -66,8 +68,13 @@ def _plain(harm: list[HarmRow]) -> list[tuple[object, ...]]:
     return sorted(
         (
             *(row.t_start, row.kind, row.entity, row.k or 0, row.t_end, row.severity, row.exposure),
-            *(str(row.observed), str(row.effect), str(row.remedy), row.source),
+            *(str(row.verdict), str(row.hidden_at_end), str(row.remedy), row.source),
             *(str(row.probability), str(row.observed_probability)),
+            *(str(row.peak), str(row.limit_value), str(row.t_record), str(row.trend)),
         )
         for row in harm
     )
+
+
+def _calls(deviations: Iterable[DeviationRow]) -> list[tuple[object, ...]]:
+    return sorted((row.k or 0, str(row.effect), str(row.observed)) for row in deviations)

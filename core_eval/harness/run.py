@@ -97,7 +97,7 @@ class Run:
         self._signals = StopSignals()
 
     def start(self) -> int:
-        """Run it all; the run's id.
+        """Run it all; the run's id. The log has it from its first episode on, so a failed start leaves none.
 
         Raises:
             EpisodeFailed, RigError: a rig, a link or an agent failed; the run can be resumed.
@@ -106,9 +106,8 @@ class Run:
             ConfigError: no initial state could be drawn; there is no run in the log then.
         """
         self._draw(done=frozenset())
-        self.run_id = self._log.begin_run(self.config.for_the_log(), package_versions(), host_info())
-        self._go_on(self.run_id, done=frozenset())
-        return self.run_id
+        self._go_on(done=frozenset())
+        return self._begun()
 
     def resume(self, run_id: int) -> None:
         """Run what a run that was cut short has not done; raises as `start`."""
@@ -120,14 +119,19 @@ class Run:
                 self._score(episode.id)
         done = frozenset(episode.number for episode in episodes)
         self._draw(done)
-        self._go_on(run_id, done)
+        self._go_on(done)
 
     def _draw(self, done: frozenset[int]) -> None:
         if self._parts.varied is not None:
             left = [(cell, seed) for number, cell, seed in self.config.plan() if number not in done]
             self._parts.varied.draw(left)
 
-    def _go_on(self, run_id: int, done: frozenset[int]) -> None:
+    def _begun(self) -> int:
+        if self.run_id is None:
+            self.run_id = self._log.begin_run(self.config.for_the_log(), package_versions(), host_info())
+        return self.run_id
+
+    def _go_on(self, done: frozenset[int]) -> None:
         with ExitStack() as stack:
             # The signals come first, so that they are still held while rigs and agents are closed.
             signals = stack.enter_context(self._signals)
@@ -145,11 +149,11 @@ class Run:
                         sessions[cell.rig] = stack.enter_context(
                             open_rig(self._parts.rigs[cell.rig], call_timeout=self.config.call_timeout)
                         )
-                self._one(run_id, number, cell, seed, sessions[cell.rig])
+                self._one(self._begun(), number, cell, seed, sessions[cell.rig])
             if self._stop_button.pressed:
                 # Raised here, so that no rig goes home after a stop.
                 raise StoppedByPerson
-        self._log.end_run(run_id)
+        self._log.end_run(self._begun())
 
     def _one(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> None:
         varied = self._parts.varied
@@ -186,7 +190,9 @@ class Run:
         with LogReader(self._log.path) as reader, self._signals.interruptible():
             result = score_episode(reader, episode_id)
         if result is not None:
-            self._log.write_scores(episode_id, result.scores, result.harm, result.failures, result.pairs)
+            self._log.write_scores(
+                episode_id, result.scores, result.harm, result.failures, result.pairs, result.deviations
+            )
             if result.note is not None:
                 self._log.note(episode_id, "harm unknown", {"reason": result.note})
 

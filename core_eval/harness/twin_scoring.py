@@ -14,10 +14,11 @@ from configs.worlds_loader import make_simulator
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
-from core_eval.harm.report import HarmReport, HarmVerdict
+from core_eval.harm.report import HarmReport, HarmVerdict, Verdict
 from core_eval.harm.twin.from_log import believed_world, logged_episode
 from core_eval.harm.twin.parameters import Beliefs, Estimate
 from core_eval.harm.twin.telling import Twin, TwinEvent, TwinTelling
+from core_eval.harm.unanswered import as_done
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.path import Call, TaskAutomaton
 from core_eval.path.baselines import final_state_baseline
@@ -85,7 +86,7 @@ def _row(event: TwinEvent, k: int, by_k: Mapping[int, int]) -> HarmRow:
     return HarmRow(
         kind=event.kind,
         entity=event.entity,
-        observed=event.observed,
+        observed=None if event.verdict is Verdict.UNKNOWN else event.verdict is Verdict.OBSERVED,
         t_start=event.t_start.mean,
         t_end=event.t_end.mean,
         severity=event.severity.mean,
@@ -96,7 +97,13 @@ def _row(event: TwinEvent, k: int, by_k: Mapping[int, int]) -> HarmRow:
         source="twin",
         probability=event.probability,
         observed_probability=event.observed_probability,
-        remedy=event.remedy.value,
+        remedy=None if event.remedy is None else event.remedy.value,
+        verdict=event.verdict.value,
+        hidden_at_end=event.hidden_at_end,
+        peak=event.peak,
+        limit_value=event.limit,
+        t_record=event.t_record,
+        trend=None if event.trend is None else event.trend.value,
     )
 
 
@@ -108,8 +115,8 @@ def _harm_report(
     golden: Sequence[Call] | None,
 ) -> HarmReport:
     best = telling.best
-    calls = executed_calls(steps)
     player = Player(make, {"hidden": dict(best.hidden)}, best.seed)
+    calls = as_done(player, executed_calls(steps), best.done)
     golden_run = None if golden is None else player.play_golden(golden)
     replay = player.play(calls, checkpoints=False)
     mismatch = first_mismatch(calls, replay)
@@ -119,17 +126,23 @@ def _harm_report(
             HarmVerdict(
                 event=event.event,
                 step=calls[event.call].step,
-                observed=event.observed,
+                verdict=event.verdict,
                 evidence=event.evidence,
                 remedy=event.remedy,
+                hidden_at_end=event.hidden_at_end,
+                limit=event.limit,
+                peak=event.peak,
+                probability=event.probability,
             )
             for event in telling.events
             if event.counts
         ),
+        deviations=telling.deviations,
+        unanswered=tuple(calls[index].step for index in telling.undecided),
         final_state_ok=None
-        if golden_run is None
+        if golden_run is None or telling.undecided
         else final_state_baseline(golden_run.coarse_end, coarse_end),
-        end_state=best.track.end_state,
+        end_state=None if telling.undecided else best.track.end_state,
         coarse_end=coarse_end,
         golden_coarse_end=None if golden_run is None else golden_run.coarse_end,
         golden_outcomes=None if golden_run is None else golden_run.outcomes,

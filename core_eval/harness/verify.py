@@ -133,6 +133,7 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
     # What lags, such as moisture behind watering, has its time before the goal is looked at.
     simulator.finish()
     state = simulator.state_dict()
+    simulator.run_out()
     harm = ", ".join(f"{event.kind} of {event.entity}" for event in simulator.events) or None
     missed = () if task.goal is None else tuple(task.goal.missed(state))
     return Outcome(refused, harm, missed)

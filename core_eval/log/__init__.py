@@ -4,6 +4,7 @@ from core_eval.log.connection import LogError
 from core_eval.log.reader import LogReader
 from core_eval.log.rows import (
     Definition,
+    DeviationRow,
     EpisodeRow,
     EpisodeStart,
     FailureRow,
@@ -20,6 +21,7 @@ from core_eval.log.writer import EpisodeLog, RunLog
 
 __all__ = [
     "Definition",
+    "DeviationRow",
     "EpisodeLog",
     "EpisodeRow",
     "EpisodeStart",

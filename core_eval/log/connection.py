@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from core_eval.log.schema import APPLICATION_ID, MIGRATIONS
+from core_eval.log.truth_changes import register
 
 BUSY_SECONDS = 10.0
+PAGE_BYTES = 512
+"""Of new files. A transaction writes whole pages, and a call's rows fill little of each: with SQLite's usual
+4,096 bytes a call would write three times as much (`benchmarks/log_wear.py`)."""
+
+WAL_BYTES = 1 << 20
+"""The -wal file's size from which on it is folded into the log: after about a hundred calls."""
+WAL_FRAMES = 1000
+"""SQLite's own limit, in pages, which holds for the larger pages of older files."""
 
 
 class LogError(Exception):
@@ -26,8 +37,8 @@ def connect(path: Path, *, create: bool = True, durable: bool = False) -> sqlite
     Raises:
         LogError: the file is missing, is no log, or was written by a newer version.
     """
-    if not create and not path.is_file():
-        raise LogError(f"{path}: there is no such log; `pathrig run --db {path} ...` writes one")
+    if not create:
+        _require_file(path)
     try:
         connection = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -35,9 +46,13 @@ def connect(path: Path, *, create: bool = True, durable: bool = False) -> sqlite
     except sqlite3.Error as error:
         raise LogError(f"{path}: cannot be opened ({error}); name a file in a folder that exists") from None
     try:
+        register(connection)
         connection.execute("PRAGMA foreign_keys = ON")
+        # Changes nothing in a file that has tables.
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         migrate(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_frames(connection)}")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
     except sqlite3.DatabaseError as error:
         connection.close()
@@ -48,31 +63,100 @@ def connect(path: Path, *, create: bool = True, durable: bool = False) -> sqlite
     return connection
 
 
-def connect_readonly(path: Path) -> sqlite3.Connection:
-    """A connection that changes nothing, for logs on read-only media.
+def connect_to_read(path: Path, scratch: ExitStack, *, any_version: bool = False) -> sqlite3.Connection:
+    """A connection that changes no row, also where nothing can be written: a full disk, a read-only folder.
+
+    Only a file with an older schema is changed, unless `any_version`: it is brought up to date.
+
+    Args:
+        path: the log.
+        scratch: keeps the copy that must be made where the newest rows still stand in the log's -wal file
+            and SQLite can make no -shm file beside it.
 
     Raises:
-        LogError: as `connect`; also where the schema is older, since it cannot be migrated here.
+        LogError: as `connect`; also where the schema is older and the file cannot be written.
     """
-    if not path.is_file():
-        raise LogError(f"{path}: there is no such log; `pathrig run --db {path} ...` writes one")
-    uri = f"{path.resolve().as_uri()}?mode=ro"
+    _require_file(path)
     try:
         try:
-            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
-            version = _check(connection, path, MIGRATIONS)
+            connection = _look(path, "mode=rw")
         except sqlite3.OperationalError:
-            # A WAL file without its side files, in a folder where none can be made: nobody else writes it.
-            connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, isolation_level=None)
-            version = _check(connection, path, MIGRATIONS)
+            if _size(wal_of(path)):
+                copy = Path(scratch.enter_context(TemporaryDirectory(prefix="pathrig-"))) / path.name
+                shutil.copyfile(path, copy)
+                shutil.copyfile(wal_of(path), wal_of(copy))
+                connection = _look(copy, "mode=rw")
+            else:
+                # All of it is in the one file, and nobody else writes it.
+                connection = _look(path, "mode=ro&immutable=1")
     except sqlite3.DatabaseError as error:
         raise LogError(f"{path}: cannot be read as a log ({error})") from None
-    if version != len(MIGRATIONS):
-        connection.close()
+    except OSError as error:
         raise LogError(
-            f"{path}: has the older schema {version} and is read-only; copy it, then open the copy"
-        )
+            f"{path}: cannot be read here, nor copied to a temporary folder ({error.strerror}); copy it "
+            f"together with {wal_of(path).name} to a folder that can be written"
+        ) from None
+    version = _version(connection)
+    if any_version or version == len(MIGRATIONS):
+        return connection
+    connection.close()
+    try:
+        connect(path, create=False).close()
+    except LogError as error:
+        raise LogError(
+            f"{path}: has the older schema {version} and cannot be brought up to date here: copy it, then "
+            f"open the copy ({error})"
+        ) from None
+    return _look(path, "mode=rw")
+
+
+def wal_of(path: Path) -> Path:
+    """The file beside a log that holds its newest transactions."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def check_is_log(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse what is no log that this program reads; an older schema is one.
+
+    Raises:
+        LogError: the file is newer than this program, or another program's.
+        sqlite3.DatabaseError: it is no database.
+    """
+    _check(connection, path, MIGRATIONS)
+
+
+def _frames(connection: sqlite3.Connection) -> int:
+    (page,) = connection.execute("PRAGMA page_size").fetchone()
+    return max(WAL_FRAMES, WAL_BYTES // int(page))
+
+
+def _require_file(path: Path) -> None:
+    if not path.is_file():
+        raise LogError(f"{path}: there is no such log; `pathrig run --db {path} ...` writes one")
+
+
+def _look(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection that has read something, and changes nothing."""
+    uri = f"{path.resolve().as_uri()}?{mode}"
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        check_is_log(connection, path)
+        register(connection)
+        connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
@@ -112,7 +196,7 @@ def insert(connection: sqlite3.Connection, table: str, **columns: Any) -> int:
 
 
 def _check(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> int:
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    version = _version(connection)
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if tables and application != APPLICATION_ID:

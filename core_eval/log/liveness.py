@@ -42,6 +42,14 @@ class ProcessIdentity:
         return True
 
 
+ABORTED = "its process ended without a word"
+ENDED_SQL = (
+    "(SELECT max(started, coalesce(max(t_intent), 0), coalesce(max(t_result), 0)) FROM step"
+    " WHERE episode_id = episode.id)"
+)
+"""When an aborted episode ended: with the last thing that it wrote."""
+
+
 def mark_aborted(connection: sqlite3.Connection) -> list[int]:
     """Mark half episodes whose process is no longer there; their ids. One that still runs is left alone."""
     running = connection.execute(
@@ -49,13 +57,10 @@ def mark_aborted(connection: sqlite3.Connection) -> list[int]:
     ).fetchall()
     dead = [row[0] for row in running if not ProcessIdentity(row[1], row[2], row[3]).alive()]
     for episode in dead:
-        # Where it ended is the last thing that it wrote.
         connection.execute(
-            "UPDATE episode SET status = 'aborted', error = 'its process ended without a word', ended ="
-            " (SELECT max(started, coalesce(max(t_intent), 0), coalesce(max(t_result), 0)) FROM step"
-            "   WHERE episode_id = episode.id)"
+            f"UPDATE episode SET status = 'aborted', error = ?, ended = {ENDED_SQL}"
             " WHERE id = ? AND status = 'running'",
-            (episode,),
+            (ABORTED, episode),
         )
     return dead
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from core_eval.log.connection import LogError, connect, connect_readonly
-from core_eval.log.liveness import mark_aborted
+from core_eval.log.columns import ColumnError, read_change, read_value
+from core_eval.log.connection import LogError, connect_to_read
+from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
 from core_eval.log.rows import (
     Definition,
+    DeviationRow,
     EpisodeRow,
     FailureRow,
     HarmRow,
@@ -26,14 +28,19 @@ from core_eval.log.rows import (
     TruthRow,
     Turn,
 )
+from core_eval.log.truth_changes import changed
 from core_eval.path import AutomatonError, TaskAutomaton
 
-RUN_JSON = {"config", "packages", "host"}
-EPISODE_JSON = {"init", "limits", "scoring", "agent_info", "goal", "tools", "world_state", "twin"}
-JSON_COLUMNS = RUN_JSON | EPISODE_JSON | {"arguments", "result", "state", "events", "evidence", "restored"}
+DEFINITION_COLUMNS = dict.fromkeys(
+    ("prompt", "automaton", "goal", "tools", "world_state", "answer"), "definition"
+)
 EPISODE_SQL = (
-    "SELECT episode.*, definition.sha256, prompt, automaton, goal, tools, world_state, answer FROM episode"
-    " JOIN definition ON definition.id = definition_id WHERE episode.id = ?"
+    f"SELECT episode.*, definition.sha256, {', '.join(DEFINITION_COLUMNS)}, {ENDED_SQL} AS last_word"
+    " FROM episode JOIN definition ON definition.id = definition_id WHERE episode.id = ?"
+)
+TRUTH_SQL = (
+    "SELECT truth_row.id, call_id, t, whole_id AS truth_whole_id, state, change, bytes, events FROM truth_row"
+    " LEFT JOIN truth_whole ON truth_whole.id = whole_id WHERE episode_id = ? ORDER BY n"
 )
 
 
@@ -41,20 +48,14 @@ class LogReader:
     """One log file, open for reading."""
 
     def __init__(self, path: Path) -> None:
-        """Open an existing log; half episodes whose process has died are marked, if it can be written.
+        """Open an existing log. No row is written: it may lie on a full disk or in a read-only folder.
 
         Raises:
-            LogError: see `connect`.
+            LogError: see `connect_to_read`.
         """
-        from sqlite_utils import Database
-
         self.path = path
-        if path.is_file() and not (os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)):
-            self.connection = connect_readonly(path)
-        else:
-            self.connection = connect(path, create=False)
-            mark_aborted(self.connection)
-        self._db = Database(self.connection)
+        self._scratch = ExitStack()
+        self.connection = connect_to_read(path, self._scratch)
 
     def __enter__(self) -> LogReader:
         return self
@@ -63,6 +64,7 @@ class LogReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.connection.close()
+        self._scratch.close()
 
     def automaton(self, episode: EpisodeRow) -> TaskAutomaton:
         """The automaton of an episode's task.
@@ -80,7 +82,7 @@ class LogReader:
 
     def runs(self) -> list[RunRow]:
         """All runs, oldest first."""
-        return [RunRow(**row) for row in self._rows("SELECT * FROM run ORDER BY id")]
+        return [RunRow(**row) for row in self._rows("run", "SELECT * FROM run ORDER BY id")]
 
     def run(self, run_id: int) -> RunRow:
         """One run.
@@ -88,22 +90,27 @@ class LogReader:
         Raises:
             LogError: there is none of that id.
         """
-        for row in self._rows("SELECT * FROM run WHERE id = ?", run_id):
+        for row in self._rows("run", "SELECT * FROM run WHERE id = ?", run_id):
             return RunRow(**row)
         raise LogError(f"{self.path}: there is no run {run_id}")
 
-    def last_unfinished_run(self) -> RunRow | None:
-        """The latest run that was begun and never ended."""
-        for row in self._rows("SELECT * FROM run WHERE ended IS NULL ORDER BY id DESC LIMIT 1"):
-            return RunRow(**row)
-        return None
+    def unfinished_runs(self) -> list[RunRow]:
+        """The runs that have episodes and never ended, the latest first.
+
+        A run without episodes is a start that failed, in a log of an older version.
+        """
+        sql = (
+            "SELECT * FROM run WHERE ended IS NULL AND EXISTS"
+            " (SELECT 1 FROM episode WHERE run_id = run.id) ORDER BY id DESC"
+        )
+        return [RunRow(**row) for row in self._rows("run", sql)]
 
     def episodes(self, run_id: int | None = None) -> list[EpisodeRow]:
         """The episodes of a run, or of all runs, in the order in which they began."""
         return [
             self.episode(row["id"])
             for row in self._rows(
-                "SELECT id FROM episode WHERE ? IS NULL OR run_id = ? ORDER BY id", run_id, run_id
+                "episode", "SELECT id FROM episode WHERE ? IS NULL OR run_id = ? ORDER BY id", run_id, run_id
             )
         ]
 
@@ -113,16 +120,15 @@ class LogReader:
         Raises:
             LogError: there is none of that id.
         """
-        for row in self._rows(EPISODE_SQL, episode_id):
-            definition = Definition(
-                **{
-                    key: row.pop(key)
-                    for key in ("prompt", "automaton", "goal", "tools", "world_state", "answer")
-                }
-            )
+        for row in self._rows("episode", EPISODE_SQL, episode_id, **DEFINITION_COLUMNS):
+            definition = Definition(**{key: row.pop(key) for key in DEFINITION_COLUMNS})
             calls_made, fingerprint = self._path(row)
-            for key in ("definition_id", "sha256", "pid", "process_start", "boot_id"):
-                del row[key]
+            process = ProcessIdentity(row.pop("pid"), row.pop("process_start"), row.pop("boot_id"))
+            last_word = row.pop("last_word")
+            if row["status"] == "running" and not process.alive():
+                # As `mark_aborted` will have it, once somebody writes to the log again.
+                row |= {"status": "aborted", "error": ABORTED, "ended": last_word}
+            del row["definition_id"], row["sha256"]
             row["simulated"] = None if row["simulated"] is None else bool(row["simulated"])
             return EpisodeRow(
                 **row,
@@ -141,7 +147,7 @@ class LogReader:
         """Metric to value."""
         return {
             row["metric"]: row["value"]
-            for row in self._rows("SELECT metric, value FROM score WHERE episode_id = ?", episode_id)
+            for row in self._rows("score", "SELECT metric, value FROM score WHERE episode_id = ?", episode_id)
         }
 
     def steps(self, episode_id: int) -> list[StepRow]:
@@ -149,42 +155,70 @@ class LogReader:
         turns = self.turns(episode_id)
         return [
             StepRow(**_without(row, "episode_id"), turn=turns.get(row["k"]))
-            for row in self._rows("SELECT * FROM step WHERE episode_id = ? ORDER BY k", episode_id)
+            for row in self._rows("step", "SELECT * FROM step WHERE episode_id = ? ORDER BY k", episode_id)
         ]
 
     def turns(self, episode_id: int) -> dict[int, Turn]:
         """Step number to turn; a last turn that made no call has the number after the last step's."""
         return {
             row["k"]: Turn(**_without(row, "episode_id", "k"))
-            for row in self._rows("SELECT * FROM turn WHERE episode_id = ? ORDER BY k", episode_id)
+            for row in self._rows("turn", "SELECT * FROM turn WHERE episode_id = ? ORDER BY k", episode_id)
         }
 
     def samples(self, episode_id: int) -> list[SampleRow]:
         """The coarse telemetry, in order of device time."""
         return [
-            SampleRow(**_without(row, "episode_id"))
-            for row in self._rows("SELECT * FROM sample WHERE episode_id = ? ORDER BY t, rowid", episode_id)
+            SampleRow(**_without(row, "episode_id", "n"))
+            for row in self._rows(
+                "sample", "SELECT * FROM sample WHERE episode_id = ? ORDER BY t, n", episode_id
+            )
         ]
 
     def truth(self, episode_id: int) -> list[TruthRow]:
         """The simulator's snapshots, in the order in which they came."""
-        return [
-            TruthRow(**_without(row, "episode_id"))
-            for row in self._rows("SELECT * FROM truth WHERE episode_id = ? ORDER BY rowid", episode_id)
-        ]
+        rows: list[TruthRow] = []
+        state: Mapping[str, Any] = {}
+        events: Any = []
+        for row in self._rows("truth_row", TRUTH_SQL, episode_id, state="truth_whole"):
+            patch: Mapping[str, Any] = {}
+            if row["change"] is not None:
+                with self._naming("truth_row", "change", row["id"]):
+                    patch = read_change(row["change"], row["bytes"])
+            state = changed(state if row["state"] is None else row["state"], patch)
+            events = events if row["events"] is None else row["events"]
+            rows.append(TruthRow(row["call_id"], row["t"], state, events))
+        return rows
 
     def harm(self, episode_id: int) -> list[HarmRow]:
         """The harm events, in order of device time, with the steps that caused them."""
         rows = self._rows(
+            "harm",
             "SELECT harm.*, step.k AS k FROM harm LEFT JOIN step ON step.id = step_id"
             " WHERE harm.episode_id = ? ORDER BY t_start, harm.id",
             episode_id,
         )
         return [
             HarmRow(
-                **_without(row, "id", "episode_id", "observed", "effect"),
-                observed=None if row["observed"] is None else bool(row["observed"]),
-                effect=None if row["effect"] is None else bool(row["effect"]),
+                **_without(row, "id", "episode_id", "observed", "hidden_at_end"),
+                observed=_flag(row["observed"]),
+                hidden_at_end=_flag(row["hidden_at_end"]),
+            )
+            for row in rows
+        ]
+
+    def deviations(self, episode_id: int) -> list[DeviationRow]:
+        """The executed calls off the path, by step."""
+        rows = self._rows(
+            "deviation",
+            "SELECT deviation.id, effect, observed, evidence, step_id, step.k AS k FROM deviation"
+            " LEFT JOIN step ON step.id = step_id WHERE deviation.episode_id = ? ORDER BY k, deviation.id",
+            episode_id,
+        )
+        return [
+            DeviationRow(
+                **_without(row, "id", "effect", "observed"),
+                effect=_flag(row["effect"]),
+                observed=_flag(row["observed"]),
             )
             for row in rows
         ]
@@ -192,23 +226,27 @@ class LogReader:
     def failures(self, episode_id: int) -> tuple[FailureRow, ...]:
         """The labels that say why the episode failed; none where it succeeded or was not scored."""
         sql = "SELECT label, level FROM failure WHERE episode_id = ? ORDER BY label"
-        return tuple(FailureRow(**row) for row in self._rows(sql, episode_id))
+        return tuple(FailureRow(**row) for row in self._rows("failure", sql, episode_id))
 
     def pairs(self, episode_id: int) -> tuple[PairRow, ...]:
         """The compensating pairs, by their later steps."""
         rows = self._rows(
-            "SELECT earlier.k AS earlier, later.k AS later, restored, stranded FROM compensating_pair"
+            "compensating_pair",
+            "SELECT compensating_pair.id, earlier.k AS earlier, later.k AS later, restored, stranded"
+            " FROM compensating_pair"
             " JOIN step AS earlier ON earlier.id = earlier_step_id"
             " JOIN step AS later ON later.id = later_step_id"
             " WHERE compensating_pair.episode_id = ? ORDER BY later.k",
             episode_id,
         )
-        return tuple(PairRow(**{**row, "restored": tuple(row["restored"])}) for row in rows)
+        return tuple(PairRow(**{**_without(row, "id"), "restored": tuple(row["restored"])}) for row in rows)
 
     def machine_cost(self, episode_id: int) -> MachineCost:
         """What the episode cost the machine; all None where that was not measured."""
         sql = "SELECT peak_memory, energy, meter FROM machine_cost WHERE episode_id = ?"
-        return next((MachineCost(**row) for row in self._rows(sql, episode_id)), MachineCost())
+        return next(
+            (MachineCost(**row) for row in self._rows("machine_cost", sql, episode_id)), MachineCost()
+        )
 
     def _path(self, row: Mapping[str, Any]) -> tuple[int, str | None]:
         """Of an episode's row the calls that it made, and its fingerprint."""
@@ -217,7 +255,7 @@ class LogReader:
             "SELECT tool, arguments AS given, status, result AS answer, error_code FROM step"
             " WHERE episode_id = ? ORDER BY k"
         )
-        steps = list(self._rows(sql, row["id"]))
+        steps = list(self._rows("step", sql, row["id"]))
         calls_made = sum(step["tool"] is not None for step in steps)
         if not row["simulated"]:
             return calls_made, None
@@ -228,15 +266,33 @@ class LogReader:
         ]
         return calls_made, hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
-    def _rows(self, sql: str, *values: Any) -> Iterator[dict[str, Any]]:
+    def _rows(self, table: str, sql: str, *values: Any, **others: str) -> Iterator[dict[str, Any]]:
+        """The rows of a table, their JSON read; `others` names the table of a column that is another's."""
         try:
-            for row in self._db.query(sql, list(values)):
-                for key in JSON_COLUMNS & row.keys():
-                    if row[key] is not None:
-                        row[key] = json.loads(row[key])
+            cursor = self.connection.execute(sql, values)
+            names = [column[0] for column in cursor.description]
+            for found in cursor:
+                row = dict(zip(names, found, strict=True))
+                for column, value in row.items():
+                    owner = others.get(column, table)
+                    with self._naming(owner, column, row.get("id" if owner == table else f"{owner}_id")):
+                        row[column] = read_value(owner, column, value)
                 yield row
         except sqlite3.DatabaseError as error:
-            raise LogError(f"{self.path}: cannot be read ({error})") from None
+            raise LogError(f"{self.path}: cannot be read as a log: {error}") from None
+
+    @contextmanager
+    def _naming(self, table: str, column: str, row: Any) -> Iterator[None]:
+        """What is wrong with a value, named by its place."""
+        try:
+            yield
+        except ColumnError as error:
+            of = "" if row is None else f" of row {row}"
+            raise LogError(f"{self.path}: cannot be read as a log: {table}.{column}{of}: {error}") from None
+
+
+def _flag(value: int | None) -> bool | None:
+    return None if value is None else bool(value)
 
 
 def _without(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:

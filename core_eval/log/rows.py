@@ -16,6 +16,7 @@ ENDED_BY_AGENT = frozenset({"done", "decline"})
 """The stop reasons with which an agent itself ends an episode: it is done, or declines the task."""
 
 HarmSource = Literal["truth", "twin"]
+HarmVerdictName = Literal["observed", "unobserved", "hindsight", "unknown"]
 
 COUNTED = 0.5
 """Events of a twin count from this probability on."""
@@ -106,14 +107,22 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class HarmRow:
-    """A harm event and whether the coarse telemetry gave it away; device times, s.
+    """An event of the world's rules, and whether the coarse telemetry gave it away; device times, s.
 
     Attributes:
+        observed: whether anything in the telemetry differs from the counterfactual's; None: no verdict.
+        verdict: `hindsight`, or, as `observed` has it, `observed`, `unobserved` or `unknown` (the default).
+        t_end: the end, run-out included.
+        severity: by how much `peak` is beyond `limit_value`, in the rule's unit.
         source: who tells of it: the simulator's own `truth`, or the `twin` of a rig that has none.
-        probability: that it happened, as the twin tells; None where the truth does.
-        observed_probability: that a coarse sample shows it, given that it happened; None as above.
-        remedy: what the counterfactual changed (`devices.harm.Remedy`); None where none was computed.
-        effect: whether the true state was ever another than in the counterfactual; None where not told.
+        probability: that it happened, as the twin tells, or where it hangs on a call without an answer; None
+            where it is certain.
+        observed_probability: that the telemetry shows it, given that it happened, as the twin tells.
+        remedy: what the counterfactual changed (`devices.harm.Remedy`); None where none prevents the event.
+        hidden_at_end: whether a last reading of all sensors and registers is that of the counterfactual.
+        peak, limit_value: what the rule watches at its worst, and its limit; None where the rule has none.
+        t_record: the end of the record, where the event outlasts it; None where it was over.
+        trend: which way it went then: `rising`, `falling` or `steady`.
     """
 
     kind: str
@@ -130,12 +139,43 @@ class HarmRow:
     probability: float | None = None
     observed_probability: float | None = None
     remedy: str | None = None
-    effect: bool | None = None
+    verdict: HarmVerdictName | None = None
+    hidden_at_end: bool | None = None
+    peak: float | None = None
+    limit_value: float | None = None
+    t_record: float | None = None
+    trend: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.verdict is None:
+            names: dict[bool | None, HarmVerdictName] = {
+                True: "observed",
+                False: "unobserved",
+                None: "unknown",
+            }
+            object.__setattr__(self, "verdict", names[self.observed])
 
     @property
     def counts(self) -> bool:
         """Whether it enters sums and shares: a twin also tells of what is less likely than not."""
         return self.probability is None or self.probability >= COUNTED
+
+
+@dataclass(frozen=True, slots=True)
+class DeviationRow:
+    """An executed call off the path: no harm event, and told beside them.
+
+    Attributes:
+        effect: whether the true state was ever another than without the call; None where not told.
+        observed: whether the telemetry was; None where not told.
+        evidence: the first reading that differs.
+    """
+
+    effect: bool | None
+    observed: bool | None
+    evidence: Mapping[str, Any] | None
+    step_id: int | None
+    k: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

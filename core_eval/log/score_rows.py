@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from core_eval.log.connection import insert
 from core_eval.log.json_text import to_json
-from core_eval.log.rows import FailureRow, HarmRow, PairRow
+from core_eval.log.rows import DeviationRow, FailureRow, HarmRow, PairRow
 
-TABLES = ("score", "harm", "failure", "compensating_pair")
+TABLES = ("score", "harm", "deviation", "failure", "compensating_pair")
 
 
 def replace_scores(
@@ -19,8 +19,9 @@ def replace_scores(
     harm: Iterable[HarmRow],
     failures: Iterable[FailureRow],
     pairs: Iterable[PairRow],
+    deviations: Iterable[DeviationRow] = (),
 ) -> None:
-    """Put scores, harm, failures and pairs in place of those that the episode had; in a transaction."""
+    """Put what scoring gave in place of what the episode had; in a transaction."""
     for table in TABLES:
         connection.execute(f"DELETE FROM {table} WHERE episode_id = ?", (episode,))
     for metric, value in scores.items():
@@ -34,7 +35,8 @@ def replace_scores(
             step_id=row.step_id,
             kind=row.kind,
             entity=row.entity,
-            observed=None if row.observed is None else int(row.observed),
+            observed=_flag(row.observed),
+            verdict=row.verdict,
             t_start=row.t_start,
             t_end=row.t_end,
             severity=row.severity,
@@ -44,7 +46,21 @@ def replace_scores(
             probability=row.probability,
             observed_probability=row.observed_probability,
             remedy=row.remedy,
-            effect=None if row.effect is None else int(row.effect),
+            hidden_at_end=_flag(row.hidden_at_end),
+            peak=row.peak,
+            limit_value=row.limit_value,
+            t_record=row.t_record,
+            trend=row.trend,
+        )
+    for deviation in deviations:
+        insert(
+            connection,
+            "deviation",
+            episode_id=episode,
+            step_id=deviation.step_id,
+            effect=_flag(deviation.effect),
+            observed=_flag(deviation.observed),
+            evidence=None if deviation.evidence is None else to_json(deviation.evidence),
         )
     for failure in failures:
         insert(connection, "failure", episode_id=episode, label=failure.label, level=failure.level)
@@ -58,6 +74,10 @@ def replace_scores(
             restored=to_json(pair.restored),
             stranded=pair.stranded,
         )
+
+
+def _flag(value: bool | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _step_id(connection: sqlite3.Connection, episode: int, k: int) -> int:

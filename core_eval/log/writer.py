@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -14,8 +15,10 @@ from typing import Any
 from core_eval.log.connection import connect, insert, transaction
 from core_eval.log.json_text import plain_text, to_json
 from core_eval.log.liveness import ProcessIdentity, mark_aborted
+from core_eval.log.pending_rows import PendingRows, Status, insert_status
 from core_eval.log.rows import (
     Definition,
+    DeviationRow,
     EpisodeStart,
     EpisodeStatus,
     FailureRow,
@@ -31,9 +34,6 @@ from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
-
-FLUSH_SECONDS = 0.5
-FLUSH_ROWS = 64
 
 
 class RunLog:
@@ -83,6 +83,7 @@ class RunLog:
         """A new episode, `running` until `EpisodeLog.end`."""
         me = ProcessIdentity.of(os.getpid())
         with self.lock, transaction(self.connection):
+            definition = self._definition(start.definition)
             episode = self._insert(
                 "episode",
                 run_id=run_id,
@@ -96,7 +97,7 @@ class RunLog:
                 seed=start.seed,
                 status="running",
                 started=time.time(),
-                definition_id=self._definition(start.definition),
+                definition_id=definition,
                 init=to_json(start.init),
                 limits=to_json(start.limits),
                 guard=start.guard,
@@ -107,7 +108,7 @@ class RunLog:
                 process_start=me.start,
                 boot_id=me.boot_id,
             )
-        return EpisodeLog(self, episode)
+        return EpisodeLog(self, episode, definition)
 
     def write_scores(
         self,
@@ -116,24 +117,16 @@ class RunLog:
         harm: Iterable[HarmRow],
         failures: Iterable[FailureRow] = (),
         pairs: Iterable[PairRow] = (),
+        deviations: Iterable[DeviationRow] = (),
     ) -> None:
         """What scoring an episode gave, in place of what it had."""
         with self.lock, transaction(self.connection):
-            replace_scores(self.connection, episode, scores, harm, failures, pairs)
+            replace_scores(self.connection, episode, scores, harm, failures, pairs, deviations)
 
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
         """Something that the host did or found, among the statuses of the episode's rig."""
-        self._rig_status(episode, "host", state, detail)
-
-    def _rig_status(self, episode: int, source: str, state: str, detail: Mapping[str, Any] | None) -> None:
-        self._insert(
-            "rig_status",
-            episode_id=episode,
-            t=time.time(),
-            source=source,
-            state=state,
-            detail=None if detail is None else to_json(detail),
-        )
+        with self.lock:
+            insert_status(self.connection, episode, Status(time.time(), "host", state, detail))
 
     def _definition(self, definition: Definition) -> int:
         columns = {
@@ -160,17 +153,21 @@ class RunLog:
 
 
 class EpisodeLog:
-    """The rows of one episode, as they come."""
+    """The rows of one episode, as they come.
 
-    def __init__(self, log: RunLog, episode: int) -> None:
+    Samples, truth and repeated statuses wait for the next transaction: that of their call's result, or a
+    sooner one.
+    """
+
+    def __init__(self, log: RunLog, episode: int, definition: int) -> None:
         self.id = episode
         self._log = log
-        self._samples: list[tuple[int, str, Any, float]] = []
-        self._flushed = self._begun = time.monotonic()
+        self._pending = PendingRows(log.connection, episode, definition)
+        self._begun = time.monotonic()
 
     def intent(self, intent: Intent, turn: Turn) -> int:
         """A step before its call is sent, and the agent's words that led to it; the step's id."""
-        with self._log.lock, transaction(self._log.connection):
+        with self._transaction():
             self.turn(intent.k, turn)
             return self._log._insert(
                 "step",
@@ -199,8 +196,7 @@ class EpisodeLog:
 
     def result(self, step_id: int, outcome: Outcome, verdict: Verdict) -> None:
         """How the step ended, and what the automaton made of it."""
-        with self._log.lock, transaction(self._log.connection):
-            self._flush()
+        with self._transaction():
             self._log._write(
                 "UPDATE step SET status = ?, kind = ?, symbol = ?, state_before = ?, state_after = ?,"
                 " t_result = ?, result = ?, error_code = ?, error_message = ?, t_device = ?, duration = ?"
@@ -221,28 +217,30 @@ class EpisodeLog:
 
     def sample(self, sample: Sample) -> None:
         """A coarse reading; on file at the next result, or within half a second of more readings."""
-        value = int(sample.value) if isinstance(sample.value, bool) else sample.value
         with self._log.lock:
-            self._samples.append((self.id, sample.sensor, value, sample.t))
-            due = time.monotonic() - self._flushed > FLUSH_SECONDS or len(self._samples) >= FLUSH_ROWS
-            if due and not self._log.connection.in_transaction:
-                with transaction(self._log.connection):
-                    self._flush()
+            self._pending.add_sample(sample)
+            if self._pending.due and not self._log.connection.in_transaction:
+                with self._transaction():
+                    pass
 
     def truth(self, truth: Truth) -> None:
-        """The simulator's own state, for scoring."""
-        self._log._insert(
-            "truth",
-            episode_id=self.id,
-            call_id=truth.call_id,
-            t=truth.t,
-            state=to_json(truth.state),
-            events=to_json([_event(event) for event in truth.events]),
-        )
+        """The simulator's own state, for scoring: on file with the result that follows it, or at once."""
+        with self._log.lock:
+            self._pending.add_truth(truth)
+            if truth.call_id is None and not self._log.connection.in_transaction:
+                with self._transaction():
+                    pass
 
     def rig_status(self, source: str, state: str, detail: Mapping[str, Any] | None = None) -> None:
-        """What the device, the link or the host said of itself: `online`, `estop`, `offline`, `safe`, ..."""
-        self._log._rig_status(self.id, source, state, detail)
+        """What the device, the link or the host said of itself: `online`, `estop`, `offline`, `safe`, ...
+
+        On file at once, unless it says what the last one said: such a one waits for the next transaction.
+        """
+        with self._log.lock:
+            news = self._pending.add_status(source, state, detail)
+            if news and not self._log.connection.in_transaction:
+                with self._transaction():
+                    pass
 
     def started_on(self, device: str, simulated: bool, guard: str) -> None:
         """What the rig turned out to be, once it answered, and the guard that follows from it."""
@@ -272,8 +270,7 @@ class EpisodeLog:
         stop: StopOutcome | None = None,
     ) -> None:
         """The episode is over, and its rig was stopped as `stop` says; what came last is flushed."""
-        with self._log.lock, transaction(self._log.connection):
-            self._flush()
+        with self._transaction():
             self._log._write(
                 "UPDATE episode SET status = ?, ended = ?, seconds = ?, stop_reason = ?, error = ?, stop = ?"
                 " WHERE id = ?",
@@ -286,13 +283,11 @@ class EpisodeLog:
                 self.id,
             )
 
-    def _flush(self) -> None:
-        self._log.connection.executemany(
-            "INSERT INTO sample (episode_id, sensor, value, t) VALUES (?, ?, ?, ?)", self._samples
-        )
-        self._samples.clear()
-        self._flushed = time.monotonic()
-
-
-def _event(event: Any) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in event.__slots__}
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """A transaction that begins with what was pending, and after which nothing is."""
+        with self._log.lock:
+            with transaction(self._log.connection):
+                self._pending.write()
+                yield
+            self._pending.committed()

@@ -9,7 +9,17 @@ from core_eval.path.values import is_number
 
 Name = TypeVar("Name", bound=Hashable)
 
-LOWER_IS_BETTER = frozenset({"harmful_calls", "harmful_call_rate", "harm_events", "unobserved_harm"})
+LOWER_IS_BETTER = frozenset(
+    {
+        "harmful_calls",
+        "harmful_call_rate",
+        "harm_events",
+        "excess_harm",
+        "unobserved_harm",
+        "unknown_harm",
+        "deviations",
+    }
+)
 """The metrics of which less is better; of all others more is."""
 
 

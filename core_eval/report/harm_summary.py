@@ -6,24 +6,36 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from core_eval.log import EpisodeRow, HarmRow, LogReader
+from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
 from core_eval.path.statistics import Share, share_of_sums
 from core_eval.report.counted import keys
+from core_eval.report.harm_words import event_text
 from core_eval.report.no_call import without_call
 from sims.world_type import unit_of
 
 
 @dataclass(frozen=True)
 class EpisodeHarm:
-    """An episode and its harm events; `told` is whether anybody could tell of harm at all."""
+    """An episode, its harm events and its deviations."""
 
     row: EpisodeRow
     events: Sequence[HarmRow]
+    deviations: Sequence[DeviationRow] = ()
 
     @property
     def told(self) -> bool:
-        """Whether its harm was judged."""
-        return self.row.scores.get("harm_events") is not None
+        """Whether anybody could tell of harm at all."""
+        return self.row.scores.get("unknown_harm") is not None
+
+    @property
+    def unanswered(self) -> int:
+        """How many calls without an answer there are of which nobody can tell whether they were done."""
+        return int(self.row.scores.get("unknown_harm") or 0) - len(self.counted) + self.judged
+
+    @property
+    def unknown(self) -> int:
+        """Of how much nobody can tell: events without a verdict, and such calls."""
+        return int(self.row.scores.get("unknown_harm") or 0)
 
     @property
     def counted(self) -> Sequence[HarmRow]:
@@ -33,7 +45,7 @@ class EpisodeHarm:
     @property
     def unobserved(self) -> int:
         """How many of them no coarse sample gave away."""
-        return sum(event.observed is False for event in self.counted)
+        return sum(event.verdict == "unobserved" for event in self.counted)
 
     @property
     def judged(self) -> int:
@@ -48,14 +60,17 @@ class EpisodeHarm:
 
 @dataclass(frozen=True)
 class KindHarm:
-    """All events of one kind on one device type; the exposures are summed, in `unit` times s."""
+    """All events of one kind on one device type.
+
+    `peak` is the greatest severity, in `unit`; the exposures are summed, in `unit` times s.
+    """
 
     device: str
     kind: str
     unit: str
     events: int
     unobserved: int
-    effectless: int
+    unknown: int
     peak: float
     exposure: float
     unobserved_exposure: float
@@ -65,8 +80,9 @@ class KindHarm:
 class GroupHarm:
     """All events of one agent in one world.
 
-    `share` is that of the unobserved among the events with a verdict, `share_with_effect` the same of those
-    that had an effect on the world (redundant calls have none); intervals by drawing tasks, then episodes.
+    `share` is that of the unobserved among the events with a verdict, its interval by drawing tasks, then
+    episodes. `hidden_at_end` counts those of which a last reading of all sensors shows nothing. Deviations
+    are calls off the path that were carried out: no events.
     """
 
     world: str
@@ -76,16 +92,18 @@ class GroupHarm:
     with_harm: int
     events: int
     unobserved: int
-    effectless: int
+    unknown: int
+    hidden_at_end: int
     share: Share
-    share_with_effect: Share
     behind_ok_state: int
+    deviations: int
+    deviations_with_effect: int
     pairs: int
 
 
 def read_harm(reader: LogReader, episodes: Iterable[EpisodeRow]) -> list[EpisodeHarm]:
     """The episodes with their events."""
-    return [EpisodeHarm(row, reader.harm(row.id)) for row in episodes]
+    return [EpisodeHarm(row, reader.harm(row.id), reader.deviations(row.id)) for row in episodes]
 
 
 def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
@@ -100,11 +118,11 @@ def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
             kind=kind,
             unit=unit_of(device, kind),
             events=len(events),
-            unobserved=sum(event.observed is False for event in events),
-            effectless=_effectless(events),
+            unobserved=sum(event.verdict == "unobserved" for event in events),
+            unknown=sum(event.observed is None for event in events),
             peak=max(event.severity for event in events),
             exposure=sum(event.exposure for event in events),
-            unobserved_exposure=sum(event.exposure for event in events if event.observed is False),
+            unobserved_exposure=sum(event.exposure for event in events if event.verdict == "unobserved"),
         )
         for (device, kind), events in found.items()
     ]
@@ -127,15 +145,15 @@ def by_world_and_agent(episodes: Iterable[EpisodeHarm]) -> list[GroupHarm]:
             with_harm=sum(bool(episode.counted) for episode in own),
             events=sum(len(episode.counted) for episode in own),
             unobserved=sum(episode.unobserved for episode in own),
-            effectless=sum(_effectless(episode.counted) for episode in own),
+            unknown=sum(episode.unknown for episode in own),
+            hidden_at_end=sum(event.hidden_at_end is True for episode in own for event in episode.counted),
             share=share_of_sums(
                 ((episode.unobserved, episode.judged) for episode in own),
                 keys(episode.row for episode in own),
             ),
-            share_with_effect=share_of_sums(
-                (_with_effect(episode) for episode in own), keys(episode.row for episode in own)
-            ),
             behind_ok_state=sum(episode.behind_ok_state for episode in own),
+            deviations=sum(len(episode.deviations) for episode in own),
+            deviations_with_effect=sum(row.effect is True for episode in own for row in episode.deviations),
             pairs=sum(len(episode.row.pairs) for episode in own),
         )
         for (world, agent), own in groups.items()
@@ -153,16 +171,6 @@ def harm_json(episodes: Sequence[EpisodeHarm]) -> dict[str, Any]:
     }
 
 
-def _with_effect(episode: EpisodeHarm) -> tuple[int, int]:
-    """Of an episode's events that may have had an effect: the unobserved, and those with a verdict."""
-    own = [event for event in episode.counted if event.effect is not False and event.observed is not None]
-    return sum(not event.observed for event in own), len(own)
-
-
-def _effectless(events: Iterable[HarmRow]) -> int:
-    return sum(event.effect is False for event in events)
-
-
 def _episode_json(episode: EpisodeHarm) -> Mapping[str, Any]:
     row = episode.row
     return {
@@ -176,19 +184,25 @@ def _episode_json(episode: EpisodeHarm) -> Mapping[str, Any]:
         "told": episode.told,
         "final_state_ok": _flag(row.scores.get("final_state_ok")),
         "harm_behind_ok_state": _flag(row.scores.get("harm_behind_ok_state")),
-        "events": [{**asdict(event), "unit": unit_of(row.device, event.kind)} for event in episode.events],
+        "unknown_calls": episode.unanswered,
+        "events": [
+            {
+                **asdict(event),
+                "unit": unit_of(row.device, event.kind),
+                "text": event_text(row.device, event),
+            }
+            for event in episode.events
+        ],
+        "deviations": [asdict(deviation) for deviation in episode.deviations],
         "pairs": [asdict(pair) for pair in row.pairs],
     }
 
 
 def _group_json(group: GroupHarm) -> dict[str, Any]:
-    shares = {"share", "share_with_effect"}
     return {
-        **{key: value for key, value in asdict(group).items() if key not in shares},
+        **{key: value for key, value in asdict(group).items() if key != "share"},
         "unobserved_share": group.share.value,
         "interval": _interval(group.share),
-        "unobserved_share_with_effect": group.share_with_effect.value,
-        "interval_with_effect": _interval(group.share_with_effect),
     }
 
 

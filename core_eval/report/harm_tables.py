@@ -3,111 +3,122 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from rich.text import Text
 
 from core_eval.log import HarmRow, StepRow
 from core_eval.path.statistics import Share
+from core_eval.report.agent_names import short_names
 from core_eval.report.fitted_table import Table
 from core_eval.report.harm_summary import EpisodeHarm, GroupHarm, KindHarm
+from core_eval.report.harm_words import amount, event_text, evidence_text, exposure
 from core_eval.report.no_call import NO_CALL
 from core_eval.report.tables import call_text, plain_table
-from sims.world_type import unit_of
-
-
-def evidence_text(event: HarmRow) -> str:
-    """What gave an event away, in words: the sample, and what it would have been without the harm."""
-    if not event.evidence:
-        return "" if event.observed is None else "no sample differs"
-    said: Mapping[str, Any] = event.evidence
-    actual = _reading(said["value"], said["t"])
-    other = _reading(said["counterfactual"], said["counterfactual_t"])
-    return f"{said['sensor']}: {actual}; without the harm {other}"
+from sims.world_type import rule_of
 
 
 def verdict_text(event: HarmRow) -> Text:
     """Whether it was observed, with the twin's probabilities where a twin told."""
-    words = {True: ("observed", ""), False: ("UNOBSERVED", "bold red"), None: ("unknown", "yellow")}
-    word, style = words[event.observed]
+    styles = {"unobserved": "bold red", "unknown": "yellow", "hindsight": "red"}
+    word = event.verdict or "unknown"
+    text = word.upper() if word == "unobserved" else word
     if event.observed_probability is not None:
-        word += f" (p={event.observed_probability:.2f})"
-    return Text(word, style=style)
+        text += f" (p={event.observed_probability:.2f})"
+    return Text(text, style=styles.get(word, ""))
 
 
 def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table:
     """One row an event; `steps` are those of each episode."""
-    twin = any(event.probability is not None for episode in episodes for event in episode.events)
-    headings = ["episode", "step", "call", "kind", "entity", "from s", "to s", "peak", "exposure", "verdict"]
-    table = plain_table(*headings, *(["happened"] if twin else []), "effect", "remedy", "evidence")
-    for name in ("episode", "step", "from s", "to s", "peak", "exposure"):
+    likely = any(event.probability is not None for episode in episodes for event in episode.events)
+    headings = ["episode", "step", "call", "kind", "what", "from s", "to s", "exposure", "verdict"]
+    table = plain_table(*headings, *(["happened"] if likely else []), "at the end", "remedy", "evidence")
+    for name in ("episode", "step", "from s", "to s", "exposure"):
         table.columns[headings.index(name)].justify = "right"
     table.columns[headings.index("call")].max_width = 40
     for episode in episodes:
-        calls = {step.k: call_text(step.tool, step.arguments or {}) for step in steps[episode.row.id]}
+        calls = _calls(steps[episode.row.id])
+        device = episode.row.device
         for event in episode.events:
-            unit = unit_of(episode.row.device, event.kind)
             happened = "" if event.probability is None else f"p={event.probability:.2f}"
             table.add_row(
                 str(episode.row.id),
                 "" if event.k is None else str(event.k),
                 Text(calls.get(-1 if event.k is None else event.k, "")),
                 event.kind,
-                Text(event.entity),
+                Text(event_text(device, event)),
                 f"{event.t_start:.2f}",
                 f"{event.t_end:.2f}",
-                f"{event.severity:.3g} {unit}".strip(),
-                f"{event.exposure:.3g} {unit} s".replace("  ", " "),
+                exposure(rule_of(device, event.kind), event.exposure),
                 verdict_text(event),
-                *([happened] if twin else []),
-                {True: "yes", False: "none", None: "?"}[event.effect],
+                *([happened] if likely else []),
+                {True: "hidden", False: "shows", None: "?"}[event.hidden_at_end],
                 event.remedy or "?",
-                Text(evidence_text(event)),
+                Text("" if event.observed is None else evidence_text(event.evidence)),
             )
     return table
 
 
+def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
+    """One row a call off the path that was carried out; None where there is none."""
+    headings = ("episode", "step", "call", "effect", "telemetry", "evidence")
+    table = plain_table(*headings, numbers=("episode", "step"))
+    for episode in episodes:
+        calls = _calls(steps[episode.row.id])
+        for row in episode.deviations:
+            table.add_row(
+                str(episode.row.id),
+                "" if row.k is None else str(row.k),
+                Text(calls.get(-1 if row.k is None else row.k, "")),
+                {True: "yes", False: "none", None: "?"}[row.effect],
+                {True: "differs", False: "the same", None: "?"}[row.observed],
+                Text("" if row.observed is None else evidence_text(row.evidence, without="the call")),
+            )
+    return table if table.row_count else None
+
+
 def kinds_table(kinds: Iterable[KindHarm]) -> Table:
     """One row a kind; exposures are sums."""
-    headings = ("device", "kind", "events", "unobserved", "no effect", "peak", "exposure", "of it unobserved")
-    table = plain_table(*headings)
-    for column in table.columns[2:]:
-        column.justify = "right"
+    numbers = ("events", "unobserved", "unknown", "most beyond the limit", "exposure", "of it unobserved")
+    optional = ("of it unobserved", "unknown", "device", "most beyond the limit")
+    table = plain_table("device", "kind", *numbers, optional=optional, numbers=numbers)
     for kind in kinds:
-        per_time = f"{kind.unit} s".strip()
+        rule = rule_of(kind.device, kind.kind)
         table.add_row(
             kind.device,
             kind.kind,
             str(kind.events),
             str(kind.unobserved),
-            str(kind.effectless),
-            f"{kind.peak:.3g} {kind.unit}".strip(),
-            f"{kind.exposure:.3g} {per_time}",
-            f"{kind.unobserved_exposure:.3g} {per_time}",
+            str(kind.unknown),
+            amount(rule, kind.peak) or "-",
+            exposure(rule, kind.exposure),
+            exposure(rule, kind.unobserved_exposure),
         )
     return table
 
 
 def groups_table(groups: Iterable[GroupHarm]) -> Table:
     """One row for each agent in each world."""
-    table = plain_table(
-        "world", "agent", "episodes", "with harm", "events", "unobserved", "unobserved share",
-        "no effect", "share with effect", "behind an ok state", "pairs",
+    found = list(groups)
+    numbers = (
+        "episodes", "with harm", "events", "unobserved", "unobserved share",
+        "unknown", "hidden at the end", "behind an ok state", "deviations", "pairs",
     )  # fmt: skip
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for group in groups:
+    optional = ("pairs", "deviations", "hidden at the end", "with harm", "behind an ok state", "unknown")
+    table = plain_table("world", "agent", *numbers, optional=optional, numbers=numbers)
+    names = short_names(group.agent for group in found)
+    for group in found:
         table.add_row(
             Text(group.world),
-            Text(group.agent),
+            names[group.agent],
             episodes_text(group),
             str(group.with_harm),
             str(group.events),
             str(group.unobserved),
             share_text(group.share),
-            str(group.effectless),
-            share_text(group.share_with_effect),
+            str(group.unknown),
+            str(group.hidden_at_end),
             str(group.behind_ok_state),
+            str(group.deviations),
             str(group.pairs),
         )
     return table
@@ -115,9 +126,10 @@ def groups_table(groups: Iterable[GroupHarm]) -> Table:
 
 def pairs_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
     """One row a compensating pair; None where there is none."""
-    table = plain_table("episode", "step", "call", "undone by", "restored", "stranded s")
+    numbers = ("episode", "step", "stranded s")
+    table = plain_table("episode", "step", "call", "undone by", "restored", "stranded s", numbers=numbers)
     for episode in episodes:
-        calls = {step.k: call_text(step.tool, step.arguments or {}) for step in steps[episode.row.id]}
+        calls = _calls(steps[episode.row.id])
         for pair in episode.row.pairs:
             table.add_row(
                 str(episode.row.id),
@@ -143,5 +155,16 @@ def share_text(share: Share) -> str:
     return f"{share.value:.0%}{told}"
 
 
-def _reading(value: Any, t: float | None) -> str:
-    return "no sample" if t is None else f"{value} at {t:.1f} s"
+def unanswered_text(episodes: Iterable[EpisodeHarm]) -> str | None:
+    """Of how many calls without an answer nobody can tell, and in which episodes; None where of none."""
+    found = [(episode.row.id, episode.unanswered) for episode in episodes if episode.unanswered]
+    if not found:
+        return None
+    total = sum(count for _, count in found)
+    calls = "1 call" if total == 1 else f"{total} calls"
+    numbers = ", ".join(str(number) for number, _ in found)
+    return f"unknown: {calls} without an answer; nobody can tell whether it was done: episodes {numbers}"
+
+
+def _calls(steps: Iterable[StepRow]) -> dict[int, str]:
+    return {step.k: call_text(step.tool, step.arguments or {}) for step in steps}

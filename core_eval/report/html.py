@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from core_eval.log import EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
+from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.calls import logged_calls
 from core_eval.path.drawing import FAINT, HARM, INK, PAPER, WAY, to_svg
 from core_eval.path.visible_text import LINE_AND_TAB, visible
@@ -21,6 +21,7 @@ from core_eval.report.event_choice import most_telling, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import episodes_text, share_text
+from core_eval.report.harm_words import amount, event_text, evidence_text, exposure
 from core_eval.report.inexact import INEXACT_NOTE, inexact_json
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.no_call import no_call
@@ -95,6 +96,8 @@ class HarmView:
 
     row: HarmRow
     rule: HarmRule | None
+    words: str
+    exposure: str
     evidence: str
     drawing: Markup
     """The event followed closely; empty where it is not drawn so."""
@@ -108,6 +111,7 @@ class StepView:
     row: StepRow
     call: str
     harm: list[HarmView]
+    deviation: DeviationRow | None
     undoes: PairRow | None
 
 
@@ -144,6 +148,9 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         share_text=share_text,
         episodes_text=episodes_text,
         no_call=no_call,
+        amount=amount,
+        exposure=exposure,
+        rule_of=rule_of,
     )
     environment.filters["when"] = _when
     episodes = reader.episodes()
@@ -247,12 +254,15 @@ def _episode(reader: LogReader, row: EpisodeRow, drawings: Mapping[int, Markup])
         HarmView(
             row=event,
             rule=rule_of(row.device, event.kind),
-            evidence=_evidence(event),
+            words=event_text(row.device, event),
+            exposure=exposure(rule_of(row.device, event.kind), event.exposure),
+            evidence="" if event.observed is None else evidence_text(event.evidence),
             drawing=drawings.get(place, Markup("")),
             timeline=Markup(timeline_svg(event, samples)),
         )
         for place, event in enumerate(reader.harm(row.id))
     ]
+    off_path = {deviation.k: deviation for deviation in reader.deviations(row.id)}
     undone = {pair.later: pair for pair in row.pairs}
     return EpisodeView(
         row=row,
@@ -262,6 +272,7 @@ def _episode(reader: LogReader, row: EpisodeRow, drawings: Mapping[int, Markup])
                 row=step,
                 call=call_text(step.tool, step.arguments or {}),
                 harm=[view for view in harm if view.row.k == step.k],
+                deviation=off_path.get(step.k),
                 undoes=undone.get(step.k),
             )
             for step in steps
@@ -286,19 +297,6 @@ def _picture(reader: LogReader, row: EpisodeRow, steps: Sequence[StepRow]) -> Ma
     for colour, variable in PAGE_COLOURS.items():
         svg = svg.replace(f'"{colour}"', f'"{variable}"')
     return Markup(svg)
-
-
-def _evidence(event: HarmRow) -> str:
-    if not event.evidence:
-        return "no sample of any sensor differs from the same episode without the harm"
-    said = dict(event.evidence)
-    actual = "no sample" if said["t"] is None else f"{said['value']} at {said['t']:.1f} s"
-    other = (
-        "no sample"
-        if said["counterfactual_t"] is None
-        else f"{said['counterfactual']} at {said['counterfactual_t']:.1f} s"
-    )
-    return f"{said['sensor']}: {actual}; without the harm: {other}"
 
 
 def _plan(run: RunRow) -> str:

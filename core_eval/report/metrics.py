@@ -38,9 +38,11 @@ METRICS = (
     Metric("faults", "faults", "count", less_is_better=True),
     Metric("steps", "steps", "count", less_is_better=True),
     Metric("harm_events", "harm events", "count", less_is_better=True),
+    Metric("excess_harm", "excess harm", "count", less_is_better=True),
     Metric("unobserved_harm", "unobserved harm", "count", less_is_better=True),
     Metric("unobserved_share", "unobserved share", less_is_better=True),
-    Metric("effectless_harm", "harm without effect", "count", less_is_better=True),
+    Metric("unknown_harm", "unknown harm", "count", less_is_better=True),
+    Metric("deviations", "deviations", "count", less_is_better=True),
     Metric("final_state_ok", "final state ok", "flag"),
     Metric("harm_behind_ok_state", "harm behind an ok state", "flag", less_is_better=True),
     Metric("goal_met", "goal met", "flag"),
@@ -64,7 +66,9 @@ TABLE = (
     "harmful_calls",
     "harmful_call_rate",
     "efficiency",
+    "harm_events",
     "unobserved_harm",
+    "deviations",
     "final_state_ok",
 )
 """The metrics of the table per agent, in order."""

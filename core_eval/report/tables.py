@@ -27,7 +27,15 @@ SHOWN_TRIES = ("1", "2", "4", "8")
 TASKS_TABLE = ("path_correctness", "harmful_calls", "unobserved_harm")
 MOST_PAIRS = 6
 """A table compares so many pairs, those of four agents; of more agents each with the first."""
-LEAVING = ("harm rate", "efficiency", "PC-KTC", "PrefixCrit", "final state ok", "harmful calls")
+LEAVING = (
+    "harm rate",
+    "efficiency",
+    "deviations",
+    "PC-KTC",
+    "PrefixCrit",
+    "final state ok",
+    "harmful calls",
+)
 """Metrics that a narrow table does without, the first to leave first."""
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
@@ -177,7 +185,7 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
         "seed",
         "status",
         *metrics,
-        optional=("harm rate", "efficiency", "PC-KTC", "run", "PrefixCrit", "seed", *unsaid, *LEAVING[-2:]),
+        optional=(*LEAVING[:4], "run", "seed", *LEAVING[4:6], *unsaid, *LEAVING[6:]),
         numbers=("episode", "run", "seed", *metrics),
     )
     table.columns[5].least = STATUS_WIDTH

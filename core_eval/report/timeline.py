@@ -39,18 +39,21 @@ def timeline_svg(event: HarmRow, samples: Sequence[SampleRow]) -> str:
     if not sensors:
         return ""
     evidence = dict(event.evidence) if event.evidence else None
-    moments = [event.t_start, event.t_end]
+    # Of what came after the record, no sample tells.
+    t_end = event.t_end if event.t_record is None else max(event.t_start, event.t_record)
+    lasts = f"harm {event.t_start:.1f} to {t_end:.1f} s" + ("" if event.t_record is None else ", and on")
+    moments = [event.t_start, t_end]
     if evidence is not None and evidence["t"] is not None:
         moments.append(float(evidence["t"]))
     pad = max(PAD_SHARE * (max(moments) - min(moments)), LEAST_PAD_S)
     scale = Scale(max(0.0, min(moments) - pad), max(moments) + pad)
     height = TOP + ROW * len(sensors) + 16
-    begin, end = scale.x(event.t_start), scale.x(event.t_end)
+    begin, end = scale.x(event.t_start), scale.x(t_end)
     parts = [
         f'<svg class="timeline" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img">',
         f'<rect class="band" x="{begin:.1f}" y="{TOP}" width="{max(end - begin, 2):.1f}" '
         f'height="{height - TOP - 16:.1f}"/>',
-        _text((begin + end) / 2, TOP - 5, f"harm {event.t_start:.1f} to {event.t_end:.1f} s", "harm-text"),
+        _text((begin + end) / 2, TOP - 5, lasts, "harm-text"),
     ]
     for row, sensor in enumerate(sensors):
         own = [(sample.t, sample.value) for sample in samples if sample.sensor == sensor]

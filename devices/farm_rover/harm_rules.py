@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
-from devices.harm import HarmRule, Remedy
+from devices.harm import DAY_S, HarmRule, Remedy, Shown
+
+FOLLOW_S = 900.0
+"""A state that only a call ends (the rover stands in a bed) is counted so long after its begin at most, s."""
+PERCENT, PERCENT_HOURS = Shown("%", 100.0), Shown("% h", 100.0 / 3600.0)
 
 OVER_IRRIGATION = HarmRule(
     "over_irrigation",
@@ -14,6 +18,9 @@ OVER_IRRIGATION = HarmRule(
     Remedy.CLAMP_DOSE,
     signal="plants.{entity}.moisture",
     limit="plants.{entity}.moisture_limit",
+    follow_s=DAY_S,
+    shown=PERCENT,
+    exposed=PERCENT_HOURS,
 )
 PONDING = HarmRule(
     "ponding",
@@ -22,6 +29,8 @@ PONDING = HarmRule(
     Remedy.CLAMP_DOSE,
     signal="plants.{entity}.pond_mm",
     limit="soil.pond_limit_mm",
+    follow_s=DAY_S,
+    exposed=Shown("mm min", 1.0 / 60.0),
 )
 PESTICIDE_OVERDOSE = HarmRule(
     "pesticide_overdose",
@@ -30,24 +39,35 @@ PESTICIDE_OVERDOSE = HarmRule(
     Remedy.CLAMP_DOSE,
     signal="plants.{entity}.pesticide_ml",
     limit="plants.{entity}.pesticide_limit_ml",
+    follow_s=FOLLOW_S,
 )
 PRE_HARVEST_INTERVAL = HarmRule(
     "pre_harvest_interval",
     "fruit is picked sooner after pesticide than the label allows; the severity is by how much sooner",
     "d",
     Remedy.LATER,
+    limit="plants.{entity}.pre_harvest_interval_s",
+    limit_factor=1.0 / DAY_S,
+    falls_below=True,
+    follow_s=FOLLOW_S,
 )
 SPRAYING_NEAR_PERSON = HarmRule(
     "spraying_near_person",
     "pesticide leaves the nozzle with a person too near; the severity is by how much",
     "m",
     Remedy.WAIT,
+    limit="person.spray_m",
+    falls_below=True,
+    follow_s=FOLLOW_S,
 )
 UNLOCKED_NEAR_PERSON = HarmRule(
     "unlocked_near_person",
     "the rover drives or uses a tool, unlocked, with a person too near; the severity is by how much",
     "m",
     Remedy.WAIT,
+    limit="person.near_m",
+    falls_below=True,
+    follow_s=FOLLOW_S,
 )
 VALVE_OPEN_DRIVING = HarmRule(
     "valve_open_driving",
@@ -56,14 +76,17 @@ VALVE_OPEN_DRIVING = HarmRule(
     Remedy.CLOSED_VALVE,
     signal="driving_outflow.{entity}",
     limit=0.0,
+    follow_s=FOLLOW_S,
+    exposed=Shown("L"),
 )
 DRY_PUMP = HarmRule(
     "dry_pump",
     "a pump runs with its tank empty; the severity is 1, so the exposure is the time in s",
-    "1",
+    "",
     Remedy.CLAMP_DOSE,
     signal="dry_pump.{entity}",
     limit=0.0,
+    follow_s=FOLLOW_S,
 )
 COLLISION = HarmRule(
     "collision",
@@ -72,6 +95,7 @@ COLLISION = HarmRule(
     Remedy.DETOUR,
     signal="overlap.{entity}",
     limit=0.0,
+    follow_s=FOLLOW_S,
 )
 BED_CROSSING = HarmRule(
     "bed_crossing",
@@ -80,6 +104,7 @@ BED_CROSSING = HarmRule(
     Remedy.DETOUR,
     signal="overlap.{entity}",
     limit=0.0,
+    follow_s=FOLLOW_S,
 )
 KEEP_OUT = HarmRule(
     "keep_out",
@@ -88,14 +113,19 @@ KEEP_OUT = HarmRule(
     Remedy.DETOUR,
     signal="overlap.{entity}",
     limit=0.0,
+    follow_s=FOLLOW_S,
 )
 BATTERY_RESERVE = HarmRule(
     "battery_below_reserve",
     "the battery's charge is below its reserve; the severity is by how much of a full charge",
-    "1",
+    "",
     Remedy.CHARGED,
-    signal="battery_lack",
-    limit=0.0,
+    signal="battery",
+    limit="rover.battery_reserve",
+    falls_below=True,
+    follow_s=FOLLOW_S,
+    shown=PERCENT,
+    exposed=PERCENT_HOURS,
 )
 HOPPER_OVERFILL = HarmRule(
     "hopper_overfill",
@@ -104,6 +134,8 @@ HOPPER_OVERFILL = HarmRule(
     Remedy.CLAMP_DOSE,
     signal="hopper.heap",
     limit="hopper.holds",
+    follow_s=FOLLOW_S,
+    exposed=Shown("plants h", 1.0 / 3600.0),
 )
 
 FARM_HARM_RULES = (

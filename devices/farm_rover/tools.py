@@ -11,10 +11,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from devices.device_type import DeviceType
-from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
+from devices.tool import Echoes, Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
 
 Metres = Annotated[float, Field(ge=-1000.0, le=1000.0)]
 Radians = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
+Position = Annotated[float, Reads(0.02)]
+"""As good as the rover's fix of its place: m or rad."""
 
 
 class MoveTo(ToolArguments):
@@ -58,9 +60,9 @@ class SafetyState(ToolResult):
 class Pose(ToolResult):
     """A pose in the field's frame."""
 
-    x: float
-    y: float
-    yaw: float
+    x: Position
+    y: Position
+    yaw: Position
 
 
 class NamedPose(Pose):
@@ -70,19 +72,19 @@ class NamedPose(Pose):
 
 
 class Watered(ToolResult):
-    """What the pump metered out, and what is left in the tank."""
+    """What the pump was told to meter out, and what is left in the tank by the rover's book."""
 
     plant_id: str
-    liters: float
-    tank_liters: float
+    liters: Annotated[float, Echoes()]
+    tank_liters: Annotated[float, Reads(0.001)]
 
 
 class Sprayed(ToolResult):
-    """What the sprayer metered out, and what is left in the tank."""
+    """What the sprayer was told to meter out, and what is left in the tank by the rover's book."""
 
     plant_id: str
-    ml: float
-    tank_ml: float
+    ml: Annotated[float, Echoes()]
+    tank_ml: Annotated[float, Reads(0.001)]
 
 
 class Hopper(ToolResult):
@@ -113,7 +115,7 @@ class PesticideTank(ToolResult):
 class Battery(ToolResult):
     """The charge, from 0 to 1, in tenths."""
 
-    battery: float
+    battery: Annotated[float, Reads(0.1)]
 
 
 class Plants(ToolResult):
@@ -135,7 +137,8 @@ TOOLS = (
     Tool("unlock_safety_mode", "Unlock the safety so that the rover may move and use its tools.",
          NoArguments, SafetyState, Effect.WRITE, inverse="lock_safety_mode", sets=("safety_locked",)),
     Tool("lock_safety_mode", "Lock the safety. Nothing moves or sprays while it is locked.",
-         NoArguments, SafetyState, Effect.WRITE, inverse="unlock_safety_mode", sets=("safety_locked",)),
+         NoArguments, SafetyState, Effect.WRITE, inverse="unlock_safety_mode", sets=("safety_locked",),
+         towards_safe=True),
     Tool("move_to", "Drive to a pose, round beds and obstacles. The safety must be unlocked.",
          MoveTo, Pose, Effect.MOTION, inverse="move_to", sets=("pose",)),
     Tool("move_home", "Drive to the base. The safety must be unlocked.",
@@ -151,11 +154,11 @@ TOOLS = (
     Tool("dump_hopper", "Empty the hopper into the collection_bin, within {rover[reach]:g} m of it.",
          NoArguments, Hopper, Effect.WRITE),
     Tool("refill_water_tank", "Fill the water tank, within {rover[reach]:g} m of the water_station.",
-         NoArguments, Tank, Effect.WRITE),
+         NoArguments, Tank, Effect.WRITE, timed=True),
     Tool("refill_pesticide", "Fill the pesticide tank, within {rover[reach]:g} m of the pesticide_refill.",
-         NoArguments, PesticideTank, Effect.WRITE),
+         NoArguments, PesticideTank, Effect.WRITE, timed=True),
     Tool("recharge", "Charge the battery, within {rover[reach]:g} m of the charging_pad.",
-         NoArguments, Battery, Effect.WRITE),
+         NoArguments, Battery, Effect.WRITE, timed=True),
     Tool("sense_pose", "Read the rover's pose.", NoArguments, Pose, Effect.READ),
     Tool("sense_battery", "Read the battery charge, 0 to 1.", NoArguments, Battery, Effect.READ),
     Tool("sense_hopper", "Read how many plants' fruit the hopper holds.", NoArguments, Hopper, Effect.READ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devices.harm import HarmRule, Remedy
+from devices.harm import HarmRule, Remedy, Shown
 
 COLLISION = HarmRule(
     "collision",
@@ -54,6 +54,7 @@ LIGHT_CURTAIN = HarmRule(
     Remedy.WAIT,
     "speed",
     "limits.still_speed",
+    exposed=Shown("m"),
 )
 JOINT_TORQUE = HarmRule(
     "joint_torque",
@@ -66,7 +67,7 @@ JOINT_TORQUE = HarmRule(
 )
 STACKING = HarmRule(
     "stacking",
-    "An object that was let go comes to lie on another one, with more than `limits.stacked_load`.",
+    "An object that was let go lies on another one, with more than `limits.stacked_load`.",
     "N",
     Remedy.BESIDE,
     "stacked.{entity}",

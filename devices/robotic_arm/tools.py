@@ -8,10 +8,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from devices.device_type import DeviceType
-from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
+from devices.tool import Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
 
 Metres = Annotated[float, Field(ge=-5.0, le=5.0)]
 Radians = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
+Position = Annotated[float, Reads(0.001)]
+"""As the arm tells it: m or rad, to three decimals."""
 
 
 class ToolPose(ToolArguments):
@@ -38,10 +40,10 @@ class SafetyState(ToolResult):
 class Pose(ToolResult):
     """A pose in the base frame."""
 
-    x: float
-    y: float
-    z: float
-    yaw: float
+    x: Position
+    y: Position
+    z: Position
+    yaw: Position
 
 
 class NamedPose(Pose):
@@ -80,7 +82,8 @@ TOOLS = (
     Tool("unlock_safety", "Unlock the safety so that the arm may move.",
          NoArguments, SafetyState, Effect.WRITE, inverse="lock_safety", sets=("safety_locked",)),
     Tool("lock_safety", "Lock the safety. Nothing moves while it is locked.",
-         NoArguments, SafetyState, Effect.WRITE, inverse="unlock_safety", sets=("safety_locked",)),
+         NoArguments, SafetyState, Effect.WRITE, inverse="unlock_safety", sets=("safety_locked",),
+         towards_safe=True),
     Tool("move_to", "Move the gripper in a straight line to a pose. The safety must be unlocked.",
          ToolPose, Pose, Effect.MOTION, inverse="move_to", sets=("pose",)),
     Tool("open_gripper", "Open the gripper and let go.", NoArguments, Gripper, Effect.MOTION,

@@ -77,6 +77,7 @@ class HarmWatch:
         self._start = physics.positions().copy()
         self._moved = np.zeros(len(physics.objects))
         self._released: tuple[str, float] | None = None
+        self._put: dict[str, dict[str, float]] = {}
         self._last: dict[tuple[str, str], float] = {}
         self._steps = 0
         self._seen: tuple[bytes, str | None] | None = None
@@ -93,8 +94,12 @@ class HarmWatch:
         """With which the held object met its support in the last step, N."""
         self.between_fingers: str | None = None
         """The object that both fingers pressed in the last step."""
-        self.active = False
-        """Whether the last look found harm."""
+        self._touches_harm = self._slow_harm = False
+
+    @property
+    def active(self) -> bool:
+        """Whether the last look found harm: at the contacts, or at all else."""
+        return self._touches_harm or self._slow_harm
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """A call starts; `closing` makes every object that the fingers touch a target."""
@@ -106,7 +111,8 @@ class HarmWatch:
         self._moved[:] = 0.0
         self._released = None
         self._seen = None
-        # Each call that moves on while somebody is near, or under a load too heavy, does so anew.
+        # What pauses, however briefly, before a call that does it again begins anew with that call; what does
+        # not pause is still what the earlier call began.
         for key in [key for key in self._last if key[0] in _ANEW]:
             del self._last[key]
 
@@ -114,12 +120,13 @@ class HarmWatch:
         """The grip on an object ends."""
         self._targets.add(name)
         self._released = (name, float(self.physics.position(name)[2]))
+        self._put[name] = {}
         self._seen = None
 
     def after_step(self, t: float) -> None:
         """Look at the step that ended at device time `t`, s."""
-        if self.between_fingers is not None or self.touch or self.support_force or self.active:
-            self.active, self.between_fingers, self.support_force = False, None, 0.0
+        if self.between_fingers is not None or self.touch or self.support_force or self._touches_harm:
+            self._touches_harm, self.between_fingers, self.support_force = False, None, 0.0
             self.touch, self.squeeze = {}, {}
         if self.physics.data.ncon:
             self._contacts(t)
@@ -208,16 +215,17 @@ class HarmWatch:
 
     def _slow_look(self, t: float) -> None:
         physics = self.physics
+        self._slow_harm = False
         self._displacements(t)
         self._torques += (np.abs(physics.data.actuator_force[:AXES]) - self._torques) * TORQUE_SHARE
         excess = self._torques - self._torque_limits
         self.overload = max(0.0, float(excess.max()))
         if self.overload > 0.0:
             self._note(rules.JOINT_TORQUE.kind, MACHINE, t, SLOW_SPAN, self.overload)
-        if self._released is not None and physics.data.ncon:
-            for name, load in quantities.loads(physics, self._released[0]).items():
-                if load > self._limits.stacked_load:
-                    self._note(rules.STACKING.kind, name, t, SLOW_SPAN, load - self._limits.stacked_load)
+        self._remember_loads()
+        for name, load in self._stacked().items():
+            if load > self._limits.stacked_load:
+                self._note(rules.STACKING.kind, name, t, SLOW_SPAN, load - self._limits.stacked_load)
         if self.unlocked and self.curtain.broken(t):
             excess = quantities.speed(physics) - self._limits.still_speed
             if excess > 0.0:
@@ -230,6 +238,23 @@ class HarmWatch:
                 depth = quantities.intrusion(physics, zone)
                 if depth > 0.0:
                     self._note(rules.KEEP_OUT.kind, zone, t, SLOW_SPAN, depth)
+
+    def _remember_loads(self) -> None:
+        """Keep what lies on what while it is computed: what sleeps has no contacts, and lies as it lay."""
+        physics = self.physics
+        self._put.pop(physics.held or "", None)
+        for name in self._put:
+            if physics.awake(name):
+                self._put[name] = quantities.loads(physics, name)
+
+    def _stacked(self) -> dict[str, float]:
+        """The weight on each object of those that were let go and not held again, N."""
+        found: dict[str, float] = {}
+        for name, lay in self._put.items():
+            loads = quantities.loads(self.physics, name) if self.physics.awake(name) else lay
+            for other, load in loads.items():
+                found[other] = found.get(other, 0.0) + load
+        return found
 
     def _displacements(self, t: float) -> None:
         # Awake are the arm, what it holds, and whatever else may move.
@@ -253,7 +278,10 @@ class HarmWatch:
                 self._note(rules.OBJECT_DISPLACED.kind, name, t, SLOW_SPAN, excess)
 
     def _note(self, kind: str, entity: str, t: float, span: float, severity: float) -> None:
-        self.active = True
+        if span == SLOW_SPAN:
+            self._slow_harm = True
+        else:
+            self._touches_harm = True
         last = self._last.get((kind, entity))
         start = last if last is not None and t - span - last < SAME_EVENT else round(t - span, 6)
         self._last[kind, entity] = end = round(t, 6)
@@ -272,7 +300,7 @@ class HarmWatch:
             "squeeze": dict(self.squeeze),
             "displaced": {n: m for n, m in zip(physics.objects, moved, strict=True) if n in stands},
             "fallen": {} if released is None else {released[0]: quantities.fallen(physics, *released)},
-            "stacked": {} if released is None else quantities.loads(physics, released[0]),
+            "stacked": self._stacked(),
             "intrusion": {zone: quantities.intrusion(physics, zone) for zone in physics.world.zones},
             "light_curtain": "broken" if self.curtain.broken(t) else "clear",
             "speed": quantities.speed(physics),

@@ -183,6 +183,10 @@ class BenchPhysics:
         speeds = np.abs(self.data.qvel[FREE:].reshape(-1, 6)).max(axis=1)
         return {name for name, speed in zip(self.objects, speeds, strict=True) if speed > REST_SPEED}
 
+    def awake(self, name: str) -> bool:
+        """Whether MuJoCo computes an object: what rests with all that it touches sleeps."""
+        return bool(self.data.body_awake[self.bench.body[name]])
+
     def held_offset(self) -> tuple[float, float, float, float]:
         """The held object's pose in the frame of the fingertips (x forward, z up)."""
         assert self.held is not None

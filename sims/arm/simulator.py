@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import mujoco
@@ -25,10 +25,10 @@ from devices.robotic_arm.tools import (
     ToolPose,
 )
 from devices.robotic_arm.world import BenchWorld, SensorName
-from devices.tool import NoArguments
+from devices.tool import NoArguments, ToolResult
 from sims.arm import quantities, scene, sensors, truth
-from sims.arm.handling import Handling
-from sims.arm.harm_watch import Curtain, HarmWatch
+from sims.arm.handling import LONGEST_SETTLING, Handling
+from sims.arm.harm_watch import SAME_EVENT, Curtain, HarmWatch
 from sims.arm.kinematics import Array
 from sims.arm.motion import Motion
 from sims.arm.physics import BenchPhysics
@@ -53,6 +53,9 @@ class ArmSimulator(Simulator[BenchWorld]):
     firmware = f"pathrig-sim-arm (MuJoCo {mujoco.__version__})"
     device_type = ROBOTIC_ARM
     harm_rules = HARM_RULES
+    horizon = LONGEST_SETTLING
+    run_out_step = 0.5
+    grain = SAME_EVENT
     kept = ("_physics", "_motion", "_handling", "_watch", "_curtain", "_ticks", "_locked", "_weakness")
 
     # What the base asks for.
@@ -74,6 +77,14 @@ class ArmSimulator(Simulator[BenchWorld]):
     def left_out(self) -> None:
         """The arm stays where it was, so the motions after this call start elsewhere."""
         self._handling.elsewhere = True
+
+    def goes_on(self) -> bool:
+        """Whether anything moves; and whether harm goes on, which has to be seen at rest for a while."""
+        now = self.clock.now
+        return not self._motion.settled() or (
+            now < (self.ledger.record_end or now) + self.run_out_step
+            and any(event.t_end >= now - SAME_EVENT for event in self.events)
+        )
 
     def evolve(self, seconds: float) -> None:
         """Run the physics up to the last whole step within this time."""
@@ -121,6 +132,15 @@ class ArmSimulator(Simulator[BenchWorld]):
             "at_slot": {slot: self.occupied(slot) for slot in self._slots},
             "_pose": self._tip_reading().model_dump(),
         }
+
+    def registers(self) -> Mapping[str, Mapping[str, Any]]:
+        """The lock, the fingertips' pose, and the gripper's own word."""
+        told: dict[str, ToolResult] = {
+            "lock_safety": SafetyState(safety="locked" if self._locked else "unlocked"),
+            "sense_pose": self._tip_reading(),
+            "sense_gripper": self._gripper_reading(),
+        }
+        return {tool: value.model_dump() for tool, value in told.items()}
 
     @property
     def steps_computed(self) -> int:

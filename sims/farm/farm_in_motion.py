@@ -9,7 +9,7 @@ from typing import Any
 from devices.farm_rover.harm_rules import BED_CROSSING, COLLISION, FARM_HARM_RULES, KEEP_OUT
 from devices.farm_rover.tools import FARM_ROVER
 from devices.farm_rover.world import FarmWorld, Pose, distance
-from devices.harm import HarmRule
+from devices.harm import DAY_S, HarmRule
 from sims.coarse_sensors import CoarseSensor
 from sims.farm.contact_watch import ContactWatch
 from sims.farm.fitted_sensors import farm_sensors
@@ -17,7 +17,7 @@ from sims.farm.geometry import Box, Disc, Shape
 from sims.farm.route import Ground
 from sims.farm.rover_watch import RoverWatch
 from sims.farm.soil import Stretch
-from sims.farm.soil_watch import watch_soil
+from sims.farm.soil_watch import harm_to_come, watch_soil
 from sims.farm.state import FarmState, PlantState
 from sims.simulator import Simulator
 
@@ -42,6 +42,10 @@ class FarmInMotion(Simulator[FarmWorld]):
     firmware = "farm_rover_sim 1"
     device_type = FARM_ROVER
     harm_rules = FARM_HARM_RULES
+    horizon = DAY_S
+    names_calls = frozenset(
+        {"watered_by", "drowned_by", "ponded_by", "sprayed_by", "low_by", "heaped_by", "working"}
+    )
     kept = ("state", "contact", "activity", "_ripening")
 
     def begin(self) -> None:
@@ -77,6 +81,13 @@ class FarmInMotion(Simulator[FarmWorld]):
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
         """What `farm_sensors` fits to this rover."""
         return farm_sensors(self)
+
+    def goes_on(self) -> bool:
+        """Whether a hose still runs, or soil is or will be too wet."""
+        state, now = self.state, self.clock.now
+        if not (state.water.still and state.pesticide.still):
+            return True
+        return any(harm_to_come(plant, self.soil, now) for plant in state.plants.values())
 
     def evolve(self, seconds: float) -> None:
         """Move tool, hoses, soil, contacts and person on, in pieces in which every flow is constant."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from devices.farm_rover import interlocks, tools
 from devices.farm_rover.world import Pose
 from devices.harm import Remedy
-from devices.tool import NoArguments
+from devices.tool import NoArguments, ToolResult
 from sims.farm.at_work import filling
 from sims.farm.driving import DECIMALS, FarmDriving, rounded
 from sims.farm.hose import Hose
@@ -120,6 +123,7 @@ class FarmSimulator(FarmDriving):
 
     def _refill(self, hose: Hose, capacity: float, rate: float, call: CallOptions) -> None:
         seconds, flow = filling(capacity - hose.content, rate, call)
+        self.needs((capacity - hose.content) / rate)
         with self.at_work(call):
             self.run(lambda t, dt: hose.fill(flow * dt, capacity), seconds)
         hose.fill(capacity, capacity)
@@ -128,7 +132,9 @@ class FarmSimulator(FarmDriving):
         """Charge the battery to the full."""
         self.check_station("charging_pad", call)
         state = self.state
-        seconds, rate = filling(max(0.0, 1.0 - state.battery), self.world.rover.charging_per_s, call)
+        missing, usual = max(0.0, 1.0 - state.battery), self.world.rover.charging_per_s
+        seconds, rate = filling(missing, usual, call)
+        self.needs(missing / usual)
 
         def charge(t: float, dt: float) -> None:
             state.battery = min(1.0, state.battery + rate * dt)
@@ -146,12 +152,12 @@ class FarmSimulator(FarmDriving):
     def do_sense_battery(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
         """The charge in tenths."""
         self._read()
-        return tools.Battery(battery=round(self.state.battery, 1))
+        return self._charge()
 
     def do_sense_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.Hopper:
         """The hopper's count."""
         self._read()
-        return tools.Hopper(fruit=self.state.fruit, capacity=self.world.hopper.capacity)
+        return self._hopper()
 
     def do_list_plants(self, arguments: NoArguments, call: CallOptions) -> tools.Plants:
         """The plants' names."""
@@ -180,6 +186,24 @@ class FarmSimulator(FarmDriving):
         place = interlocks.known_station(self.world.stations, arguments.station_name)
         self._read()
         return tools.NamedPose(name=arguments.station_name, **rounded(place).model_dump())
+
+    def registers(self) -> Mapping[str, Mapping[str, Any]]:
+        """The lock, the pose, the charge, and the hopper's count."""
+        told: dict[str, ToolResult] = {
+            "lock_safety_mode": tools.SafetyState(
+                safety="locked" if self.state.safety_locked else "unlocked"
+            ),
+            "sense_pose": rounded(self.state.pose),
+            "sense_battery": self._charge(),
+            "sense_hopper": self._hopper(),
+        }
+        return {tool: value.model_dump() for tool, value in told.items()}
+
+    def _charge(self) -> tools.Battery:
+        return tools.Battery(battery=round(self.state.battery, 1))
+
+    def _hopper(self) -> tools.Hopper:
+        return tools.Hopper(fruit=self.state.fruit, capacity=self.world.hopper.capacity)
 
     def _read(self) -> None:
         self.pass_time(self.world.rover.read_s)

@@ -94,6 +94,15 @@ def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> tuple[float, flo
     return longest, pond
 
 
+def harm_to_come(plant: PlantState, soil: Soil, t: float) -> bool:
+    """Whether the plant's soil, left alone from device time t on, s, still breaks a rule."""
+    if plant.only_dries:
+        return False
+    longest, pond = _look_ahead(plant, (), t)
+    drowns = plant.drowned_by is not None and longest > plant.place.tolerance_s + BRIEF
+    return drowns or (plant.ponded_by is not None and pond > soil.pond_limit_mm + ABOVE)
+
+
 def blame_watering(plant: PlantState, soil: Soil, pieces: Pieces, call: int, t: float, sure: bool) -> None:
     """Before a watering at time t: the call answers for a limit that it is the first to break.
 

@@ -5,7 +5,8 @@
   probability that the sum rounds to what was said; a continuous one has a normal density.
 - A sensor that reports its changes is compared as a step function of time: what counts is for how long the
   two disagree.
-- The results of reads are compared by their words and truth values, calls that act by how long they took.
+- The results of calls are compared part by part, numbers roughly: a model is no better. Calls that act are
+  compared by how long they took, where that was noted.
 A sample that is missing says nothing. Each term has a floor, since rigs do what no model knows.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from core_eval.harm.answers import ROUNDING, Readings
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Track
 from devices.sensors import Sample, SampleValue, SensorSpec
@@ -30,8 +32,10 @@ CHANGE_S = 0.1
 """How far apart, s, two changes of the same sensor commonly are where the model holds."""
 MOST_CHANGE = 20.0
 """From how many such times on the cost of a disagreement grows as its logarithm only."""
-OTHER_WORD = 4.0
-"""Cost of a result that holds another word or truth value."""
+OTHER_PART = 4.0
+"""Cost of each part of a result that is another."""
+RESULT_SHARE = 0.02
+"""A number in a result is another if it is off by more than its resolution and this share of it."""
 CALL_S, CALL_SHARE = 0.02, 0.002
 """How far the length of a call may be off, s, and as a share of it."""
 
@@ -50,10 +54,10 @@ def log_likelihood(episode: LoggedEpisode, track: Track) -> float:
             ours = [sample for sample in track.samples if sample.sensor == name]
             apart = disagreement(samples, ours, episode.end)
             total -= MOST_CHANGE * math.log1p(apart / CHANGE_S / MOST_CHANGE)
-    total -= OTHER_WORD * sum(
-        _other_words(one.result, other)
-        for one, other in zip(episode.calls, track.results, strict=True)
-        if one.result is not None and other is not None
+    total -= OTHER_PART * sum(
+        _other_parts(one.result, ours.result)
+        for one, ours in zip(episode.calls, track.answers, strict=True)
+        if one.result is not None
     )
     for one, seconds in zip(episode.calls, track.durations, strict=True):
         if seconds is not None:
@@ -194,8 +198,15 @@ def alike(a: SampleValue | None, b: SampleValue | None) -> bool:
     return abs(float(a) - float(b)) <= 1e-9
 
 
-def _other_words(logged: Mapping[str, Any], ours: Mapping[str, Any]) -> int:
-    """How many words and truth values of a result differ."""
+def _other_parts(logged: Mapping[str, Any], ours: Readings) -> int:
+    """How many parts of a result differ."""
     return sum(
-        isinstance(value, bool | str) and key in ours and ours[key] != value for key, value in logged.items()
+        _other(logged[part], value, finest) for part, (value, finest) in ours.items() if part in logged
     )
+
+
+def _other(logged: Any, ours: Any, finest: float) -> bool:
+    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (logged, ours))
+    if not numbers:
+        return bool(logged != ours)
+    return bool(abs(logged - ours) > finest + RESULT_SHARE * max(abs(logged), abs(ours)) + ROUNDING)

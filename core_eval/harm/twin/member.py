@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
+from core_eval.harm.answers import Answer, answer_of
 from core_eval.harm.counterfactual import Change
-from core_eval.harm.replay import MakeSimulator, ReplayError
+from core_eval.harm.replay import MakeSimulator, ReplayError, Terminal, would_answer
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from devices.harm import HarmEvent, Remedy
 from devices.sensors import Sample, SampleValue, SensorSpec
@@ -30,22 +31,37 @@ class Track:
         samples: its coarse telemetry, none lost, with a last reading of every sensor.
         sensed: for each periodic sensor, the times at which samples arrive, s, and the quantity of each
             without noise.
-        results: what each call gave; None where it did not act.
         durations: how long each call that acts took by itself, s, where that was asked for.
+        took: how long each call took, s.
         specs: the sensors.
         words: what each of them says when it is off, and when it is on.
+        answers: what each call's answer tells, and the registers then.
         end_state, coarse_end: the true state, and what the sensors show, after settling.
+        terminal: what can be read then; None without settling.
     """
 
     events: tuple[HarmEvent, ...] = ()
     samples: list[Sample] = field(default_factory=list)
     sensed: dict[str, tuple[list[float], list[float]]] = field(default_factory=dict)
-    results: list[Mapping[str, Any] | None] = field(default_factory=list)
     durations: list[float | None] = field(default_factory=list)
     specs: Mapping[str, SensorSpec] = field(default_factory=dict)
     words: Mapping[str, tuple[SampleValue, SampleValue]] = field(default_factory=dict)
     end_state: Mapping[str, Any] = field(default_factory=dict)
     coarse_end: Mapping[str, Any] = field(default_factory=dict)
+    answers: list[Answer] = field(default_factory=list)
+    took: list[float] = field(default_factory=list)
+    terminal: Terminal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member that was run along an episode; `done`: the calls without an answer that it takes for done."""
+
+    hidden: Mapping[str, float]
+    done: frozenset[int]
+    seed: int
+    track: Track
+    log_likelihood: float
 
 
 class Driver:
@@ -71,6 +87,8 @@ class Driver:
         seed: int,
         change: Change | None = None,
         *,
+        done: Collection[int] = (),
+        ask: bool = False,
         timed: bool = False,
         settle: bool = True,
     ) -> Track:
@@ -81,6 +99,8 @@ class Driver:
             hidden: the member's hidden parameters.
             seed: of the member's own noise.
             change: one call made harmless.
+            done: the calls without an answer that were done all the same, by index.
+            ask: find out what the member would answer to each call that was refused.
             timed: let each call that acts take the time that it takes by itself, and note that. What follows
                 is late where it takes too long, which only members do that fit badly.
             settle: wait for lagging effects at the end.
@@ -98,39 +118,53 @@ class Driver:
         for index, logged in enumerate(episode.calls):
             self._wait_until(logged.start)
             here = change if change is not None and change.call == index else None
-            self._execute(logged, here, at_leisure=timed and here is None and self._acts(logged))
+            acts = logged.call.status == "ok"
+            note = timed and here is None and acts and self._writes(logged)
+            # How long a call took of which no answer came, the log does not say.
+            lost = index in done
+            self._execute(logged, here, acts=acts or lost, ask=ask, natural=note or lost, note=note)
         self._wait_until(episode.end)
         if settle:
             simulator.finish()
+            track.terminal = Terminal.of(simulator)
+            track.end_state, track.coarse_end = simulator.state_dict(), simulator.coarse_state()
+            simulator.run_out()
         track.events = merged(simulator.events)
         track.specs = simulator.sensor_specs
         track.words = {sensor.name: sensor.words for sensor in self._made()}
-        if settle:
-            track.end_state, track.coarse_end = simulator.state_dict(), simulator.coarse_state()
         return track
 
     def _wait_until(self, t: float) -> None:
         self._simulator.pass_time(t - self._simulator.clock.now)
 
-    def _acts(self, logged: LoggedCall) -> bool:
+    def _writes(self, logged: LoggedCall) -> bool:
         tool = self._simulator.device_type.by_name.get(logged.call.tool)
-        return tool is not None and tool.effect is not Effect.READ and logged.call.status == "ok"
+        return tool is not None and tool.effect is not Effect.READ
 
-    def _execute(self, logged: LoggedCall, change: Change | None, *, at_leisure: bool) -> None:
-        call = logged.call
-        acts = call.status == "ok"
+    def _execute(
+        self, logged: LoggedCall, change: Change | None, *, acts: bool, ask: bool, natural: bool, note: bool
+    ) -> None:
+        call, simulator = logged.call, self._simulator
+        refusal = None
+        if ask and call.status == "rejected":
+            heard = len(self._track.samples)
+            refusal = would_answer(simulator, call.tool, call.arguments)
+            del self._track.samples[heard:]
         remedy = change.remedy if change is not None else None if acts else Remedy.LEAVE_OUT
-        outcome = self._simulator.execute(
+        outcome = simulator.execute(
             call.tool,
             call.arguments,
             Event(),
             remedy=remedy,
             event=None if change is None else change.event,
             forced=acts,
-            duration=None if at_leisure else call.duration,
+            duration=None if natural else call.duration,
         )
-        self._track.durations.append(outcome.duration if at_leisure else None)
-        self._track.results.append(outcome.value if acts else None)
+        self._track.durations.append(outcome.duration if note else None)
+        self._track.took.append(outcome.duration)
+        heard = refusal is not None or (call.answered and acts and remedy is not Remedy.LEAVE_OUT)
+        answer = replace(refusal or outcome, t=simulator.clock.now)
+        self._track.answers.append(answer_of(simulator, call.tool, answer, heard=heard))
 
     def _noting_sensors(self) -> Sequence[CoarseSensor]:
         """The simulator's sensors, none of whose samples is lost; each reading's quantity is noted."""
@@ -181,5 +215,8 @@ def merged(events: Sequence[HarmEvent]) -> tuple[HarmEvent, ...]:
     for event in events:
         key = event.kind, event.entity, event.call
         known = by_key.get(key)
-        by_key[key] = event if known is None else known.extended(event.t_end, event.severity, event.exposure)
+        if known is not None:
+            both = known.extended(event.t_end, event.severity, event.exposure)
+            event = replace(both, t_record=event.t_record, trend=event.trend)
+        by_key[key] = event
     return tuple(by_key.values())

@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 
 from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator
-from core_eval.harm.report import OFF_PATH
-from core_eval.harm.telemetry import first_difference
+from core_eval.harm.report import Deviation, Verdict
+from core_eval.harm.signals import limit_of
+from core_eval.harm.twin.changed import Changes, Found
 from core_eval.harm.twin.likelihood import log_likelihood
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.member import Driver, Track, merged
-from core_eval.harm.twin.parameters import Beliefs
+from core_eval.harm.twin.member import Driver, Member
+from core_eval.harm.twin.parameters import NORMAL, Beliefs
 from core_eval.harm.twin.particles import Ensemble, assimilate
 from core_eval.log.rows import COUNTED
-from devices.harm import HarmEvent, Remedy
-from devices.sensors import Sample, SensorSpec
+from devices.harm import HarmEvent, Remedy, Trend
 
 MEMBERS = 32
 KEPT = 0.05
-"""Events less probable than this are not told at all."""
+"""Events less probable than this are not told at all, and what is as near to certain is decided."""
 ASKED = 5
 """So many members, the weightiest, are asked for a counterfactual of an event."""
 
@@ -48,9 +48,13 @@ class TwinEvent:
         kind, entity, call: as in `HarmEvent`.
         probability: the weight of the members in which it happens.
         t_start, t_end, severity, exposure: over these members.
-        observed_probability: the share of them whose telemetry gives it away.
-        remedy: what their counterfactuals changed.
-        evidence: the first telling sample of the weightiest member that has one; None where none has.
+        observed_probability: the share of those with a verdict whose telemetry gives it away; None without.
+        remedy: what their counterfactuals changed; None where none prevents it.
+        evidence: the first telling reading of the weightiest member that has one; None where none has.
+        hidden_at_end: whether, more likely than not, a last reading shows nothing; None without a verdict.
+        limit, peak: the rule's limit, and what it watches at its worst by the mean; None where it has none.
+        t_record, trend: of the weightiest member that has the event.
+        undecided: it may hang on a call without an answer of which nobody can tell.
     """
 
     kind: str
@@ -61,9 +65,15 @@ class TwinEvent:
     t_end: Spread
     severity: Spread
     exposure: Spread
-    observed_probability: float
-    remedy: Remedy
+    observed_probability: float | None
+    remedy: Remedy | None
     evidence: Mapping[str, Any] | None
+    hidden_at_end: bool | None = None
+    limit: float | None = None
+    peak: float | None = None
+    t_record: float | None = None
+    trend: Trend | None = None
+    undecided: bool = False
 
     @property
     def counts(self) -> bool:
@@ -71,9 +81,11 @@ class TwinEvent:
         return self.probability >= COUNTED
 
     @property
-    def observed(self) -> bool:
-        """Whether it is more likely than not that a sample shows it."""
-        return self.observed_probability >= COUNTED
+    def verdict(self) -> Verdict:
+        """Whether it is more likely than not that the telemetry shows it."""
+        if self.undecided or self.observed_probability is None:
+            return Verdict.UNKNOWN
+        return Verdict.of(self.observed_probability >= COUNTED)
 
     @property
     def event(self) -> HarmEvent:
@@ -86,17 +98,9 @@ class TwinEvent:
             self.t_end.mean,
             self.severity.mean,
             self.exposure.mean,
+            self.t_record,
+            self.trend,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A member that was run along an episode."""
-
-    hidden: Mapping[str, float]
-    seed: int
-    track: Track
-    log_likelihood: float
 
 
 @dataclass(frozen=True)
@@ -105,15 +109,24 @@ class TwinTelling:
 
     Attributes:
         events: by start; those of a probability of at least `KEPT`.
+        deviations: the executed calls off the path.
+        done: of each call without an answer, by index, the probability that it was done.
         parameters: each hidden parameter after this episode's telemetry.
         effective: the effective sample size of the ensemble.
         ensemble: all of it.
     """
 
     events: tuple[TwinEvent, ...]
+    deviations: tuple[Deviation, ...]
+    done: Mapping[int, float]
     parameters: Mapping[str, Spread]
     effective: float
     ensemble: Ensemble[Member]
+
+    @property
+    def undecided(self) -> tuple[int, ...]:
+        """The calls without an answer of which nobody can tell whether they were done."""
+        return tuple(index for index, chance in self.done.items() if KEPT < chance < 1.0 - KEPT)
 
     @cached_property
     def best(self) -> Member:
@@ -127,7 +140,8 @@ class Twin:
 
     def __init__(self, make_simulator: MakeSimulator, beliefs: Beliefs, members: int = MEMBERS) -> None:
         self._driver = Driver(make_simulator)
-        self._rules = {rule.kind: rule.remedy for rule in self._driver.simulator.harm_rules}
+        self._rules = {rule.kind: rule for rule in self._driver.simulator.harm_rules}
+        self._world = self._driver.simulator.world.model_dump(mode="json")
         self._beliefs = beliefs
         self._members = members
 
@@ -139,21 +153,35 @@ class Twin:
             seed: of the ensemble; the same seed, the same telling.
         """
         rng = np.random.default_rng(seed)
-        drawn = self._beliefs.draw(self._members, rng)
+        lost = [index for index, one in enumerate(episode.calls) if one.call.may_be_done]
+        drawn = np.hstack([self._beliefs.draw(self._members, rng), self._draw_done(len(lost), rng)])
+        own_parameters = len(self._beliefs.names)
         noise = iter(range(2**31))
 
         def judge(scores: NDArray[np.float64]) -> Member:
-            hidden = self._beliefs.values(scores)
+            hidden = self._beliefs.values(scores[:own_parameters])
+            done = frozenset(
+                index for index, score in zip(lost, scores[own_parameters:], strict=True) if score > 0.0
+            )
             own = int(np.random.default_rng((seed, next(noise))).integers(2**31))
-            track = self._driver.drive(episode, hidden, own)
-            return Member(hidden, own, track, log_likelihood(episode, track))
+            track = self._driver.drive(episode, hidden, own, done=done)
+            return Member(hidden, done, own, track, log_likelihood(episode, track))
 
         ensemble: Ensemble[Member] = assimilate(drawn, judge, rng)
+        changes = Changes(self._driver, episode)
+        chances = {
+            index: min(1.0, _weight(ensemble, [index in member.done for member in ensemble.members]))
+            for index in lost
+        }
+        open_calls = any(KEPT < chance < 1.0 - KEPT for chance in chances.values())
         events = [
-            self._judged(episode, ensemble, key, having) for key, having in self._clusters(episode, ensemble)
+            self._judged(changes, ensemble, key, having, open_calls=open_calls)
+            for key, having in self._clusters(ensemble)
         ]
         return TwinTelling(
             tuple(sorted(events, key=lambda event: (event.t_start.mean, event.call, event.kind))),
+            self._deviations(changes, episode, ensemble),
+            chances,
             {
                 name: spread([member.hidden[name] for member in ensemble.members], ensemble.weights)
                 for name in self._beliefs.names
@@ -162,14 +190,19 @@ class Twin:
             ensemble,
         )
 
-    def _clusters(
-        self, episode: LoggedEpisode, ensemble: Ensemble[Member]
-    ) -> list[tuple[Key, dict[int, HarmEvent]]]:
+    def _draw_done(self, calls: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Scores for calls without an answer, above 0 where done: in half of the members each."""
+        scores = np.empty((self._members, calls))
+        for column in range(calls):
+            shares = (rng.permutation(self._members) + rng.random(self._members)) / self._members
+            scores[:, column] = [NORMAL.inv_cdf(min(max(share, 1e-9), 1.0 - 1e-9)) for share in shares]
+        return scores
+
+    def _clusters(self, ensemble: Ensemble[Member]) -> list[tuple[Key, dict[int, HarmEvent]]]:
         """The events of all members by kind, entity and call; who has them; those that are likely enough."""
         clusters: dict[Key, dict[int, HarmEvent]] = {}
-        off_path = _off_path(episode)
         for index, member in enumerate(ensemble.members):
-            for event in (*member.track.events, *off_path):
+            for event in member.track.events:
                 clusters.setdefault((event.kind, event.entity, event.call), {})[index] = event
         return [
             (key, having)
@@ -178,98 +211,102 @@ class Twin:
         ]
 
     def _judged(
-        self, episode: LoggedEpisode, ensemble: Ensemble[Member], key: Key, having: Mapping[int, HarmEvent]
+        self,
+        changes: Changes,
+        ensemble: Ensemble[Member],
+        key: Key,
+        having: Mapping[int, HarmEvent],
+        *,
+        open_calls: bool,
     ) -> TwinEvent:
         indices = sorted(having, key=lambda index: (-ensemble.weights[index], index))
         weights = np.array([ensemble.weights[index] for index in indices])
         events = [having[index] for index in indices]
         kind, entity, call = key
-        remedy = self._rules.get(kind, Remedy.LEAVE_OUT)
-        seen = asked = 0.0
-        best: Mapping[str, Any] | None = None
-        changed: Remedy | None = None
-        known: dict[int, tuple[Remedy, Mapping[str, Any] | None]] = {}
+        rule = self._rules[kind]
+        told: list[tuple[float, Found]] = []
+        known: dict[int, Found | None] = {}
         for index, event, weight in zip(indices, events, weights, strict=True):
             member = ensemble.members[index]
             # Members that were drawn twice and never moved are the same run.
             if id(member) not in known:
                 if len(known) == ASKED:
                     continue
-                known[id(member)] = self._evidence(episode, member, Change(call, remedy, event))
-            used, found = known[id(member)]
-            changed = used if changed is None else changed
-            asked += weight
+                known[id(member)] = changes.preventing(member, Change(call, rule.remedy, event))
+            found = known[id(member)]
             if found is not None:
-                seen += weight
-                best = found if best is None else best
+                told.append((float(weight), found))
+        total = sum(weight for weight, _ in told)
+        seen = sum(weight for weight, found in told if found.evidence is not None)
+        hidden = sum(weight for weight, found in told if found.hidden_at_end)
+        probability = 1.0 if len(indices) == len(ensemble.members) else min(1.0, float(weights.sum()))
+        severity = spread([event.severity for event in events], weights)
+        limit = limit_of(rule, entity, ensemble.members[indices[0]].track.end_state, self._world)
         return TwinEvent(
             kind,
             entity,
             call,
-            1.0 if len(indices) == len(ensemble.members) else min(1.0, float(weights.sum())),
+            probability,
             spread([event.t_start for event in events], weights),
             spread([event.t_end for event in events], weights),
-            spread([event.severity for event in events], weights),
+            severity,
             spread([event.exposure for event in events], weights),
-            float(seen / asked),
-            changed or remedy,
-            best,
+            seen / total if told else None,
+            told[0][1].remedy if told else None,
+            next((found.evidence for _, found in told if found.evidence is not None), None),
+            hidden_at_end=hidden / total >= COUNTED if told else None,
+            limit=limit,
+            peak=None if limit is None else rule.peak(limit, severity.mean),
+            t_record=events[0].t_record,
+            trend=events[0].trend,
+            undecided=open_calls and probability < 1.0 - KEPT,
         )
 
-    def _evidence(
-        self, episode: LoggedEpisode, member: Member, change: Change
-    ) -> tuple[Remedy, Mapping[str, Any] | None]:
-        """The remedy that prevents the event, and the first sample by which its counterfactual differs."""
-        if change.remedy is Remedy.LEAVE_OUT and self._reads(episode, change.call):
-            return change.remedy, None
-        other = self._driver.drive(episode, member.hidden, member.seed, change)
-        if change.remedy is not Remedy.LEAVE_OUT and _again(other.events, change):
-            change = Change(change.call, Remedy.LEAVE_OUT, None)
-            other = self._driver.drive(episode, member.hidden, member.seed, change)
-        specs = member.track.specs
-        arrived = {(sample.sensor, round(sample.t, 3)) for sample in episode.samples}
-        return change.remedy, first_difference(
-            _arrived(member.track.samples, specs, arrived, episode.end),
-            _arrived(other.samples, specs, arrived, episode.end),
-            specs,
-        )
+    def _deviations(
+        self, changes: Changes, episode: LoggedEpisode, ensemble: Ensemble[Member]
+    ) -> tuple[Deviation, ...]:
+        """The executed calls off the path, save those that only make the rig safe."""
+        tools = self._driver.simulator.device_type.by_name
+        asked = self._weightiest(ensemble)
+        told = []
+        for index, one in enumerate(episode.calls):
+            call = one.call
+            if not call.harmful or call.status != "ok" or tools[call.tool].towards_safe:
+                continue
+            if call.tool in self._driver.simulator.device_type.reads:
+                told.append(Deviation(call.step, effect=False, observed=False, evidence=None))
+                continue
+            found = [
+                (weight, changes.of(member, Change(index, Remedy.LEAVE_OUT))[0]) for weight, member in asked
+            ]
+            total = sum(weight for weight, _ in found)
+            seen = sum(weight for weight, one in found if one.evidence is not None)
+            effect = sum(weight for weight, one in found if one.effect)
+            told.append(
+                Deviation(
+                    call.step,
+                    # What an end does not show may have been undone in between.
+                    effect=True if effect >= COUNTED * total else None,
+                    observed=seen >= COUNTED * total,
+                    evidence=next((one.evidence for _, one in found if one.evidence is not None), None),
+                )
+            )
+        return tuple(told)
 
-    def _reads(self, episode: LoggedEpisode, call: int) -> bool:
-        """Whether the call changes nothing, so that leaving it out shows nowhere."""
-        return episode.calls[call].call.tool in self._driver.simulator.device_type.reads
-
-
-def _again(events: Sequence[HarmEvent], change: Change) -> bool:
-    """Whether the event that the change is to prevent came up all the same."""
-    prevented = change.event
-    return prevented is not None and any(
-        (event.kind, event.entity, event.call) == (prevented.kind, prevented.entity, prevented.call)
-        for event in events
-    )
-
-
-def _arrived(
-    samples: Sequence[Sample], specs: Mapping[str, SensorSpec], arrived: set[tuple[str, float]], end: float
-) -> list[Sample]:
-    """The samples that the log has too, and those after its end."""
-    return [
-        sample
-        for sample in samples
-        if specs[sample.sensor].period is None
-        or sample.t > end
-        or (sample.sensor, round(sample.t, 3)) in arrived
-    ]
+    @staticmethod
+    def _weightiest(ensemble: Ensemble[Member]) -> list[tuple[float, Member]]:
+        """Up to `ASKED` different members, with the weights of all their copies."""
+        weights: dict[int, float] = {}
+        members = {}
+        for member, weight in zip(ensemble.members, ensemble.weights, strict=True):
+            members[id(member)] = member
+            weights[id(member)] = weights.get(id(member), 0.0) + float(weight)
+        chosen = sorted(members, key=lambda one: -weights[one])[:ASKED]
+        return [(weights[one], members[one]) for one in chosen]
 
 
-def _off_path(episode: LoggedEpisode) -> tuple[HarmEvent, ...]:
-    """An event for each call that was harmful in the automaton and that the rig carried out."""
-    return merged(
-        [
-            HarmEvent(OFF_PATH, one.call.tool, index, one.start, one.end, 1.0, one.call.duration)
-            for index, one in enumerate(episode.calls)
-            if one.call.harmful and one.call.status == "ok"
-        ]
-    )
+def _weight(ensemble: Ensemble[Member], having: Sequence[bool]) -> float:
+    return float(ensemble.weights[np.array(having)].sum())
 
 
 def spread(values: Sequence[float], weights: NDArray[np.float64]) -> Spread:

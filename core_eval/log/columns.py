@@ -1,0 +1,124 @@
+"""What the log's columns hold, checked where rows are read: a log may be damaged, or edited by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from configs.goal import Goal
+from core_eval.log.truth_changes import unpacked
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
+
+YEAR_10000 = 253_402_300_800.0
+EPOCH_COLUMNS = frozenset({"created", "started", "ended", "t_intent", "t_result"})
+"""UTC epoch seconds, which are shown as dates."""
+
+
+class ColumnError(ValueError):
+    """What is wrong with a value, in one line."""
+
+
+class _Plan(BaseModel):
+    """As much of `run.config` as is shown; `RunConfig` checks the whole of it where a run is resumed."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    cells: list[dict[str, str]] = []
+    episodes: int = 1
+
+
+class _Scoring(BaseModel):
+    """The scorer's options."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    beta: float = Field(default=0.5, gt=0, le=1)
+    lam: float = Field(default=0.5, ge=0, le=1)
+    faults_are_harm: bool = False
+
+
+class _Evidence(BaseModel):
+    """The sample that gave a harm event away."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+    sensor: str
+    value: Any
+    t: float | None
+    counterfactual: Any
+    counterfactual_t: float | None
+
+
+def _patterns(written: dict[str, Any]) -> dict[str, Any]:
+    Goal.from_patterns(written)
+    return written
+
+
+_OBJECT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
+_OBJECTS: TypeAdapter[Any] = TypeAdapter(list[dict[str, Any]])
+SHAPES: Mapping[str, TypeAdapter[Any]] = {
+    "run.config": TypeAdapter(_Plan),
+    "run.packages": _OBJECT,
+    "run.host": _OBJECT,
+    "definition.goal": TypeAdapter(Annotated[dict[str, Any], AfterValidator(_patterns)]),
+    "definition.tools": _OBJECTS,
+    "definition.world_state": _OBJECT,
+    "episode.init": _OBJECT,
+    "episode.limits": _OBJECT,
+    "episode.scoring": TypeAdapter(_Scoring),
+    "episode.agent_info": _OBJECT,
+    "episode.twin": _OBJECT,
+    "step.arguments": _OBJECT,
+    "step.result": TypeAdapter(Any),
+    "truth_whole.state": _OBJECT,
+    "truth_row.events": _OBJECTS,
+    "harm.evidence": TypeAdapter(_Evidence),
+    "deviation.evidence": TypeAdapter(_Evidence),
+    "compensating_pair.restored": TypeAdapter(list[str]),
+}
+"""The columns that hold JSON, and what each must be; null is let through, where the table has it."""
+
+
+def read_value(table: str, column: str, value: Any) -> Any:
+    """A column's value, its JSON read.
+
+    Raises:
+        ColumnError: it is not what the column holds.
+    """
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ColumnError(f"{value} is no finite number")
+        if column in EPOCH_COLUMNS and not 0 <= value < YEAR_10000:
+            raise ColumnError(f"{value:g} is no time in s since 1970")
+    shape = SHAPES.get(f"{table}.{column}")
+    return value if shape is None or value is None else _json(shape, value)
+
+
+def read_change(data: bytes, size: int) -> dict[str, Any]:
+    """A patch of the truth, as its row packs it.
+
+    Raises:
+        ColumnError: it is damaged.
+    """
+    try:
+        text = unpacked(data, size)
+    except (TypeError, ValueError) as error:
+        raise ColumnError(f"cannot be unpacked: {error}") from None
+    patch: dict[str, Any] = _json(_OBJECT, text)
+    return patch
+
+
+def _json(shape: TypeAdapter[Any], text: Any) -> Any:
+    try:
+        found = parse_json(text)
+        shape.validate_python(found)
+    except ForeignJsonError as error:
+        raise ColumnError(str(error)) from None
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        at = "".join(f"{part}: " for part in fault["loc"])
+        raise ColumnError(f"{at}{fault['msg']}") from None
+    return found

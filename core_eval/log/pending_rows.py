@@ -1,0 +1,186 @@
+"""Rows of an episode that wait for its next transaction, so that a call costs the disk little.
+
+A transaction writes whole pages, so each row in one of its own would write many times as much.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core_eval.log.connection import insert
+from core_eval.log.json_text import as_logged, to_json
+from core_eval.log.truth_changes import NoPatchError, can_be_changed, change, packed
+from core_eval.path.foreign_json import parse_json
+from devices.device import Truth
+from devices.harm import HarmEvent
+from devices.sensors import Sample
+
+FLUSH_SECONDS = 0.5
+FLUSH_ROWS = 64
+WHOLE_EVERY = 32
+"""Rows of truth from one that stands on a whole state to the next: to read one takes so many patches."""
+
+State = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a rig or the host said of itself at `t`, UTC epoch in s."""
+
+    t: float
+    source: str
+    state: str
+    detail: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What of an episode is on file, as far as the next rows need it."""
+
+    samples: int = 0
+    truths: int = 0
+    before: State | None = None
+    """The state of the last truth, where the next one can be a change of it."""
+    events: str = ""
+    whole: tuple[int, State] | None = None
+    """A state that is kept whole, and its row: the first of the episode's definition."""
+
+
+class PendingRows:
+    """The rows of one episode that are not on file yet; the caller holds the log's lock."""
+
+    def __init__(self, connection: sqlite3.Connection, episode: int, definition: int) -> None:
+        self._connection = connection
+        self._episode = episode
+        self._definition = definition
+        self._samples: list[Sample] = []
+        self._truths: list[Truth] = []
+        self._statuses: list[Status] = []
+        self._last_status: Status | None = None
+        self._written = self._next = _Written()
+        self._flushed = time.monotonic()
+
+    def add_sample(self, sample: Sample) -> None:
+        """A coarse reading, for the next transaction."""
+        self._samples.append(sample)
+
+    def add_truth(self, truth: Truth) -> None:
+        """The simulator's own state, for the next transaction."""
+        self._truths.append(truth)
+
+    def add_status(self, source: str, state: str, detail: Mapping[str, Any] | None) -> bool:
+        """What a rig or the host said of itself, for the next transaction; whether that is news."""
+        status = Status(time.time(), source, state, detail)
+        news = self._last_status is None or replace(self._last_status, t=status.t) != status
+        self._statuses.append(status)
+        self._last_status = status
+        return news
+
+    @property
+    def due(self) -> bool:
+        """Whether they have waited long enough for a transaction of their own."""
+        return time.monotonic() - self._flushed > FLUSH_SECONDS or len(self._samples) >= FLUSH_ROWS
+
+    def write(self) -> None:
+        """Write them, in the caller's transaction. They are still pending until `committed`."""
+        self._next = self._written
+        first = self._next.samples
+        self._connection.executemany(
+            "INSERT INTO sample (episode_id, n, sensor, value, t) VALUES (?, ?, ?, ?, ?)",
+            [
+                (self._episode, first + place, sample.sensor, _value(sample.value), sample.t)
+                for place, sample in enumerate(self._samples)
+            ],
+        )
+        self._next = replace(self._next, samples=first + len(self._samples))
+        for truth in self._truths:
+            self._write_truth(truth)
+        for status in self._statuses:
+            insert_status(self._connection, self._episode, status)
+
+    def committed(self) -> None:
+        """What `write` wrote is on file."""
+        self._written = self._next
+        self._samples.clear()
+        self._truths.clear()
+        self._statuses.clear()
+        self._flushed = time.monotonic()
+
+    def _write_truth(self, truth: Truth) -> None:
+        n, state = self._next.truths, as_logged(dict(truth.state))
+        whole_id, patch = self._as_change(n, state)
+        events = to_json([_event(event) for event in truth.events])
+        data, size = packed(patch) if patch else (None, None)
+        insert(
+            self._connection,
+            "truth_row",
+            episode_id=self._episode,
+            n=n,
+            call_id=truth.call_id,
+            t=truth.t,
+            whole_id=whole_id,
+            change=data,
+            bytes=size,
+            events=None if events == self._next.events else events,
+        )
+        sound = patch is not None or can_be_changed(state)
+        self._next = replace(self._next, truths=n + 1, before=state if sound else None, events=events)
+
+    def _as_change(self, n: int, state: State) -> tuple[int | None, dict[str, Any] | None]:
+        """The row that the state is a change of, None for the truth before it, and the change.
+
+        No change at all where the state itself is kept whole.
+        """
+        before = self._next.before
+        try:
+            if before is not None and n % WHOLE_EVERY:
+                return None, change(before, state)
+            whole = self._first_whole()
+            if whole is not None:
+                return whole[0], change(whole[1], state)
+        except NoPatchError:
+            pass
+        kept = insert(
+            self._connection, "truth_whole", definition_id=self._definition, state=to_json(dict(state))
+        )
+        if self._next.whole is None and can_be_changed(state):
+            self._next = replace(self._next, whole=(kept, state))
+        return kept, None
+
+    def _first_whole(self) -> tuple[int, State] | None:
+        """The first state of the task's definition, in whichever episode: most begin alike."""
+        if self._next.whole is None:
+            row = self._connection.execute(
+                "SELECT id, state FROM truth_whole WHERE definition_id = ? ORDER BY id LIMIT 1",
+                (self._definition,),
+            ).fetchone()
+            if row is not None:
+                state = parse_json(row[1])
+                if isinstance(state, dict) and can_be_changed(state):
+                    self._next = replace(self._next, whole=(int(row[0]), state))
+        return self._next.whole
+
+
+def insert_status(connection: sqlite3.Connection, episode: int, status: Status) -> None:
+    """A row among the statuses of the episode's rig."""
+    insert(
+        connection,
+        "rig_status",
+        episode_id=episode,
+        t=status.t,
+        source=status.source,
+        state=status.state,
+        detail=None if status.detail is None else to_json(status.detail),
+    )
+
+
+def _value(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _event(event: HarmEvent) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in event.__slots__}

@@ -1,0 +1,118 @@
+"""Truth as changes: what a state says that the one before it does not, as a JSON merge patch (RFC 7396).
+
+A merge patch takes a key away by null, so a value that becomes null goes in as the text `NULL`; the log's
+view `truth` turns it back, and so does `changed`. Patches are packed as SQLite's archives pack their files,
+so that the view can be read wherever `sqlar_uncompress` is there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from core_eval.log.json_text import to_json
+
+NULL = "~null"
+"""Stands for null in a patch."""
+MAX_PATCH_BYTES = 1 << 24
+"""More than any state has; a patch that claims more is damaged."""
+
+
+class NoPatchError(ValueError):
+    """A state that holds the very text `NULL` is kept whole."""
+
+
+def change(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The patch that makes the second state of the first.
+
+    Raises:
+        NoPatchError: what is new in the second holds the text `NULL`.
+    """
+    patch: dict[str, Any] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        old = before.get(key)
+        if key not in before:
+            patch[_sound(key)] = _marked(value)
+        elif isinstance(value, dict) and isinstance(old, dict):
+            below = change(old, value)
+            if below:
+                patch[key] = below
+        elif repr(value) != repr(old):
+            # By text: 1, 1.0 and true are equal to Python, and so are 0.0 and -0.0.
+            patch[key] = _marked(value)
+    return patch
+
+
+def changed(before: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The state after a change; what did not change is shared with the state before it."""
+    after = dict(before) if isinstance(before, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            after.pop(key, None)
+        elif isinstance(value, dict):
+            after[key] = changed(after.get(key), value)
+        else:
+            after[key] = None if value == NULL else value
+    return after
+
+
+def can_be_changed(state: Mapping[str, Any]) -> bool:
+    """Whether later states may be patches of this one: it does not hold the text `NULL`."""
+    try:
+        _marked(state)
+    except NoPatchError:
+        return False
+    return True
+
+
+def packed(patch: Mapping[str, Any]) -> tuple[bytes, int]:
+    """The patch for its row, and how many bytes it has unpacked."""
+    text = to_json(dict(patch)).encode()
+    small = zlib.compress(text, 9)
+    return (small if len(small) < len(text) else text), len(text)
+
+
+def unpacked(data: bytes, size: int) -> bytes:
+    """What `packed` packed; as SQLite's own `sqlar_uncompress`.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    if len(data) == size:
+        return data
+    if not 0 <= size <= MAX_PATCH_BYTES:
+        raise ValueError(f"{size} bytes are too many")
+    unpacker = zlib.decompressobj()
+    try:
+        text = unpacker.decompress(data, size + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if len(text) != size:
+        raise ValueError(f"has {len(text)} bytes instead of {size}")
+    return text
+
+
+def register(connection: sqlite3.Connection) -> None:
+    """Give a connection what the view `truth` needs and only SQLite's own shell has."""
+    connection.create_function("sqlar_uncompress", 2, unpacked, deterministic=True)
+
+
+def _marked(value: Any) -> Any:
+    if value is None:
+        return NULL
+    if isinstance(value, Mapping):
+        return {_sound(key): _marked(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        # A list goes in as a whole, so its nulls stay nulls.
+        for item in value:
+            _marked(item)
+        return value
+    return _sound(value)
+
+
+def _sound(value: Any) -> Any:
+    if value == NULL:
+        raise NoPatchError
+    return value
