@@ -21,6 +21,20 @@ SCRIPT = [
     ("refill_water_tank", {}),
     ("lock_safety_mode", {}),
 ]
+TASK_ID = "go_to_the_far_corner_and_back"
+TRACES = [
+    ("none", []),
+    (
+        "harmful",
+        [{"name": "unlock_safety_mode"}, {"name": "refill_water_tank"}, {"name": "lock_safety_mode"}],
+    ),
+]
+BARN = """
+name: barn
+url: sim:farm_rover?truth=false
+device: farm_rover
+twin: {world: farm_rover, members: 4}
+"""
 DECIMALS = re.compile(r"\d+\.\d+")
 
 
@@ -42,15 +56,31 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             main([*command, *(part for agent in agents for part in ("--agent", agent)), "--db", "log.db"])
             == 0
         )
+        (folder / "barn.yaml").write_text(BARN)
+        twin = ["run", "--task", "water_one_plant", "--rig", "barn.yaml", "--agent", "oracle"]
+        assert main([*twin, "--db", "barn.db"]) == 0
+        (folder / "traces.jsonl").write_text(
+            "".join(json.dumps({"trace": n, "task": TASK_ID, "calls": calls}) + "\n" for n, calls in TRACES)
+        )
     yield folder / "log.db"
 
 
 COMMANDS = {
-    "show": ["show", "LOG"],
-    "show an episode": ["show", "LOG", "--episode", "5"],
-    "show a random one": ["show", "LOG", "--episode", "3"],
-    "harm": ["harm", "LOG"],
-    "score": ["score", "--db", "LOG"],
+    "show": ["show", "log.db"],
+    "show an episode": ["show", "log.db", "--episode", "5"],
+    "show a random one": ["show", "log.db", "--episode", "3"],
+    "harm": ["harm", "log.db"],
+    "score": ["score", "--db", "log.db"],
+    "score of traces": [
+        "score",
+        "--tasks",
+        "one.yaml",
+        "--traces",
+        "traces.jsonl",
+        "--out",
+        "s.jsonl",
+    ],
+    "calibrate": ["calibrate", "barn.db", "--rig", "barn.yaml", "--dry-run"],
     "tasks list": ["tasks", "list"],
     "tasks show": ["tasks", "show", "cup_to_right_bin_and_home"],
     "tasks verify": ["tasks", "verify", "one.yaml"],
@@ -83,17 +113,15 @@ tasks:
 def test_nothing_is_wider_than_the_terminal_and_no_number_is_broken(
     command: list[str],
     log: Path,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(log.parent)
     Path("one.yaml").write_text(TASK)
-    arguments = [str(log) if part == "LOG" else part for part in command]
     texts = {}
     for width in (*WIDTHS, 400):
         monkeypatch.setenv("COLUMNS", str(width))
-        assert main(arguments) == 0
+        assert main(command) == 0
         texts[width] = capsys.readouterr().out
     # Clocks and sizes differ from one command to the next.
     numbers = {number for number in DECIMALS.findall(texts[400]) if command[0] in ("harm", "score", "tasks")}

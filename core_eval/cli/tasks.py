@@ -113,7 +113,9 @@ def show(
     )
     for symbol in automaton.symbols.values():
         arguments = ", ".join(f"{name}{pattern}" for name, pattern in symbol.arguments.items())
-        out.print(Hanging(Text(f"  {symbol.name}: {symbol.tool}({arguments})")))
+        # Symbols of a plan are named by their calls, those of CORE's files by their authors.
+        called = "" if symbol.name.startswith(symbol.tool) else f": {symbol.tool}({arguments})"
+        out.print(Hanging(Text(f"  {symbol.name}{called}")))
     out.print(Text(f"golden paths (the first {GOLDEN_SHOWN} at most):"))
     for path in golden:
         out.print(Hanging(Text("  " + " > ".join(path))))
@@ -157,4 +159,6 @@ def _verdict(result: Verification) -> str:
         return "MALFORMED"
     which = "a sample of " if result.sampled else ""
     verdict = "FAILS" if result.faults else "holds"
-    return f"{verdict} ({which}{result.paths} golden paths, {result.mutants} changes of them)"
+    paths = "1 golden path" if result.paths == 1 else f"{result.paths} golden paths"
+    changes = "1 change" if result.mutants == 1 else f"{result.mutants} changes"
+    return f"{verdict} ({which}{paths}, {changes} of {'it' if result.paths == 1 else 'them'})"
