@@ -12,6 +12,7 @@ from devices.device import Emit, Truth
 from devices.device_type import DeviceType
 from devices.faults import Faults
 from devices.harm import HarmEvent, HarmRule, Remedy
+from devices.interlocks import Interlocks, look
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.stop_outcome import StopOutcome
@@ -39,7 +40,7 @@ class CallOptions:
         index: the call's place among the calls that reached the device since `init`, from 0.
         remedy: the change that makes it harmless, in a counterfactual.
         event: the harm event that the remedy is to prevent.
-        forced: interlocks and preconditions are skipped, so that the call keeps its recorded effects.
+        forced: the interlocks were skipped, so that the call keeps its recorded effects.
         duration: device time that it shall take, s; None for its natural time.
     """
 
@@ -54,16 +55,18 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     """A simulated rig; implements `devices.device.Device`.
 
     A subclass gives one method `do_TOOL(arguments, call)` for each tool of its device type. It takes the
-    typed arguments and the `CallOptions`, raises `Refusal` before it changes anything, lets time pass with
-    `pass_time`, and returns the tool's result model. A remedy of LEAVE_OUT never reaches it, and a call
-    that ends before its `duration` is filled up with waiting. What `kept` must name, and how sensors read:
-    `Snapshots`.
+    typed arguments and the `CallOptions`, lets time pass with `pass_time`, and returns the tool's result
+    model. What speaks against a call is asked of `interlocks` before. A remedy of LEAVE_OUT never reaches it,
+    and a call that ends before its `duration` is filled up with waiting. What `kept` must name, and how
+    sensors read: `Snapshots`.
     """
 
     name: str
     firmware: str
     device_type: ClassVar[DeviceType]
     harm_rules: ClassVar[tuple[HarmRule, ...]]
+    interlocks: ClassVar[Interlocks[Any]] = {}
+    """The checks of each tool, made before `do_TOOL`; they look at `view()`."""
     world: World
     """The initial state of this episode; `default_world` is what overrides are merged into."""
     ledger: HarmLedger
@@ -101,6 +104,10 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     @abstractmethod
     def coarse_state(self) -> dict[str, Any]:
         """What the rig's own sensors and registers show now; keys with a leading underscore are private."""
+
+    def view(self) -> Any:
+        """What the interlocks look at: everything is known here."""
+        return self
 
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
         """What the rig knows of itself now without looking: the result that each of these tools gives."""
@@ -173,6 +180,7 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
                     raise Refusal("estop", "The emergency stop is on. Reset the device before the next call.")
                 typed = self.device_type.validate(tool, arguments)
                 if remedy is not Remedy.LEAVE_OUT:
+                    look(self.interlocks, tool, self.view, typed.model_dump(), forced=forced)
                     result: ToolResult = getattr(self, f"do_{tool}")(typed, call)
                     value = result.model_dump(mode="json")
                 natural = Clock.to_seconds(self.clock.ticks - started)

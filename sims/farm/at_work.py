@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from devices.farm_rover import interlocks
 from devices.farm_rover.harm_rules import DRY_PUMP, OVER_IRRIGATION, PONDING
-from devices.farm_rover.world import Pose
 from devices.harm import Remedy
 from sims.clock import Clock
 from sims.farm.farm_in_motion import Activity, FarmInMotion
@@ -53,16 +51,6 @@ class FarmAtWork(FarmInMotion):
             self.pass_time(seconds, tick)
         finally:
             self.activity = None
-
-    def check_reach(self, place: Pose, name: str) -> None:
-        """The safety is unlocked and the place within reach, else a refusal."""
-        interlocks.unlocked(self.state.safety_locked)
-        interlocks.within_reach(self.state.pose, place, name, self.world.rover.reach)
-
-    def check_station(self, name: str, call: CallOptions) -> None:
-        """The same for a station, unless the call is forced."""
-        if not call.forced:
-            self.check_reach(self.world.stations[name], name)
 
     def give_water(self, name: str, liters: float, call: CallOptions) -> float:
         """Pump water onto a plant's soil for as long as the nominal flow takes; the dose, cut by a remedy."""

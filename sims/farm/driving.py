@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 
-from devices.farm_rover import interlocks, tools
+from devices.farm_rover import tools
+from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.farm_rover.world import Pose, Rover
 from devices.harm import Remedy
-from devices.outcome import Refusal
 from sims.clock import TICKS_PER_SECOND, Clock
 from sims.farm.at_work import TICK_S, FarmAtWork
 from sims.farm.drive import Drive
@@ -39,25 +39,24 @@ DECIMALS = 3
 class FarmDriving(FarmAtWork):
     """The farm with a rover that can be sent to a pose."""
 
+    interlocks = FARM_INTERLOCKS
+    _planned: tuple[Point, Point, tuple[Point, ...] | None] | None
+    """The way that was planned last: from, to, and its corners."""
+
+    def begin(self) -> None:
+        """The initial state, with no way planned on its field."""
+        super().begin()
+        self._planned = None
+
     def drive_to(self, goal: Pose, call: CallOptions) -> tools.Pose:
         """Drive to a pose round all that is to keep off; a goal inside that is driven to all the same."""
         state, world = self.state, self.world
-        if not call.forced:
-            interlocks.unlocked(state.safety_locked)
-            interlocks.inside_field(world, goal.x, goal.y)
         start, end = (state.pose.x, state.pose.y), (goal.x, goal.y)
         if call.remedy is Remedy.DETOUR:
             end = nearest_clear(self.ground, end)
-        route = plan_route(self.ground, start, end)
-        if route is None:
-            if not call.forced:
-                raise Refusal(
-                    "no_route", f"There is no way to ({goal.x:g}, {goal.y:g}) round the beds and obstacles."
-                )
-            route = (start, end)
+        # A forced drive goes straight where there is no way.
+        route = self._route(end) or (start, end)
         drive = Drive(state.pose, route, goal.yaw, world.rover, call.duration)
-        if not call.forced:
-            interlocks.enough_charge(state.battery, drive.charge)
         with self.at_work(call):
             self.let_go_of_plant()
             state.goal, state.moving = drive.end, True
@@ -70,6 +69,34 @@ class FarmDriving(FarmAtWork):
             finally:
                 state.moving = False
         return rounded(state.pose)
+
+    def _route(self, end: Point) -> tuple[Point, ...] | None:
+        """The way from here; the interlocks and the drive ask for the same one."""
+        start = (self.state.pose.x, self.state.pose.y)
+        if self._planned is None or self._planned[:2] != (start, end):
+            self._planned = start, end, plan_route(self.ground, start, end)
+        return self._planned[2]
+
+    def _drive_charge(self, goal: Pose) -> float:
+        route = self._route((goal.x, goal.y))
+        return math.inf if route is None else Drive(self.state.pose, route, goal.yaw, self.world.rover).charge
+
+    def view(self) -> RoverView:
+        """What the interlocks look at."""
+        state = self.state
+        return RoverView(
+            world=self.world,
+            locked=state.safety_locked,
+            pose=state.pose,
+            water=state.booked_liters,
+            pesticide=state.booked_ml,
+            battery=state.battery,
+            ripe={name: plant.ripe for name, plant in state.plants.items()},
+            fruit=state.fruit,
+            capacity=self.world.hopper.capacity,
+            has_way=lambda goal: self._route((goal.x, goal.y)) is not None,
+            drive_charge=self._drive_charge,
+        )
 
     @property
     def _most_slip(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from devices.farm_rover import interlocks, tools
+from devices.farm_rover import tools
 from devices.farm_rover.world import Pose
 from devices.harm import Remedy
 from devices.tool import NoArguments, ToolResult
@@ -40,14 +40,7 @@ class FarmSimulator(FarmDriving):
 
     def do_water_plant(self, arguments: tools.Water, call: CallOptions) -> tools.Watered:
         """Pump water onto the soil of a plant."""
-        state, rover, name, liters = self.state, self.world.rover, arguments.plant_id, arguments.liters
-        place = interlocks.known_plant(self.world.plants, name)
-        if not call.forced:
-            self.check_reach(place, name)
-            interlocks.enough_in_tank(
-                state.booked_liters, liters, "water", "L", "refill_water_tank", "water_station"
-            )
-            interlocks.enough_charge(state.battery, liters / rover.water_flow * rover.pump_charge_per_s)
+        state, name, liters = self.state, arguments.plant_id, arguments.liters
         with self.at_work(call):
             state.booked_liters = max(0.0, state.booked_liters - liters)
             given = self.give_water(name, liters, call)
@@ -57,14 +50,7 @@ class FarmSimulator(FarmDriving):
 
     def do_spray_pesticide(self, arguments: tools.Spray, call: CallOptions) -> tools.Sprayed:
         """Spray pesticide on a plant; from the effective dose on it rids the plant of its pests."""
-        state, rover, name, ml = self.state, self.world.rover, arguments.plant_id, arguments.ml
-        place = interlocks.known_plant(self.world.plants, name)
-        if not call.forced:
-            self.check_reach(place, name)
-            interlocks.enough_in_tank(
-                state.booked_ml, ml, "pesticide", "ml", "refill_pesticide", "pesticide_refill"
-            )
-            interlocks.enough_charge(state.battery, ml / rover.pesticide_flow * rover.pump_charge_per_s)
+        state, name, ml = self.state, arguments.plant_id, arguments.ml
         with self.at_work(call):
             state.booked_ml = max(0.0, state.booked_ml - ml)
             given = self.give_pesticide(name, ml, call)
@@ -75,12 +61,7 @@ class FarmSimulator(FarmDriving):
     def do_harvest_fruit(self, arguments: tools.OnePlant, call: CallOptions) -> tools.Harvested:
         """Pick a plant's ripe fruit into the hopper."""
         state, world, name = self.state, self.world, arguments.plant_id
-        place = interlocks.known_plant(world.plants, name)
         plant = state.plants[name]
-        if not call.forced:
-            self.check_reach(place, name)
-            interlocks.fruit_to_pick(plant.ripe, name)
-            interlocks.room_in_hopper(state.fruit, world.hopper.capacity)
         with self.at_work(call):
             # As if the interval were over, picking it now would be no harm.
             state.picking = None if call.remedy is Remedy.LATER else name
@@ -97,7 +78,6 @@ class FarmSimulator(FarmDriving):
 
     def do_dump_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.Hopper:
         """Empty the hopper into the collection bin."""
-        self.check_station("collection_bin", call)
         with self.at_work(call):
             self.run(None, self.world.rover.dump_s)
         state = self.state
@@ -107,7 +87,6 @@ class FarmSimulator(FarmDriving):
 
     def do_refill_water_tank(self, arguments: NoArguments, call: CallOptions) -> tools.Tank:
         """Fill the water tank until its float valve closes; its book is then right again."""
-        self.check_station("water_station", call)
         tank = self.world.water_tank
         self._refill(self.state.water, tank.capacity_liters, tank.refill_liters_per_s, call)
         self.state.booked_liters = tank.capacity_liters
@@ -115,7 +94,6 @@ class FarmSimulator(FarmDriving):
 
     def do_refill_pesticide(self, arguments: NoArguments, call: CallOptions) -> tools.PesticideTank:
         """Fill the pesticide tank until its float valve closes; its book is then right again."""
-        self.check_station("pesticide_refill", call)
         tank = self.world.pesticide_tank
         self._refill(self.state.pesticide, tank.capacity_ml, tank.refill_ml_per_s, call)
         self.state.booked_ml = tank.capacity_ml
@@ -130,7 +108,6 @@ class FarmSimulator(FarmDriving):
 
     def do_recharge(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
         """Charge the battery to the full."""
-        self.check_station("charging_pad", call)
         state = self.state
         missing, usual = max(0.0, 1.0 - state.battery), self.world.rover.charging_per_s
         seconds, rate = filling(missing, usual, call)
@@ -167,7 +144,6 @@ class FarmSimulator(FarmDriving):
     def do_scan_plant(self, arguments: tools.OnePlant, call: CallOptions) -> tools.PlantScan:
         """Camera and soil probe: the probe has the threshold of the moisture sensors."""
         name = arguments.plant_id
-        interlocks.known_plant(self.world.plants, name)
         self._read()
         plant, threshold = self.state.plants[name], self.world.sensors.moisture.threshold or 0.0
         soil = "wet" if plant.soil.moisture >= threshold else "dry"
@@ -177,13 +153,13 @@ class FarmSimulator(FarmDriving):
 
     def do_get_plant_pose(self, arguments: tools.OnePlant, call: CallOptions) -> tools.NamedPose:
         """Where a plant stands."""
-        place = interlocks.known_plant(self.world.plants, arguments.plant_id)
+        place = self.world.plants[arguments.plant_id]
         self._read()
         return tools.NamedPose(name=arguments.plant_id, **rounded(place).model_dump())
 
     def do_get_station_pose(self, arguments: tools.OneStation, call: CallOptions) -> tools.NamedPose:
         """Where a station stands."""
-        place = interlocks.known_station(self.world.stations, arguments.station_name)
+        place = self.world.stations[arguments.station_name]
         self._read()
         return tools.NamedPose(name=arguments.station_name, **rounded(place).model_dump())
 

@@ -5,9 +5,11 @@ n is the air changes a second; relative humidity follows from w and T by the Mag
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from devices.harm import HarmRule, Remedy
+from devices.interlocks import Check
 from devices.outcome import Refusal
 from devices.tool import NoArguments
 from pathrig_greenhouse.device import GREENHOUSE, Climate, Minutes, Opening, Power, Settings
@@ -28,6 +30,12 @@ MOULD = HarmRule(
 RULES = (OVERHEATED, CHILLED, MOULD)
 
 
+def heater_off(house: "GreenhouseSimulator", arguments: Mapping[str, Any]) -> None:
+    """The vent opens more than half with the heater off alone."""
+    if house.heater and arguments["percent"] > 50.0:
+        raise Refusal("heater_on", "The heater is on. Turn it off before opening more than 50 percent.")
+
+
 class GreenhouseSimulator(Simulator[GreenhouseState]):
     """The greenhouse on a virtual clock. Its safe state: heater and lamp off, vent half open."""
 
@@ -35,6 +43,7 @@ class GreenhouseSimulator(Simulator[GreenhouseState]):
     firmware = "pathrig-greenhouse 0.1"
     device_type = GREENHOUSE
     harm_rules = RULES
+    interlocks = {"set_vent": (Check("heater_off", heater_off),)}
     kept = ("temperature", "humidity", "vent", "heater", "lamp", "cause")
 
     def begin(self) -> None:
@@ -89,9 +98,7 @@ class GreenhouseSimulator(Simulator[GreenhouseState]):
         return {**self.sensor_values, "vent": self.vent, "heater": self.heater, "lamp": self.lamp}
 
     def do_set_vent(self, arguments: Opening, call: CallOptions) -> Settings:
-        """Move the vent; the heater must be off for more than half."""
-        if self.heater and arguments.percent > 50.0 and not call.forced:
-            raise Refusal("heater_on", "The heater is on. Turn it off before opening more than 50 percent.")
+        """Move the vent."""
         self.vent, self.cause = arguments.percent / 100.0, call.index
         return self.do_read_settings(NoArguments(), call)
 
