@@ -9,7 +9,6 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from devices.harm import Remedy
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_of_move
 from devices.robotic_arm.tools import (
@@ -27,8 +26,10 @@ from devices.robotic_arm.tools import (
 from devices.robotic_arm.world import BenchWorld, SensorName
 from devices.tool import NoArguments, ToolResult
 from sims.arm import quantities, scene, sensors, truth
+from sims.arm.aid import Aid
 from sims.arm.handling import LONGEST_SETTLING, Handling
 from sims.arm.harm_watch import SAME_EVENT, Curtain, HarmWatch
+from sims.arm.interventions import ARM_INTERVENTIONS
 from sims.arm.kinematics import Array
 from sims.arm.motion import Motion
 from sims.arm.physics import BenchPhysics
@@ -54,6 +55,7 @@ class ArmSimulator(Simulator[BenchWorld]):
     device_type = ROBOTIC_ARM
     harm_rules = HARM_RULES
     interlocks = ARM_INTERLOCKS
+    interventions = ARM_INTERVENTIONS
     horizon = LONGEST_SETTLING
     run_out_step = 0.5
     grain = SAME_EVENT
@@ -232,14 +234,15 @@ class ArmSimulator(Simulator[BenchWorld]):
         *,
         closing: bool = False,
     ) -> None:
-        began = self.clock.now
-        self._curtain.ignored = call.remedy is Remedy.WAIT
-        try:
-            self._handling.perform(call, action, target, closing=closing)
-            if self._curtain.ignored and call.duration is not None:
-                self.pass_time(call.duration - (self.clock.now - began))
-        finally:
-            self._curtain.ignored = False
+        self._handling.perform(call, action, target, closing=closing)
+
+    def aid_next_motion(self, aid: Aid) -> None:
+        """The next motion is to be helped so."""
+        self._handling.next_aid = aid
+
+    def ignore_curtain(self, *, ignored: bool) -> None:
+        """Nobody stands in the light curtain, whatever the world says."""
+        self._curtain.ignored = ignored
 
     def view(self) -> ArmView:
         """What the interlocks look at."""

@@ -14,11 +14,11 @@ import math
 from devices.farm_rover import tools
 from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.farm_rover.world import Pose, Rover
-from devices.harm import Remedy
 from sims.clock import TICKS_PER_SECOND, Clock
 from sims.farm.at_work import TICK_S, FarmAtWork
 from sims.farm.drive import Drive
 from sims.farm.geometry import Point
+from sims.farm.interventions import FARM_INTERVENTIONS
 from sims.farm.route import nearest_clear, plan_route
 from sims.faults import FaultSchedule, faults_of
 from sims.simulator import CallOptions
@@ -40,6 +40,7 @@ class FarmDriving(FarmAtWork):
     """The farm with a rover that can be sent to a pose."""
 
     interlocks = FARM_INTERLOCKS
+    interventions = FARM_INTERVENTIONS
     _planned: tuple[Point, Point, tuple[Point, ...] | None] | None
     """The way that was planned last: from, to, and its corners."""
 
@@ -52,7 +53,7 @@ class FarmDriving(FarmAtWork):
         """Drive to a pose round all that is to keep off; a goal inside that is driven to all the same."""
         state, world = self.state, self.world
         start, end = (state.pose.x, state.pose.y), (goal.x, goal.y)
-        if call.remedy is Remedy.DETOUR:
+        if self.keeps_clear:
             end = nearest_clear(self.ground, end)
         # A forced drive goes straight where there is no way.
         route = self._route(end) or (start, end)
@@ -61,7 +62,7 @@ class FarmDriving(FarmAtWork):
             self.let_go_of_plant()
             state.goal, state.moving = drive.end, True
             try:
-                if call.remedy is Remedy.DETOUR or not self._may_slip:
+                if self.keeps_clear or not self._may_slip:
                     self._roll(drive, call, self.contact.near(drive.points))
                     state.pose = drive.end
                 else:
@@ -172,7 +173,7 @@ class FarmDriving(FarmAtWork):
         """Drive without a fix on the way: slip moves the rover off its track."""
         state, rover = self.state, self.world.rover
         started, charge, draw = self.clock.now, state.battery, self.world.hidden.draw
-        slips = self._may_slip and call.remedy is not Remedy.DETOUR
+        slips = self._may_slip and not self.keeps_clear
         if not slips:
             # A detour is free of drift, not of what slipping wheels take.
             draw /= max(1.0 - self._slip(), LEAST_GRIP)

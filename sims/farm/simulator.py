@@ -7,7 +7,6 @@ from typing import Any
 
 from devices.farm_rover import tools
 from devices.farm_rover.world import Pose
-from devices.harm import Remedy
 from devices.tool import NoArguments, ToolResult
 from sims.farm.at_work import filling
 from sims.farm.driving import DECIMALS, FarmDriving, rounded
@@ -63,13 +62,12 @@ class FarmSimulator(FarmDriving):
         state, world, name = self.state, self.world, arguments.plant_id
         plant = state.plants[name]
         with self.at_work(call):
-            # As if the interval were over, picking it now would be no harm.
-            state.picking = None if call.remedy is Remedy.LATER else name
+            state.picking = name
             self.run(None, world.rover.harvest_s)
         plant.ripe = False
         fruit = plant.place.fruit * world.hidden.fruit_size
-        if call.remedy is Remedy.CLAMP_DOSE:
-            fruit = min(fruit, max(0.0, world.hopper.capacity * world.hopper.heaped_share - state.heap))
+        if state.hopper_room is not None:
+            fruit = min(fruit, state.hopper_room)
         state.heap += fruit
         if state.heap > world.hopper.capacity * world.hopper.heaped_share and state.heaped_by is None:
             state.heaped_by = call.index
