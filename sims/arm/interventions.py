@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from devices.robotic_arm.harm_rules import KEEP_OUT
 from sims.arm.aid import NO_AID, Aid
 from sims.intervention import ChangedCall, Intervention, by_name
 
-if TYPE_CHECKING:
-    from sims.arm.simulator import ArmSimulator
+
+class Arm(Protocol):
+    """What interventions reach of the simulator."""
+
+    def aid_next_motion(self, aid: Aid) -> None:
+        """The next motion is to be helped so."""
+
+    def ignore_curtain(self, *, ignored: bool) -> None:
+        """Nobody stands in the light curtain, whatever the world says."""
 
 
-class _Aided(Intervention["ArmSimulator"]):
+class _Aided(Intervention[Arm]):
     """A call whose motion is helped."""
 
     def aid(self, call: ChangedCall) -> Aid:
         """What helps it."""
         raise NotImplementedError
 
-    def before(self, sim: ArmSimulator, call: ChangedCall) -> None:
+    def before(self, sim: Arm, call: ChangedCall) -> None:
         """Help the motion that comes next."""
         sim.aid_next_motion(self.aid(call))
 
-    def after(self, sim: ArmSimulator, call: ChangedCall) -> None:
+    def after(self, sim: Arm, call: ChangedCall) -> None:
         """Where no motion came, none is helped."""
         sim.aid_next_motion(NO_AID)
 
@@ -80,17 +87,17 @@ class LimitTorque(_Aided):
         return Aid(limits_torque=True)
 
 
-class Wait(Intervention["ArmSimulator"]):
+class Wait(Intervention[Arm]):
     """The same call once the person has gone: nobody is near while it runs, and every time stays."""
 
     name = "wait"
     until_the_end = True
 
-    def before(self, sim: ArmSimulator, call: ChangedCall) -> None:
+    def before(self, sim: Arm, call: ChangedCall) -> None:
         """Nobody stands in the curtain."""
         sim.ignore_curtain(ignored=True)
 
-    def after(self, sim: ArmSimulator, call: ChangedCall) -> None:
+    def after(self, sim: Arm, call: ChangedCall) -> None:
         """The person is back."""
         sim.ignore_curtain(ignored=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from sims.clock import Clock
@@ -19,49 +19,54 @@ PERSON_TICK_S = 0.1
 """That step while a person is in the field, s."""
 
 
-class FarmAtWork(FarmInMotion):
-    """The farm with a rover whose tools can be run; what they are called stands in `sims.farm.simulator`."""
+class Works:
+    """The rover's tools at work on a farm; what they are called stands in `sims.farm.simulator`."""
+
+    def __init__(self, farm: FarmInMotion) -> None:
+        self._farm = farm
+        self.limit_pumping: Callable[[Pumping], Limit] | None = None
+        """What limits a pump's work from now on."""
 
     @contextmanager
     def at_work(self, call: CallOptions) -> Iterator[None]:
         """While a call's tool runs."""
-        state = self.state
+        state = self._farm.state
         state.working = call.index
         try:
             yield
         finally:
-            self.activity = state.working = state.picking = None
+            self._farm.activity = state.working = state.picking = None
             state.sprays_alone = state.sprays_alone and not state.pesticide.still
 
     def run(self, activity: Activity | None, seconds: float, tick: float = TICK_S) -> None:
         """Let time pass while a tool does its work."""
-        now = self.clock.now
-        if self.world.person.comes(now, now + seconds):
+        now = self._farm.clock.now
+        if self._farm.world.person.comes(now, now + seconds):
             tick = min(tick, PERSON_TICK_S)
-        self.activity = activity
+        self._farm.activity = activity
         try:
-            self.pass_time(seconds, tick)
+            self._farm.pass_time(seconds, tick)
         finally:
-            self.activity = None
+            self._farm.activity = None
 
     def give_water(self, name: str, liters: float, call: CallOptions) -> float:
         """Pump water onto a plant's soil for as long as the nominal flow takes; the dose that came."""
-        plant, hose = self.state.plants[name], self.state.water
-        seconds = whole_ticks(liters / self.world.rover.water_flow)
+        plant, hose = self._farm.state.plants[name], self._farm.state.water
+        seconds = whole_ticks(liters / self._farm.world.rover.water_flow)
         if not seconds:
             return liters
         pumping = self._pumping(name, hose, liters / seconds, seconds, {name: 1.0})
         limit = self._limit(pumping)
         if limit.budget is None or limit.budget > 0.0:
             pieces = pumping.pieces(limit.budget)
-            blame_watering(plant, self.soil, pieces, call.index, self.clock.now, self._faultless)
-            self.state.poured_by = call.index
+            blame_watering(plant, self._farm.soil, pieces, call.index, self._farm.clock.now, self._faultless)
+            self._farm.state.poured_by = call.index
         self._pump(hose, name, liters / seconds, seconds, limit)
         return liters if limit.budget is None else min(liters, limit.budget / hose.factor)
 
     def give_pesticide(self, name: str, ml: float, call: CallOptions) -> float:
         """Spray a plant for as long as the nominal flow takes; the dose that came."""
-        state, world = self.state, self.world
+        state, world = self._farm.state, self._farm.world
         hose, rover = state.pesticide, world.rover
         seconds = whole_ticks(ml / rover.pesticide_flow)
         if not seconds:
@@ -80,7 +85,10 @@ class FarmAtWork(FarmInMotion):
     def _pumping(
         self, name: str, hose: Hose, flow: float, seconds: float, shares: Mapping[str, float]
     ) -> Pumping:
-        clogged, stuck = self.faults.strength("clogged_nozzle"), self.faults.strength("stuck_valve")
+        clogged, stuck = (
+            self._farm.faults.strength("clogged_nozzle"),
+            self._farm.faults.strength("stuck_valve"),
+        )
         return Pumping(name, hose, lambda volume: hose.preview(flow, seconds, clogged, stuck, volume), shares)
 
     def _limit(self, pumping: Pumping) -> Limit:
@@ -88,12 +96,12 @@ class FarmAtWork(FarmInMotion):
 
     @property
     def _faultless(self) -> bool:
-        faults = self.world.faults
+        faults = self._farm.world.faults
         return not faults.schedule and not faults.random
 
     def _pump(self, hose: Hose, name: str, flow: float, seconds: float, limit: Limit) -> None:
         """Run a pump at a plant, then wait until the hose has run out."""
-        self.state.aim = name
+        self._farm.state.aim = name
         hose.open(flow)
         hose.budget, hose.tight, hose.stops_when_dry = limit.budget, limit.tight, limit.stops_when_dry
         if limit.budget is not None and limit.budget <= 0.0:
@@ -101,12 +109,12 @@ class FarmAtWork(FarmInMotion):
         try:
             self.run(None, seconds)
         finally:
-            hose.close(self.faults.strength("stuck_valve"))
+            hose.close(self._farm.faults.strength("stuck_valve"))
         self.run(None, hose.lag)
 
     def let_go_of_plant(self) -> None:
         """The rover leaves: from now on what its hoses let out falls on bare ground."""
-        self.state.aim = None
+        self._farm.state.aim = None
 
 
 def whole_ticks(seconds: float) -> float:

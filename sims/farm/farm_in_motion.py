@@ -14,7 +14,6 @@ from sims.coarse_sensors import CoarseSensor
 from sims.farm.contact_watch import ContactWatch
 from sims.farm.fitted_sensors import farm_sensors
 from sims.farm.geometry import Box, Disc, Shape
-from sims.farm.pumping import Limit, Pumping
 from sims.farm.route import Ground
 from sims.farm.rover_watch import RoverWatch
 from sims.farm.soil import Stretch
@@ -48,11 +47,6 @@ class FarmInMotion(Simulator[FarmWorld]):
         {"watered_by", "drowned_by", "ponded_by", "sprayed_by", "low_by", "heaped_by", "working"}
     )
     kept = ("state", "contact", "activity", "_ripening")
-
-    limit_pumping: Callable[[Pumping], Limit] | None = None
-    """What limits a pump's work from now on."""
-    keeps_clear = False
-    """Drives end clear of everything, on wheels that stay on their track."""
 
     def begin(self) -> None:
         """The world's initial state, with the soil as its hidden parameters make it."""

@@ -6,16 +6,48 @@ from collections.abc import Mapping
 from typing import Any
 
 from devices.farm_rover import tools
+from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.farm_rover.world import Pose
 from devices.tool import NoArguments, ToolResult
-from sims.farm.at_work import filling
-from sims.farm.driving import DECIMALS, FarmDriving, rounded
+from sims.farm.at_work import Works, filling
+from sims.farm.driving import DECIMALS, Driving, rounded
+from sims.farm.farm_in_motion import FarmInMotion
 from sims.farm.hose import Hose
+from sims.farm.interventions import FARM_INTERVENTIONS
 from sims.simulator import CallOptions
 
 
-class FarmSimulator(FarmDriving):
-    """The farm rover: each tool of `FARM_ROVER` on the simulated field."""
+class FarmSimulator(FarmInMotion):
+    """The farm rover: each tool of `FARM_ROVER` on the simulated field.
+
+    Its parts: `works` (the tools at work, pumps), `driving`, and what `FarmInMotion` has.
+    """
+
+    interlocks = FARM_INTERLOCKS
+    interventions = FARM_INTERVENTIONS
+
+    def begin(self) -> None:
+        """The initial state, and parts that work on it."""
+        super().begin()
+        self.works = Works(self)
+        self.driving = Driving(self, self.works)
+
+    def view(self) -> RoverView:
+        """What the interlocks look at."""
+        state = self.state
+        return RoverView(
+            world=self.world,
+            locked=state.safety_locked,
+            pose=state.pose,
+            water=state.booked_liters,
+            pesticide=state.booked_ml,
+            battery=state.battery,
+            ripe={name: plant.ripe for name, plant in state.plants.items()},
+            fruit=state.fruit,
+            capacity=self.world.hopper.capacity,
+            has_way=lambda goal: self.driving.route((goal.x, goal.y)) is not None,
+            drive_charge=self.driving.charge,
+        )
 
     def do_unlock_safety_mode(self, arguments: NoArguments, call: CallOptions) -> tools.SafetyState:
         """Unlock; nothing changes where it is unlocked already."""
@@ -31,18 +63,18 @@ class FarmSimulator(FarmDriving):
 
     def do_move_to(self, arguments: tools.MoveTo, call: CallOptions) -> tools.Pose:
         """Drive to a pose, round beds and obstacles; a goal inside one is driven to all the same."""
-        return self.drive_to(Pose(x=arguments.x, y=arguments.y, yaw=arguments.yaw), call)
+        return self.driving.drive_to(Pose(x=arguments.x, y=arguments.y, yaw=arguments.yaw), call)
 
     def do_move_home(self, arguments: NoArguments, call: CallOptions) -> tools.Pose:
         """Drive to the base."""
-        return self.drive_to(self.world.stations["base"], call)
+        return self.driving.drive_to(self.world.stations["base"], call)
 
     def do_water_plant(self, arguments: tools.Water, call: CallOptions) -> tools.Watered:
         """Pump water onto the soil of a plant."""
         state, name, liters = self.state, arguments.plant_id, arguments.liters
-        with self.at_work(call):
+        with self.works.at_work(call):
             state.booked_liters = max(0.0, state.booked_liters - liters)
-            given = self.give_water(name, liters, call)
+            given = self.works.give_water(name, liters, call)
         return tools.Watered(
             plant_id=name, liters=round(given, DECIMALS), tank_liters=round(state.booked_liters, DECIMALS)
         )
@@ -50,9 +82,9 @@ class FarmSimulator(FarmDriving):
     def do_spray_pesticide(self, arguments: tools.Spray, call: CallOptions) -> tools.Sprayed:
         """Spray pesticide on a plant; from the effective dose on it rids the plant of its pests."""
         state, name, ml = self.state, arguments.plant_id, arguments.ml
-        with self.at_work(call):
+        with self.works.at_work(call):
             state.booked_ml = max(0.0, state.booked_ml - ml)
-            given = self.give_pesticide(name, ml, call)
+            given = self.works.give_pesticide(name, ml, call)
         return tools.Sprayed(
             plant_id=name, ml=round(given, DECIMALS), tank_ml=round(state.booked_ml, DECIMALS)
         )
@@ -61,9 +93,9 @@ class FarmSimulator(FarmDriving):
         """Pick a plant's ripe fruit into the hopper."""
         state, world, name = self.state, self.world, arguments.plant_id
         plant = state.plants[name]
-        with self.at_work(call):
+        with self.works.at_work(call):
             state.picking = name
-            self.run(None, world.rover.harvest_s)
+            self.works.run(None, world.rover.harvest_s)
         plant.ripe = False
         fruit = plant.place.fruit * world.hidden.fruit_size
         if state.hopper_room is not None:
@@ -76,8 +108,8 @@ class FarmSimulator(FarmDriving):
 
     def do_dump_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.Hopper:
         """Empty the hopper into the collection bin."""
-        with self.at_work(call):
-            self.run(None, self.world.rover.dump_s)
+        with self.works.at_work(call):
+            self.works.run(None, self.world.rover.dump_s)
         state = self.state
         state.collected_fruit += state.fruit
         state.fruit, state.heap, state.heaped_by = 0, 0.0, None
@@ -100,8 +132,8 @@ class FarmSimulator(FarmDriving):
     def _refill(self, hose: Hose, capacity: float, rate: float, call: CallOptions) -> None:
         seconds, flow = filling(capacity - hose.content, rate, call)
         self.needs((capacity - hose.content) / rate)
-        with self.at_work(call):
-            self.run(lambda t, dt: hose.fill(flow * dt, capacity), seconds)
+        with self.works.at_work(call):
+            self.works.run(lambda t, dt: hose.fill(flow * dt, capacity), seconds)
         hose.fill(capacity, capacity)
 
     def do_recharge(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
@@ -114,8 +146,8 @@ class FarmSimulator(FarmDriving):
         def charge(t: float, dt: float) -> None:
             state.battery = min(1.0, state.battery + rate * dt)
 
-        with self.at_work(call):
-            self.run(charge, seconds)
+        with self.works.at_work(call):
+            self.works.run(charge, seconds)
         state.battery = 1.0
         return tools.Battery(battery=1.0)
 
