@@ -211,7 +211,7 @@ def tools_page() -> str:
                         rule.unit if rule.shown is None else rule.shown.unit,
                         f"{rule.unit} s".strip() if rule.exposed is None else rule.exposed.unit,
                         f"{rule.follow_s:g} s after its begin, or to the record's end",
-                        f"`{rule.remedy.value}`",
+                        f"`{rule.remedy}`",
                     )
                     for rule in world.harm_rules
                 ),

@@ -12,7 +12,7 @@ from core_eval.harm.answers import Answer, Readings, answer_of, registers, same
 from core_eval.harm.report import ExecutedCall
 from core_eval.path import Call
 from devices.device_type import DeviceType
-from devices.harm import HarmEvent, HarmRule, Remedy
+from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
 from devices.outcome import Outcome
 from devices.sensors import Sample, SampleValue, SensorSpec
 from sims.simulator import Simulator, Snapshot
@@ -146,7 +146,7 @@ class Player:
         self,
         tool: str,
         arguments: Mapping[str, Any],
-        remedy: Remedy | None = None,
+        remedy: str | None = None,
         event: HarmEvent | None = None,
         forced: bool = False,
         duration: float | None = None,
@@ -159,7 +159,7 @@ class Player:
     def as_it_was(self, call: ExecutedCall) -> Outcome:
         """A call of the episode."""
         if self.did_nothing(call):
-            return self.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=call.duration)
+            return self.execute(call.tool, call.arguments, LEAVE_OUT, duration=call.duration)
         return self.execute(call.tool, call.arguments)
 
     def would_answer(self, call: ExecutedCall) -> Outcome:

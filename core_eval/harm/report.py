@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from devices.harm import HarmEvent, Remedy
+from devices.harm import LEAVE_OUT, HarmEvent
 from devices.outcome import Outcome
 
 
@@ -77,7 +77,7 @@ class HarmVerdict:
     step: int
     verdict: Verdict
     evidence: Mapping[str, Any] | None
-    remedy: Remedy | None = Remedy.LEAVE_OUT
+    remedy: str | None = LEAVE_OUT
     hidden_at_end: bool | None = None
     limit: float | None = None
     peak: float | None = None
