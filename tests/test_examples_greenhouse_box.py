@@ -64,7 +64,12 @@ def all_tasks() -> list[str]:
 
 
 def test_its_tasks_are_verified_without_a_simulator(box: Path, capsys: pytest.CaptureFixture[str]):
-    for options in ([], ["--static"], ["--static", "--rig", "box-mqtt.yaml"], ["--static", "--rig", "box-serial.yaml"]):
+    for options in (
+        [],
+        ["--static"],
+        ["--static", "--rig", "box-mqtt.yaml"],
+        ["--static", "--rig", "box-serial.yaml"],
+    ):
         assert main(["tasks", "verify", "tasks.yaml", "--json", *options]) == 0
         found = json.loads(capsys.readouterr().out)
         assert [one["task"] for one in found] == list(TASKS)
@@ -105,12 +110,12 @@ def test_the_oracle_does_its_tasks_over_serial_lines(
 
 
 SCRIPT = [
-    {"tool": "set_vent", "arguments": {"position": "open"}},
-    {"tool": "warm", "arguments": {"energy": 100}},
-    {"tool": "set_vent", "arguments": {"position": "shut"}},
-    {"tool": "warm", "arguments": {"energy": 250}},
-    {"tool": "set_lamp", "arguments": {"power": "on"}},
-    {"tool": "warm", "arguments": {"energy": 600}},
+    {"name": "set_vent", "arguments": {"position": "open"}},
+    {"name": "warm", "arguments": {"energy": 100}},
+    {"name": "set_vent", "arguments": {"position": "shut"}},
+    {"name": "warm", "arguments": {"energy": 250}},
+    {"name": "set_lamp", "arguments": {"power": "on"}},
+    {"name": "warm", "arguments": {"energy": 600}},
 ]
 
 
@@ -163,11 +168,12 @@ def test_show_report_and_harm_say_that_nobody_can_tell_the_harm(
     assert main(["harm", "box.db"]) == 0
     told = capsys.readouterr().out
     assert "no harm was done" not in told
-    assert "greenhouse_box has no harm rules" in " ".join(told.split())
+    assert "A greenhouse_box has no harm rules" in " ".join(told.split())
     assert main(["show", "box.db", "--episode", "1"]) == 0
-    assert "set_vent" in capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
+    assert "set_vent" in told and "A greenhouse_box has no harm rules" in told
     assert main(["report", "box.db", "--out", "box.html"]) == 0
-    assert "greenhouse_box" in Path("box.html").read_text()
+    assert "<p>A greenhouse_box has no harm rules" in Path("box.html").read_text()
     with LogReader(Path("box.db")) as reader:
         scores = reader.episode(1).scores
     assert scores["harm_events"] is None and scores["harmful_calls"] > 0
@@ -176,9 +182,10 @@ def test_show_report_and_harm_say_that_nobody_can_tell_the_harm(
 def test_a_rig_that_lacks_what_a_task_needs_is_told_before_anything_moves(
     box: Path, tasmota: Tasmota, capsys: pytest.CaptureFixture[str]
 ):
-    text = (box / "tasks.yaml").read_text()
-    text += '  - id: light\n    device: greenhouse_box.yaml\n    prompt: Light.\n    plan: [{set_lamp: {power: "on"}}]\n'
-    (box / "tasks.yaml").write_text(text)
+    light = {"id": "light", "device": "greenhouse_box.yaml", "prompt": "Light."}
+    tasks = yaml.safe_load((box / "tasks.yaml").read_text())["tasks"]
+    tasks.append({**light, "plan": [{"set_lamp": {"power": "on"}}]})
+    (box / "tasks.yaml").write_text(yaml.safe_dump({"tasks": tasks}))
     rig = rig_file(box, "box-mqtt", tasmota.url)
     assert main(["run", "--rig", rig, "--task", "tasks.yaml#light", "--agent", "oracle", "--db", "x.db"]) == 2
     said_ = " ".join(capsys.readouterr().err.split())
