@@ -173,8 +173,9 @@ def _check_site(rig: RigConfig, file: YamlFile) -> None:
         site = load_world(rig.site)
     except ConfigError as error:
         raise file.error(str(error), "site") from None
-    if rig.device not in (None, site.device.name):
-        raise file.error(f"is a place for a {site.device.name}, and the rig is a {rig.device}", "site")
+    own = None if rig.device is None else load_device(rig.device).name
+    if own not in (None, site.device.name):
+        raise file.error(f"is a place for a {site.device.name}, and the rig is a {own}", "site")
 
 
 def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
@@ -184,9 +185,10 @@ def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
         raise file.error(str(error), "twin", "world") from None
     if fault is not None:
         raise file.error(fault[1], "twin", *fault[0])
-    device = rig.device if rig.device is not None or rig.world is None else load_world(rig.world).device.name
-    if device not in (None, world.device.name):
-        raise file.error(f"is a world of a {world.device.name}, and the rig is a {device}", "twin", "world")
+    ref = rig.device or rig.world
+    own = None if ref is None else (load_device(ref) if rig.device else load_world(ref).device).name
+    if own not in (None, world.device.name):
+        raise file.error(f"is a world of a {world.device.name}, and the rig is a {own}", "twin", "world")
 
 
 def _with_base(file: YamlFile) -> YamlFile:
