@@ -115,6 +115,11 @@ def load_rig(ref: str) -> RigConfig:
         )
     file = _with_base(load_yaml(path))
     rig = file.validate(RigConfig)
+    try:
+        address, truth = _without_truth(rig.url)
+    except ConfigError as error:
+        raise file.error(str(error), "url") from None
+    rig = rig.model_copy(update={"url": address, "truth": rig.truth and truth})
     if rig.device is not None:
         rig = _with_device(rig, file)
     try:
