@@ -131,7 +131,7 @@ def test_what_the_hardware_lacks_is_not_offered(
     tasmota: Tasmota, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("task.yaml").write_text(TASK)
+    Path("task.yaml").write_text(TASK.replace("world: valves.yaml", "world: farm_rover"))
     Path("calls.jsonl").write_text('{"name": "move_to", "arguments": {"x": 1.0, "y": 1.0, "yaw": 0.0}}\n')
     rig = str(rig_file(tmp_path, "tasmota-mqtt", tasmota.url))
     # On the simulated rover the valves are out of reach.
