@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from configs.device_types import device_ref, load_device
 from configs.drivers_loader import DRIVERS_FOLDER, driver_path, load_driver
 from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
@@ -19,7 +20,6 @@ from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
-from devices.registry import DEVICE_TYPES
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.mqtt_address import without_password
 
@@ -38,7 +38,10 @@ class RigConfig(BaseModel):
         "serial://?serial=NUMBER, serial://?vid=2341&pid=0042, socket://HOST:PORT, rfc2217://HOST:PORT, "
         "sim:WORLD"
     )
-    device: str | None = Field(default=None, description="the device type; left out, the task's own is taken")
+    device: str | None = Field(
+        default=None,
+        description="the device type: a registered name, or a device file; left out, the task's own is taken",
+    )
     world: str | None = Field(
         default=None, description="the world that it simulates; left out for a physical rig"
     )
@@ -117,10 +120,8 @@ def load_rig(ref: str) -> RigConfig:
     except ConfigError as error:
         raise file.error(str(error), "url") from None
     rig = rig.model_copy(update={"url": address, "truth": rig.truth and truth})
-    if rig.device is not None and rig.device not in DEVICE_TYPES:
-        raise file.error(f"no device type {rig.device!r}; there are {nearest(list(DEVICE_TYPES))}", "device")
-    if rig.home is not None and rig.device is not None and rig.home not in DEVICE_TYPES[rig.device].by_name:
-        raise file.error(f"a {rig.device} has no tool {rig.home!r}", "home")
+    if rig.device is not None:
+        rig = _with_device(rig, file)
     try:
         _check_url(rig.url, spawned=rig.spawn)
         if rig.world is not None:
@@ -135,18 +136,38 @@ def load_rig(ref: str) -> RigConfig:
         raise file.error("a rig that is spawned needs the world that it simulates", "world")
     if rig.driver is not None:
         rig = _with_driver(rig, file)
-    device = _device_of(rig)
+    device = device_of(rig)
+    if device is not None and rig.home is not None and rig.home not in device.by_name:
+        raise file.error(f"a {device.name} has no tool {rig.home!r}", "home")
     if device is not None and (fault := envelope_fault(rig.envelope, device)) is not None:
         raise file.error(fault[1], *fault[0])
     return rig
 
 
-def _device_of(rig: RigConfig) -> DeviceType | None:
+def _with_device(rig: RigConfig, file: YamlFile) -> RigConfig:
+    assert rig.device is not None
+    ref = device_ref(rig.device, file.path)
+    try:
+        load_device(ref)
+    except ConfigError as error:
+        raise file.error(str(error), "device") from None
+    return rig.model_copy(update={"device": ref})
+
+
+def device_of(rig: RigConfig) -> DeviceType | None:
     """The device type that a rig's file says or means; None where only a task does."""
     if rig.device is not None:
-        return DEVICE_TYPES[rig.device]
+        return load_device(rig.device)
     world = rig.world or rig.site or (None if rig.twin is None else rig.twin.world)
     return None if world is None else load_world(world).device
+
+
+def fitted_tools(rig: RigConfig) -> frozenset[str] | None:
+    """The tools that the hardware behind a driver has; None where nothing tells: all of its device type."""
+    if rig.driver is None:
+        return None
+    driver = load_driver(rig.driver)
+    return None if driver.link == "pathrig" else driver.fitted
 
 
 def _check_site(rig: RigConfig, file: YamlFile) -> None:
@@ -157,8 +178,9 @@ def _check_site(rig: RigConfig, file: YamlFile) -> None:
         site = load_world(rig.site)
     except ConfigError as error:
         raise file.error(str(error), "site") from None
-    if rig.device not in (None, site.device.name):
-        raise file.error(f"is a place for a {site.device.name}, and the rig is a {rig.device}", "site")
+    own = None if rig.device is None else load_device(rig.device).name
+    if own not in (None, site.device.name):
+        raise file.error(f"is a place for a {site.device.name}, and the rig is a {own}", "site")
 
 
 def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
@@ -168,9 +190,10 @@ def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
         raise file.error(str(error), "twin", "world") from None
     if fault is not None:
         raise file.error(fault[1], "twin", *fault[0])
-    device = rig.device if rig.device is not None or rig.world is None else load_world(rig.world).device.name
-    if device not in (None, world.device.name):
-        raise file.error(f"is a world of a {world.device.name}, and the rig is a {device}", "twin", "world")
+    ref = rig.device or rig.world
+    own = None if ref is None else (load_device(ref) if rig.device else load_world(ref).device).name
+    if own not in (None, world.device.name):
+        raise file.error(f"is a world of a {world.device.name}, and the rig is a {own}", "twin", "world")
 
 
 def _with_base(file: YamlFile) -> YamlFile:
@@ -206,8 +229,10 @@ def _with_driver(rig: RigConfig, file: YamlFile) -> RigConfig:
         raise file.error(message, *place)
     if rig.world is not None:
         raise file.error("hardware behind a driver has no world to simulate, remove it", "world")
-    if driver.device is not None and rig.device not in (None, driver.device):
-        raise file.error(f"driver {driver.name} is for a {driver.device}", "device")
+    if driver.device is not None and rig.device is not None:
+        wanted, given = load_device(driver.device).name, load_device(rig.device).name
+        if wanted != given:
+            raise file.error(f"driver {driver.name} is for a {wanted}", "device")
     if fault := _link_fault(driver, rig.url):
         raise file.error(fault, "url")
     return rig.model_copy(update={"driver": str(path), "device": driver.device or rig.device})

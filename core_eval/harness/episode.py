@@ -37,6 +37,7 @@ from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from devices.outcome import Outcome
 from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.approval import Approver
 from firmware_bridge.envelope import Envelope
@@ -183,7 +184,13 @@ class Episode:
                 self._task.device.name, self._task.init, self._what.seed, required=self._what.init_required
             )
         mode = self._what.guard or self._session.config.guard or ("observe" if simulated else "block")
-        known = known_rig(self._session.config, self._session.world, self._task, simulated=simulated)
+        known = known_rig(
+            self._session.config,
+            self._session.world,
+            self._task,
+            simulated=simulated,
+            stopped=self._session.first_stop is StopOutcome.CONFIRMED,
+        )
         self._guard = Guard(mode, Envelope(self._session.config.envelope), self._approver, known)
         device = self._session.device_name or self._task.device.name
         episode.started_on(device, simulated, mode)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from configs.envelope_names import envelope_fault
-from configs.rigs_loader import RigConfig
+from configs.rigs_loader import RigConfig, device_of
 from core_eval.harness.rig_report import RigReport, ping_text
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.simulator_process import RigError
@@ -62,8 +62,11 @@ class _Check:
         self._session = session
         self._client: RigClient = session.client
         self._deadline = deadline
-        stated = session.device_name or session.config.device
-        self._device: DeviceType | None = DEVICE_TYPES.get(stated or "")
+        self._wanted = None if session.config.device is None else device_of(session.config)
+        stated = session.device_name
+        self._device: DeviceType | None = self._wanted if stated is None else DEVICE_TYPES.get(stated)
+        if self._wanted is not None and stated == self._wanted.name:
+            self._device = self._wanted
         status = self._client.status
         self._found_stopped = status is not None and status.state == "estop"
 
@@ -86,7 +89,8 @@ class _Check:
     def _status(self) -> None:
         status = self._client.status
         assert status is not None, "the rig answered"
-        device, wanted = status.device, self._session.config.device
+        device = status.device
+        wanted = None if self._wanted is None else self._wanted.name
         self._report.facts |= {
             "state": status.state,
             "device": device,

@@ -11,9 +11,10 @@ from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from configs.device_types import load_device
 from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
-from configs.rigs_loader import RigConfig
+from configs.rigs_loader import RigConfig, device_of
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harness.rigs_left import LeftRig, note_left
 from core_eval.harness.simulator_process import ProcessWatch, RigError, simulator_process
@@ -72,6 +73,8 @@ class RigSession:
         self._loss: str | None = None
         self._when_lost: Callable[[], None] | None = None
         self._driven = False
+        self.first_stop = StopOutcome.NOT_SENT
+        """What is known of the stop with which the episode began."""
 
     def open(self, *, claim: bool = True) -> None:
         """Greet the device, and take it for this host alone unless `claim` is False.
@@ -118,11 +121,14 @@ class RigSession:
             RigError: there is another device, or none that answers or agrees.
         """
         name, stated = self.config.name, self.device_name
-        if stated in DEVICE_TYPES and stated != device:
+        own = device_of(self.config)
+        known = stated in DEVICE_TYPES or (own is not None and own.name == stated)
+        if known and stated != device:
             raise RigError(f"rig {name} is a {stated}, and the task is for a {device}: name another rig")
         with self._link_errors():
             # A host that was killed may have left a call running: the stop ends it.
-            if self.client.estop() is StopOutcome.NOT_SENT:
+            self.first_stop = self.client.estop()
+            if self.first_stop is StopOutcome.NOT_SENT:
                 raise RigError(f"rig {name}: the first stop was not sent: {self.client.stop_error}")
             self.client.reset()
             outcome = self._init_when_idle(state, seed)
@@ -298,8 +304,9 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: Proce
         if driver.link != "pathrig":
             from firmware_bridge.drivers.driver_link import open_driver_link
 
+            assert driver.device is not None, "the loader makes sure"
             settings = resolve(driver, config.driver_options, config.driver_tables)
-            return open_driver_link(driver, settings, config.url, config.name)
+            return open_driver_link(driver, load_device(driver.device), settings, config.url, config.name)
     if not config.spawn:
         return open_link(config.url)
     assert config.world is not None, "the loader makes sure"

@@ -11,7 +11,7 @@ from agents.catalog import make_agent
 from agents.interruptible_agent import InterruptibleAgent
 from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
-from configs.rigs_loader import RigConfig, load_rig
+from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.harness.episode import Assignment, Episode, EpisodeFailed
@@ -22,6 +22,7 @@ from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.scoring import score_episode
 from core_eval.harness.signals import StopSignals
+from core_eval.harness.static_checks import unfitted
 from core_eval.harness.stop_button import StopButton, StoppedByPerson
 from core_eval.harness.varied_start import VariedStarts
 from core_eval.log import LogReader, RunLog
@@ -52,10 +53,12 @@ def load_parts(config: RunConfig) -> Parts:
     rigs = {ref: load_rig(ref) for ref in _distinct(cell.rig for cell in config.cells)}
     for cell in config.cells:
         task, rig = tasks[cell.task], rigs[cell.rig]
-        if rig.device is not None and rig.device != task.device.name:
+        device = None if rig.device is None else device_of(rig)
+        if device is not None and device.name != task.device.name:
             raise ConfigError(
-                f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {rig.device}"
+                f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {device.name}"
             )
+        _check_fitted(task, rig)
         # A file that names no device could not be held against one before.
         if (fault := envelope_fault(rig.envelope, task.device)) is not None:
             raise ConfigError(fault[1], file=cell.rig, key=".".join(fault[0]))
@@ -73,6 +76,15 @@ def load_parts(config: RunConfig) -> Parts:
     }
     varied = VariedStarts(builds, tasks, rigs, config.init or {}) if config.vary else None
     return Parts(tasks, rigs, agents, varied)
+
+
+def _check_fitted(task: Task, rig: RigConfig) -> None:
+    tools = fitted_tools(rig)
+    lacking = () if tools is None else unfitted(task.automaton, tools)
+    if lacking:
+        raise ConfigError(
+            f"task {task.id} cannot be done on rig {rig.name}: its hardware has no {', '.join(lacking)}"
+        )
 
 
 class Run:
@@ -162,6 +174,7 @@ class Run:
             task = task.in_world(session.world)
         elif (site := world_of_rig(session.config, None)) is not None:
             task = task.at_site(site)
+        task = task.on_hardware(fitted_tools(session.config))
         assignment = Assignment(
             run_id=run_id,
             number=number,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
+from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
@@ -96,7 +97,9 @@ class DriverLink(LocalLink):
         self._device.close()
 
 
-def open_driver_link(driver: DriverFile, settings: Settings, url: str, name: str) -> DriverLink:
+def open_driver_link(
+    driver: DriverFile, device_type: DeviceType, settings: Settings, url: str, name: str
+) -> DriverLink:
     """Open the hardware behind a serial URL of any form, or `mqtt://[user:pass@]host[:port]/RIG`.
 
     Raises:
@@ -104,13 +107,13 @@ def open_driver_link(driver: DriverFile, settings: Settings, url: str, name: str
     """
     if driver.link == "serial":
         wire: Wire = SerialLine(_serial_address(url, driver.line.baud), driver.stop.send.encode("latin-1"))
-        device = DriverDevice(driver, settings, wire)
+        device = DriverDevice(driver, device_type, settings, wire)
     else:
         address = parse_mqtt_url(url)
         names = settings.names(address.rig)
         topics = [render(topic, names) for topic in driver.subscribe]
         wire = Topics(address, topics, stop_messages(driver, names, settings.tables))
-        device = DriverDevice(driver, settings, wire, address.rig)
+        device = DriverDevice(driver, device_type, settings, wire, address.rig)
     device.open()
     return DriverLink(device, name)
 
