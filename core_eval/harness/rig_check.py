@@ -27,7 +27,7 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.codec import encode
 from firmware_bridge.link import LinkError
 from firmware_bridge.messages import Estop, Ping
-from firmware_bridge.session import ClockReading
+from firmware_bridge.peer import ClockReading
 
 LOOK_SECONDS = 1.0
 CALL_SECONDS = 3.0
