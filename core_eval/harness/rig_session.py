@@ -298,7 +298,7 @@ def open_rig(
 
 def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: ProcessWatch) -> Link:
     parts = urlsplit(config.url)
-    if parts.scheme == "sim":
+    if config.in_process:
         from firmware_bridge.local_link import LocalLink
 
         world = load_world(parts.path) if world is None else world
@@ -316,9 +316,11 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: Proce
         return open_link(config.url)
     assert config.world is not None, "the loader makes sure"
     silence = [] if config.truth else ["--no-truth"]
-    if parts.scheme == "serial":
+    if config.link_type is not None and config.link_type.spawn == "pty":
+        from firmware_bridge.serial_link import SerialLink
+
         port = stack.enter_context(simulator_process([config.world, *silence, "--serial", "pty"], watch))
-        return open_link(f"serial://{port}", kept=False)
+        return SerialLink(f"serial://{port}", kept=False)
     from firmware_bridge.broker import start_broker_process
 
     broker = stack.enter_context(start_broker_process())
