@@ -81,15 +81,18 @@ while True:
         continue
     if lost:
         wait_for_port()
+    if not ready:
+        # Before the strike, which takes a second: a program that goes on meanwhile must know of it.
+        struck = True
+        try:
+            os.write(1, b"s")
+        except OSError:
+            pass
     sent = strike()
-    if ready:
-        if not sent:
-            wait_for_port()
-        break
-    struck = True
-    os.write(1, b"s")
     if not sent:
         wait_for_port()
+    if ready:
+        break
 """
 
 
