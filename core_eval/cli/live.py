@@ -7,6 +7,7 @@ from rich.text import Text
 
 from core_eval.harness.events import EpisodeEnded, EpisodeStarted, Event, Stepped
 from core_eval.log import EpisodeRow
+from core_eval.report.fitted_table import Hanging
 from core_eval.report.tables import cell, status_text, step_line
 
 SHOWN = (("path_correctness", "PC"), ("harmful_calls", "harmful"), ("unobserved_harm", "unobserved harm"))
@@ -25,7 +26,7 @@ class LiveLines:
             case Stepped(k, tool, arguments, outcome, kind) if self._steps:
                 note = "" if outcome.status == "ok" else outcome.code or ""
                 line = step_line(k, tool, arguments, outcome.status, kind, note)
-                self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+                self._console.print(Hanging(line))
             case EpisodeStarted(episode, task, agent, seed):
                 line = Text(f"episode {episode}  {task.id}  {agent}  seed {seed}", style="bold")
                 self._console.print(line)
