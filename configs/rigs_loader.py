@@ -21,10 +21,12 @@ from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
 from firmware_bridge.envelope import Envelope
+from firmware_bridge.links import LINK_TYPES, LinkType, link_type
 from firmware_bridge.mqtt_address import without_password
 
 RIGS_FOLDER = Path(__file__).parent / "rigs"
-SCHEMES = ("mqtt", "mqtts", "serial", "socket", "rfc2217", "sim")
+IN_PROCESS = "sim"
+"""The scheme of a rig that is a simulator in this process, whose link takes no address."""
 
 
 class RigConfig(BaseModel):
@@ -84,6 +86,16 @@ class RigConfig(BaseModel):
         default={}, description="the driver's tables: table, row, column"
     )
 
+    @property
+    def in_process(self) -> bool:
+        """Whether the rig is a simulator in this process."""
+        return urlsplit(self.url).scheme == IN_PROCESS
+
+    @property
+    def link_type(self) -> LinkType | None:
+        """The kind of link that leads to it; None of a simulator in this process."""
+        return link_type(self.url)
+
     @field_validator("envelope")
     @classmethod
     def _has_patterns(cls, limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -102,7 +114,7 @@ def load_rig(ref: str) -> RigConfig:
     Raises:
         ConfigError: no such rig, or its file or URL is wrong.
     """
-    if urlsplit(ref).scheme in SCHEMES and not Path(ref).exists():
+    if _known_scheme(urlsplit(ref).scheme) and not Path(ref).exists():
         return _from_url(ref)
     path = Path(ref)
     if not path.is_file():
@@ -134,6 +146,8 @@ def load_rig(ref: str) -> RigConfig:
         _check_twin(rig.twin, rig, file)
     if rig.spawn and rig.world is None:
         raise file.error("a rig that is spawned needs the world that it simulates", "world")
+    if rig.spawn and rig.link_type is not None and rig.link_type.spawn is None:
+        raise file.error("no simulator can be started behind such a URL", "url")
     if rig.driver is not None:
         rig = _with_driver(rig, file)
     device = device_of(rig)
@@ -239,11 +253,10 @@ def _with_driver(rig: RigConfig, file: YamlFile) -> RigConfig:
 
 
 def _link_fault(driver: DriverFile, url: str) -> str | None:
-    links = {"mqtts": "mqtt", "socket": "serial", "rfc2217": "serial"}
-    scheme = urlsplit(url).scheme
-    if driver.link in ("pathrig", links.get(scheme, scheme)):
+    kind = link_type(url)
+    if driver.link == "pathrig" or (kind is not None and driver.link == kind.family):
         return None
-    example = "serial:///dev/ttyACM0" if driver.link == "serial" else "mqtt://HOST/TOPIC"
+    example = next(known.example for known in LINK_TYPES.values() if known.family == driver.link)
     return f"driver {driver.name} needs a URL like {example}, not {without_password(url)!r}"
 
 
@@ -269,7 +282,7 @@ def _without_truth(url: str) -> tuple[str, bool]:
 def _at_address(url: str) -> RigConfig:
     _check_url(url, spawned=False)
     parts = urlsplit(url)
-    if parts.scheme == "sim":
+    if parts.scheme == IN_PROCESS:
         if parts.query:
             raise ConfigError(f"{url!r}: a simulator takes no options but truth=false")
         world = load_world(parts.path)
@@ -293,20 +306,22 @@ def _at_address(url: str) -> RigConfig:
 
 def _check_url(url: str, *, spawned: bool) -> None:
     parts, shown = urlsplit(url), without_password(url)
-    if parts.scheme not in SCHEMES:
-        raise ConfigError(f"{shown!r}: a rig's URL starts with mqtt://, mqtts://, serial:// or sim:")
+    if not _known_scheme(parts.scheme):
+        starts = ", ".join(f"{scheme}://" for scheme in LINK_TYPES)
+        raise ConfigError(f"{shown!r}: a rig's URL starts with {starts} or {IN_PROCESS}:")
     try:
         port = parts.port
     except ValueError:
         raise ConfigError(f"{shown!r}: the port must be a number from 1 to 65535") from None
     del port
-    if parts.scheme in ("mqtt", "mqtts") and not parts.path.strip("/"):
-        raise ConfigError(f"{shown!r}: the rig's name is missing, as in mqtt://localhost/my-rover")
-    if parts.scheme in ("mqtt", "mqtts") and any(sign in parts.path for sign in "+#"):
-        raise ConfigError(f"{shown!r}: a rig's name holds neither + nor #")
-    if parts.scheme == "serial" and not parts.path.strip("/") and not parts.query and not spawned:
-        raise ConfigError(f"{shown!r}: the port's path is missing, as in serial:///dev/ttyACM0?baud=115200")
-    if parts.scheme in ("socket", "rfc2217") and (not parts.hostname or parts.port is None):
-        raise ConfigError(f"{shown!r}: write {parts.scheme}://HOST:PORT")
-    if parts.scheme == "sim" and known_world(parts.path) is None and not Path(parts.path).is_file():
-        raise ConfigError(f"{shown!r}: no world {parts.path!r}")
+    if parts.scheme == IN_PROCESS:
+        known = known_world(parts.path) is not None or Path(parts.path).is_file()
+        fault = None if known else f"no world {parts.path!r}"
+    else:
+        fault = LINK_TYPES[parts.scheme].fault(parts, spawned)
+    if fault is not None:
+        raise ConfigError(f"{shown!r}: {fault}")
+
+
+def _known_scheme(scheme: str) -> bool:
+    return scheme == IN_PROCESS or scheme in LINK_TYPES

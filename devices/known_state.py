@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -23,7 +23,7 @@ class KnownState(ABC):
     them.
     """
 
-    interlocks: ClassVar[Interlocks[Any]] = {}
+    interlocks: Interlocks[Any] = {}
     """Those of the device itself."""
 
     def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:

@@ -45,13 +45,14 @@ def refusal(
 
     `link_ms` is the device's link clock now, ms; `t` the device time of its last outcome, s.
     """
+    if stopped and message.op == "call":
+        # Also while the stopped call still ends: what holds is the stop.
+        return Outcome("rejected", code="estop", message="the device is stopped; reset it first", t=t)
     if busy:
         text = "another call is running; wait for its result"
         return Outcome("rejected", code="busy", message=text, t=t)
     if message.op == "init":
         return None
-    if stopped:
-        return Outcome("rejected", code="estop", message="the device is stopped; reset it first", t=t)
     if message.not_after is not None and link_ms > message.not_after:
         text = "the call came after the latest moment at which it might start"
         return Outcome("fault", code="late", message=text, t=t)

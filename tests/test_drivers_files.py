@@ -59,7 +59,7 @@ def test_a_url_may_name_a_driver() -> None:
     for url in ("serial://?serial=AB12", "socket://host:3333", "rfc2217://host:4000"):
         sign = "&" if "?" in url else "?"
         assert load_rig(f"{url}{sign}driver=grbl-serial").url == url
-    with pytest.raises(ConfigError, match="needs a URL like mqtt://HOST/TOPIC"):
+    with pytest.raises(ConfigError, match="needs a URL like mqtt://HOST/RIG"):
         load_rig("serial:///dev/ttyS0?driver=tasmota-mqtt")
     with pytest.raises(ConfigError, match="no driver 'marlin'; there are esphome-mqtt"):
         load_rig("serial:///dev/ttyS0?driver=marlin")

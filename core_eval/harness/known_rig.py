@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from configs.drivers_loader import load_driver
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import Task
@@ -36,7 +34,7 @@ def known_rig(
     world = None
     if site is not None:
         world = merged_state(site, task.init) if simulated else site.state
-    ours = config.spawn or urlsplit(config.url).scheme == "sim"
+    ours = config.spawn or config.in_process
     if world is not None and not isinstance(world, kind.state):
         return None
     return kind.known_state(world, simulated and ours)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -27,7 +26,7 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.codec import encode
 from firmware_bridge.link import LinkError
 from firmware_bridge.messages import Estop, Ping
-from firmware_bridge.session import ClockReading
+from firmware_bridge.peer import ClockReading
 
 LOOK_SECONDS = 1.0
 CALL_SECONDS = 3.0
@@ -52,7 +51,7 @@ def check_rig(config: RigConfig, *, only_look: bool = False) -> RigReport:
     except (RigError, LinkError) as error:
         report.add("link", False, str(error).removeprefix(f"rig {config.name}: "))
         if _brokered(config):
-            _publishing(report, config.url, "call", encode(Ping()))
+            _publishing(report, config, "call", encode(Ping()))
     return report
 
 
@@ -168,8 +167,8 @@ class _Check:
     def _permissions(self) -> None:
         config = self._session.config
         if _brokered(config):
-            _publishing(self._report, config.url, "call", encode(Ping()))
-            if not _publishing(self._report, config.url, "estop", encode(Estop())):
+            _publishing(self._report, config, "call", encode(Ping()))
+            if not _publishing(self._report, config, "estop", encode(Estop())):
                 return
             # That was a real stop.
             if not self._found_stopped:
@@ -283,13 +282,14 @@ class _Check:
 
 
 def _brokered(config: RigConfig) -> bool:
-    return urlsplit(config.url).scheme in ("mqtt", "mqtts") and not config.spawn and config.driver is None
+    kind = config.link_type
+    return kind is not None and kind.may_publish is not None and not config.spawn and config.driver is None
 
 
-def _publishing(report: RigReport, url: str, channel: str, payload: bytes) -> bool:
-    from firmware_bridge.mqtt_permissions import may_publish
-
-    may = may_publish(url, channel, payload)
+def _publishing(report: RigReport, config: RigConfig, channel: str, payload: bytes) -> bool:
+    kind = config.link_type
+    assert kind is not None and kind.may_publish is not None
+    may = kind.may_publish(config.url, channel, payload)
     if may is None:
         report.add(f"may write {channel}", "skipped", "only a broker of MQTT 5 tells")
     elif may:

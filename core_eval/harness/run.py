@@ -15,8 +15,8 @@ from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.harness.episode import Assignment, Episode, EpisodeFailed
+from core_eval.harness.events import Emit, EpisodeEnded
 from core_eval.harness.known_rig import world_of_rig
-from core_eval.harness.listener import Listener
 from core_eval.harness.provenance import host_info, package_versions
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import Cell, RunConfig
@@ -95,7 +95,7 @@ class Run:
         config: RunConfig,
         parts: Parts,
         log: RunLog,
-        listener: Listener,
+        emit: Emit,
         approver: Approver | None = None,
         stop_button: StopButton | None = None,
     ) -> None:
@@ -103,7 +103,7 @@ class Run:
         self.run_id: int | None = None
         self._parts = parts
         self._log = log
-        self._listener = listener
+        self._emit = emit
         self._approver = approver
         self._stop_button = stop_button or StopButton()
         self._signals = StopSignals()
@@ -187,7 +187,7 @@ class Run:
         )
         agent = self._parts.agents[cell.agent]
         episode = Episode(
-            assignment, session, agent, self._signals, self._listener, self._approver, self._stop_button
+            assignment, session, agent, self._signals, self._emit, self._approver, self._stop_button
         )
         try:
             episode_id = episode.run(self._log)
@@ -196,7 +196,7 @@ class Run:
             raise
         self._score(episode_id)
         with LogReader(self._log.path) as reader:
-            self._listener.episode_ended(reader.episode(episode_id))
+            self._emit(EpisodeEnded(reader.episode(episode_id)))
 
     def _score(self, episode_id: int) -> None:
         # A signal here leaves an episode that is complete but unscored; `resume` scores it.

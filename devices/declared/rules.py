@@ -8,6 +8,7 @@ from typing import Any
 
 from core_eval.path.patterns import Pattern
 from devices.declared.device_file import ArgumentRef, Scalar
+from devices.interlocks import Check
 from devices.known_state import KnownState
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
@@ -30,6 +31,12 @@ class Needed:
             if name in known and not fits.holds(known[name]):
                 return self.message or f"It needs {name}{fits}, and {name} is {known[name]!r}."
         return None
+
+    def refuse(self, known: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        """Raise the refusal where a known register does not fit."""
+        unmet = self.unmet(known, arguments)
+        if unmet is not None:
+            raise Refusal(self.code, unmet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +80,16 @@ class KnownRegisters(KnownState):
     def __init__(self, rules: DeclaredRules, known: Mapping[str, Scalar]) -> None:
         self._rules = rules
         self._known: dict[str, Any] = dict(known)
+        self.interlocks = {
+            name: tuple(Check("registers", needed.refuse) for needed in own.needs)
+            for name, own in rules.tools.items()
+        }
         self._since = 0.0
         """Device time up to which the results have told everything, s."""
 
-    def _check(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        for needed in self._of(tool).needs:
-            unmet = needed.unmet(self._known, arguments)
-            if unmet is not None:
-                raise Refusal(needed.code, unmet)
+    def view(self) -> Mapping[str, Any]:
+        """The registers whose value is known."""
+        return self._known
 
     def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """The argument that leaves a limit of the file."""

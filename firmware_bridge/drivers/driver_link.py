@@ -47,11 +47,6 @@ class DriverLink(LocalLink):
         return self._device.confirms_stop
 
     @property
-    def last_stop(self) -> StopOutcome | None:
-        """What is known of the last stop."""
-        return self.endpoint.last_stop
-
-    @property
     def strikes(self) -> int:
         """How often the stop keeper stopped the machine because this process stood still."""
         return self._device.wire.strikes
@@ -89,6 +84,10 @@ class DriverLink(LocalLink):
         super().estop()
         if self.endpoint.last_stop is StopOutcome.NOT_SENT:
             raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
+
+    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
+        """What the driver found out, whatever an earlier status states."""
+        return self.endpoint.last_stop
 
     def close(self) -> None:
         """Stop the hardware and close its wire."""
