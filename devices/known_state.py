@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -23,7 +24,7 @@ class KnownState(ABC):
     them.
     """
 
-    interlocks: Interlocks[Any] = {}
+    interlocks: Interlocks[Any] = MappingProxyType({})
     """Those of the device itself."""
 
     def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
