@@ -20,7 +20,7 @@ from conformance_player import Mismatch, Peer, line_of
 from farm_rig import WORLD
 from firmware_native import NativeRover, compile_rover
 from firmware_rig import board
-from micropython_rig import DRY, EXAMPLE, Pins, Relay, interpreter, without_delay
+from micropython_rig import DRY, Pins, at_broker, interpreter, without_delay
 from paho.mqtt.enums import CallbackAPIVersion
 
 from devices.device import Truth
@@ -47,6 +47,8 @@ VALVE = {
 }
 SERIAL = frozenset({"serial", "counts", "keeps_refusals"})
 PHYSICAL = SERIAL | {"physical", "watchdog"}
+WATCHDOG_MS = 4000
+"""Of the endpoints: a busy machine, whose host stands still now and then, must not pass for a silent host."""
 WORLD_SPEED = 5
 """Of the emulated board: a drive across the field takes 3.7 s, the watchdog 2 s, a read 0.04 s."""
 
@@ -196,7 +198,7 @@ class PhysicalFarm(PacedFarm):
 @contextmanager
 def endpoint(farm: PacedFarm, port: Port) -> Iterator[dict[str, Any]]:
     """The kit's own endpoint of a device, and what is seen of it."""
-    with DeviceEndpoint(farm, port, watchdog_ms=2000) as served:
+    with DeviceEndpoint(farm, port, watchdog_ms=WATCHDOG_MS) as served:
         yield {
             "names": ROVER,
             "prepare": PREPARE_ROVER[:1],
@@ -271,7 +273,7 @@ def micropython_on_serial(_folder: Path) -> Iterator[Peer]:
     master, slave = os.openpty()
     tty.setraw(slave)
     os.set_blocking(master, False)
-    with interpreter("main_serial.py", DRY, master, master, EXAMPLE) as shown:
+    with interpreter("main_serial.py", DRY, master, master) as shown:
         wire = SerialWire(os.ttyname(slave))
         try:
             yield Peer(wire, offers=PHYSICAL, **valve_of(shown))
@@ -283,21 +285,10 @@ def micropython_on_serial(_folder: Path) -> Iterator[Peer]:
 
 @contextmanager
 def micropython_on_mosquitto(_folder: Path) -> Iterator[Peer]:
-    in_read, in_write = os.pipe()
-    out_read, out_write = os.pipe()
-    os.set_blocking(in_read, False)
-    with (
-        Mosquitto() as broker,
-        interpreter("main_mqtt.py", DRY, in_read, out_write, EXAMPLE) as shown,
-        os.fdopen(out_read) as lines,
-    ):
-        relay = Relay(broker.port, lines, in_write)
+    with Mosquitto() as broker, at_broker(broker.port, DRY) as shown:
         wire = MqttWire(broker.port, "garden")
         try:
             offers = frozenset({"mqtt", "counts", "keeps_refusals", "watchdog", "physical"})
             yield Peer(wire, offers=offers, **valve_of(shown))
         finally:
             wire.close()
-            relay.close()
-            for end in (in_read, in_write, out_write):
-                os.close(end)

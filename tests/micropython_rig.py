@@ -115,7 +115,8 @@ class Relay:
             to_board, json.dumps([message.topic, message.payload.hex()]).encode() + b"\n"
         )
         self._port = port
-        threading.Thread(target=self._read, args=(lines,), daemon=True).start()
+        self._reader = threading.Thread(target=self._read, args=(lines,), daemon=True)
+        self._reader.start()
 
     def _read(self, lines: IO[str]) -> None:
         for line in lines:
@@ -132,26 +133,36 @@ class Relay:
                     self._client.publish(said["topic"], said["payload"], said["qos"], said["retain"])
 
     def close(self) -> None:
+        """Once the board has ended, and its lines with it."""
+        self._reader.join()
         self._client.disconnect()
         self._client.loop_stop()
 
 
 @contextmanager
-def on_mqtt(soil: int) -> Iterator[tuple[RigClient, Pins]]:
+def at_broker(port: int, soil: int) -> Iterator[Pins]:
+    """The example as the rig `garden`."""
     in_read, in_write = os.pipe()
     out_read, out_write = os.pipe()
     os.set_blocking(in_read, False)
+    with os.fdopen(out_read) as lines:
+        relay = Relay(port, lines, in_write)
+        try:
+            with interpreter("main_mqtt.py", soil, in_read, out_write) as pins:
+                yield pins
+        finally:
+            os.close(out_write)
+            relay.close()
+            os.close(in_read)
+            os.close(in_write)
+
+
+@contextmanager
+def on_mqtt(soil: int) -> Iterator[tuple[RigClient, Pins]]:
     with (
         EmbeddedBroker() as broker,
-        interpreter("main_mqtt.py", soil, in_read, out_write) as pins,
-        os.fdopen(out_read) as lines,
+        at_broker(broker.port, soil) as pins,
+        RigClient(open_link(f"{broker.url}/garden")) as client,
     ):
-        relay = Relay(broker.port, lines, in_write)
-        try:
-            with RigClient(open_link(f"{broker.url}/garden")) as client:
-                client.open(20.0)
-                yield client, pins
-        finally:
-            relay.close()
-            for end in (in_read, in_write, out_write):
-                os.close(end)
+        client.open(20.0)
+        yield client, pins
