@@ -168,17 +168,17 @@ class NativeWire:
 class PacedFarm(FarmSimulator):
     """The farm simulator, whose virtual time takes its time while it drives."""
 
-    driving = False
+    long_call = False
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event, **options: Any) -> Outcome:
-        self.driving = tool == ROVER["LONG"]
+        self.long_call = tool == ROVER["LONG"]
         try:
             return super().execute(tool, arguments, stop, **options)
         finally:
-            self.driving = False
+            self.long_call = False
 
     def evolve(self, seconds: float) -> None:
-        if self.driving and self._stop is not None:
+        if self.long_call and self._stop is not None:
             self._stop.wait(seconds)
         super().evolve(seconds)
 
@@ -202,7 +202,7 @@ def endpoint(farm: PacedFarm, port: Port) -> Iterator[dict[str, Any]]:
         yield {
             "names": ROVER,
             "prepare": PREPARE_ROVER[:1],
-            "outputs": lambda: "working" if farm.driving else "rest",
+            "outputs": lambda: "working" if farm.long_call else "rest",
             "dropped": lambda: served.dropped,
         }
 
