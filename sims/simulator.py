@@ -20,6 +20,7 @@ from firmware_bridge.link import Port
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
 from sims.faults import FaultSchedule, faults_of
+from sims.faulty_link import FaultyPort
 from sims.harm_ledger import HarmLedger
 from sims.overrides import World, WorldError, merge_world
 from sims.passing_time import BoardReset, PassingTime, Stopped
@@ -236,8 +237,6 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
 
     def wrap_port(self, port: Port) -> Port:
         """A port on which the faults of the link come to pass, for whoever serves this simulator."""
-        from sims.faulty_link import FaultyPort
-
         return FaultyPort(port, self)
 
     @property

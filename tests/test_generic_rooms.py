@@ -16,7 +16,6 @@ OWN = ("farm_rover", "robotic_arm", "farm", "arm", "rover")
 """Folders and modules that belong to one world, by name."""
 ALLOWED = {
     "core_eval/cli/demo.py": "the demo is of these two worlds",
-    "firmware_bridge/firmware/make_tables.py": "the tables of the rover's firmware",
 }
 NAMES = {name for world in WORLD_TYPES.values() for name in (world.name, world.device.name)}
 

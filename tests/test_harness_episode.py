@@ -13,7 +13,8 @@ from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
 from core_eval.cli.live import Silent
 from core_eval.harness import rig_session
-from core_eval.harness.episode import Assignment, Episode, EpisodeFailed
+from core_eval.harness.episode import Episode, EpisodeFailed
+from core_eval.harness.episode_start import Assignment
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import GuardName
 from core_eval.harness.signals import StopSignals

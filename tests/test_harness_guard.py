@@ -17,7 +17,8 @@ from agents.agent import Action, ToolCallAction
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, load_rig
 from core_eval.cli.live import Silent
-from core_eval.harness.episode import Assignment, Episode
+from core_eval.harness.episode import Episode
+from core_eval.harness.episode_start import Assignment
 from core_eval.harness.rig_session import open_rig
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.stop_button import StopButton

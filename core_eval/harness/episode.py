@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from agents.agent import (
     Action,
@@ -21,13 +21,11 @@ from agents.agent import (
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
-from configs.tasks_loader import Task
-from core_eval.harness.episode_start import episode_start, task_limits
+from core_eval.harness.episode_start import Assignment, episode_start, task_limits
 from core_eval.harness.known_rig import known_rig
 from core_eval.harness.listener import Listener
 from core_eval.harness.machine_costs import MachineCosts, find_meter
 from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
-from core_eval.harness.run_config import GuardName
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
 from core_eval.harness.stop_button import StopButton
@@ -64,21 +62,6 @@ class EpisodeFailed(Exception):
     def __init__(self, message: str, episode: int) -> None:
         super().__init__(message)
         self.episode = episode
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """What one episode is to be."""
-
-    run_id: int
-    number: int
-    seed: int
-    task: Task
-    agent_spec: str
-    scoring: Mapping[str, Any]
-    guard: GuardName | None
-    init_required: bool
-    """The user named an initial state, so a rig that cannot take one is an error."""
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,33 @@
-"""What an episode is to be, as the log's row for its start."""
+"""What an episode is to be, and the log's row for its start."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from agents.agent import Agent, Limits
 from configs.tasks_loader import Task
 from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
 from core_eval.harness.rig_twin import twin_of
+from core_eval.harness.run_config import GuardName
 from core_eval.log import Definition, EpisodeStart
 
-if TYPE_CHECKING:
-    from core_eval.harness.episode import Assignment
+
+@dataclass(frozen=True)
+class Assignment:
+    """What one episode is to be."""
+
+    run_id: int
+    number: int
+    seed: int
+    task: Task
+    agent_spec: str
+    scoring: Mapping[str, Any]
+    guard: GuardName | None
+    init_required: bool
+    """The user named an initial state, so a rig that cannot take one is an error."""
 
 
 def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:

@@ -16,6 +16,7 @@ from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harness.rigs_left import LeftRig, note_left
+from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.simulator_process import ProcessWatch, RigError, simulator_process
 from core_eval.log import EpisodeLog
 from devices.device import Truth
@@ -303,15 +304,15 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: Proce
     if not config.spawn:
         return open_link(config.url)
     assert config.world is not None, "the loader makes sure"
-    silence = [] if config.truth else ["--no-truth"]
     if parts.scheme == "serial":
-        port = stack.enter_context(simulator_process([config.world, *silence, "--serial", "pty"], watch))
+        served = ServedSimulator(config.world, serial="pty", truth=config.truth)
+        port = stack.enter_context(simulator_process(served, watch))
         return open_link(f"serial://{port}", kept=False)
     from firmware_bridge.broker import start_broker_process
 
     broker = stack.enter_context(start_broker_process())
     stack.enter_context(watch.over(broker.process, "the embedded broker"))
     rig = parts.path.strip("/")
-    arguments = [config.world, *silence, "--mqtt", broker.url, "--rig", rig]
-    stack.enter_context(simulator_process(arguments, watch))
+    served = ServedSimulator(config.world, mqtt=broker.url, rig=rig, truth=config.truth)
+    stack.enter_context(simulator_process(served, watch))
     return open_link(f"{broker.url}/{rig}")

@@ -14,7 +14,8 @@ from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
-from core_eval.harness.episode import Assignment, Episode, EpisodeFailed
+from core_eval.harness.episode import Episode, EpisodeFailed
+from core_eval.harness.episode_start import Assignment
 from core_eval.harness.known_rig import world_of_rig
 from core_eval.harness.listener import Listener
 from core_eval.harness.provenance import host_info, package_versions
