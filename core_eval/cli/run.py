@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from agents.forms import FORMS
 from core_eval.cli.output import (
     AggregateOption,
     UsageError,
@@ -40,10 +41,7 @@ def run(
     rig: Annotated[str | None, typer.Option(help="A rig's name, its YAML file, or a URL.")] = None,
     agent: Annotated[
         list[str] | None,
-        typer.Option(
-            help="llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, mutated[:RATE], random, "
-            "scripted:FILE.jsonl or replay:DB#EPISODE; may be given several times."
-        ),
+        typer.Option(help=f"{', '.join(FORMS[:-1])} or {FORMS[-1]}; may be given several times."),
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes of each task with each agent.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the first episode; the i-th has SEED + i.")] = 0,
