@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from threading import Event
 
+from core_eval.path.calls import CallStatus
 from devices.device import Device
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -177,7 +178,7 @@ class DeviceEndpoint:
         message_id = id_of_unfit(error)
         if message_id is not None:
             self._heard = time.monotonic()
-            outcome = Outcome("invalid", code="malformed", message=str(error), t=self._t)
+            outcome = Outcome(CallStatus.INVALID, code="malformed", message=str(error), t=self._t)
             self._port.send(*make_answer(message_id, outcome))
 
     def _accept(self, message: wire.Call | wire.Init) -> None:
@@ -235,7 +236,9 @@ class DeviceEndpoint:
         except Exception as error:
             log.exception("the device failed in %s", message.op)
             self._device_safe()
-            return Outcome("fault", code="internal", message=f"{type(error).__name__}: {error}", t=self._t)
+            return Outcome(
+                CallStatus.FAULT, code="internal", message=f"{type(error).__name__}: {error}", t=self._t
+            )
 
     def _send_truth(self, message: wire.Call | wire.Init) -> None:
         try:

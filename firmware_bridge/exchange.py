@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
+from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 from firmware_bridge import messages as wire
 from firmware_bridge.answers import fault, outcome_of
@@ -121,11 +122,11 @@ class Exchange:
                     payload = encode(build(session.clock.device_ms(deadline)))
                 except (ValueError, TypeError) as error:
                     text = f"the arguments of {what} have no JSON: {error}"
-                    return Outcome("invalid", code="arguments", message=text)
+                    return Outcome(CallStatus.INVALID, code="arguments", message=text)
                 size = len(payload) + self._link.frame_overhead
                 if (limit := self._max_frame()) is not None and size > limit:
                     text = f"{what} has {size} bytes on the wire; the device takes {limit}"
-                    return Outcome("invalid", code="too_long", message=text)
+                    return Outcome(CallStatus.INVALID, code="too_long", message=text)
                 restarts = session.clock.restarts
                 self._send(payload, message_id=pending.id, seconds=deadline - now)
                 next_send = now + pause

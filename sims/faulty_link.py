@@ -15,6 +15,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from core_eval.path.calls import CallStatus
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from firmware_bridge import messages as wire
 from firmware_bridge.link import Port, PortHandler, ReadByWaiters
@@ -194,7 +195,7 @@ class FaultyPort:
             self._out.put(delay, lambda: self._port.send(message, payload))
         if (
             isinstance(message, wire.Result)
-            and message.status == "fault"
+            and message.status == CallStatus.FAULT
             and message.error is not None
             and message.error.code == "reset"
             and self._handler is not None

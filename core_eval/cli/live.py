@@ -11,6 +11,7 @@ from rich.text import Text
 from configs.tasks_loader import Task
 from core_eval.harness.listener import Listener
 from core_eval.log import EpisodeRow
+from core_eval.path.calls import CallStatus
 from core_eval.report.tables import cell, status_text, step_line
 from devices.outcome import Outcome
 
@@ -33,7 +34,7 @@ class LiveLines(Listener):
     ) -> None:
         """A line with the call and what became of it."""
         if self._steps:
-            note = "" if outcome.status == "ok" else outcome.code or ""
+            note = "" if outcome.status == CallStatus.OK else outcome.code or ""
             line = step_line(k, tool, arguments, outcome.status, kind, note)
             self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
 

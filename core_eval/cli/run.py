@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ from core_eval.cli.output import (
     warn_of_cycles,
     write_file,
 )
+from firmware_bridge.guard import GuardMode
 
 if TYPE_CHECKING:
     from core_eval.harness.run import Parts
@@ -58,7 +59,7 @@ def run(
         ),
     ] = False,
     guard: Annotated[
-        Literal["observe", "block", "estop", "confirm"] | None,
+        GuardMode | None,
         typer.Option(help="What becomes of harmful calls; left out: observe on simulators, block elsewhere."),
     ] = None,
     live: Annotated[

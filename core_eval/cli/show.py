@@ -66,6 +66,7 @@ def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
 
 
 def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+    from core_eval.log.rows import Observation
     from core_eval.report.harm_summary import EpisodeHarm
     from core_eval.report.harm_tables import unanswered_text
     from core_eval.report.harm_words import event_text
@@ -86,7 +87,7 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
         out.print(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note))
         for event in harm:
             if event.k == step.k:
-                seen = "UNOBSERVED" if event.verdict == "unobserved" else event.verdict
+                seen = "UNOBSERVED" if event.verdict == Observation.UNOBSERVED else event.verdict
                 text = f"       harm: {event.kind}, {seen}: {event_text(episode.device, event)}"
                 if event.probability is not None:
                     text += f"; probability {event.probability:.2f}"

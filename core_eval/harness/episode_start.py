@@ -11,8 +11,8 @@ from configs.tasks_loader import Task
 from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
 from core_eval.harness.rig_twin import twin_of
-from core_eval.harness.run_config import GuardName
 from core_eval.log import Definition, EpisodeStart
+from firmware_bridge.guard import GuardMode
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Assignment:
     task: Task
     agent_spec: str
     scoring: Mapping[str, Any]
-    guard: GuardName | None
+    guard: GuardMode | None
     init_required: bool
     """The user named an initial state, so a rig that cannot take one is an error."""
 
@@ -51,7 +51,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         ),
         init=task.init,
         limits=asdict(limits),
-        guard=what.guard or "observe",
+        guard=what.guard or GuardMode.OBSERVE,
         scoring=what.scoring,
         agent_info={"name": agent.name, **agent_info(what.agent_spec)},
         twin=twin_of(session.config, task),

@@ -19,6 +19,7 @@ from core_eval.harness.rigs_left import LeftRig, note_left
 from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.simulator_process import ProcessWatch, RigError, simulator_process
 from core_eval.log import EpisodeLog
+from core_eval.path.calls import CallStatus
 from devices.device import Truth
 from devices.drivers.settings import resolve
 from devices.outcome import Outcome
@@ -127,11 +128,11 @@ class RigSession:
                 raise RigError(f"rig {name}: the first stop was not sent: {self.client.stop_error}")
             self.client.reset()
             outcome = self._init_when_idle(state, seed)
-        if outcome.status == "ok":
+        if outcome.status == CallStatus.OK:
             return True
         said = outcome.message or outcome.code or outcome.status
         # Firmware that does not know `init` at all may keep silent about it.
-        physical = outcome.status == "invalid" or outcome.code == "no_answer"
+        physical = outcome.status == CallStatus.INVALID or outcome.code == "no_answer"
         if not physical or self.world is not None or outcome.code == "bad_state":
             raise RigError(f"rig {name} did not take the initial state: {said}")
         if required:

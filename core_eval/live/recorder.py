@@ -101,7 +101,7 @@ class LiveRecorder(Listener):
             "value": None if outcome.value is None else dict(outcome.value),
             "seconds": outcome.duration,
         }
-        call = Call(tool or "", arguments, outcome.status)  # type: ignore[arg-type]
+        call = Call(tool or "", arguments, outcome.status)
         self._queue.put(lambda: self._take(k, data, call))
 
     def sample(self, sample: Sample) -> None:

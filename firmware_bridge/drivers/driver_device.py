@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from core_eval.path.calls import CallStatus
 from devices.device import Emit, Truth
 from devices.drivers.driver_file import DriverFile, ToolDriver
 from devices.drivers.needs import check_need
@@ -85,7 +86,7 @@ class DriverDevice:
         began = time.monotonic()
 
         def outcome(
-            status: str, code: str | None = None, message: str | None = None, value: Any = None
+            status: CallStatus, code: str | None = None, message: str | None = None, value: Any = None
         ) -> Outcome:
             now = time.monotonic()
             return Outcome(status, value, code, message, t=now - self._born, duration=now - began)
@@ -94,28 +95,30 @@ class DriverDevice:
             self._surface.validate(tool, arguments)
         except ArgumentsError as error:
             known = tool in self._surface.by_name
-            return outcome("invalid", "bad_arguments" if known else "unknown_tool", str(error))
+            return outcome(CallStatus.INVALID, "bad_arguments" if known else "unknown_tool", str(error))
         mapped = self._driver.tools.get(tool)
         if mapped is None or mapped.not_fitted is not None:
             why = None if mapped is None else mapped.not_fitted
-            return outcome("rejected", "not_fitted", why or f"This rig has nothing for {tool}.")
+            return outcome(CallStatus.REJECTED, "not_fitted", why or f"This rig has nothing for {tool}.")
         validated = self._surface.validate(tool, arguments).model_dump()
         with self._machine.one_at_a_time:
             self._machine.touched = True
             try:
-                return outcome("ok", value=self._call(mapped, validated, stop))
+                return outcome(CallStatus.OK, value=self._call(mapped, validated, stop))
             except Refusal as refusal:
-                return outcome("rejected", refusal.code, refusal.message)
+                return outcome(CallStatus.REJECTED, refusal.code, refusal.message)
             except Stopped:
-                return outcome("fault", "stopped", "The call was stopped.")
+                return outcome(CallStatus.FAULT, "stopped", "The call was stopped.")
             except DriverFault as fault:
                 if fault.code in UNSURE:
                     self._machine.distrust()
-                return outcome("fault", fault.code, fault.message)
+                return outcome(CallStatus.FAULT, fault.code, fault.message)
             except (LinkError, Lost) as error:
                 self._machine.distrust()
                 return outcome(
-                    "fault", "link", str(error) or f"{self._machine.wire.name} is gone; is the cable in?"
+                    CallStatus.FAULT,
+                    "link",
+                    str(error) or f"{self._machine.wire.name} is gone; is the cable in?",
                 )
 
     def safe(self) -> StopOutcome:
@@ -133,7 +136,10 @@ class DriverDevice:
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
         """Hardware has no initial state."""
         return Outcome(
-            "invalid", code="physical", message="this rig is hardware", t=time.monotonic() - self._born
+            CallStatus.INVALID,
+            code="physical",
+            message="this rig is hardware",
+            t=time.monotonic() - self._born,
         )
 
     def subscribe(self, emit: Emit) -> None:
