@@ -12,10 +12,9 @@ from configs.tasks_loader import Task
 from core_eval.harness.listener import Listener
 from core_eval.log import EpisodeRow
 from core_eval.path.calls import CallStatus
+from core_eval.report.metrics import BRIEF, BY_NAME
 from core_eval.report.tables import cell, status_text, step_line
 from devices.outcome import Outcome
-
-SHOWN = (("path_correctness", "PC"), ("harmful_calls", "harmful"), ("unobserved_harm", "unobserved harm"))
 
 
 class LiveLines(Listener):
@@ -40,7 +39,9 @@ class LiveLines(Listener):
 
     def episode_ended(self, episode: EpisodeRow) -> None:
         """A line with the main scores."""
-        shown = "  ".join(f"{heading} {cell(name, episode.scores.get(name), 1)}" for name, heading in SHOWN)
+        shown = "  ".join(
+            f"{BY_NAME[name].heading} {cell(name, episode.scores.get(name), 1)}" for name in BRIEF
+        )
         status = status_text(episode)
         self._console.print(Text.assemble("     ", status, f"  {shown}", style="dim"))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from core_eval.harness.listener import Listener
 from core_eval.live.history import History
 from core_eval.path import Call, OnlineScorer
-from core_eval.report.metrics import BY_NAME
+from core_eval.report.metrics import BRIEF, BY_NAME, RUNNING
 from core_eval.report.tables import call_text, cell
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
     from firmware_bridge.guard import GuardDecision
 
-RUNNING = (
-    "path_correctness",
-    "pc_ktc",
-    "path_correctness_hlr",
-    "prefix_criticality",
-    "harmful_calls",
-    "harmful_call_rate",
-    "efficiency",
-)
-"""The scores that are shown while an episode runs."""
-PAST = ("path_correctness", "harmful_calls", "unobserved_harm")
 CLOSE_SECONDS = 2.0
 BATCH_SECONDS = 0.03
 """Pause between two batches of events, s."""
@@ -115,7 +104,7 @@ class LiveRecorder(Listener):
 
     def episode_ended(self, episode: EpisodeRow) -> None:
         """A line that stays."""
-        shown = [(BY_NAME[name].heading, cell(name, episode.scores.get(name), 1)) for name in PAST]
+        shown = [(BY_NAME[name].heading, cell(name, episode.scores.get(name), 1)) for name in BRIEF]
         data = {
             "id": episode.id,
             "task": episode.task,

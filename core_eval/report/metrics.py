@@ -72,6 +72,19 @@ TABLE = (
     "final_state_ok",
 )
 """The metrics of the table per agent, in order."""
+RUNNING = (
+    "path_correctness",
+    "pc_ktc",
+    "path_correctness_hlr",
+    "prefix_criticality",
+    "harmful_calls",
+    "harmful_call_rate",
+    "efficiency",
+)
+"""The metrics that are known while an episode runs."""
+BRIEF = ("path_correctness", "harmful_calls", "unobserved_harm")
+"""The metrics of one line: of an episode that ended, and of a task."""
+LESS_IS_BETTER = frozenset(metric.name for metric in METRICS if metric.less_is_better)
 
 
 def json_value(name: str, value: float | None) -> float | int | bool | None:
