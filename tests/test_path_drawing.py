@@ -25,9 +25,9 @@ def texts(svg):
 
 def test_the_way_of_a_trace():
     way = Way.of(AUTOMATON, TRACE)
-    assert way.progress == {("s0", "s1"): [1], ("s1", "s3"): [5]}
-    assert way.loops == {"s1": [(2, "look(*)")]}
-    assert way.harmful == {"s1": [(3, "unlock"), (4, "spray [rejected]")], "s3": [(6, "fly")]}
+    assert way.progress == {("s0", "s1"): [0], ("s1", "s3"): [4]}
+    assert way.loops == {"s1": [(1, "look(*)")]}
+    assert way.harmful == {"s1": [(2, "unlock"), (3, "spray [rejected]")], "s3": [(5, "fly")]}
     assert way.visited == {"s0", "s1", "s3"}
 
 
@@ -37,19 +37,19 @@ def test_svg():
     for state in AUTOMATON.states:
         assert state in shown
     assert shown.count("water") == shown.count("spray") == 2
-    assert ("call 5", WAY) in written
-    assert ("✗ 4: spray [rejected]", HARM) in written
-    assert ("✗ 6: fly", HARM) in written
-    assert any(text.startswith("↻ look(*): call 2") for text in shown)
+    assert ("call 4", WAY) in written
+    assert ("✗ 3: spray [rejected]", HARM) in written
+    assert ("✗ 5: fly", HARM) in written
+    assert any(text.startswith("↻ look(*): call 1") for text in shown)
     assert "call" not in " ".join(text for text, _ in texts(to_svg(AUTOMATON)))
 
 
 def test_dot():
     dot = to_dot(AUTOMATON, TRACE)
-    assert '"s0" -> "s1" [label="unlock\\ncall 1"' in dot
+    assert '"s0" -> "s1" [label="unlock\\ncall 0"' in dot
     assert '"s4" [shape=circle' in dot
     assert dot.count("doublecircle") == 1
-    assert '"s1" -> "harm 4" [label="4: spray [rejected]"' in dot
+    assert '"s1" -> "harm 3" [label="3: spray [rejected]"' in dot
 
 
 def test_names_are_escaped():

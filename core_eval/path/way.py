@@ -13,7 +13,7 @@ from core_eval.path.scorer import OnlineScorer
 
 @dataclass
 class Way:
-    """What a trace did, by state: call numbers from 1 of its progress, its reads and its harmful attempts."""
+    """What a trace did, by state: call numbers from 0 of its progress, its reads and its harmful attempts."""
 
     progress: dict[Edge, list[int]] = field(default_factory=dict)
     loops: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Way:
         """Follow a trace."""
         way = cls(visited={automaton.start})
         scorer = OnlineScorer(automaton)
-        for number, call in enumerate(calls, 1):
+        for number, call in enumerate(calls):
             verdict = scorer.step(call)
             state = verdict.state_before
             if verdict.kind == StepKind.PROGRESS:
