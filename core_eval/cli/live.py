@@ -41,7 +41,8 @@ class LiveLines(Listener):
     def episode_ended(self, episode: EpisodeRow) -> None:
         """A line with the main scores."""
         shown = "  ".join(
-            f"{BY_NAME[name].heading} {cell(name, episode.scores.get(name), 1)}" for name in BRIEF
+            f"{metric.short or metric.heading} {cell(metric.name, episode.scores.get(metric.name), 1)}"
+            for metric in map(BY_NAME.__getitem__, BRIEF)
         )
         status = status_text(episode)
         self._console.print(Text.assemble("     ", status, f"  {shown}", style="dim"))

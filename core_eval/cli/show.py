@@ -66,6 +66,7 @@ def show(
 
 
 def _print_found(reader: LogReader, words: str, episode: int | None, json: bool) -> None:
+    from core_eval.report.fitted_table import Hanging
     from core_eval.report.search import search
 
     found = search(reader, words, reader.episodes() if episode is None else [reader.episode(episode)])
@@ -75,7 +76,7 @@ def _print_found(reader: LogReader, words: str, episode: int | None, json: bool)
     out = console()
     for passage in found:
         where = f"episode {passage.episode} step {passage.step}  {passage.agent}  {passage.part}: "
-        out.print(Text.assemble((where, "bold"), " ".join(passage.text.split())))
+        out.print(Hanging(Text.assemble((where, "bold"), " ".join(passage.text.split()))))
     if not found:
         out.print(f"nothing in the transcripts of {reader.path} holds {words!r}")
 

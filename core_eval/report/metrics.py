@@ -15,19 +15,21 @@ class Metric:
         heading: in tables.
         sort: `share` from 0 to 1, `count`, `flag`, `amount`, or `bytes`.
         less_is_better: thresholds are then the most that is allowed.
+        short: heading in a line of several metrics; empty: `heading`.
     """
 
     name: str
     heading: str
     sort: Literal["share", "count", "flag", "amount", "bytes"] = "share"
     less_is_better: bool = False
+    short: str = ""
 
 
 METRICS = (
     Metric("path_correctness", "PC"),
     Metric("pc_ktc", "PC-KTC"),
     Metric("prefix_criticality", "PrefixCrit"),
-    Metric("harmful_calls", "harmful calls", "count", less_is_better=True),
+    Metric("harmful_calls", "harmful calls", "count", less_is_better=True, short="harmful"),
     Metric("harmful_call_rate", "harm rate", less_is_better=True),
     Metric("efficiency", "efficiency"),
     Metric("path_correctness_hlr", "PC+HLR"),
