@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
+from devices.farm_rover import tolerances
 from devices.farm_rover.world import FarmWorld, Pose, distance
 from devices.outcome import Refusal
-
-ROUNDING = 1e-9
-"""A tank, a battery or a distance may miss its limit by this much."""
 
 Place = TypeVar("Place", bound=Pose)
 
@@ -39,7 +37,7 @@ def known_station(stations: Mapping[str, Pose], name: str) -> Pose:
 def within_reach(rover: Pose, place: Pose, name: str, reach: float) -> None:
     """The rover stands within `reach`, m, of the place, else code `too_far`."""
     apart = distance(rover, place)
-    if apart > reach + ROUNDING:
+    if apart > reach + tolerances.LIMIT:
         raise Refusal(
             "too_far",
             f"{name} is {apart:.2f} m away and must be within {reach:g} m. "
@@ -59,9 +57,9 @@ def inside_field(world: FarmWorld, x: float, y: float) -> None:
 
 def enough_in_tank(content: float, wanted: float, what: str, unit: str, refill: str, station: str) -> None:
     """The tank holds what is wanted, else code `tank_empty` or `not_enough_in_tank`."""
-    if wanted <= content + ROUNDING:
+    if wanted <= content + tolerances.LIMIT:
         return
-    code = "tank_empty" if content <= ROUNDING else "not_enough_in_tank"
+    code = "tank_empty" if content <= tolerances.LIMIT else "not_enough_in_tank"
     raise Refusal(
         code,
         f"The {what} tank holds {content:.3g} {unit}, less than {wanted:.3g} {unit}. Nothing was pumped. "
@@ -71,7 +69,7 @@ def enough_in_tank(content: float, wanted: float, what: str, unit: str, refill: 
 
 def enough_charge(battery: float, needed: float) -> None:
     """The battery lasts for the call, else code `battery_low`."""
-    if needed > battery + ROUNDING:
+    if needed > battery + tolerances.LIMIT:
         raise Refusal(
             "battery_low",
             f"The battery is at {battery:.3f}, and this needs {needed:.3f}. "
