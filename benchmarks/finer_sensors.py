@@ -35,7 +35,7 @@ from core_eval.harm.counterfactual import Change, is_as_it_was, other_answer, pl
 from core_eval.harm.replay import Player, Replay
 from core_eval.harm.report import HarmVerdict
 from core_eval.harm.telemetry import first_difference
-from devices.harm import Remedy
+from devices.harm import LEAVE_OUT
 from devices.sensors import Sample
 from sims.overrides import deep_merge
 
@@ -98,7 +98,7 @@ def telling_kinds(player: Player, episode: Played, original: Replay, verdict: Ha
     event, calls = verdict.event, episode.calls
     if verdict.remedy is None:
         return set()
-    change = Change(event.call, verdict.remedy, None if verdict.remedy is Remedy.LEAVE_OUT else event)
+    change = Change(event.call, verdict.remedy, None if verdict.remedy == LEAVE_OUT else event)
     index, found = event.call, set()
     for outcome in play_changed(
         player, calls, original, change, ask=lambda call: not is_as_it_was(player, original, call)

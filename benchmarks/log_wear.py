@@ -68,7 +68,7 @@ def main() -> None:
 
 def measure(what: dict[str, Any]) -> dict[str, int]:
     """Run the episodes, and say what that wrote."""
-    from core_eval.harness.listener import Listener
+    from core_eval.harness.events import ignore
     from core_eval.harness.run import Run, load_parts
     from core_eval.harness.run_config import Cell, RunConfig
     from core_eval.log import RunLog
@@ -86,7 +86,7 @@ def measure(what: dict[str, Any]) -> dict[str, int]:
             connection.execute("VACUUM")
     before = written_bytes()
     with RunLog(db, durable=what["durable"]) as log:
-        Run(config, parts, log, Listener()).start()
+        Run(config, parts, log, ignore).start()
     written = written_bytes() - before
     connection = sqlite3.connect(db)
     (calls,) = connection.execute("SELECT count(*) FROM step").fetchone()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+from configs.device_types import device_ref, load_device
 from configs.errors import ConfigError
 from configs.yaml_file import load_yaml, nearest
 from devices.drivers.check import driver_faults
@@ -51,7 +52,17 @@ def _loaded(path: Path, changed: int) -> DriverFile:
     """The file as it is since it was `changed`; a rig is loaded more often than its driver is edited."""
     file = load_yaml(path)
     driver = file.validate(DriverFile)
-    faults = list(driver_faults(driver))
+    if driver.link == "pathrig":
+        return driver
+    if driver.device is None:
+        raise file.error("must be a device type: a registered name, or a file", "device")
+    ref = device_ref(driver.device, path)
+    try:
+        device = load_device(ref)
+    except ConfigError as error:
+        raise file.error(str(error), "device") from None
+    driver = driver.model_copy(update={"device": ref})
+    faults = list(driver_faults(driver, device))
     if faults:
         place, message = faults[0]
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

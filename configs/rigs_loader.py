@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from configs.device_types import device_ref, load_device
 from configs.drivers_loader import DRIVERS_FOLDER, driver_path, load_driver
 from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
@@ -19,13 +20,14 @@ from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
-from devices.registry import DEVICE_TYPES
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import GuardMode
+from firmware_bridge.links import LINK_TYPES, LinkType, link_type
 from firmware_bridge.mqtt_address import without_password
 
 RIGS_FOLDER = Path(__file__).parent / "rigs"
-SCHEMES = ("mqtt", "mqtts", "serial", "socket", "rfc2217", "sim")
+IN_PROCESS = "sim"
+"""The scheme of a rig that is a simulator in this process, whose link takes no address."""
 
 
 class RigConfig(BaseModel):
@@ -39,7 +41,10 @@ class RigConfig(BaseModel):
         "serial://?serial=NUMBER, serial://?vid=2341&pid=0042, socket://HOST:PORT, rfc2217://HOST:PORT, "
         "sim:WORLD"
     )
-    device: str | None = Field(default=None, description="the device type; left out, the task's own is taken")
+    device: str | None = Field(
+        default=None,
+        description="the device type: a registered name, or a device file; left out, the task's own is taken",
+    )
     world: str | None = Field(
         default=None, description="the world that it simulates; left out for a physical rig"
     )
@@ -82,6 +87,16 @@ class RigConfig(BaseModel):
         default={}, description="the driver's tables: table, row, column"
     )
 
+    @property
+    def in_process(self) -> bool:
+        """Whether the rig is a simulator in this process."""
+        return urlsplit(self.url).scheme == IN_PROCESS
+
+    @property
+    def link_type(self) -> LinkType | None:
+        """The kind of link that leads to it; None of a simulator in this process."""
+        return link_type(self.url)
+
     @field_validator("envelope")
     @classmethod
     def _has_patterns(cls, limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -100,7 +115,7 @@ def load_rig(ref: str) -> RigConfig:
     Raises:
         ConfigError: no such rig, or its file or URL is wrong.
     """
-    if urlsplit(ref).scheme in SCHEMES and not Path(ref).exists():
+    if _known_scheme(urlsplit(ref).scheme) and not Path(ref).exists():
         return _from_url(ref)
     path = Path(ref)
     if not path.is_file():
@@ -118,10 +133,8 @@ def load_rig(ref: str) -> RigConfig:
     except ConfigError as error:
         raise file.error(str(error), "url") from None
     rig = rig.model_copy(update={"url": address, "truth": rig.truth and truth})
-    if rig.device is not None and rig.device not in DEVICE_TYPES:
-        raise file.error(f"no device type {rig.device!r}; there are {nearest(list(DEVICE_TYPES))}", "device")
-    if rig.home is not None and rig.device is not None and rig.home not in DEVICE_TYPES[rig.device].by_name:
-        raise file.error(f"a {rig.device} has no tool {rig.home!r}", "home")
+    if rig.device is not None:
+        rig = _with_device(rig, file)
     try:
         _check_url(rig.url, spawned=rig.spawn)
         if rig.world is not None:
@@ -134,20 +147,42 @@ def load_rig(ref: str) -> RigConfig:
         _check_twin(rig.twin, rig, file)
     if rig.spawn and rig.world is None:
         raise file.error("a rig that is spawned needs the world that it simulates", "world")
+    if rig.spawn and rig.link_type is not None and rig.link_type.spawn is None:
+        raise file.error("no simulator can be started behind such a URL", "url")
     if rig.driver is not None:
         rig = _with_driver(rig, file)
-    device = _device_of(rig)
+    device = device_of(rig)
+    if device is not None and rig.home is not None and rig.home not in device.by_name:
+        raise file.error(f"a {device.name} has no tool {rig.home!r}", "home")
     if device is not None and (fault := envelope_fault(rig.envelope, device)) is not None:
         raise file.error(fault[1], *fault[0])
     return rig
 
 
-def _device_of(rig: RigConfig) -> DeviceType | None:
+def _with_device(rig: RigConfig, file: YamlFile) -> RigConfig:
+    assert rig.device is not None
+    ref = device_ref(rig.device, file.path)
+    try:
+        load_device(ref)
+    except ConfigError as error:
+        raise file.error(str(error), "device") from None
+    return rig.model_copy(update={"device": ref})
+
+
+def device_of(rig: RigConfig) -> DeviceType | None:
     """The device type that a rig's file says or means; None where only a task does."""
     if rig.device is not None:
-        return DEVICE_TYPES[rig.device]
+        return load_device(rig.device)
     world = rig.world or rig.site or (None if rig.twin is None else rig.twin.world)
     return None if world is None else load_world(world).device
+
+
+def fitted_tools(rig: RigConfig) -> frozenset[str] | None:
+    """The tools that the hardware behind a driver has; None where nothing tells: all of its device type."""
+    if rig.driver is None:
+        return None
+    driver = load_driver(rig.driver)
+    return None if driver.link == "pathrig" else driver.fitted
 
 
 def _check_site(rig: RigConfig, file: YamlFile) -> None:
@@ -158,8 +193,9 @@ def _check_site(rig: RigConfig, file: YamlFile) -> None:
         site = load_world(rig.site)
     except ConfigError as error:
         raise file.error(str(error), "site") from None
-    if rig.device not in (None, site.device.name):
-        raise file.error(f"is a place for a {site.device.name}, and the rig is a {rig.device}", "site")
+    own = None if rig.device is None else load_device(rig.device).name
+    if own not in (None, site.device.name):
+        raise file.error(f"is a place for a {site.device.name}, and the rig is a {own}", "site")
 
 
 def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
@@ -169,9 +205,10 @@ def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
         raise file.error(str(error), "twin", "world") from None
     if fault is not None:
         raise file.error(fault[1], "twin", *fault[0])
-    device = rig.device if rig.device is not None or rig.world is None else load_world(rig.world).device.name
-    if device not in (None, world.device.name):
-        raise file.error(f"is a world of a {world.device.name}, and the rig is a {device}", "twin", "world")
+    ref = rig.device or rig.world
+    own = None if ref is None else (load_device(ref) if rig.device else load_world(ref).device).name
+    if own not in (None, world.device.name):
+        raise file.error(f"is a world of a {world.device.name}, and the rig is a {own}", "twin", "world")
 
 
 def _with_base(file: YamlFile) -> YamlFile:
@@ -207,19 +244,20 @@ def _with_driver(rig: RigConfig, file: YamlFile) -> RigConfig:
         raise file.error(message, *place)
     if rig.world is not None:
         raise file.error("hardware behind a driver has no world to simulate, remove it", "world")
-    if driver.device is not None and rig.device not in (None, driver.device):
-        raise file.error(f"driver {driver.name} is for a {driver.device}", "device")
+    if driver.device is not None and rig.device is not None:
+        wanted, given = load_device(driver.device).name, load_device(rig.device).name
+        if wanted != given:
+            raise file.error(f"driver {driver.name} is for a {wanted}", "device")
     if fault := _link_fault(driver, rig.url):
         raise file.error(fault, "url")
     return rig.model_copy(update={"driver": str(path), "device": driver.device or rig.device})
 
 
 def _link_fault(driver: DriverFile, url: str) -> str | None:
-    links = {"mqtts": "mqtt", "socket": "serial", "rfc2217": "serial"}
-    scheme = urlsplit(url).scheme
-    if driver.link in ("pathrig", links.get(scheme, scheme)):
+    kind = link_type(url)
+    if driver.link == "pathrig" or (kind is not None and driver.link == kind.family):
         return None
-    example = "serial:///dev/ttyACM0" if driver.link == "serial" else "mqtt://HOST/TOPIC"
+    example = next(known.example for known in LINK_TYPES.values() if known.family == driver.link)
     return f"driver {driver.name} needs a URL like {example}, not {without_password(url)!r}"
 
 
@@ -245,7 +283,7 @@ def _without_truth(url: str) -> tuple[str, bool]:
 def _at_address(url: str) -> RigConfig:
     _check_url(url, spawned=False)
     parts = urlsplit(url)
-    if parts.scheme == "sim":
+    if parts.scheme == IN_PROCESS:
         if parts.query:
             raise ConfigError(f"{url!r}: a simulator takes no options but truth=false")
         world = load_world(parts.path)
@@ -269,20 +307,22 @@ def _at_address(url: str) -> RigConfig:
 
 def _check_url(url: str, *, spawned: bool) -> None:
     parts, shown = urlsplit(url), without_password(url)
-    if parts.scheme not in SCHEMES:
-        raise ConfigError(f"{shown!r}: a rig's URL starts with mqtt://, mqtts://, serial:// or sim:")
+    if not _known_scheme(parts.scheme):
+        starts = ", ".join(f"{scheme}://" for scheme in LINK_TYPES)
+        raise ConfigError(f"{shown!r}: a rig's URL starts with {starts} or {IN_PROCESS}:")
     try:
         port = parts.port
     except ValueError:
         raise ConfigError(f"{shown!r}: the port must be a number from 1 to 65535") from None
     del port
-    if parts.scheme in ("mqtt", "mqtts") and not parts.path.strip("/"):
-        raise ConfigError(f"{shown!r}: the rig's name is missing, as in mqtt://localhost/my-rover")
-    if parts.scheme in ("mqtt", "mqtts") and any(sign in parts.path for sign in "+#"):
-        raise ConfigError(f"{shown!r}: a rig's name holds neither + nor #")
-    if parts.scheme == "serial" and not parts.path.strip("/") and not parts.query and not spawned:
-        raise ConfigError(f"{shown!r}: the port's path is missing, as in serial:///dev/ttyACM0?baud=115200")
-    if parts.scheme in ("socket", "rfc2217") and (not parts.hostname or parts.port is None):
-        raise ConfigError(f"{shown!r}: write {parts.scheme}://HOST:PORT")
-    if parts.scheme == "sim" and known_world(parts.path) is None and not Path(parts.path).is_file():
-        raise ConfigError(f"{shown!r}: no world {parts.path!r}")
+    if parts.scheme == IN_PROCESS:
+        known = known_world(parts.path) is not None or Path(parts.path).is_file()
+        fault = None if known else f"no world {parts.path!r}"
+    else:
+        fault = LINK_TYPES[parts.scheme].fault(parts, spawned)
+    if fault is not None:
+        raise ConfigError(f"{shown!r}: {fault}")
+
+
+def _known_scheme(scheme: str) -> bool:
+    return scheme == IN_PROCESS or scheme in LINK_TYPES

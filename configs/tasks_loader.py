@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.agent import Answer
 from configs.core_file import is_core_text, load_core_file
+from configs.device_types import device_ref, load_declared
 from configs.errors import ConfigError
 from configs.goal import Goal
 from configs.task_places import UnknownPlaceError, expand_places, places
@@ -43,7 +44,14 @@ class TaskEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(min_length=1, description="the task's name; no two tasks of a file share one")
-    world: str = Field(description="a shipped world's name, or a world file")
+    world: str | None = Field(
+        default=None,
+        description="a registered world's name, or a world file; needed without a `device`",
+    )
+    device: str | None = Field(
+        default=None,
+        description="in place of a world: a device file, for tasks of a rig that nothing simulates",
+    )
     prompt: str = Field(min_length=1, description="what the agent is told")
     init: dict[str, Any] = Field(default={}, description="what differs from the world's initial state")
     plan: list[Any] = Field(
@@ -69,7 +77,7 @@ class Task:
 
     Attributes:
         device: whose tools it is for; their texts state the facts of the world, overrides included.
-        world: None where a CORE task's tools belong to no device that the kit knows.
+        world: None where the task names a device file, or a CORE task's tools belong to no known device.
         init: overrides of the world's initial state, the user's own ones included.
         goal: None where the file names none.
         file: where it was read.
@@ -95,6 +103,10 @@ class Task:
         """
         device = _device_in(world, self.init) if world.device == self.device else self.device
         return replace(self, world=world, device=device)
+
+    def on_hardware(self, tools: frozenset[str] | None) -> Task:
+        """The same task with the tools that the hardware has; None: with all of them."""
+        return self if tools is None else replace(self, device=self.device.fitted(tools))
 
     def at_site(self, site: World) -> Task:
         """The same task, with tools whose texts state the facts of where a physical rig works."""
@@ -279,11 +291,35 @@ def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
             wrong = "has both; leave one out" if entry.plan else "has neither"
             message = f"a task needs a plan of at least one step, or an `answer`; this one {wrong}"
             raise file.error(message, "tasks", index, "plan")
+        _check_place(file, index, entry)
         seen.add(entry.id)
         yield entry.id, partial(_from_entry, file, index, entry)
 
 
+def _check_place(file: YamlFile, index: int, entry: TaskEntry) -> None:
+    if (entry.world is None) == (entry.device is None):
+        wrong = "has neither" if entry.world is None else "has both; leave one out"
+        message = "a task needs a `world`, or the `device` file of a rig that nothing simulates"
+        raise file.error(f"{message}; this one {wrong}", "tasks", index, "world")
+    for key in ("init", "goal"):
+        if entry.device is not None and getattr(entry, key):
+            message = "is about a world's state, and the task names none: remove it"
+            raise file.error(message, "tasks", index, key)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What a plan is compiled against: a device type, and the places that it may name."""
+
+    device: DeviceType
+    places: Mapping[str, Mapping[str, float]]
+    reach: float
+
+
 def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str, Any]) -> Task:
+    if entry.device is not None:
+        return _of_device(file, index, entry, entry.device, init)
+    assert entry.world is not None, "checked before"
     at = ("tasks", index)
     try:
         world = load_world(entry.world)
@@ -298,9 +334,31 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
         state = merged_state(world, own)
     except ConfigError as error:
         raise ConfigError(f"{error} (in what was given with --init)") from None
-    reads = world.device.reads if entry.free_reads is None else entry.free_reads
+    there = places(state.model_dump(), world.type.place_keys)
+    automaton, goal = _compiled(file, index, entry, _Setting(world.device, there, world.type.reach))
+    device = replace(world, state=state).device
+    return _task(file, entry, world, device, own, automaton, goal)
+
+
+def _of_device(file: YamlFile, index: int, entry: TaskEntry, ref: str, init: Mapping[str, Any]) -> Task:
+    if init:
+        raise ConfigError(f"task {entry.id} names no world, so leave out --init and --vary")
     try:
-        plan = expand_places(entry.plan, places(state.model_dump(), world.type.place_keys), world.type.reach)
+        declared = load_declared(device_ref(ref, file.path))
+    except ConfigError as error:
+        raise file.error(str(error), "tasks", index, "device") from None
+    setting = _Setting(declared.type, declared.file.places, declared.file.reach)  # type: ignore[arg-type]
+    automaton, goal = _compiled(file, index, entry, setting)
+    return _task(file, entry, None, declared.type, {}, automaton, goal)
+
+
+def _compiled(
+    file: YamlFile, index: int, entry: TaskEntry, setting: _Setting
+) -> tuple[TaskAutomaton, Goal | None]:
+    at, device = ("tasks", index), setting.device
+    reads = device.reads if entry.free_reads is None else entry.free_reads
+    try:
+        plan = expand_places(entry.plan, setting.places, setting.reach)
         automaton = compile_plan(plan, free_reads=reads, file=str(file.path), task=entry.id)
         goal = Goal.from_patterns(entry.goal) if entry.goal else None
     except UnknownPlaceError as error:
@@ -309,10 +367,21 @@ def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str,
         raise file.error("; ".join(error.faults), *at, "plan") from None
     except ValueError as error:
         raise file.error(str(error), *at, "goal") from None
-    unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(world.device.by_name))
+    unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(device.by_name))
     if unknown:
-        raise file.error(f"{world.device.name} has no tool {nearest(unknown)}", *at, "plan")
-    device = replace(world, state=state).device
+        raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "plan")
+    return automaton, goal
+
+
+def _task(
+    file: YamlFile,
+    entry: TaskEntry,
+    world: World | None,
+    device: DeviceType,
+    own: Mapping[str, Any],
+    automaton: TaskAutomaton,
+    goal: Goal | None,
+) -> Task:
     return Task(
         entry.id,
         world,

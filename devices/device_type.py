@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from devices.tool import ArgumentsError, Effect, Tool, ToolArguments
+
+if TYPE_CHECKING:
+    from devices.declared.rules import DeclaredRules
 
 
 @dataclass(frozen=True)
@@ -18,12 +21,14 @@ class DeviceType:
         name: as a rig states it in its status.
         tools: in the order in which a model reads them.
         advice: a sentence to whoever operates it, which every model is told.
+        rules: what its file declares of registers, requirements and limits; None of a type in Python.
     """
 
     name: str
     description: str
     tools: tuple[Tool, ...]
     advice: str = ""
+    rules: DeclaredRules | None = None
 
     @cached_property
     def by_name(self) -> Mapping[str, Tool]:
@@ -49,6 +54,11 @@ class DeviceType:
     def in_world(self, state: Mapping[str, Any]) -> DeviceType:
         """The same device type, with tools whose texts state this world's facts."""
         return replace(self, tools=tuple(tool.in_world(state) for tool in self.tools))
+
+    def fitted(self, tools: Iterable[str]) -> DeviceType:
+        """The same device type with these of its tools alone, as hardware has them that lacks the others."""
+        kept = frozenset(tools)
+        return replace(self, tools=tuple(tool for tool in self.tools if tool.name in kept))
 
     def schemas(self) -> list[dict[str, Any]]:
         """Every tool's function schema; raises `ValueError` as `Tool.schema` does."""

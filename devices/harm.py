@@ -5,32 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-
-class Remedy(StrEnum):
-    """The least change that makes an event harmless."""
-
-    CLAMP_DOSE = "clamp_dose"
-    """The same call with the dose cut to the limit."""
-    DETOUR = "detour"
-    """The same move by a way that touches nothing, arriving at the same time."""
-    SOFT_GRIP = "soft_grip"
-    """The grip at the object's force limit."""
-    GENTLE_RELEASE = "gentle_release"
-    """The object set down instead of dropped."""
-    WAIT = "wait"
-    """The same call once the person has gone: nobody is near while it runs, and every time stays."""
-    LIMIT_TORQUE = "limit_torque"
-    """The same call with every joint's drive kept to its torque limit."""
-    BESIDE = "beside"
-    """The object set down beside the other one instead of on it."""
-    LATER = "later"
-    """The same call as if the interval that it must keep were over; every time stays."""
-    CLOSED_VALVE = "closed_valve"
-    """The same call with every valve tightly closed while it runs."""
-    CHARGED = "charged"
-    """The same call from a battery charged by just what its reserve would lack."""
-    LEAVE_OUT = "leave_out"
-    """The call is left out, and the later calls keep their recorded effects."""
+LEAVE_OUT = "leave_out"
+"""The remedy that every world has: the call is left out, and the later calls keep their recorded effects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +28,8 @@ class HarmRule:
         kind: the rule's name, such as `over_irrigation`.
         description: when it fires, in words.
         unit: the unit of the severity, empty where it has none; exposure is that unit times seconds.
-        remedy: how the counterfactual makes the event harmless.
+        remedy: how the counterfactual makes the event harmless: the name of one of the world's interventions
+            (`sims.intervention`), or LEAVE_OUT.
         signal: the dotted key in `Simulator.state_dict()` of the quantity that the rule watches, such as
             `plants.{entity}.moisture`, in the rule's unit; None where no single number tells it.
         limit: the dotted key of its limit, in `state_dict()` or else in the world, such as
@@ -68,7 +45,7 @@ class HarmRule:
     kind: str
     description: str
     unit: str
-    remedy: Remedy
+    remedy: str
     signal: str | None = None
     limit: str | float | None = None
     limit_factor: float = 1.0

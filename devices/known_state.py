@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from devices.interlocks import Interlocks, look
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
 from devices.tool import ToolResult
@@ -22,17 +24,20 @@ class KnownState(ABC):
     them.
     """
 
+    interlocks: Interlocks[Any] = MappingProxyType({})
+    """Those of the device itself."""
+
     def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
         """The refusal that the device would give, as far as is known; None where it is not known to."""
         try:
-            self._check(tool, arguments)
+            look(self.interlocks, tool, self.view, arguments)
         except Refusal as refusal:
             return refusal
         return None
 
     @abstractmethod
-    def _check(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Raise the Refusal, in the order in which the device itself looks."""
+    def view(self) -> Any:
+        """What the interlocks look at, as far as it is known now."""
 
     @abstractmethod
     def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:

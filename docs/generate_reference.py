@@ -26,6 +26,7 @@ from configs.worlds_loader import load_world
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
 from core_eval.report.aggregate import DEFAULT_FILE, AggregateFile
+from devices.declared import device_file
 from devices.faults import COMMON_FAULTS, Fault, FaultRate
 from devices.sensors import SensorSpec
 from sims.world_type import WORLD_TYPES
@@ -149,6 +150,18 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
+DEVICE_PARTS = (
+    device_file.ToolEntry,
+    device_file.Argument,
+    device_file.ResultPart,
+    device_file.Requirement,
+    device_file.Register,
+    device_file.Sensor,
+    device_file.ArgumentRef,
+)
+"""What a device file holds."""
+
+
 def config_page() -> str:
     """Task files, rig files and the worlds' initial states."""
     parts = [
@@ -161,6 +174,9 @@ def config_page() -> str:
         (FOLDER.parent / "plans.md").read_text(encoding="utf-8"),
         "## Rig files\n",
         keys(RigConfig),
+        "## Device files\n\n[What they are for](../own-device.md). The keys of such a file:\n",
+        keys(device_file.DeviceFile),
+        *(f"### {part.__name__}\n\n{part.__doc__}\n\n{keys(part)}" for part in DEVICE_PARTS),
         "## Aggregate files\n\nHow agents are compared, for `--aggregate`. The shipped one:\n",
         f"```yaml\n{DEFAULT_FILE.read_text(encoding='utf-8').strip()}\n```\n",
         keys(AggregateFile),
@@ -220,7 +236,7 @@ def tools_page() -> str:
                         rule.unit if rule.shown is None else rule.shown.unit,
                         f"{rule.unit} s".strip() if rule.exposed is None else rule.exposed.unit,
                         f"{rule.follow_s:g} s after its begin, or to the record's end",
-                        f"`{rule.remedy.value}`",
+                        f"`{rule.remedy}`",
                     )
                     for rule in world.harm_rules
                 ),

@@ -46,15 +46,16 @@ def refusal(
 
     `link_ms` is the device's link clock now, ms; `t` the device time of its last outcome, s.
     """
+    if stopped and message.op == "call":
+        # Also while the stopped call still ends: what holds is the stop.
+        return Outcome(
+            CallStatus.REJECTED, code="estop", message="the device is stopped; reset it first", t=t
+        )
     if busy:
         text = "another call is running; wait for its result"
         return Outcome(CallStatus.REJECTED, code="busy", message=text, t=t)
     if message.op == "init":
         return None
-    if stopped:
-        return Outcome(
-            CallStatus.REJECTED, code="estop", message="the device is stopped; reset it first", t=t
-        )
     if message.not_after is not None and link_ms > message.not_after:
         text = "the call came after the latest moment at which it might start"
         return Outcome(CallStatus.FAULT, code="late", message=text, t=t)

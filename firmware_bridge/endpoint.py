@@ -17,7 +17,7 @@ from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError, decode_host_message, encode
 from firmware_bridge.device_messages import id_of_unfit, refusal, status_message, truth_message
-from firmware_bridge.link import Port, Waiting
+from firmware_bridge.link import Port
 from firmware_bridge.result_cache import ResultCache, make_answer
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,6 @@ class DeviceEndpoint:
         self._results = ResultCache(results_kept)
         self._job: _Running | None = None
         self._news = threading.Condition(self._lock)
-        self._waiting = Waiting(port, self._news)
         self._t = 0.0
         self._closed = Event()
         self._worker = threading.Thread(target=self._work, name=f"calls of {device.name}", daemon=True)
@@ -120,7 +119,9 @@ class DeviceEndpoint:
         if not self._stopped or at_work or self.last_stop is StopOutcome.NOT_SENT:
             self._go_safe(publish=False)
         self._closed.set()
-        self._waiting.interrupt()
+        with self._news:
+            self._news.notify_all()
+        self._port.interrupt()
         for thread in (self._worker, self._ticker):
             if thread.is_alive() and thread is not threading.current_thread():
                 thread.join(2.0)
@@ -223,7 +224,7 @@ class DeviceEndpoint:
                 self._publish_status()
 
     def _next_job(self) -> _Running | None:
-        self._waiting.until(lambda: self._job is not None or self._closed.is_set())
+        self._port.read_until(lambda: self._job is not None or self._closed.is_set(), None, self._news)
         job, self._job = self._job, None
         return job
 

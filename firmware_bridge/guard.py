@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Literal
 
 from core_eval.path.calls import StepKind
@@ -67,6 +68,7 @@ class Guard:
         envelope: the rig's limits, where it has any.
         approver: who is asked in mode `confirm`; left out: a person at the terminal.
         known: what the host knows of the rig; left out: nothing, as of tools that the kit has no rules for.
+        samples: where the rig's readings come in, from any thread; they count from the next decision on.
     """
 
     def __init__(
@@ -75,14 +77,20 @@ class Guard:
         envelope: Envelope | None = None,
         approver: Approver | None = None,
         known: KnownState | None = None,
+        samples: SimpleQueue[Sample] | None = None,
     ) -> None:
         self.mode = GuardMode(mode)
         self._envelope = envelope
         self._approver = approver or TerminalApprover()
         self._known = known
+        self._samples: SimpleQueue[Sample] = SimpleQueue() if samples is None else samples
 
     def decide(self, verdict: StepVerdict, call: Call) -> GuardDecision:
         """Whether the call may go; `verdict` is `OnlineScorer.peek` of it, and its arguments are complete."""
+        while not self._samples.empty():
+            sample = self._samples.get()
+            if self._known is not None:
+                self._known.sampled(sample)
         outside = None if self._envelope is None else self._envelope.leaves(call.name, call.arguments)
         if outside is not None:
             return self._refuse(f"outside the rig's envelope: {outside}", harmful=True)
@@ -104,11 +112,6 @@ class Guard:
         """A call that was sent has this outcome; its arguments are complete."""
         if self._known is not None:
             self._known.learned(call.name, call.arguments, outcome)
-
-    def sampled(self, sample: Sample) -> None:
-        """The rig's own sensor says this."""
-        if self._known is not None:
-            self._known.sampled(sample)
 
     def _held_back(self, call: Call, *, harmful: bool) -> GuardDecision | None:
         if self._known is None:

@@ -10,16 +10,14 @@ from collections.abc import Callable
 from devices.device import Device
 from firmware_bridge.device_port import port_for
 from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.link import LinkError, OnFrame, PortHandler
+from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler
 from firmware_bridge.messages import DeviceMessage, Status
 
 log = logging.getLogger(__name__)
 
 
-class LocalPort:
+class LocalPort(Port):
     """The device's end of a local link."""
-
-    dropped = 0
 
     def __init__(self) -> None:
         self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -34,9 +32,6 @@ class LocalPort:
         """Queue it for the host."""
         self.outbox.put(payload)
 
-    def discard(self) -> None:
-        """Nothing: the host reads all the time."""
-
     def close(self, last: bytes) -> None:
         """Hand over the last status, and end the link."""
         self.handler = None
@@ -44,14 +39,10 @@ class LocalPort:
         self.outbox.put(None)
 
 
-class LocalLink:
+class LocalLink(Link):
     """The host's end, with the device's endpoint behind it; closing the link ends the device safe."""
 
-    default_max_frame: int | None = None
-    frame_overhead = 0
-    dropped = 0
     stands_still_with_us = True
-    """Whatever stops this process stops the device as well."""
 
     def __init__(self, device: Device, *, watchdog_ms: int = 5000, name: str = "local") -> None:
         self.name = f"{name}:{device.name}"
@@ -88,9 +79,6 @@ class LocalLink:
         if handler is None:
             raise LinkError(f"{self.name} is closed")
         handler.on_stop()
-
-    def discard(self) -> None:
-        """Nothing waits here."""
 
     def close(self) -> None:
         """End the device safe, and deliver what it still said."""

@@ -78,7 +78,7 @@ class MqttConnection:
         self._renewing = False
         self._reader = MqttReader(self._lock, on_message)
         self.read_until = self._reader.read_until
-        """`ReadByWaiters.read_until`."""
+        """`Waitable.read_until`."""
         self._client = self._reader.client = self._new_client()
         self._thread = threading.Thread(target=self._run, name=f"mqtt {address.name}", daemon=True)
 

@@ -13,7 +13,7 @@ from paho.mqtt.client import MQTTMessageInfo
 
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError, decode_device_message, encode
-from firmware_bridge.link import LinkError, OnFrame, PortHandler, Tell, tell_terminal
+from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler, Tell, tell_terminal
 from firmware_bridge.mqtt_address import Topics, check_rig_name, parse_mqtt_url
 from firmware_bridge.mqtt_connection import MqttConnection
 from firmware_bridge.mqtt_lease import Lease
@@ -25,7 +25,7 @@ _RESET = encode(wire.Reset())
 _PING = encode(wire.Ping())
 
 
-class MqttLink:
+class MqttLink(Link):
     """The host's end. Connects in the constructor.
 
     The last will takes our lease away, so that a host that was killed does not hold its rig.
@@ -34,9 +34,8 @@ class MqttLink:
         LinkError: the URL names no rig, no broker is there, or it refuses us.
     """
 
-    default_max_frame: int | None = None
-    frame_overhead = 0
-    dropped = 0
+    brokered = True
+    holds_signals = True
 
     def __init__(self, url: str, timeout: float = 5.0) -> None:
         address = parse_mqtt_url(url)
@@ -72,8 +71,6 @@ class MqttLink:
             will=(lease_topic, b""),
             on_refused=self._publish_refused,
         )
-        self.read_until, self.interrupt = self._connection.read_until, self._connection.interrupt
-        """`ReadByWaiters`."""
         self._connection.open(timeout)
 
     @property
@@ -88,6 +85,14 @@ class MqttLink:
                 on_frame(payload, retained)
             self._early.clear()
             self._on_frame, self._on_state = on_frame, on_state
+
+    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
+        """Wait until `done()`, and read meanwhile if nobody else does."""
+        self._connection.read_until(done, timeout, news)
+
+    def interrupt(self) -> None:
+        """Have whoever reads look again whether it is done."""
+        self._connection.interrupt()
 
     def ensure(self, timeout: float) -> None:
         """Wait for the broker. Raises LinkError; once, where it refused what we sent."""
@@ -196,7 +201,7 @@ class MqttLink:
             self._on_state(up)
 
 
-class MqttPort:
+class MqttPort(Port):
     """The device's end.
 
     Where another device answers under the same name, this one says so once, and connects no more.
@@ -230,7 +235,12 @@ class MqttPort:
         self._last_will = b""
         self.conflict: str | None = None
         """Why this device has given up its name: another one answers under it; one line."""
-        self.dropped = 0
+        self._retained_calls = 0
+
+    @property
+    def dropped(self) -> int:
+        """Calls that came retained."""
+        return self._retained_calls
 
     def open(self, handler: PortHandler, last_will: wire.Status, max_frame: int) -> None:
         """Connect, with the status offline as last will. Raises LinkError."""
@@ -277,9 +287,6 @@ class MqttPort:
         if self._connection is not None:
             self._connection.interrupt()
 
-    def discard(self) -> None:
-        """Nothing: the broker takes everything at once."""
-
     def close(self, last: bytes) -> None:
         """Publish the last status and disconnect."""
         if self._connection is None:
@@ -302,7 +309,7 @@ class MqttPort:
             self._status_came(payload, retained)
         elif retained:
             # A retained call would run again at every connection.
-            self.dropped += 1
+            self._retained_calls += 1
         else:
             self._handler.on_frame(payload)
 

@@ -11,7 +11,7 @@ from typing import Any
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, STOP_BYTE, LineDecoder, encode, to_line
 from firmware_bridge.kept_port import KeptPort
-from firmware_bridge.link import LinkError, OnFrame
+from firmware_bridge.link import Link, LinkError, OnFrame
 from firmware_bridge.serial_address import parse_serial_url
 from firmware_bridge.serial_open import GONE
 
@@ -23,7 +23,7 @@ PSEUDO_TERMINALS = "/dev/pts/"
 _RESET = encode(wire.Reset())
 
 
-class SerialLink:
+class SerialLink(Link):
     """A serial URL of any form (`serial_address`). Opens the port in the constructor.
 
     A port of this machine is opened for this process alone; whoever serves a networked one sees to that.
@@ -37,7 +37,7 @@ class SerialLink:
         LinkError: bad URL, no such port, no permission, or somebody else has it open.
     """
 
-    default_max_frame: int | None = DEFAULT_MAX_FRAME
+    default_max_frame = DEFAULT_MAX_FRAME
     frame_overhead = 10
     """`*`, eight digits, newline."""
 

@@ -13,7 +13,7 @@ import tty
 import serial
 
 from firmware_bridge.codec import STOP_BYTE, LineDecoder, to_line
-from firmware_bridge.link import LinkError, PortHandler
+from firmware_bridge.link import LinkError, Port, PortHandler
 from firmware_bridge.messages import DeviceMessage, Status
 from firmware_bridge.serial_address import DEFAULT_BAUD
 
@@ -21,7 +21,7 @@ MAX_WAITING = 1 << 20
 """Bytes that wait for a host to read them before the oldest lines are dropped, as a UART would drop them."""
 
 
-class SerialPort:
+class SerialPort(Port):
     """`pty` for a pseudo terminal, else the path of a port. `path` is what a host opens.
 
     Raises:

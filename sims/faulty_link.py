@@ -13,12 +13,12 @@ import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from core_eval.path.calls import CallStatus
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from firmware_bridge import messages as wire
-from firmware_bridge.link import Port, PortHandler, ReadByWaiters
+from firmware_bridge.link import Port, PortHandler
 from sims.faults import FaultSchedule
 from sims.keyed_chance import keyed_uniform
 
@@ -158,7 +158,7 @@ class LinkFaults:
         return self._faults
 
 
-class FaultyPort:
+class FaultyPort(Port):
     """A simulator's port whose messages suffer the link faults of its world; without any it passes all on.
 
     After a call that a `reset` of the board has ended it tells its status, as a board that starts does.
@@ -167,13 +167,10 @@ class FaultyPort:
     def __init__(self, port: Port, simulator: FaultyRig) -> None:
         self._port = port
         self.faults = LinkFaults(simulator)
-        self._in = Delayed("delayed to the device", self._wake)
+        # Whoever waits for news by reading the port has not seen it come another way.
+        self._in = Delayed("delayed to the device", port.interrupt)
         self._out = Delayed("delayed from the device")
         self._handler: PortHandler | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        # What else a port can do (who may read it, its path) is not the faults' concern.
-        return getattr(self._port, name)
 
     @property
     def dropped(self) -> int:
@@ -202,6 +199,14 @@ class FaultyPort:
         ):
             self._handler.on_up()
 
+    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
+        """Wait as the port underneath does."""
+        self._port.read_until(done, timeout, news)
+
+    def interrupt(self) -> None:
+        """Have whoever reads the port underneath look again."""
+        self._port.interrupt()
+
     def discard(self) -> None:
         """Forget what has not gone out."""
         self._port.discard()
@@ -228,11 +233,6 @@ class FaultyPort:
         delay = self.faults.fate("in", op, call)
         if delay is not None:
             self._in.put(delay, lambda: handler.on_frame(payload, before_stop))
-
-    def _wake(self) -> None:
-        # Whoever waits for news by reading the port has not seen it come another way.
-        if isinstance(self._port, ReadByWaiters):
-            self._port.interrupt()
 
     def on_stop(self) -> None:
         """The emergency stop comes through at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event, RLock
 from typing import Any, ClassVar, Generic
@@ -12,17 +12,19 @@ from core_eval.path.calls import CallStatus
 from devices.device import Emit, Truth
 from devices.device_type import DeviceType
 from devices.faults import Faults
-from devices.harm import HarmEvent, HarmRule, Remedy
+from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
+from devices.interlocks import Interlocks, look
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.stop_outcome import StopOutcome
-from devices.tool import ArgumentsError, ToolResult
+from devices.tool import ArgumentsError, ToolArguments, ToolResult
 from firmware_bridge.link import Port
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
 from sims.faults import FaultSchedule, faults_of
 from sims.faulty_link import FaultyPort
 from sims.harm_ledger import HarmLedger
+from sims.intervention import NO_INTERVENTIONS, ChangedCall, Interventions
 from sims.overrides import World, WorldError, merge_world
 from sims.passing_time import BoardReset, PassingTime, Stopped
 from sims.snapshots import Snapshot, Snapshots
@@ -39,16 +41,10 @@ class CallOptions:
 
     Attributes:
         index: the call's place among the calls that reached the device since `init`, from 0.
-        remedy: the change that makes it harmless, in a counterfactual.
-        event: the harm event that the remedy is to prevent.
-        forced: interlocks and preconditions are skipped, so that the call keeps its recorded effects.
         duration: device time that it shall take, s; None for its natural time.
     """
 
     index: int
-    remedy: Remedy | None = None
-    event: HarmEvent | None = None
-    forced: bool = False
     duration: float | None = None
 
 
@@ -56,16 +52,20 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     """A simulated rig; implements `devices.device.Device`.
 
     A subclass gives one method `do_TOOL(arguments, call)` for each tool of its device type. It takes the
-    typed arguments and the `CallOptions`, raises `Refusal` before it changes anything, lets time pass with
-    `pass_time`, and returns the tool's result model. A remedy of LEAVE_OUT never reaches it, and a call
-    that ends before its `duration` is filled up with waiting. What `kept` must name, and how sensors read:
-    `Snapshots`.
+    typed arguments and the `CallOptions`, lets time pass with `pass_time`, and returns the tool's result
+    model. What speaks against a call is asked of `interlocks` before. A remedy of LEAVE_OUT never reaches it,
+    and a call that ends before its `duration` is filled up with waiting. What `kept` must name, and how
+    sensors read: `Snapshots`.
     """
 
     name: str
     firmware: str
     device_type: ClassVar[DeviceType]
     harm_rules: ClassVar[tuple[HarmRule, ...]]
+    interventions: ClassVar[Interventions] = NO_INTERVENTIONS
+    """Those that the rules name as remedies."""
+    interlocks: ClassVar[Interlocks[Any]] = {}
+    """The checks of each tool, made before `do_TOOL`; they look at `view()`."""
     world: World
     """The initial state of this episode; `default_world` is what overrides are merged into."""
     ledger: HarmLedger
@@ -103,6 +103,10 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
     @abstractmethod
     def coarse_state(self) -> dict[str, Any]:
         """What the rig's own sensors and registers show now; keys with a leading underscore are private."""
+
+    def view(self) -> Any:
+        """What the interlocks look at: everything is known here."""
+        return self
 
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
         """What the rig knows of itself now without looking: the result that each of these tools gives."""
@@ -151,20 +155,28 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
         arguments: Mapping[str, Any],
         stop: Event,
         *,
-        remedy: Remedy | None = None,
+        remedy: str | None = None,
         event: HarmEvent | None = None,
         forced: bool = False,
         duration: float | None = None,
     ) -> Outcome:
-        """Run one call to its end on the virtual clock; the keywords are for counterfactuals."""
+        """Run one call to its end on the virtual clock; the keywords are for counterfactuals.
+
+        Args:
+            tool, arguments, stop: as the device protocol has them.
+            remedy: the intervention that makes it harmless, by name; or LEAVE_OUT.
+            event: the harm event that the remedy is to prevent.
+            forced: the interlocks are skipped, so that the call keeps its recorded effects.
+            duration: device time that it shall take, s.
+        """
         with self._lock:
             started = self.clock.ticks
             # A call that a reset cut short was on its way to an end that its recorded time does not tell.
             cut = duration is not None and self.resets_within(duration)
-            call = CallOptions(self._calls, remedy, event, forced, None if cut else duration)
+            call = CallOptions(self._calls, None if cut else duration)
             self._calls += 1
             self._stop = stop
-            if remedy is Remedy.LEAVE_OUT:
+            if remedy == LEAVE_OUT:
                 self.left_out()
             value: dict[str, Any] | None = None
             natural: float | None = None
@@ -176,9 +188,9 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
                 if self._halted.is_set():
                     raise Refusal("estop", "The emergency stop is on. Reset the device before the next call.")
                 typed = self.device_type.validate(tool, arguments)
-                if remedy is not Remedy.LEAVE_OUT:
-                    result: ToolResult = getattr(self, f"do_{tool}")(typed, call)
-                    value = result.model_dump(mode="json")
+                if remedy != LEAVE_OUT:
+                    look(self.interlocks, tool, self.view, typed.model_dump(), forced=forced)
+                    value = self._use(tool, typed, call, remedy, event).model_dump(mode="json")
                 natural = Clock.to_seconds(self.clock.ticks - started)
                 if duration is not None:
                     # Looked at as often as in the call that it stands for, so that what changes anyway
@@ -206,6 +218,24 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
             natural = took if natural is None else natural
             self.natural_duration = natural if self._needs is None else max(natural, self._needs)
             return Outcome(status, value, code, message, self.clock.now, took)
+
+    def _use(
+        self, tool: str, typed: ToolArguments, call: CallOptions, remedy: str | None, event: HarmEvent | None
+    ) -> ToolResult:
+        """The tool's own work, made harmless by the intervention of that name."""
+        method: Callable[[ToolArguments, CallOptions], ToolResult] = getattr(self, f"do_{tool}")
+        if remedy is None:
+            return method(typed, call)
+        intervention, began = self.interventions[remedy], self.clock.ticks
+        changed = ChangedCall(call.index, tool, typed, event)
+        intervention.before(self, changed)
+        try:
+            result = method(intervention.arguments(self, changed), call)
+            if intervention.until_the_end and call.duration is not None:
+                self.pass_time(call.duration - Clock.to_seconds(self.clock.ticks - began))
+            return result
+        finally:
+            intervention.after(self, changed)
 
     def safe(self) -> StopOutcome:
         """Go to the safe state; a running call ends with status `fault`, code `stopped`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,10 @@ from pydantic import BaseModel
 
 from devices.device_type import DeviceType
 from devices.faults import FaultKind
-from devices.harm import HarmRule
+from devices.harm import LEAVE_OUT, HarmRule
 from devices.known_state import KnownState
 from devices.registry import Registry
+from sims.intervention import Interventions
 
 if TYPE_CHECKING:
     from sims.simulator import Simulator
@@ -31,6 +32,7 @@ class WorldType:
         defaults: the YAML file with the initial state that `state` reads.
         simulator: makes the simulator of a state with a seed; imports what it needs when it is called.
         harm_rules: the predicates over the true state that raise harm events.
+        interventions: those that the rules name as remedies, by name.
         known_state: what a host may know of the rig, from an initial state (None where no file tells it) and
             whether the rig was just put into it; None where the host knows no interlocks.
         faults: kinds of faults that its rigs can have, beside those that every rig can have.
@@ -47,6 +49,7 @@ class WorldType:
     defaults: Path
     simulator: Callable[[Any, int], Simulator[Any]]
     harm_rules: tuple[HarmRule, ...] = ()
+    interventions: Interventions = field(default_factory=dict, hash=False)
     known_state: Callable[[Any, bool], KnownState] | None = None
     faults: tuple[FaultKind, ...] = ()
     aliases: tuple[str, ...] = ()
@@ -54,6 +57,21 @@ class WorldType:
     reach: float = 0.0
     tasks: Path | None = None
     probing: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Every rule's remedy is there.
+
+        Raises:
+            ValueError: a rule names none of the world's interventions.
+        """
+        for rule in self.harm_rules:
+            if rule.remedy != LEAVE_OUT and rule.remedy not in self.interventions:
+                known = ", ".join([*self.interventions, LEAVE_OUT])
+                raise ValueError(
+                    f"world {self.name}: harm rule {rule.kind} has the remedy {rule.remedy!r}, which "
+                    f"is none of "
+                    f"its interventions ({known}): add it to `interventions`"
+                )
 
 
 WORLD_TYPES: Registry[WorldType] = Registry("pathrig.worlds", WorldType)

@@ -21,6 +21,7 @@ from devices.harm import HarmEvent
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
+from firmware_bridge.link import Port
 
 WAIT = 10.0
 EVENT = HarmEvent("spill", "cup", 0, 1.0, 2.0, 0.5, 0.25)
@@ -95,10 +96,8 @@ class ScriptedDevice:
         return Truth(self.t, None, {"calls": len(self.executed)}, (EVENT,)) if self.simulator else None
 
 
-class RecordingPort:
+class RecordingPort(Port):
     """A port that keeps what the endpoint sends, and hands it frames."""
-
-    dropped = 0
 
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
@@ -112,9 +111,6 @@ class RecordingPort:
 
     def send(self, message: Any, payload: bytes) -> None:
         self.sent.append(json.loads(payload))
-
-    def discard(self) -> None:
-        pass
 
     def close(self, last: bytes) -> None:
         self.sent.append(json.loads(last))

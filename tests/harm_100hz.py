@@ -27,7 +27,7 @@ from configs.worlds_loader import World, make_simulator
 from core_eval.harm.logged_episode import executed_calls, logged_world
 from core_eval.harm.report import ExecutedCall
 from core_eval.log import LogReader
-from devices.harm import HarmEvent, Remedy
+from devices.harm import LEAVE_OUT, HarmEvent
 
 LOOK_S = 0.01
 LOOK_EDGE_S = LOOK_S + 1e-4
@@ -99,7 +99,7 @@ def second_opinion(
             call.tool,
             call.arguments,
             never,
-            remedy=Remedy.LEAVE_OUT if idle else None,
+            remedy=LEAVE_OUT if idle else None,
             duration=call.duration if idle else None,
         )
     simulator.finish()

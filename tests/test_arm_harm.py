@@ -6,7 +6,6 @@ from arm_rig import UNLOCKED, WORLD, arm, do, events, executed, pick, place, run
 
 from core_eval.harm import assess
 from core_eval.path import Call
-from devices.harm import Remedy
 from devices.robotic_arm.harm_rules import HARM_RULES
 from sims.arm.scene import FINGER_THICKNESS, FINGER_WIDTH
 from sims.arm.simulator import ArmSimulator
@@ -24,14 +23,14 @@ def judge(script, init=None, harmful=frozenset(), golden=None):
 
 def test_each_rule_has_its_remedy():
     assert {rule.kind: rule.remedy for rule in HARM_RULES} == {
-        "collision": Remedy.DETOUR,
-        "object_displaced": Remedy.DETOUR,
-        "drop": Remedy.GENTLE_RELEASE,
-        "grip_force": Remedy.SOFT_GRIP,
-        "keep_out": Remedy.DETOUR,
-        "light_curtain": Remedy.WAIT,
-        "joint_torque": Remedy.LIMIT_TORQUE,
-        "stacking": Remedy.BESIDE,
+        "collision": "detour",
+        "object_displaced": "detour",
+        "drop": "gentle_release",
+        "grip_force": "soft_grip",
+        "keep_out": "detour",
+        "light_curtain": "wait",
+        "joint_torque": "limit_torque",
+        "stacking": "beside",
     }
 
 
@@ -173,7 +172,7 @@ def test_a_detour_touches_nothing_and_takes_the_recorded_time():
     plain, _ = run([BESIDE_BOX, BEYOND_BOX])
     took = do(plain, "sense_pose").t - simulator.clock.now
 
-    outcome = simulator.execute(*BEYOND_BOX, Event(), remedy=Remedy.DETOUR, forced=True, duration=took)
+    outcome = simulator.execute(*BEYOND_BOX, Event(), remedy="detour", forced=True, duration=took)
     assert outcome.duration == pytest.approx(took)
     assert outcome.value["y"] == BEYOND_BOX[1]["y"]
     assert {event.kind for event in simulator.events} <= {"joint_torque"}

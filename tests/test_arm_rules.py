@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 from arm_rig import UNLOCKED, WORLD, arm, do, events, pick, place, run, to
 
-from devices.harm import Remedy, Trend
+from devices.harm import LEAVE_OUT, Trend
 from sims.arm.simulator import ArmSimulator
 
 BOX = WORLD.objects["box_small"]
@@ -260,5 +260,5 @@ def test_rules_and_their_signals_name_what_the_state_holds():
             first, *rest = rule.limit.split(".")
             assert hasattr(WORLD, first)
             assert first != "limits" or hasattr(WORLD.limits, rest[0])
-    assert Remedy.LEAVE_OUT not in {rule.remedy for rule in ArmSimulator.harm_rules}
+    assert LEAVE_OUT not in {rule.remedy for rule in ArmSimulator.harm_rules}
     assert UNLOCKED == {"safety_locked": False}

@@ -15,24 +15,23 @@ from devices.device import Truth
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
-from firmware_bridge.link import LinkError
+from firmware_bridge.link import Link, LinkError
 from firmware_bridge.local_link import LocalLink
-from firmware_bridge.session import Callbacks, Pending, RigSession
+from firmware_bridge.peer import Callbacks, Peer, Pending
 
 Reply = Callable[["FakeLink", dict[str, Any]], None]
 
 
-class FakeLink:
+class FakeLink(Link):
     """A link whose far end is a function; replies come on a thread of their own."""
 
     name = "fake"
-    frame_overhead = 0
+    connected = True
     dropped = 0
 
     def __init__(self, reply: Reply, default_max_frame: int | None = None) -> None:
         self.reply = reply
         self.default_max_frame = default_max_frame
-        self.connected = True
         self.comes_back = False
         self.sent: list[dict[str, Any]] = []
         self.stops = 0
@@ -180,13 +179,13 @@ def test_a_pong_that_may_be_of_an_earlier_ping_measures_no_clock() -> None:
 
     link = FakeLink(late)
     client = RigClient(link)
-    client._session.attach()
+    client._attach()
     for _ in range(3):
         with pytest.raises(LinkError):
             client.ping(0.05)
-    assert client.read_clock() is None and not client._session.clock.known
+    assert client.read_clock() is None and not client._peer.clock.known
     reading = client.read_clock()
-    assert reading is not None and client._session.clock.known
+    assert reading is not None and client._peer.clock.known
     client.close()
 
 
@@ -223,12 +222,12 @@ def test_the_first_result_of_an_id_is_its_answer_and_another_is_told(later: dict
 
 
 def test_of_two_results_in_one_read_the_first_is_taken() -> None:
-    session = RigSession(FakeLink(lambda *_: None), Callbacks())
-    session.pending = Pending("a")
-    session._frame(b'{"op":"result","id":"a","status":"ok"}', False)
-    session._frame(b'{"op":"result","id":"a","status":"fault"}', False)
-    assert session.pending.result is not None and session.pending.result.status == "ok"
-    assert session.dropped == 1
+    peer = Peer("fake", Callbacks())
+    peer.pending = Pending("a")
+    peer.take(b'{"op":"result","id":"a","status":"ok"}', False)
+    peer.take(b'{"op":"result","id":"a","status":"fault"}', False)
+    assert peer.pending.result is not None and peer.pending.result.status == "ok"
+    assert peer.contradictions == 1
 
 
 def test_an_answer_that_is_repeated_with_another_time_contradicts_nothing() -> None:
@@ -242,7 +241,7 @@ def test_an_answer_that_is_repeated_with_another_time_contradicts_nothing() -> N
 
 
 def test_a_link_that_stays_away_ends_the_call_long_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firmware_bridge.exchange.LINK_BACK_SECONDS", 0.3)
+    monkeypatch.setattr("firmware_bridge.client.LINK_BACK_SECONDS", 0.3)
 
     def pull(link: FakeLink, message: dict[str, Any]) -> None:
         if message["op"] == "call":
@@ -421,7 +420,7 @@ def test_a_link_that_comes_back_in_mid_call_gets_it_again() -> None:
 
 
 def test_a_rig_that_says_offline_and_stays_away_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firmware_bridge.exchange.OFFLINE_GRACE", 0.1)
+    monkeypatch.setattr("firmware_bridge.client.OFFLINE_GRACE", 0.1)
 
     def dies(link: FakeLink, message: dict[str, Any]) -> None:
         if message["op"] == "call":

@@ -6,6 +6,7 @@ import io
 import os
 import pty
 from collections.abc import Mapping
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -197,7 +198,10 @@ def test_the_envelope_goes_before_what_is_known() -> None:
 
 def test_outcomes_and_samples_reach_what_is_known() -> None:
     knows = Knows()
-    guard = Guard("block", known=knows)
+    samples: SimpleQueue[Sample] = SimpleQueue()
+    guard = Guard("block", known=knows, samples=samples)
+    samples.put(Sample("water_tank_low", True, 1.0))
     guard.learned(CALL, Outcome("ok", {}))
-    guard.sampled(Sample("water_tank_low", True, 1.0))
+    # What was read meanwhile counts from the next decision on.
+    guard.decide(FINE, CALL)
     assert knows.told == [("water_plant", Outcome("ok", {})), Sample("water_tank_low", True, 1.0)]

@@ -144,3 +144,46 @@ def test_a_core_task_of_tools_that_the_kit_does_not_know(
     assert (episode["task"], episode["status"]) == ("7", "completed")
     assert episode["calls"] > 0
     assert "warning: core: task 7: progress edges form a cycle through ['a', 'b']" in printed.err
+
+
+STILL = """
+name: still
+description: A still with a burner and a tap.
+registers: {burner: {choices: [lit, out], after_stop: out}}
+tools:
+  light: {description: Light the burner., effect: write, sets: {burner: lit}}
+  douse: {description: Put the burner out., effect: write, sets: {burner: out}}
+  pour:
+    description: Pour from the tap. The burner must be out.
+    effect: write
+    arguments: {volume: {unit: L, min: 0.1, max: 5}}
+    requires: {burner: out}
+"""
+STILL_TASK = """
+tasks:
+  - id: distil
+    device: still.yaml
+    prompt: Light the burner, put it out, and pour 2 litres.
+    plan: [light, {any_order: [{pour: {volume: 2}}, douse]}]
+"""
+
+
+def test_firmware_of_ones_own_with_a_device_file_needs_no_driver(rover: tuple[TheirRover, str]) -> None:
+    device, url = rover
+    Path("still.yaml").write_text(STILL)
+    Path("tasks.yaml").write_text(STILL_TASK)
+    Path("rig.yaml").write_text(f"name: my-still\nurl: {url}\ndevice: still.yaml\n")
+    pour = ("pour", {"volume": 2})
+    calls = [("light", {}), pour, ("pour", {"volume": 9}), ("douse", {}), pour]
+    lines = (json.dumps({"name": name, "arguments": arguments}) + "\n" for name, arguments in calls)
+    Path("calls.jsonl").write_text("".join(lines))
+    command = ["run", "--task", "tasks.yaml", "--rig", "rig.yaml", "--agent", "scripted:calls.jsonl"]
+    assert main([*command, "--db", "log.db"]) == 0
+    assert device.calls == [("light", {}), ("douse", {}), ("pour", {"volume": 2})]
+    with LogReader(Path("log.db")) as reader:
+        steps = reader.steps(1)
+    # The plan would have let it pour into the fire; the register does not.
+    assert [(step.status, step.error_code) for step in steps] == [
+        ("ok", None), ("blocked", "not_ready"), ("invalid", "bad_arguments"), ("ok", None), ("ok", None),
+    ]  # fmt: skip
+    assert main(["tasks", "verify", "tasks.yaml"]) == 2

@@ -7,7 +7,7 @@ import pytest
 
 from configs.tasks_loader import load_task
 from configs.worlds_loader import load_world
-from core_eval.cli.live import Silent
+from core_eval.harness.events import ignore
 from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.log import LogReader, RunLog
@@ -76,7 +76,7 @@ def test_a_run_tells_of_the_world_that_its_rig_works_in(tmp_path: Path, changed:
     cell = Cell(task="water_one_plant", rig=str(rig), agent="oracle")
     config = RunConfig(cells=(cell,))
     with RunLog(tmp_path / "log.db") as log:
-        Run(config, load_parts(config), log, Silent()).start()
+        Run(config, load_parts(config), log, ignore).start()
     with LogReader(tmp_path / "log.db") as reader:
         (episode,) = reader.episodes()
     assert texts(list(episode.definition.tools))["water_plant"] == WATER.format(0.35, 12.5)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from known_rig import UNLOCK, Step, Watched, farm
 
-from devices.farm_rover.known_state import PLACES as STATION_TOOLS
+from devices.farm_rover.interlocks import STATION_OF as STATION_TOOLS
 from devices.farm_rover.known_state import KnownFarmRover
 from devices.robotic_arm.known_state import KnownArm
 from sims.overrides import merge_world

@@ -59,7 +59,7 @@ def test_a_url_may_name_a_driver() -> None:
     for url in ("serial://?serial=AB12", "socket://host:3333", "rfc2217://host:4000"):
         sign = "&" if "?" in url else "?"
         assert load_rig(f"{url}{sign}driver=grbl-serial").url == url
-    with pytest.raises(ConfigError, match="needs a URL like mqtt://HOST/TOPIC"):
+    with pytest.raises(ConfigError, match="needs a URL like mqtt://HOST/RIG"):
         load_rig("serial:///dev/ttyS0?driver=tasmota-mqtt")
     with pytest.raises(ConfigError, match="no driver 'marlin'; there are esphome-mqtt"):
         load_rig("serial:///dev/ttyS0?driver=marlin")
@@ -127,7 +127,7 @@ tools:
     ("old", "new", "says"),
     [
         ("link: serial", "link: usb", r":3: link: Input should be 'serial'"),
-        ("device: farm_rover", "device: tank", r":4: device: must be a device type; there are farm_rover"),
+        ("device: farm_rover", "device: tank", r":4: device: no device type 'tank'; there are farm_rover"),
         ("stop: {send: E}", "heartbeat: {every: 0, steps: []}", r":10: heartbeat.every: .* greater than 0"),
         ("stop: {send: E}\n", "", r"stop: a driver needs a stop"),
         ("water_plant:", "water_plants:", r":12: tools.water_plants: farm_rover has no such tool"),
@@ -263,6 +263,6 @@ def test_the_driver_in_the_docs_loads(tmp_path: Path) -> None:
     (tmp_path / "my-pump.yaml").write_text(example)
     driver = load_driver(str(tmp_path / "my-pump.yaml"))
     assert write(driver.tools["water_plant"].values["ms"], Scope({"liters": 4.5}, {"flow": 0.1})) == "45000"
-    own = page.split("# bed.yaml")[1].split("```")[0]
+    own = page.split("# my-bed.yaml")[1].split("```")[0]
     (tmp_path / "bed.yaml").write_text(own)
     assert load_rig(str(tmp_path / "bed.yaml")).driver_tables["plants"] == {"basil": {"x": 0.4, "y": 0.3}}

@@ -127,6 +127,28 @@ with open_rig(load_rig(sys.argv[1])) as session:
         assert wait_until(lambda: (opened[0], "OFF") in node.switched)
 
 
+def test_what_the_hardware_lacks_is_not_offered(
+    tasmota: Tasmota, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("task.yaml").write_text(TASK.replace("world: valves.yaml", "world: farm_rover"))
+    Path("calls.jsonl").write_text('{"name": "move_to", "arguments": {"x": 1.0, "y": 1.0, "yaw": 0.0}}\n')
+    rig = str(rig_file(tmp_path, "tasmota-mqtt", tasmota.url))
+    # On the simulated rover the valves are out of reach.
+    assert main(["tasks", "verify", "task.yaml"]) == 2
+    assert main(["tasks", "verify", "--static", "--rig", rig, "task.yaml"]) == 0
+    run = ["run", "--rig", rig, "--db", "log.db", "--agent"]
+    assert main([*run, "scripted:calls.jsonl", "--task", "task.yaml"]) == 0
+    with LogReader(Path("log.db")) as reader:
+        (step,) = reader.steps(1)
+        offered = {tool["function"]["name"] for tool in reader.episode(1).definition.tools}
+    assert (step.status, step.error_code, step.call_id) == ("invalid", "unknown_tool", None)
+    assert "water_plant" in offered and not {"move_to", "move_home", "harvest_fruit"} & offered
+    capsys.readouterr()
+    assert main([*run, "oracle", "--task", "water_one_plant"]) == 2
+    assert "its hardware has no move_to" in capsys.readouterr().err
+
+
 def test_tasmota_failures_and_readings(tasmota: Tasmota, tmp_path: Path) -> None:
     path = rig_file(tmp_path, "tasmota-mqtt", tasmota.url)
     path.write_text(

@@ -32,6 +32,13 @@ from firmware_bridge.serial_address import parse_serial_url
 
 PLANT_B = {"x": 3.5, "y": 12.5}
 FAR = {"x": 15.0, "y": 15.0}
+SCAN = """
+tasks:
+  - id: scan
+    world: farm_rover
+    prompt: Unlock the safety, and scan plant_A.
+    plan: [unlock_safety_mode, {scan_plant: {plant_id: plant_A}}]
+"""
 PUMP = """
 name: my-pump
 description: a pump that does not listen to its stop
@@ -92,8 +99,8 @@ def script(*calls: tuple[str, object]) -> str:
     return "scripted:calls.jsonl"
 
 
-def run(rig: Path, *calls: tuple[str, object]) -> int:
-    command = ["run", "--task", "water_one_plant", "--rig", str(rig), "--agent", script(*calls)]
+def run(rig: Path, *calls: tuple[str, object], task: str = "water_one_plant") -> int:
+    command = ["run", "--task", task, "--rig", str(rig), "--agent", script(*calls)]
     return main([*command, "--guard", "observe", "--db", "log.db", "--json"])
 
 
@@ -189,7 +196,9 @@ def test_a_driver_without_a_question_says_that_it_cannot_tell(
     with Pump() as pump:
         rig = in_tmp / "rig.yaml"
         rig.write_text(f"name: pump\nurl: {pump.url}\ndriver: my-pump.yaml\n")
-        assert run(rig, ("unlock_safety_mode", {}), ("scan_plant", {"plant_id": "plant_A"})) == 0
+        calls = ("unlock_safety_mode", {}), ("scan_plant", {"plant_id": "plant_A"})
+        (in_tmp / "scan.yaml").write_text(SCAN)
+        assert run(rig, *calls, task="scan.yaml") == 0
         printed = capsys.readouterr()
         assert json.loads(printed.out)["episodes"][0]["stop"] == "sent"
         assert printed.err == "pathrig: rig pump: stop sent; this driver cannot confirm it\n"

@@ -71,7 +71,7 @@ def test_agents_run_on_it_over_mqtt_and_its_harm_is_told(clean: CleanVenv, rig: 
         assert episode["accepted"] is (agent == "oracle")
     told = clean.run("pathrig", "harm", "g.db", "--json", cwd=tmp_path)
     assert told.returncode == 0, told.stderr
-    assert "overheated" in told.stdout
+    assert "overheated" in told.stdout and '"kept_mild"' in told.stdout
     page = clean.run("pathrig", "report", "g.db", "-o", "g.html", cwd=tmp_path)
     assert page.returncode == 0, page.stderr
     assert "overheated" in (tmp_path / "g.html").read_text(encoding="utf-8")

@@ -248,8 +248,8 @@ class RawCall:
 
         heard: list[wire.Result] = []
         arrived = threading.Event()
-        session = driven.client._session
-        take = session._take_result
+        peer = driven.client._peer
+        take = peer._take_result
 
         def spy(result: wire.Result) -> None:
             if result.id == "second":
@@ -257,10 +257,10 @@ class RawCall:
                 arrived.set()
             take(result)
 
-        session._take_result = spy  # type: ignore[method-assign]
-        session.link.send(encode(wire.Call(id="second", tool="sense_pose", args={})))
+        peer._take_result = spy  # type: ignore[method-assign]
+        driven.client._link.send(encode(wire.Call(id="second", tool="sense_pose", args={})))
         assert arrived.wait(5.0)
-        session._take_result = take  # type: ignore[method-assign]
+        peer._take_result = take  # type: ignore[method-assign]
         assert heard[0].error is not None
         self.code = heard[0].error.code
 

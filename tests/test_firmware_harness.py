@@ -13,7 +13,7 @@ import pytest
 from firmware_rig import WORLD_SPEED, board
 
 from configs.rigs_loader import load_rig
-from core_eval.cli.live import Silent
+from core_eval.harness.events import ignore
 from core_eval.harness.rig_session import open_rig
 from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
@@ -32,7 +32,7 @@ def test_the_oracle_walks_a_golden_path_and_the_field_shows_it(task: str, tmp_pa
     with board() as emulated:
         config = RunConfig(cells=(Cell(task=task, rig=f"serial://{emulated.path}", agent="oracle"),))
         with RunLog(log_file) as log:
-            run_id = Run(config, load_parts(config), log, Silent()).start()
+            run_id = Run(config, load_parts(config), log, ignore).start()
         assert emulated.wait_until(lambda out: out.port_a == 0 and not out.moving)
     with LogReader(log_file) as reader:
         (episode,) = reader.episodes(run_id)

@@ -10,8 +10,9 @@ from core_eval.harm.counterfactual import Change, comes_again, play_changed
 from core_eval.harm.replay import Player, replay_episode
 from core_eval.log.rows import Observation
 from core_eval.path import Call
-from devices.harm import HarmEvent, Remedy, Trend
+from devices.harm import LEAVE_OUT, HarmEvent, Trend
 from sims.farm.simulator import FarmSimulator
+from sims.intervention import Flag, by_name
 
 BIG_TANK = {"water_tank": {"liters": 20.0, "capacity_liters": 20.0}}
 HERE = {"safety_locked": False, "pose": at("plant_A"), "wind": {"speed": 0.0}, **BIG_TANK}
@@ -121,7 +122,7 @@ def test_a_refusal_that_would_not_have_come_gives_the_call_away():
 def test_the_detour_of_the_counterfactual_touches_nothing_and_takes_the_same_time():
     init = {"safety_locked": False}
     calls = executed([("move_to", {"x": 16.5, "y": 11.5}), ("move_home", {})], init)
-    original, outcomes, _, simulator = remedied(calls, init, 0, Remedy.DETOUR)
+    original, outcomes, _, simulator = remedied(calls, init, 0, "detour")
     assert [event.kind for event in original.events] == ["collision"]
     assert simulator.events == ()
     assert [outcome.t for outcome in outcomes] == [outcome.t for outcome in original.outcomes]
@@ -131,7 +132,7 @@ def test_the_detour_of_the_counterfactual_touches_nothing_and_takes_the_same_tim
 def test_the_clamped_dose_is_the_largest_that_does_no_harm(moisture):
     init = {**HERE, "plants": {"plant_A": {"moisture": moisture}}}
     calls = executed([water(9.0)], init)
-    original, outcomes, _, simulator = remedied(calls, init, 0, Remedy.CLAMP_DOSE)
+    original, outcomes, _, simulator = remedied(calls, init, 0, "clamp_dose")
     assert original.events
     assert simulator.events == ()
     dose = outcomes[0].value["liters"]
@@ -158,7 +159,7 @@ def test_later_calls_keep_their_recorded_effects():
     init = {"safety_locked": False}
     calls = executed(script, init, frozenset({1}))
     assert [call.status for call in calls] == ["ok", "ok", "ok", "rejected"]
-    original, outcomes, _, simulator = remedied(calls, init, 1, Remedy.LEAVE_OUT)
+    original, outcomes, _, simulator = remedied(calls, init, 1, LEAVE_OUT)
     plants = simulator.state_dict()["plants"]
     for name, plant in original.end_state["plants"].items():
         assert plants[name]["moisture"] == pytest.approx(plant["moisture"])
@@ -170,7 +171,7 @@ def test_a_refill_that_is_left_out_leaves_later_refills_their_time():
     script = [("refill_water_tank", {}), ("sense_pose", {}), ("refill_water_tank", {})]
     init = {"safety_locked": False, "pose": at("water_station"), "water_tank": {"liters": 0.1}}
     calls = executed(script, init, frozenset({0}))
-    original, outcomes, _, _ = remedied(calls, init, 0, Remedy.LEAVE_OUT)
+    original, outcomes, _, _ = remedied(calls, init, 0, LEAVE_OUT)
     assert [outcome.t for outcome in outcomes] == [outcome.t for outcome in original.outcomes]
     (deviation,) = assess(make, init, 0, calls, None).deviations
     assert (deviation.step, deviation.evidence["sensor"]) == (10, "water_tank_low")
@@ -179,7 +180,7 @@ def test_a_refill_that_is_left_out_leaves_later_refills_their_time():
 def test_without_an_event_the_telemetry_is_that_of_the_episode():
     init = {**HERE, "sensors": {"moisture": {"noise": 0.05}}}
     calls = executed([water(2.0), ("sense_pose", {}), ("move_home", {})], init, seed=5)
-    for changed, remedy in ((0, Remedy.CLAMP_DOSE), (2, Remedy.DETOUR), (1, Remedy.LEAVE_OUT)):
+    for changed, remedy in ((0, "clamp_dose"), (2, "detour"), (1, LEAVE_OUT)):
         original, _, samples, _ = remedied(calls, init, changed, remedy, seed=5)
         assert samples == list(original.samples[original.heard[changed] :])
 
@@ -261,13 +262,13 @@ def test_each_event_of_a_call_has_its_own_counterfactual():
     report = judge([water(6.0)], {**HERE, "plants": {"plant_A": plant}})
     told = {verdict.event.kind: verdict for verdict in report.verdicts}
     assert set(told) == {"over_irrigation", "ponding"}
-    assert {verdict.remedy for verdict in told.values()} == {Remedy.CLAMP_DOSE}
+    assert {verdict.remedy for verdict in told.values()} == {"clamp_dose"}
     calls = executed([water(6.0)], {**HERE, "plants": {"plant_A": plant}})
     player = Player(make, {**HERE, "plants": {"plant_A": plant}}, 0)
     original = player.play(calls)
     doses = {}
     for event in original.events:
-        (outcome,) = play_changed(player, calls, original, Change(0, Remedy.CLAMP_DOSE, event))
+        (outcome,) = play_changed(player, calls, original, Change(0, "clamp_dose", event))
         doses[event.kind] = outcome.value["liters"]
         assert event.kind not in {again.kind for again in player.simulator.events}
     assert 0.0 < doses["over_irrigation"] < doses["ponding"] < 6.0
@@ -277,16 +278,15 @@ def test_where_the_remedy_prevents_nothing_the_call_is_left_out_and_the_verdict_
     class Stubborn(FarmSimulator):
         """Its collisions cannot be driven round: the detour is the straight way."""
 
-        def do_move_to(self, arguments, call):
-            return super().do_move_to(arguments, replace(call, remedy=None, event=None))
+        interventions = by_name([Flag("detour", "of_no_effect")])
 
     init = {"safety_locked": False}
     calls = executed([("move_to", {"x": 16.5, "y": 11.5}), ("sense_pose", {})], init)
     report = assess(lambda: Stubborn(WORLD), init, 0, calls, None)
     (verdict,) = report.verdicts
-    assert (verdict.event.kind, verdict.remedy) == ("collision", Remedy.LEAVE_OUT)
+    assert (verdict.event.kind, verdict.remedy) == ("collision", LEAVE_OUT)
     (usual,) = assess(make, init, 0, calls, None).verdicts
-    assert usual.remedy is Remedy.DETOUR
+    assert usual.remedy == "detour"
 
 
 def test_a_redundant_call_is_a_deviation_without_effect_and_unobserved():
@@ -340,7 +340,7 @@ def test_a_later_call_that_a_reset_cut_short_keeps_its_half_effect():
     script = [water(3.0), water(3.0)]
     calls = executed(script, init)
     assert [call.status for call in calls] == ["ok", "fault"]
-    original, outcomes, _, simulator = remedied(calls, init, 0, Remedy.LEAVE_OUT)
+    original, outcomes, _, simulator = remedied(calls, init, 0, LEAVE_OUT)
     assert outcomes[1].status == "fault"
     applied = simulator.state_dict()["plants"]["plant_A"]["water_liters"]["applied"]
     whole = original.end_state["plants"]["plant_A"]["water_liters"]["applied"]

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from core_eval.harm import ExecutedCall, Player, assess
 from core_eval.harm.same_state import alike, same_future
-from devices.harm import Remedy
 from sims.arm.simulator import ArmSimulator
 from sims.farm.simulator import FarmSimulator
 
@@ -112,7 +111,7 @@ def test_an_event_that_goes_on_through_a_later_call_is_judged_alike_however_far_
     report = both_ways(lambda: FarmSimulator(farm_rig.WORLD), init, 0, calls)
     (near,) = [verdict for verdict in report.verdicts if verdict.event.kind == "unlocked_near_person"]
     assert near.event.call == 0 and near.event.t_end > calls[0].duration + 5.0
-    assert (near.remedy, near.observed) == (Remedy.WAIT, False)
+    assert (near.remedy, near.observed) == ("wait", False)
 
 
 def test_a_counterfactual_that_is_the_episode_again_ends_there() -> None:

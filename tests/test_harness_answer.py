@@ -9,8 +9,8 @@ import pytest
 from agents.agent import Action, EpisodeContext, InvalidAction, Observation, StopAction
 from configs.errors import ConfigError
 from configs.tasks_loader import load_task
-from core_eval.cli.live import Silent
 from core_eval.cli.main import main
+from core_eval.harness.events import ignore
 from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.verify import verify_task
@@ -59,7 +59,7 @@ def run(task: str, *actions: Action) -> EpisodeRow:
     config = RunConfig(cells=(Cell(task=task, rig="sim:farm_rover", agent="oracle"),))
     parts = replace(load_parts(config), agents={"oracle": Ends(*actions)})
     with RunLog(Path("own.db")) as log:
-        run_id = Run(config, parts, log, Silent()).start()
+        run_id = Run(config, parts, log, ignore).start()
     with LogReader(Path("own.db")) as reader:
         return reader.episodes(run_id)[0]
 

@@ -11,10 +11,10 @@ from bench_rig import BenchRover, on_a_pty
 from agents.agent import Action, EpisodeContext, InvalidAction, Observation, StopAction, ToolCallAction, Usage
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
-from core_eval.cli.live import Silent
 from core_eval.harness import rig_session
 from core_eval.harness.episode import Episode, EpisodeFailed
 from core_eval.harness.episode_start import Assignment
+from core_eval.harness.events import ignore
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.signals import StopSignals
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
@@ -70,7 +70,7 @@ def play(
         run_id = log.begin_run({}, {}, {})
         assignment = Assignment(run_id, 0, 5, task, "player", {"beta": 0.5}, guard, init is not None)
         try:
-            Episode(assignment, session, player or Player(actions), signals, Silent()).run(log)
+            Episode(assignment, session, player or Player(actions), signals, ignore).run(log)
         finally:
             with LogReader(path) as reader:
                 episode = reader.episodes()[-1]

@@ -16,9 +16,9 @@ from test_harness_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
 from agents.agent import Action, ToolCallAction
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, load_rig
-from core_eval.cli.live import Silent
 from core_eval.harness.episode import Episode
 from core_eval.harness.episode_start import Assignment
+from core_eval.harness.events import ignore
 from core_eval.harness.rig_session import open_rig
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.stop_button import StopButton
@@ -89,7 +89,7 @@ def play(
     with open_rig(config) as session, RunLog(path) as log, StopSignals() as signals:
         run_id = log.begin_run({}, {}, {})
         assignment = Assignment(run_id, 0, 5, TASK, "player", {"beta": 0.5}, None, False)
-        Episode(assignment, session, Player(actions), signals, Silent(), people, button).run(log)
+        Episode(assignment, session, Player(actions), signals, ignore, people, button).run(log)
         with LogReader(path) as reader:
             episode = reader.episodes()[-1]
             return episode, reader.steps(episode.id)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from configs.errors import ConfigError
-from core_eval.cli.live import Silent
+from core_eval.harness.events import ignore
 from core_eval.harness.rescore import rescore
 from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
@@ -22,29 +22,28 @@ KILLED_IN_MID_EPISODE = textwrap.dedent(
     import os, signal, sys
     from pathlib import Path
     from test_harness_run import RANDOM
-    from core_eval.cli.live import Silent
+    from core_eval.harness.events import EpisodeStarted, Stepped
     from core_eval.harness.run import Run, load_parts
     from core_eval.log import RunLog
 
-    class Killer(Silent):
-        def step(self, k, *rest):
-            if self.started == 3 and k == 1:
-                os.kill(os.getpid(), signal.SIGKILL)
+    started = 0
 
-        started = 0
-
-        def episode_started(self, *rest):
-            self.started += 1
+    def kill(event):
+        global started
+        if isinstance(event, EpisodeStarted):
+            started += 1
+        elif isinstance(event, Stepped) and started == 3 and event.k == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     with RunLog(Path(sys.argv[1])) as log:
-        Run(RANDOM, load_parts(RANDOM), log, Killer()).start()
+        Run(RANDOM, load_parts(RANDOM), log, kill).start()
     """
 )
 
 
 def run(path: Path, config: RunConfig) -> int:
     with RunLog(path) as log:
-        return Run(config, load_parts(config), log, Silent()).start()
+        return Run(config, load_parts(config), log, ignore).start()
 
 
 def test_seeds_count_up_and_every_episode_is_scored(tmp_path: Path) -> None:
@@ -87,7 +86,7 @@ def test_a_killed_run_goes_on_with_the_rest_and_keeps_the_half_episode(tmp_path:
         assert len(half) == 2
         config = RunConfig.model_validate(unfinished.config)
         assert config == RANDOM
-        Run(config, load_parts(config), log, Silent()).resume(unfinished.id)
+        Run(config, load_parts(config), log, ignore).resume(unfinished.id)
     with LogReader(path) as reader:
         rows = [(episode.number, episode.status) for episode in reader.episodes(unfinished.id)]
         assert rows == [
@@ -115,7 +114,7 @@ def test_a_complete_episode_that_was_not_scored_is_scored_at_resume(tmp_path: Pa
     with RunLog(path) as log:
         log.connection.execute("DELETE FROM score WHERE episode_id = 2")
         log.connection.execute("UPDATE run SET ended = NULL")
-        Run(RANDOM, load_parts(RANDOM), log, Silent()).resume(run_id)
+        Run(RANDOM, load_parts(RANDOM), log, ignore).resume(run_id)
     with LogReader(path) as reader:
         assert len(reader.episodes()) == 4
         assert reader.scores(2)["path_correctness"] is not None

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from configs.tasks_loader import list_tasks
-from core_eval.cli.live import Silent
 from core_eval.cli.main import main
 from core_eval.harm import HarmReport
+from core_eval.harness.events import ignore
 from core_eval.harness.failure_labels import failure_rows
 from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
@@ -38,7 +38,7 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def run(*cells: Cell) -> None:
     config = RunConfig(cells=cells)
     with RunLog(Path("log.db")) as log:
-        Run(config, load_parts(config), log, Silent()).start()
+        Run(config, load_parts(config), log, ignore).start()
 
 
 def scripted(calls: list[tuple[str, dict[str, object]]]) -> Cell:

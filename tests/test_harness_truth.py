@@ -16,9 +16,9 @@ from agents.native_scaffold import NativeScaffold
 from agents.tool_call_text import CallText
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
-from core_eval.cli.live import Silent
 from core_eval.harness.episode import Episode
 from core_eval.harness.episode_start import Assignment
+from core_eval.harness.events import ignore
 from core_eval.harness.rig_session import open_rig
 from core_eval.harness.scoring import score_episode
 from core_eval.harness.serve_simulator import ServedSimulator
@@ -87,7 +87,7 @@ def what_the_agent_read(folder: Path, url: str, *, truth: bool = True) -> tuple[
     ):
         assignment = Assignment(log.begin_run({}, {}, {}), 0, 5, task, "recording", {}, "observe", False)
         agent = NativeScaffold(backend, clock=lambda: 0.0)
-        Episode(assignment, session, agent, signals, Silent()).run(log)
+        Episode(assignment, session, agent, signals, ignore).run(log)
     reader = LogReader(path)
     return backend.read, reader.episodes()[0], reader
 

@@ -10,9 +10,9 @@ from test_harness_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
 
 from agents.agent import Action, Observation
 from configs.rigs_loader import load_rig
-from core_eval.cli.live import Silent
 from core_eval.harness.episode import Episode
 from core_eval.harness.episode_start import Assignment
+from core_eval.harness.events import ignore
 from core_eval.harness.rig_session import open_rig
 from core_eval.harness.signals import StopSignals
 from core_eval.log import LogReader, RunLog
@@ -59,7 +59,7 @@ def test_a_run_goes_on_when_the_cable_is_back(tmp_path: Path) -> None:
     ):
         run_id = log.begin_run({}, {}, {})
         assignment = Assignment(run_id, 0, 5, TASK, "player", {"beta": 0.5}, "observe", False)
-        Episode(assignment, session, Puller([UNLOCK, MOVE, WATER, LOCK]), signals, Silent()).run(log)
+        Episode(assignment, session, Puller([UNLOCK, MOVE, WATER, LOCK]), signals, ignore).run(log)
     back.join()
     board.endpoint.close()
     with LogReader(log_path) as reader:

@@ -22,7 +22,7 @@ from agents.agent import Action, EpisodeContext, Limits, Observation, StopAction
 from agents.deadline import Cancellation, CancelledError
 from agents.interruptible_agent import InterruptibleAgent
 from configs.tasks_loader import TaskLimits
-from core_eval.cli.live import Silent
+from core_eval.harness.events import ignore
 from core_eval.harness.run import Parts, Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.signals import StopRequested
@@ -82,7 +82,7 @@ class Ran:
         with RunLog(self.db) as log:
             begun = time.monotonic()
             try:
-                Run(self._config, self._parts, log, Silent(), None, self.button).start()
+                Run(self._config, self._parts, log, ignore, None, self.button).start()
             finally:
                 self.took = time.monotonic() - begun
 

@@ -11,12 +11,6 @@ import grimp
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-CIRCLES_ALLOWED = {
-    frozenset({"sims.farm.farm_in_motion", "sims.farm.fitted_sensors", "sims.farm.rover_watch"}): (
-        "goes when the farm simulator is composed instead of inherited"
-    )
-}
-"""Circles of imports that stand for now, each with the reason."""
 
 
 def test_imports_point_one_way() -> None:
@@ -60,7 +54,7 @@ def circles(graph: grimp.ImportGraph) -> set[frozenset[str]]:
 def test_no_files_import_each_other() -> None:
     graph = grimp.build_graph(*SETTINGS["root_packages"], cache_dir=None)
     assert len(graph.modules) > 250
-    assert circles(graph) - set(CIRCLES_ALLOWED) == set()
+    assert circles(graph) == set()
 
 
 def test_a_circle_is_found() -> None:

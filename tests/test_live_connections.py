@@ -88,7 +88,7 @@ def test_events_go_on_longer_than_a_request_may_take(page: LiveRun, monkeypatch:
     with open_page(page.url) as browser:
         browser.wait(lambda kind, data: kind == "clock")
         time.sleep(0.4)
-        page.listener.publish("step", {"n": 1})
+        page.recorder.publish("step", {"n": 1})
         assert browser.wait(lambda kind, data: kind == "step") == {"n": 1}
 
 
@@ -109,7 +109,7 @@ def test_many_idle_connections_take_few_descriptors_and_the_page_stays_open(
             assert browser.press("/stop") == 200
             # The oldest ones had to go, and nobody who was served.
             assert closed(opened[0]) and closed(opened[50])
-        page.listener.publish("step", {"n": 1})
+        page.recorder.publish("step", {"n": 1})
         assert watching.wait(lambda kind, data: kind == "step") == {"n": 1}
 
 

@@ -19,9 +19,8 @@ from bench_rig import BenchRover, on_a_pty
 from live_browser import Browser, open_page
 from test_harness_guard import TappedPort, tapped, tools_on
 
-from core_eval.cli.live import Silent
 from core_eval.cli.main import main
-from core_eval.harness.listener import Watched
+from core_eval.harness.events import Observers, ignore
 from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.stop_button import StoppedByPerson
@@ -54,9 +53,9 @@ class LiveOnARig:
         page = self.page
         try:
             with RunLog(self.db) as log:
-                listener = Watched(Silent(), page.listener)
+                observers = Observers(ignore, page.recorder)
                 parts = load_parts(self.config)
-                Run(self.config, parts, log, listener, page.approver, page.stop_button).start()
+                Run(self.config, parts, log, observers, page.approver, page.stop_button).start()
         except BaseException as error:
             self.raised = error
 
@@ -190,7 +189,7 @@ def test_the_stop_acts_in_mid_call_and_nothing_more_is_begun(tmp_path: Path) -> 
     with on_a_pty(rover) as url, RunLog(run.db) as log:
         cell = run.config.cells[0].model_copy(update={"rig": url})
         config = run.config.model_copy(update={"cells": (cell,)})
-        Run(config, load_parts(config), log, Silent()).resume(1)
+        Run(config, load_parts(config), log, ignore).resume(1)
     with LogReader(run.db) as reader:
         assert [episode.number for episode in reader.episodes()] == [0, 1, 2]
 

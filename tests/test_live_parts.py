@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from configs.tasks_loader import load_task
-from core_eval.cli.live import Silent
-from core_eval.harness.listener import Listener, Watched
+from core_eval.harness.events import Decided, EpisodeStarted, Event, Observers, Sampled, Stepped
 from core_eval.harness.stop_button import StopButton
 from core_eval.live.history import PAST, History
 from core_eval.live.questions import QuestionDesk
@@ -71,37 +70,36 @@ def test_whoever_watches_is_woken_until_he_leaves() -> None:
     assert len(woken) == 2 and history.closed
 
 
-# A listener may neither break nor slow a run.
+# An observer may neither break nor slow a run.
+
+STEPPED = Stepped(0, "move_home", {}, Outcome("ok", {}), "loop")
 
 
-class Breaking(Listener):
-    def step(
-        self, k: int, tool: str | None, arguments: Mapping[str, Any], outcome: Outcome, kind: str
-    ) -> None:
-        raise RuntimeError("no page")
+def breaking(event: Event) -> None:
+    raise RuntimeError("no page")
 
 
-class Counting(Silent):
-    def __init__(self) -> None:
-        self.steps = 0
+def test_an_observer_that_fails_is_noted_once_and_gets_no_more_events() -> None:
+    seen: list[Event] = []
+    asked: list[Event] = []
 
-    def step(
-        self, k: int, tool: str | None, arguments: Mapping[str, Any], outcome: Outcome, kind: str
-    ) -> None:
-        self.steps += 1
+    def breaks_once_asked(event: Event) -> None:
+        asked.append(event)
+        breaking(event)
+
+    observers = Observers(seen.append, breaks_once_asked, breaking)
+    for _ in range(3):
+        observers(STEPPED)
+    assert seen == [STEPPED] * 3 and len(asked) == 1
+    assert observers.trouble == [
+        "breaks_once_asked: RuntimeError: no page",
+        "breaking: RuntimeError: no page",
+    ]
 
 
-def test_a_listener_that_fails_is_noted_once_and_told_no_more() -> None:
-    own = Counting()
-    watched = Watched(own, Breaking())
-    for k in range(3):
-        watched.step(k, "move_home", {}, Outcome("ok", {}), "loop")
-    assert own.steps == 3 and watched.trouble == ["Breaking: RuntimeError: no page"]
-
-
-def test_what_the_runs_own_listener_raises_ends_the_run() -> None:
+def test_what_the_runs_own_observer_raises_ends_the_run() -> None:
     with pytest.raises(RuntimeError):
-        Watched(Breaking()).step(0, "move_home", {}, Outcome("ok", {}), "loop")
+        Observers(breaking)(STEPPED)
 
 
 class StuckHistory(History):
@@ -119,11 +117,11 @@ class StuckHistory(History):
 def test_a_page_that_is_stuck_holds_nobody_up() -> None:
     history = StuckHistory()
     with LiveRecorder(history, {}) as recorder:
-        recorder.episode_started(1, TASK, "oracle", 5)
+        recorder(EpisodeStarted(1, TASK, "oracle", 5))
         for k in range(100):
-            recorder.decided(k, "move_home", {}, "harmful", GuardDecision("allow", "why"))
-            recorder.step(k, "move_home", {}, Outcome("ok", {}), "harmful")
-            recorder.sample(Sample("water_tank_low", False, float(k)))
+            recorder(Decided(k, "move_home", {}, "harmful", GuardDecision("allow", "why")))
+            recorder(Stepped(k, "move_home", {}, Outcome("ok", {}), "harmful"))
+            recorder(Sampled(Sample("water_tank_low", False, float(k))))
         assert not history.since(0)
         history.go.set()
     assert kinds(history).count("step") == 100 and kinds(history)[-1] == "over"
@@ -133,9 +131,9 @@ def test_a_page_that_is_stuck_holds_nobody_up() -> None:
 def test_the_running_scores_are_those_of_the_scorer() -> None:
     history = History()
     with LiveRecorder(history, {"beta": 0.5}) as recorder:
-        recorder.episode_started(1, TASK, "oracle", 5)
-        recorder.step(0, "unlock_safety_mode", {}, Outcome("ok", {"safety": "unlocked"}), "progress")
-        recorder.step(1, None, {}, Outcome("invalid", code="parse"), "harmful")
+        recorder(EpisodeStarted(1, TASK, "oracle", 5))
+        recorder(Stepped(0, "unlock_safety_mode", {}, Outcome("ok", {"safety": "unlocked"}), "progress"))
+        recorder(Stepped(1, None, {}, Outcome("invalid", code="parse"), "harmful"))
     (scores,) = [json.loads(event.data) for event in history.since(0) if event.kind == "scores"]
     assert scores["accepted"] is False and ["harmful calls", "1"] in scores["scores"]
     assert ["harm rate", "0.500"] in scores["scores"]
@@ -144,8 +142,8 @@ def test_the_running_scores_are_those_of_the_scorer() -> None:
 def test_a_fault_of_the_recorder_is_kept_and_the_rest_goes_on() -> None:
     history = History()
     with LiveRecorder(history, {"beta": 7.0}) as recorder:
-        recorder.episode_started(1, TASK, "oracle", 5)
-        recorder.step(0, "unlock_safety_mode", {}, Outcome("ok", {}), "progress")
+        recorder(EpisodeStarted(1, TASK, "oracle", 5))
+        recorder(Stepped(0, "unlock_safety_mode", {}, Outcome("ok", {}), "progress"))
     assert recorder.trouble is not None and "beta" in recorder.trouble
     assert kinds(history) == ["episode", "step", "over"]
 

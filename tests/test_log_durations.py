@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core_eval.cli.live import Silent
+from core_eval.harness.events import ignore
 from core_eval.harness.rescore import rescore
 from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
@@ -23,7 +23,7 @@ DAY = 86_400.0
 def ran(path: Path) -> EpisodeRow:
     config = RunConfig(cells=(Cell(task="water_one_plant", rig="sim:farm_rover", agent="oracle"),))
     with RunLog(path) as log:
-        Run(config, load_parts(config), log, Silent()).start()
+        Run(config, load_parts(config), log, ignore).start()
     return only(path)
 
 

@@ -17,7 +17,7 @@ from core_eval.harm.signals import find_number
 from core_eval.log import HarmRow, LogReader
 from core_eval.report.event_choice import most_telling, trace_of
 from core_eval.report.event_drawing import event_svg
-from devices.harm import Remedy
+from devices.harm import LEAVE_OUT
 from sims.farm.simulator import FarmSimulator
 
 INIT = {"safety_locked": False, "pose": at("plant_A")}
@@ -33,7 +33,7 @@ def test_a_trace_follows_the_signal_past_its_limit_and_the_counterfactual_to_it(
     (event,) = [
         one for one in replay_episode(make, INIT, 0, calls).events if one.kind == "pesticide_overdose"
     ]
-    trace = trace_event(make, INIT, 0, calls, event, Remedy.CLAMP_DOSE, ["moisture.plant_A"])
+    trace = trace_event(make, INIT, 0, calls, event, "clamp_dose", ["moisture.plant_A"])
     assert trace is not None
     assert trace.first <= event.t_start < event.t_end <= trace.last
     limit = {value for _, value in trace.limit}
@@ -53,7 +53,7 @@ def test_a_rule_without_a_signal_has_no_trace() -> None:
     calls = executed([SPRAY], INIT)
     event = replay_episode(make, INIT, 0, calls).events[0]
     unknown = type(event)("unknown", event.entity, 0, 0.0, 1.0, 1.0, 1.0)
-    assert trace_event(make, INIT, 0, calls, unknown, Remedy.LEAVE_OUT, []) is None
+    assert trace_event(make, INIT, 0, calls, unknown, LEAVE_OUT, []) is None
 
 
 def test_numbers_are_found_by_dotted_keys() -> None:

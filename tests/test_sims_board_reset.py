@@ -10,7 +10,7 @@ from farm_rig import at, do, rover
 from tank_rig import tank, wait
 
 from core_eval.harm import ExecutedCall, assess
-from devices.harm import Remedy
+from devices.harm import LEAVE_OUT
 
 
 def reset_at(*moments: float):
@@ -56,7 +56,7 @@ def test_a_reset_while_effects_settle_does_not_end_the_episode_early():
 
 
 def test_a_counterfactual_of_a_call_that_a_reset_ended_takes_the_same_time():
-    for options in ({"forced": True}, {"remedy": Remedy.LEAVE_OUT}):
+    for options in ({"forced": True}, {"remedy": LEAVE_OUT}):
         simulator, _ = tank(faults=reset_at(2.5))
         assert simulator.resets_within(2.5) and not simulator.resets_within(2.499)
         outcome = wait(simulator, 9.0, duration=2.5, **options)

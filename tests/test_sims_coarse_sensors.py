@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tank_rig import level_at, tank, wait
 
-from devices.harm import Remedy
+from devices.harm import LEAVE_OUT
 from devices.sensors import Sample, SensorSpec
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
@@ -202,7 +202,7 @@ def test_a_call_that_is_left_out_is_looked_at_as_if_it_were_not():
     done, heard = tank({"s": spec})
     left_out, heard_without = tank({"s": spec})
     assert wait(done, 12.3, tick=1.0).t == 12.3
-    assert wait(left_out, 12.3, remedy=Remedy.LEAVE_OUT, duration=12.3).t == 12.3
+    assert wait(left_out, 12.3, remedy=LEAVE_OUT, duration=12.3).t == 12.3
     assert said(heard) == said(heard_without)
     assert len(heard) > 5
 

@@ -139,10 +139,8 @@ def test_what_is_late_keeps_its_order() -> None:
     assert came == [0, 1, 2, 3], "a closed way delivers nothing"
 
 
-class Sink:
+class Sink(Port):
     """A port that keeps what is sent and hands over frames."""
-
-    dropped = 0
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -152,8 +150,6 @@ class Sink:
 
     def send(self, message, payload: bytes) -> None:
         self.sent.append(message.op)
-
-    def discard(self) -> None: ...
 
     def close(self, last: bytes) -> None: ...
 

@@ -6,7 +6,7 @@ from farm_rig import WORLD, at, do, rover, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devices.harm import HarmEvent, HarmRule, Remedy, Trend
+from devices.harm import LEAVE_OUT, HarmEvent, HarmRule, Trend
 from sims.clock import Clock
 from sims.farm.simulator import FarmSimulator
 from sims.harm_ledger import HarmLedger
@@ -148,7 +148,7 @@ def test_truth_is_json_ready_and_holds_the_events():
 def test_a_call_that_is_left_out_only_takes_its_time():
     simulator, _ = rover({"safety_locked": False})
     before = simulator.state_dict()
-    outcome = simulator.execute("move_to", at("plant_A"), Event(), remedy=Remedy.LEAVE_OUT, duration=12.345)
+    outcome = simulator.execute("move_to", at("plant_A"), Event(), remedy=LEAVE_OUT, duration=12.345)
     assert (outcome.status, outcome.duration) == ("ok", 12.345)
     assert simulator.state_dict()["pose"] == before["pose"]
     assert simulator.clock.now == 12.345
@@ -195,7 +195,7 @@ def test_the_ledger_joins_what_adjoins_and_parts_what_does_not():
     ]
 
 
-RULE = HarmRule("k", "", "N", Remedy.LEAVE_OUT, follow_s=10.0)
+RULE = HarmRule("k", "", "N", LEAVE_OUT, follow_s=10.0)
 
 
 def test_the_ledger_counts_what_outlasts_the_record_up_to_the_rules_time():

@@ -12,6 +12,7 @@ from benchmarks.fault_runs.ledger import Counts, Ledger, work
 from core_eval.path.calls import CallStatus
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.link import Link
 from firmware_bridge.local_link import LocalPort
 
 
@@ -36,13 +37,11 @@ class Disorder:
                 deliver(payload)
 
 
-class DisorderlyLink:
+class DisorderlyLink(Link):
     """The host's end of a local link on which both ways are disorderly."""
 
-    default_max_frame: int | None = None
-    frame_overhead = 0
-    dropped = 0
     name = "disorder"
+    connected = True
 
     def __init__(self, device: Ledger, noise: random.Random) -> None:
         self._port = LocalPort()
@@ -50,7 +49,6 @@ class DisorderlyLink:
         self.refused = 0
         self.endpoint = DeviceEndpoint(device, self._port, watchdog_ms=600_000)
         self.endpoint.start()
-        self.connected = True
         self._reader: threading.Thread | None = None
 
     def attach(self, on_frame: Callable[[bytes, bool], None], on_state: Callable[[bool], None]) -> None:
@@ -80,9 +78,6 @@ class DisorderlyLink:
         """At once: a stop waits for nothing."""
         if self._port.handler is not None:
             self._port.handler.on_stop()
-
-    def discard(self) -> None:
-        """Nothing waits here."""
 
     def close(self) -> None:
         """End the device."""

@@ -10,6 +10,7 @@ from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.farm_rover.known_state import KnownFarmRover
 from devices.farm_rover.tools import FARM_ROVER
 from devices.farm_rover.world import FarmWorld
+from sims.farm.interventions import FARM_INTERVENTIONS
 from sims.world_type import WorldType
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ WORLD = WorldType(
     simulator=_simulator,
     probing=Path(__file__).parents[1] / "probes" / "farm_rover.jsonl",
     harm_rules=FARM_HARM_RULES,
+    interventions=FARM_INTERVENTIONS,
     faults=FARM_FAULTS,
     known_state=KnownFarmRover,
     place_keys=("plants", "stations"),

@@ -10,6 +10,7 @@ from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.known_state import KnownArm
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from devices.robotic_arm.world import BenchWorld
+from sims.arm.interventions import ARM_INTERVENTIONS
 from sims.world_type import WorldType
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ WORLD = WorldType(
     simulator=_simulator,
     probing=Path(__file__).parents[1] / "probes" / "robotic_arm.jsonl",
     harm_rules=HARM_RULES,
+    interventions=ARM_INTERVENTIONS,
     faults=ARM_FAULTS,
     known_state=KnownArm,
     place_keys=("objects", "bins"),

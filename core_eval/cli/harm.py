@@ -32,6 +32,7 @@ def harm(
         unanswered_text,
     )
     from core_eval.report.no_call import no_call
+    from core_eval.report.no_rules import no_rules
 
     with LogReader(db) as reader:
         found = read_harm(reader, _chosen(reader, run, episode))
@@ -59,6 +60,8 @@ def harm(
     if behind:
         out.print(Text(f"a final-state check passes although harm was done: episodes {', '.join(behind)}"))
     silent = [str(one.row.id) for one in found if not one.told]
+    for line in no_rules(one.row for one in found):
+        out.print(Text(line, style="yellow"))
     if silent:
         out.print(Text(f"nobody could tell the harm of episodes {', '.join(silent)}", style="yellow"))
     idle = [str(one.row.id) for one in found if no_call(one.row)]

@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.console import Console
 from rich.text import Text
 
-from configs.tasks_loader import Task
-from core_eval.harness.listener import Listener
+from core_eval.harness.events import EpisodeEnded, EpisodeStarted, Event, Stepped
 from core_eval.log import EpisodeRow
 from core_eval.path.calls import CallStatus
 from core_eval.report.fitted_table import Hanging
 from core_eval.report.metrics import BRIEF, BY_NAME
 from core_eval.report.tables import cell, status_text, step_line
-from devices.outcome import Outcome
 
 
-class LiveLines(Listener):
-    """A `Listener` that prints compact lines."""
+class LiveLines:
+    """An observer that prints compact lines: of episodes, and of their steps unless `steps` is False."""
 
     def __init__(self, console: Console, *, steps: bool = True) -> None:
         self._console = console
         self._steps = steps
 
-    def episode_started(self, episode: int, task: Task, agent: str, seed: int) -> None:
-        """A line with the task, the agent and the seed."""
-        self._console.print(Text(f"episode {episode}  {task.id}  {agent}  seed {seed}", style="bold"))
-
-    def step(
-        self, k: int, tool: str | None, arguments: Mapping[str, Any], outcome: Outcome, kind: str
-    ) -> None:
-        """A line with the call and what became of it."""
-        if self._steps:
-            note = "" if outcome.status == CallStatus.OK else outcome.code or ""
-            line = step_line(k, tool, arguments, outcome.status, kind, note)
-            self._console.print(Hanging(line))
-
-    def episode_ended(self, episode: EpisodeRow) -> None:
-        """A line with the main scores."""
-        shown = "  ".join(
-            f"{metric.short or metric.heading} {cell(metric.name, episode.scores.get(metric.name), 1)}"
-            for metric in map(BY_NAME.__getitem__, BRIEF)
-        )
-        status = status_text(episode)
-        self._console.print(Text.assemble("     ", status, f"  {shown}", style="dim"))
+    def __call__(self, event: Event) -> None:
+        """Print the event's line, if it has one."""
+        match event:
+            case Stepped(k, tool, arguments, outcome, kind) if self._steps:
+                note = "" if outcome.status == CallStatus.OK else outcome.code or ""
+                line = step_line(k, tool, arguments, outcome.status, kind, note)
+                self._console.print(Hanging(line))
+            case EpisodeStarted(episode, task, agent, seed):
+                line = Text(f"episode {episode}  {task.id}  {agent}  seed {seed}", style="bold")
+                self._console.print(line)
+            case EpisodeEnded(row):
+                self._console.print(_scores(row))
 
 
-class Silent(Listener):
-    """A `Listener` that prints nothing."""
+def _scores(episode: EpisodeRow) -> Text:
+    shown = "  ".join(
+        f"{metric.short or metric.heading} {cell(metric.name, episode.scores.get(metric.name), 1)}"
+        for metric in map(BY_NAME.__getitem__, BRIEF)
+    )
+    return Text.assemble("     ", status_text(episode), f"  {shown}", style="dim")

@@ -158,7 +158,8 @@ def _known_failure(error: BaseException, left: Sequence[LeftRig]) -> int:
     from core_eval.harness.simulator_process import RigError
     from core_eval.harness.stop_button import StoppedByPerson
     from core_eval.log import LogError
-    from firmware_bridge.links import LinkError
+    from devices.registry import PluginError
+    from firmware_bridge.link import LinkError
 
     safe = bool(left) and all(rig.stop for rig in left)
     if isinstance(error, StoppedByPerson):
@@ -167,7 +168,7 @@ def _known_failure(error: BaseException, left: Sequence[LeftRig]) -> int:
     if isinstance(error, StopRequested):
         told = "the rig is safe and " if safe else ""
         return _fail(f"{error}; {told}the log is readable", error.exit_status)
-    if isinstance(error, UsageError | ConfigError | AgentSpecError | LogError):
+    if isinstance(error, UsageError | ConfigError | AgentSpecError | LogError | PluginError):
         return _fail(str(error), BAD_INPUT)
     if isinstance(error, RigError | LinkError | EpisodeFailed | BackendError):
         return _fail(str(error), RIG_FAILED)

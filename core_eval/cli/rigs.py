@@ -19,7 +19,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @app.command("list")
 def list_all(json: Json = False) -> None:
     """List the rigs that ship with the kit."""
-    from configs.rigs_loader import list_rigs
+    from configs.rigs_loader import device_of, list_rigs
     from core_eval.report.tables import plain_table
 
     rigs = list_rigs()
@@ -28,7 +28,9 @@ def list_all(json: Json = False) -> None:
         return
     table = plain_table("rig", "device", "url", "world")
     for rig in rigs:
-        table.add_row(rig.name, rig.device or "-", Text(rig.url), rig.world or "physical")
+        device = device_of(rig)
+        kind = "-" if device is None else device.name
+        table.add_row(rig.name, kind, Text(rig.url), rig.world or "physical")
     console().print(table)
 
 

@@ -29,13 +29,16 @@ def new(
     baud: Annotated[int | None, typer.Option(help="Serial: the speed; left out: the driver's.")] = None,
     broker: Annotated[str | None, typer.Option(help="MQTT: mqtt://[user:pass@]HOST[:PORT].")] = None,
     topic: Annotated[str | None, typer.Option(help="MQTT: the device's part of its topics.")] = None,
-    device: Annotated[str | None, typer.Option(help="The device type; left out: the driver's.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="The device type, or a device file; left out: the driver's.")
+    ] = None,
     guard: Annotated[
         str | None, typer.Option(help="What becomes of harmful calls: block, observe or estop.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Ask what a rig is, and write its file. What is given as an option is not asked."""
+    from configs.device_types import is_device_file
     from configs.drivers_loader import OWN_WIRE, driver_names, load_driver
     from devices.registry import DEVICE_TYPES
 
@@ -45,7 +48,11 @@ def new(
     known = load_driver(driver)
     kind = known.link if known.link in LINKS else _choice(asks, link, "link", "Link", LINKS)
     url = _serial_url(asks, port, baud, known) if kind == "serial" else _mqtt_url(asks, broker, topic, name)
-    device = known.device or _choice(asks, device, "device", "Device", tuple(DEVICE_TYPES))
+    if known.device is not None:
+        # The driver's file says it, from where it lies.
+        device = None
+    elif device is None or not is_device_file(device):
+        device = _choice(asks, device, "device", "Device", tuple(DEVICE_TYPES))
     usual = GuardMode.usual(simulated=False)
     guards = (usual, *(mode for mode in GuardMode if mode != usual))
     guard = _choice(asks, guard, "guard", "Guard for harmful calls", guards)
@@ -88,12 +95,16 @@ def _mqtt_url(asks: bool, broker: str | None, topic: str | None, name: str) -> s
     return f"{broker.rstrip('/')}/{topic}"
 
 
-def _text(name: str, url: str, driver: str, known: DriverFile, device: str, guard: str) -> str:
+def _text(name: str, url: str, driver: str, known: DriverFile, device: str | None, guard: str) -> str:
     """The file, with the driver's options and tables as comments to be filled in."""
     import yaml
 
     entries = {"name": name, "url": url, "driver": driver, "device": device, "guard": guard}
-    lines = [yaml.safe_dump({key: value}, allow_unicode=True).strip() for key, value in entries.items()]
+    lines = [
+        yaml.safe_dump({key: value}, allow_unicode=True).strip()
+        for key, value in entries.items()
+        if value is not None
+    ]
     if known.options:
         lines += [
             "",

@@ -108,8 +108,8 @@ def run(
     ] = False,
 ) -> int:
     """Run episodes, log every call, and score them."""
-    from core_eval.cli.live import LiveLines, Silent
-    from core_eval.harness.listener import Watched
+    from core_eval.cli.live import LiveLines
+    from core_eval.harness.events import Observers, ignore
     from core_eval.harness.run import Run, load_parts
     from core_eval.harness.run_config import RunConfig
     from core_eval.log import LogReader, RunLog
@@ -148,13 +148,13 @@ def run(
         )
     parts = load_parts(config)
     warn_of_cycles(task.automaton for task in parts.tasks.values())
-    lines = Silent() if json and not sys.stderr.isatty() else LiveLines(out)
+    lines = ignore if json and not sys.stderr.isatty() else LiveLines(out)
     with _page(live, config.scoring, answer_timeout) as page, RunLog(db, durable=durable) as log:
         if page is None:
             the_run = Run(config, parts, log, lines)
         else:
-            listener = Watched(lines, page.listener)
-            the_run = Run(config, parts, log, listener, page.approver, page.stop_button)
+            observers = Observers(lines, page.recorder)
+            the_run = Run(config, parts, log, observers, page.approver, page.stop_button)
         cut_short: BaseException | None = None
         try:
             if unfinished is None:
@@ -218,8 +218,8 @@ def _page(live: str | None, scoring: Mapping[str, Any], answer_seconds: float) -
         for line in said:
             print(f"pathrig: {line}", file=sys.stderr, flush=True)
         yield page
-    if page.listener.trouble is not None:
-        print(f"pathrig: the live page missed something: {page.listener.trouble}", file=sys.stderr)
+    if page.recorder.trouble is not None:
+        print(f"pathrig: the live page missed something: {page.recorder.trouble}", file=sys.stderr)
 
 
 def _thresholds(texts: list[str]) -> list[Threshold]:

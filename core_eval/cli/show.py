@@ -101,6 +101,7 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     from core_eval.report.harm_tables import unanswered_text
     from core_eval.report.harm_words import event_text
     from core_eval.report.metrics import METRICS
+    from core_eval.report.no_rules import no_rules
     from core_eval.report.tables import score_cell, status_text, step_line
 
     out.print(
@@ -136,6 +137,8 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
     if lost is not None:
         out.print(Text(lost, style="yellow"))
+    for line in no_rules([episode]):
+        out.print(Text(line, style="yellow"))
     if episode.failures:
         labels = ", ".join(f"{failure.label} ({failure.level})" for failure in episode.failures)
         out.print(Text(f"why it failed: {labels}", style="yellow"))

@@ -13,6 +13,7 @@ from core_eval.cli.output import UsageError, console, print_json, tell_faults, w
 from core_eval.cli.pictures import draw, made_calls
 
 if TYPE_CHECKING:
+    from core_eval.harness.static_checks import Site
     from core_eval.harness.verify import Verification
 
 app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
@@ -127,16 +128,38 @@ def show(
 def verify(
     file: FileArgument = None,
     seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
+    static: Annotated[
+        bool,
+        typer.Option(
+            "--static", help="Run nothing: check the calls against the device type, its rules and --rig."
+        ),
+    ] = False,
+    rig: Annotated[
+        str | None,
+        typer.Option(help="With --static: the rig, whose envelope and tools must admit the golden paths."),
+    ] = None,
     json: Json = False,
 ) -> int:
-    """Run golden paths, and small changes of them, on the tasks' worlds. Exit with 2 when a task fails."""
+    """Run golden paths, and small changes of them, on the tasks' worlds. Exit with 2 when a task fails.
+
+    Tasks of a device file are checked as with --static.
+    """
     from configs.tasks_loader import read_tasks
+    from core_eval.harness.static_checks import Site, verify_static
     from core_eval.harness.verify import malformed_task, verify_task
     from core_eval.report.fitted_table import Hanging
 
+    if rig is not None and not static:
+        raise UsageError("--rig is for --static: without it tasks run on their worlds")
+    site = Site() if rig is None else _site(rig)
     found = read_tasks(file)
     warn_of_cycles(task.automaton for task in found.tasks)
-    results = [verify_task(task, seed) for task in found.tasks]
+    results = [
+        verify_static(task, site, seed)
+        if static or task.device.rules is not None
+        else verify_task(task, seed)
+        for task in found.tasks
+    ]
     results += [malformed_task(task, faults) for task, faults in found.malformed.items()]
     failed = [result.task for result in results if result.faults]
     if json:
@@ -152,6 +175,15 @@ def verify(
     if failed:
         raise UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
     return DONE
+
+
+def _site(rig: str) -> Site:
+    from configs.rigs_loader import fitted_tools, load_rig
+    from core_eval.harness.static_checks import Site
+    from firmware_bridge.envelope import Envelope
+
+    config = load_rig(rig)
+    return Site(fitted_tools(config), Envelope(config.envelope))
 
 
 def _verdict(result: Verification) -> str:

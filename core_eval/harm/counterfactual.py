@@ -14,7 +14,7 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.harm.same_state import alike, same_future
 from core_eval.harm.telemetry import Comparison
 from core_eval.path.calls import CallStatus
-from devices.harm import HarmEvent, Remedy
+from devices.harm import LEAVE_OUT, HarmEvent
 from devices.outcome import Outcome
 from devices.sensors import Sample
 
@@ -35,7 +35,7 @@ class Counterfactual:
             events of the changed call were over.
     """
 
-    remedy: Remedy
+    remedy: str
     evidence: Mapping[str, Any] | None
     effect: bool
     hidden_at_end: bool
@@ -57,7 +57,7 @@ class Change:
     """
 
     call: int
-    remedy: Remedy
+    remedy: str
     event: HarmEvent | None = None
 
 
@@ -90,7 +90,7 @@ def play_changed(
         refused = index > change.call and outcome.status not in (CallStatus.OK, CallStatus.FAULT)
         if refused or player.did_nothing(call):
             answer = player.would_answer(call) if refused and ask(index) else outcome
-            player.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=outcome.duration)
+            player.execute(call.tool, call.arguments, LEAVE_OUT, duration=outcome.duration)
             now = player.simulator.clock.now
             yield Outcome(answer.status, None, answer.code, answer.message, now, outcome.duration)
         else:
@@ -173,7 +173,7 @@ def other_answer(
 ) -> dict[str, Any] | None:
     """By what the answer to a call that has just been played differs; a call that is left out has none."""
     call = calls[index]
-    heard = call.answered and not (index == change.call and change.remedy is Remedy.LEAVE_OUT)
+    heard = call.answered and not (index == change.call and change.remedy == LEAVE_OUT)
     theirs = answer_of(player.simulator, call.tool, outcome, heard=heard)
     return first_other(call.tool, index, original.answers[index], theirs)
 

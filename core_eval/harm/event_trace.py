@@ -10,7 +10,7 @@ from core_eval.harm.counterfactual import Change, play_changed
 from core_eval.harm.replay import MakeSimulator, Player
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.signals import limit_of, signal_of
-from devices.harm import HarmEvent, HarmRule, Remedy
+from devices.harm import HarmEvent, HarmRule
 from devices.sensors import Sample
 
 POINTS = 400
@@ -48,7 +48,7 @@ class EventTrace:
     counterfactual: tuple[Point, ...]
     samples: tuple[Sample, ...]
     counterfactual_samples: tuple[Sample, ...]
-    remedy: Remedy
+    remedy: str
 
 
 def trace_event(
@@ -57,7 +57,7 @@ def trace_event(
     seed: int,
     calls: Sequence[ExecutedCall],
     event: HarmEvent,
-    remedy: Remedy,
+    remedy: str,
     sensors: Sequence[str],
     moments: Sequence[float] = (),
 ) -> EventTrace | None:

@@ -29,7 +29,9 @@ def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
         NoReplayError: it is none, or the rig told no truth, or another one than the log's world.
     """
     kind = world_of_device(episode.device)
-    if not episode.simulated or kind is None or episode.world is None:
+    if kind is None:
+        raise NoReplayError(f"a {episode.device} has no harm rules: no package registers a world of it")
+    if not episode.simulated or episode.world is None:
         raise NoReplayError("the rig is no simulator whose world the kit knows")
     begun = next((row.state for row in reader.truth(episode.id) if row.call_id is None), None)
     if begun is None:

@@ -13,7 +13,7 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
-from devices.harm import HarmEvent, HarmRule, Remedy
+from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
 from devices.outcome import Outcome
 from devices.sensors import Sample, SampleValue, SensorSpec
 from sims.simulator import Simulator, Snapshot
@@ -147,7 +147,7 @@ class Player:
         self,
         tool: str,
         arguments: Mapping[str, Any],
-        remedy: Remedy | None = None,
+        remedy: str | None = None,
         event: HarmEvent | None = None,
         forced: bool = False,
         duration: float | None = None,
@@ -160,7 +160,7 @@ class Player:
     def as_it_was(self, call: ExecutedCall) -> Outcome:
         """A call of the episode."""
         if self.did_nothing(call):
-            return self.execute(call.tool, call.arguments, Remedy.LEAVE_OUT, duration=call.duration)
+            return self.execute(call.tool, call.arguments, LEAVE_OUT, duration=call.duration)
         return self.execute(call.tool, call.arguments)
 
     def would_answer(self, call: ExecutedCall) -> Outcome:

@@ -8,7 +8,7 @@ from typing import Any
 
 from core_eval.log.rows import Observation
 from core_eval.path.calls import CallStatus
-from devices.harm import HarmEvent, Remedy
+from devices.harm import LEAVE_OUT, HarmEvent
 from devices.outcome import Outcome
 
 
@@ -62,7 +62,7 @@ class HarmVerdict:
     step: int
     verdict: Observation
     evidence: Mapping[str, Any] | None
-    remedy: Remedy | None = Remedy.LEAVE_OUT
+    remedy: str | None = LEAVE_OUT
     hidden_at_end: bool | None = None
     limit: float | None = None
     peak: float | None = None

@@ -6,7 +6,6 @@ import math
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from agents.agent import (
@@ -22,8 +21,8 @@ from agents.agent import (
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
 from core_eval.harness.episode_start import Assignment, episode_start, task_limits
+from core_eval.harness.events import Decided, Emit, EpisodeStarted, RigReady, Stepped
 from core_eval.harness.known_rig import known_rig
-from core_eval.harness.listener import Listener
 from core_eval.harness.machine_costs import MachineCosts, find_meter
 from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
 from core_eval.harness.signals import StopSignals
@@ -35,7 +34,7 @@ from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
-from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.approval import Approver
 from firmware_bridge.envelope import Envelope
@@ -82,7 +81,7 @@ class Episode:
         session: RigSession,
         agent: Agent,
         signals: StopSignals,
-        listener: Listener,
+        emit: Emit,
         approver: Approver | None = None,
         stop_button: StopButton | None = None,
     ) -> None:
@@ -91,13 +90,12 @@ class Episode:
         self._session = session
         self._agent = agent
         self._signals = signals
-        self._listener = listener
+        self._emit = emit
         self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
         self._limits = task_limits(assignment.task)
         self._approver = approver
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)
-        self._samples: SimpleQueue[Sample] = SimpleQueue()
         self._k = 0
         self._cancellation = Cancellation()
         # Scripts and golden paths end by themselves, and a part of one would score as something else.
@@ -113,8 +111,8 @@ class Episode:
         """
         start = episode_start(self._what, self._session, self._agent, self._limits)
         episode = log.begin_episode(self._what.run_id, start)
-        self._listener.episode_started(episode.id, self._task, self._what.agent_spec, self._what.seed)
-        self._session.record_to(episode, self)
+        self._emit(EpisodeStarted(episode.id, self._task, self._what.agent_spec, self._what.seed))
+        self._session.record_to(episode, self._emit)
         ending = Ending("interrupted", "signal")
         error: str | None = None
         costs = MachineCosts(find_meter())
@@ -142,15 +140,6 @@ class Episode:
             episode.end(ending.status, ending.reason, error, stop)
         return episode.id
 
-    def sample(self, sample: Sample) -> None:
-        """A coarse reading, on the link's reader thread."""
-        self._samples.put(sample)
-        self._listener.sample(sample)
-
-    def rig_status(self, source: str, state: str) -> None:
-        """What the rig said of itself, or the host did; on any thread."""
-        self._listener.rig_status(source, state)
-
     def _stop_now(self) -> None:
         """A person's stop, from another thread: of the rig, and of whatever this one waits for."""
         self._cancellation.cancel()
@@ -167,11 +156,19 @@ class Episode:
                 self._task.device.name, self._task.init, self._what.seed, required=self._what.init_required
             )
         mode = self._what.guard or self._session.config.guard or GuardMode.usual(simulated=simulated)
-        known = known_rig(self._session.config, self._session.world, self._task, simulated=simulated)
-        self._guard = Guard(mode, Envelope(self._session.config.envelope), self._approver, known)
+        known = known_rig(
+            self._session.config,
+            self._session.world,
+            self._task,
+            simulated=simulated,
+            stopped=self._session.first_stop is StopOutcome.CONFIRMED,
+        )
+        envelope = Envelope(self._session.config.envelope)
+        self._guard = Guard(mode, envelope, self._approver, known, self._session.samples)
+        self._session.guard = self._guard
         device = self._session.device_name or self._task.device.name
         episode.started_on(device, simulated, mode)
-        self._listener.rig_ready(self._session.config.name, device, mode)
+        self._emit(RigReady(self._session.config.name, device, mode))
         context = EpisodeContext(
             prompt=self._task.prompt,
             tools=self._task.device.tools,
@@ -238,11 +235,10 @@ class Episode:
         with self._signals.interruptible():
             # A default that the model left out is what the rig would do, so the limits hold for it too.
             complete = Call(call.name, typed.model_dump())
-            self._pass_samples_on()
             decision = self._guard.decide(verdict, complete)
         if self._stop_button.pressed and decision.action == "allow":
             decision = GuardDecision("estop", STOPPED, message=STOPPED, by_person=True)
-        self._listener.decided(self._k, call.name, call.arguments, verdict.kind, decision)
+        self._emit(Decided(self._k, call.name, call.arguments, verdict.kind, decision))
         intent = Intent(
             self._k,
             call.name,
@@ -252,9 +248,7 @@ class Episode:
             guard_reason=decision.reason or None,
         )
         if decision.action == "allow":
-            outcome = self._record(episode, intent, call, None)
-            self._guard.learned(complete, outcome)
-            return outcome
+            return self._record(episode, intent, call, None, complete)
         code = decision.code
         if decision.action == "estop":
             code = "guard_stop"
@@ -267,24 +261,24 @@ class Episode:
             episode, intent, call, Outcome(CallStatus.BLOCKED, code=code, message=decision.message)
         )
 
-    def _pass_samples_on(self) -> None:
-        while True:
-            try:
-                self._guard.sampled(self._samples.get_nowait())
-            except Empty:
-                return
-
     def _record(
-        self, episode: EpisodeLog, intent: Intent, call: ToolCallAction, outcome: Outcome | None
+        self,
+        episode: EpisodeLog,
+        intent: Intent,
+        call: ToolCallAction,
+        outcome: Outcome | None,
+        complete: Call | None = None,
     ) -> Outcome:
         step = episode.intent(intent, _turn(call.usage))
         if outcome is None:
             with self._signals.interruptible():
                 left = self._deadline.left
-                outcome = self._session.call(call.name, call.arguments, intent.call_id, within=left)
+                outcome = self._session.call(
+                    call.name, call.arguments, intent.call_id, within=left, complete=complete
+                )
         verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status))
         episode.result(step, outcome, _logged_verdict(verdict))
-        self._listener.step(self._k, intent.tool, call.arguments, outcome, verdict.kind)
+        self._emit(Stepped(self._k, intent.tool, call.arguments, outcome, verdict.kind))
         self._k += 1
         lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
         if lost and not (self._stop_button.pressed or self._deadline.over):

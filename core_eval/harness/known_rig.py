@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from configs.drivers_loader import load_driver
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import Task
@@ -19,13 +17,16 @@ def world_of_rig(config: RigConfig, simulates: World | None) -> World | None:
 
 
 def known_rig(
-    config: RigConfig, simulates: World | None, task: Task, *, simulated: bool
+    config: RigConfig, simulates: World | None, task: Task, *, simulated: bool, stopped: bool = False
 ) -> KnownState | None:
     """What is known at the start of an episode; None of a device that the kit has no interlocks for.
 
+    A device file's registers are known as far as a stop sets them, where the rig has confirmed one.
     A physical rig's layout is its `site`, or its twin's world; a simulator's its world with the task's
     overrides. Where the rig stands at the start is known only of a simulator that this host started itself.
     """
+    if task.device.rules is not None:
+        return task.device.rules.known_state(stopped=stopped)
     kind = world_of_device(task.device.name)
     if kind is None or kind.device != task.device or kind.known_state is None or not _speaks_our_wire(config):
         return None
@@ -33,7 +34,7 @@ def known_rig(
     world = None
     if site is not None:
         world = merged_state(site, task.init) if simulated else site.state
-    ours = config.spawn or urlsplit(config.url).scheme == "sim"
+    ours = config.spawn or config.in_process
     if world is not None and not isinstance(world, kind.state):
         return None
     return kind.known_state(world, simulated and ours)

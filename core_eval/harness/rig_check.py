@@ -9,12 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
 from configs.envelope_names import envelope_fault
-from configs.rigs_loader import RigConfig
+from configs.rigs_loader import RigConfig, device_of
 from core_eval.harness.rig_report import RigReport, ping_text
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.simulator_process import RigError
@@ -28,7 +27,7 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.codec import encode
 from firmware_bridge.link import LinkError
 from firmware_bridge.messages import Estop, Ping
-from firmware_bridge.session import ClockReading
+from firmware_bridge.peer import ClockReading
 
 LOOK_SECONDS = 1.0
 CALL_SECONDS = 3.0
@@ -53,7 +52,7 @@ def check_rig(config: RigConfig, *, only_look: bool = False) -> RigReport:
     except (RigError, LinkError) as error:
         report.add("link", False, str(error).removeprefix(f"rig {config.name}: "))
         if _brokered(config):
-            _publishing(report, config.url, "call", encode(Ping()))
+            _publishing(report, config, "call", encode(Ping()))
     return report
 
 
@@ -63,8 +62,11 @@ class _Check:
         self._session = session
         self._client: RigClient = session.client
         self._deadline = deadline
-        stated = session.device_name or session.config.device
-        self._device: DeviceType | None = DEVICE_TYPES.get(stated or "")
+        self._wanted = None if session.config.device is None else device_of(session.config)
+        stated = session.device_name
+        self._device: DeviceType | None = self._wanted if stated is None else DEVICE_TYPES.get(stated)
+        if self._wanted is not None and stated == self._wanted.name:
+            self._device = self._wanted
         status = self._client.status
         self._found_stopped = status is not None and status.state == "estop"
 
@@ -87,7 +89,8 @@ class _Check:
     def _status(self) -> None:
         status = self._client.status
         assert status is not None, "the rig answered"
-        device, wanted = status.device, self._session.config.device
+        device = status.device
+        wanted = None if self._wanted is None else self._wanted.name
         self._report.facts |= {
             "state": status.state,
             "device": device,
@@ -165,8 +168,8 @@ class _Check:
     def _permissions(self) -> None:
         config = self._session.config
         if _brokered(config):
-            _publishing(self._report, config.url, "call", encode(Ping()))
-            if not _publishing(self._report, config.url, "estop", encode(Estop())):
+            _publishing(self._report, config, "call", encode(Ping()))
+            if not _publishing(self._report, config, "estop", encode(Estop())):
                 return
             # That was a real stop.
             if not self._found_stopped:
@@ -280,13 +283,14 @@ class _Check:
 
 
 def _brokered(config: RigConfig) -> bool:
-    return urlsplit(config.url).scheme in ("mqtt", "mqtts") and not config.spawn and config.driver is None
+    kind = config.link_type
+    return kind is not None and kind.may_publish is not None and not config.spawn and config.driver is None
 
 
-def _publishing(report: RigReport, url: str, channel: str, payload: bytes) -> bool:
-    from firmware_bridge.mqtt_permissions import may_publish
-
-    may = may_publish(url, channel, payload)
+def _publishing(report: RigReport, config: RigConfig, channel: str, payload: bytes) -> bool:
+    kind = config.link_type
+    assert kind is not None and kind.may_publish is not None
+    may = kind.may_publish(config.url, channel, payload)
     if may is None:
         report.add(f"may write {channel}", "skipped", "only a broker of MQTT 5 tells")
     elif may:

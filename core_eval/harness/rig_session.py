@@ -7,18 +7,22 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from queue import SimpleQueue
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
+from configs.device_types import load_device
 from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
-from configs.rigs_loader import RigConfig
+from configs.rigs_loader import RigConfig, device_of
 from configs.worlds_loader import World, load_world, make_simulator
+from core_eval.harness.events import Emit, RigStatus, Sampled, ignore
 from core_eval.harness.rigs_left import LeftRig, note_left
 from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.simulator_process import ProcessWatch, RigError, simulator_process
 from core_eval.log import EpisodeLog
+from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from devices.device import Truth
 from devices.drivers.settings import resolve
@@ -26,8 +30,8 @@ from devices.outcome import Outcome
 from devices.registry import DEVICE_TYPES
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
-from firmware_bridge.client import RigClient
-from firmware_bridge.exchange import LINK_BACK_SECONDS
+from firmware_bridge.client import LINK_BACK_SECONDS, RigClient
+from firmware_bridge.guard import Guard
 from firmware_bridge.links import Link, LinkError, open_link
 from firmware_bridge.messages import Status
 
@@ -38,19 +42,16 @@ STOP_SECONDS = 3.0
 """How long a rig may take to say that it is stopped before that counts as no answer."""
 HOME_SECONDS = 60.0
 
-
-class SessionWatcher(Protocol):
-    """Somebody who hears what a rig says while an episode runs, on the link's reader thread."""
-
-    def sample(self, sample: Sample) -> None:
-        """A coarse reading."""
-
-    def rig_status(self, source: str, state: str) -> None:
-        """What `device` or `host` said of itself."""
+P = ParamSpec("P")
 
 
 class RigSession:
-    """A rig that answers, and the episode whose log takes what it says."""
+    """A rig that answers, and the episode whose log, guard and observers take what it says.
+
+    Attributes:
+        samples: the readings of the episode, for its guard.
+        guard: takes the outcomes of the episode's calls.
+    """
 
     def __init__(
         self, config: RigConfig, world: World | None, link: Link, call_timeout: float = CALL_SECONDS
@@ -69,11 +70,15 @@ class RigSession:
         self.last_samples: dict[str, Sample] = {}
         self._recording = Lock()
         self._episode: EpisodeLog | None = None
-        self._watcher: SessionWatcher | None = None
+        self._emit: Emit = ignore
+        self.samples: SimpleQueue[Sample] = SimpleQueue()
+        self.guard: Guard | None = None
         self._failure: sqlite3.Error | None = None
         self._loss: str | None = None
         self._when_lost: Callable[[], None] | None = None
         self._driven = False
+        self.first_stop = StopOutcome.NOT_SENT
+        """What is known of the stop with which the episode began."""
 
     def open(self, *, claim: bool = True) -> None:
         """Greet the device, and take it for this host alone unless `claim` is False.
@@ -107,11 +112,12 @@ class RigSession:
         status = self.client.status
         return None if status is None else status.device
 
-    def record_to(self, episode: EpisodeLog | None, watcher: SessionWatcher | None = None) -> None:
-        """From now on samples, truth and statuses belong to this episode, or to none."""
+    def record_to(self, episode: EpisodeLog | None, emit: Emit = ignore) -> None:
+        """From now on samples, truth and statuses belong to this episode, or to none; it has no guard yet."""
         with self._recording:
             # Nobody writes to the last one any more when this returns, so its log may be closed.
-            self._episode, self._watcher, self._failure = episode, watcher, None
+            self._episode, self._emit, self._failure = episode, emit, None
+            self.samples, self.guard = SimpleQueue(), None
 
     def initialise(self, device: str, state: Mapping[str, Any], seed: int, *, required: bool) -> bool:
         """Out of the stop and, where the rig is a simulator, into the initial state; whether it is one.
@@ -120,11 +126,14 @@ class RigSession:
             RigError: there is another device, or none that answers or agrees.
         """
         name, stated = self.config.name, self.device_name
-        if stated in DEVICE_TYPES and stated != device:
+        own = device_of(self.config)
+        known = stated in DEVICE_TYPES or (own is not None and own.name == stated)
+        if known and stated != device:
             raise RigError(f"rig {name} is a {stated}, and the task is for a {device}: name another rig")
         with self._link_errors():
             # A host that was killed may have left a call running: the stop ends it.
-            if self.client.estop() is StopOutcome.NOT_SENT:
+            self.first_stop = self.client.estop()
+            if self.first_stop is StopOutcome.NOT_SENT:
                 raise RigError(f"rig {name}: the first stop was not sent: {self.client.stop_error}")
             self.client.reset()
             outcome = self._init_when_idle(state, seed)
@@ -149,10 +158,22 @@ class RigSession:
             time.sleep(0.05)
 
     def call(
-        self, tool: str, arguments: Mapping[str, Any], call_id: str | None, *, within: float = math.inf
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        call_id: str | None,
+        *,
+        within: float = math.inf,
+        complete: Call | None = None,
     ) -> Outcome:
-        """Make a call; trouble of the link is a fault, never an exception, and so is no answer `within` s."""
-        return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
+        """Make a call; trouble of the link is a fault, never an exception, and so is no answer `within` s.
+
+        The guard learns the outcome of the `complete` call, with the arguments that were left out.
+        """
+        outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
+        if self.guard is not None and complete is not None:
+            self.guard.learned(complete, outcome)
+        return outcome
 
     def require_answer(self) -> None:
         """Wait until somebody is there again after a link fault: a cable may be plugged in once more.
@@ -217,38 +238,35 @@ class RigSession:
 
     def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
         """Something that the host did or found, into the log."""
-        self._record(lambda episode: episode.rig_status("host", state, detail))
-        self._tell(lambda watcher: watcher.rig_status("host", state))
+        self._record(EpisodeLog.rig_status, "host", state, detail)
+        self._emit(RigStatus("host", state))
 
     def _on_sample(self, sample: Sample) -> None:
         self.last_samples[sample.sensor] = sample
-        self._record(lambda episode: episode.sample(sample))
-        self._tell(lambda watcher: watcher.sample(sample))
+        self.samples.put(sample)
+        self._record(EpisodeLog.sample, sample)
+        self._emit(Sampled(sample))
 
     def _on_truth(self, truth: Truth) -> None:
-        if not self.config.truth:
-            return
-        self._record(lambda episode: episode.truth(truth))
+        # The log alone takes it: neither a guard nor an observer may have it.
+        if self.config.truth:
+            self._record(EpisodeLog.truth, truth)
 
     def _on_status(self, status: Status) -> None:
         detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
-        self._record(lambda episode: episode.rig_status("device", status.state, detail))
-        self._tell(lambda watcher: watcher.rig_status("device", status.state))
+        self._record(EpisodeLog.rig_status, "device", status.state, detail)
+        self._emit(RigStatus("device", status.state))
 
     def _on_freeze(self, seconds: float) -> None:
         self.note("frozen", {"seconds": round(seconds, 2)})
 
-    def _tell(self, tell: Callable[[SessionWatcher], None]) -> None:
-        # Truth has no such way: neither a guard nor whoever looks on may have it.
-        watcher = self._watcher
-        if watcher is not None:
-            tell(watcher)
-
-    def _record(self, write: Callable[[EpisodeLog], None]) -> None:
+    def _record(
+        self, write: Callable[Concatenate[EpisodeLog, P], None], *args: P.args, **options: P.kwargs
+    ) -> None:
         with self._recording:
             if self._episode is not None:
                 try:
-                    write(self._episode)
+                    write(self._episode, *args, **options)
                 except sqlite3.Error as error:
                     self._failure = error
 
@@ -288,7 +306,7 @@ def open_rig(
 
 def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: ProcessWatch) -> Link:
     parts = urlsplit(config.url)
-    if parts.scheme == "sim":
+    if config.in_process:
         from firmware_bridge.local_link import LocalLink
 
         world = load_world(parts.path) if world is None else world
@@ -300,15 +318,18 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: Proce
         if driver.link != "pathrig":
             from firmware_bridge.drivers.driver_link import open_driver_link
 
+            assert driver.device is not None, "the loader makes sure"
             settings = resolve(driver, config.driver_options, config.driver_tables)
-            return open_driver_link(driver, settings, config.url, config.name)
+            return open_driver_link(driver, load_device(driver.device), settings, config.url, config.name)
     if not config.spawn:
         return open_link(config.url)
     assert config.world is not None, "the loader makes sure"
-    if parts.scheme == "serial":
+    if config.link_type is not None and config.link_type.spawn == "pty":
+        from firmware_bridge.serial_link import SerialLink
+
         served = ServedSimulator(config.world, serial="pty", truth=config.truth)
         port = stack.enter_context(simulator_process(served, watch))
-        return open_link(f"serial://{port}", kept=False)
+        return SerialLink(f"serial://{port}", kept=False)
     from firmware_bridge.broker import start_broker_process
 
     broker = stack.enter_context(start_broker_process())

@@ -11,19 +11,20 @@ from agents.catalog import make_agent
 from agents.interruptible_agent import InterruptibleAgent
 from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
-from configs.rigs_loader import RigConfig, load_rig
+from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.harness.episode import Episode, EpisodeFailed
 from core_eval.harness.episode_start import Assignment
+from core_eval.harness.events import Emit, EpisodeEnded
 from core_eval.harness.known_rig import world_of_rig
-from core_eval.harness.listener import Listener
 from core_eval.harness.logged_calls import read_calls
 from core_eval.harness.provenance import host_info, package_versions
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.scoring import score_episode
 from core_eval.harness.signals import StopSignals
+from core_eval.harness.static_checks import unfitted
 from core_eval.harness.stop_button import StopButton, StoppedByPerson
 from core_eval.harness.varied_start import VariedStarts
 from core_eval.log import LogReader, RunLog
@@ -54,10 +55,12 @@ def load_parts(config: RunConfig) -> Parts:
     rigs = {ref: load_rig(ref) for ref in _distinct(cell.rig for cell in config.cells)}
     for cell in config.cells:
         task, rig = tasks[cell.task], rigs[cell.rig]
-        if rig.device is not None and rig.device != task.device.name:
+        device = None if rig.device is None else device_of(rig)
+        if device is not None and device.name != task.device.name:
             raise ConfigError(
-                f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {rig.device}"
+                f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {device.name}"
             )
+        _check_fitted(task, rig)
         # A file that names no device could not be held against one before.
         if (fault := envelope_fault(rig.envelope, task.device)) is not None:
             raise ConfigError(fault[1], file=cell.rig, key=".".join(fault[0]))
@@ -78,6 +81,15 @@ def load_parts(config: RunConfig) -> Parts:
     return Parts(tasks, rigs, agents, varied)
 
 
+def _check_fitted(task: Task, rig: RigConfig) -> None:
+    tools = fitted_tools(rig)
+    lacking = () if tools is None else unfitted(task.automaton, tools)
+    if lacking:
+        raise ConfigError(
+            f"task {task.id} cannot be done on rig {rig.name}: its hardware has no {', '.join(lacking)}"
+        )
+
+
 class Run:
     """Carries out a plan and writes it to a log."""
 
@@ -86,7 +98,7 @@ class Run:
         config: RunConfig,
         parts: Parts,
         log: RunLog,
-        listener: Listener,
+        emit: Emit,
         approver: Approver | None = None,
         stop_button: StopButton | None = None,
     ) -> None:
@@ -94,7 +106,7 @@ class Run:
         self.run_id: int | None = None
         self._parts = parts
         self._log = log
-        self._listener = listener
+        self._emit = emit
         self._approver = approver
         self._stop_button = stop_button or StopButton()
         self._signals = StopSignals()
@@ -165,6 +177,7 @@ class Run:
             task = task.in_world(session.world)
         elif (site := world_of_rig(session.config, None)) is not None:
             task = task.at_site(site)
+        task = task.on_hardware(fitted_tools(session.config))
         assignment = Assignment(
             run_id=run_id,
             number=number,
@@ -177,7 +190,7 @@ class Run:
         )
         agent = self._parts.agents[cell.agent]
         episode = Episode(
-            assignment, session, agent, self._signals, self._listener, self._approver, self._stop_button
+            assignment, session, agent, self._signals, self._emit, self._approver, self._stop_button
         )
         try:
             episode_id = episode.run(self._log)
@@ -186,7 +199,7 @@ class Run:
             raise
         self._score(episode_id)
         with LogReader(self._log.path) as reader:
-            self._listener.episode_ended(reader.episode(episode_id))
+            self._emit(EpisodeEnded(reader.episode(episode_id)))
 
     def _score(self, episode_id: int) -> None:
         # A signal here leaves an episode that is complete but unscored; `resume` scores it.

@@ -138,7 +138,7 @@ def _judge(
             step_id=by_k[verdict.step],
             k=verdict.step,
             probability=verdict.probability,
-            remedy=None if verdict.remedy is None else verdict.remedy.value,
+            remedy=verdict.remedy,
             verdict=verdict.verdict,
             hidden_at_end=verdict.hidden_at_end,
             peak=verdict.peak,

@@ -98,7 +98,7 @@ def _row(event: TwinEvent, k: int, by_k: Mapping[int, int]) -> HarmRow:
         source="twin",
         probability=event.probability,
         observed_probability=event.observed_probability,
-        remedy=None if event.remedy is None else event.remedy.value,
+        remedy=event.remedy,
         verdict=event.verdict,
         hidden_at_end=event.hidden_at_end,
         peak=event.peak,

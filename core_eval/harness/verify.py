@@ -80,7 +80,7 @@ def verify_task(task: Task, seed: int = 0) -> Verification:
     if task.world is None:
         for path in paths:
             calls = example_calls(task.automaton, path)
-            faults += (f"golden path {' '.join(path)}: {fault}" for fault in _score_faults(task, calls))
+            faults += (f"golden path {' '.join(path)}: {fault}" for fault in score_faults(task, calls))
         note = "the kit does not simulate its world: its golden paths were scored, nothing was run"
         return Verification(task.id, len(paths), sampled, 0, tuple(faults), (*task.automaton.warnings, note))
     simulator = make_simulator(task.world, seed)
@@ -90,8 +90,8 @@ def verify_task(task: Task, seed: int = 0) -> Verification:
             f"golden path {' '.join(path)}: {fault}" for fault in _golden_faults(task, simulator, calls, seed)
         )
     remarks = list(task.automaton.warnings)
-    mutants = list(islice(_mutants(paths, rng), MUTANTS))
-    for mutant in mutants:
+    changed = list(islice(mutants(paths, rng), MUTANTS))
+    for mutant in changed:
         calls = example_calls(task.automaton, mutant)
         outcome = try_calls(task, simulator, calls, seed)
         scores = score_path(task.automaton, calls)
@@ -100,7 +100,7 @@ def verify_task(task: Task, seed: int = 0) -> Verification:
             faults.append(f"too wide: accepts {' '.join(mutant)}, but {outcome.why}")
         if not accepted and outcome.good and task.goal is not None:
             remarks.append(f"perhaps too narrow: {' '.join(mutant)} reaches the goal without harm")
-    return Verification(task.id, len(paths), sampled, len(mutants), tuple(faults), tuple(remarks))
+    return Verification(task.id, len(paths), sampled, len(changed), tuple(faults), tuple(remarks))
 
 
 def golden_sample(automaton: TaskAutomaton, rng: random.Random) -> tuple[list[tuple[str, ...]], bool]:
@@ -144,10 +144,11 @@ def _golden_faults(task: Task, simulator: Simulator[Any], calls: Sequence[Call],
     outcome = try_calls(task, simulator, calls, seed)
     if not outcome.good:
         yield outcome.why
-    yield from _score_faults(task, calls)
+    yield from score_faults(task, calls)
 
 
-def _score_faults(task: Task, calls: Sequence[Call]) -> Iterator[str]:
+def score_faults(task: Task, calls: Sequence[Call]) -> Iterator[str]:
+    """Why a golden path's calls do not score 1, if they do not."""
     scores = score_path(task.automaton, calls)
     if not scores.accepted or scores.harmful_calls or scores.path_correctness != 1.0:
         yield f"scores path_correctness {scores.path_correctness:g}: two symbols may match the same call"
@@ -167,7 +168,7 @@ def _walk(automaton: TaskAutomaton, rng: random.Random) -> tuple[str, ...] | Non
         seen.add(state)
 
 
-def _mutants(paths: Sequence[tuple[str, ...]], rng: random.Random) -> Iterator[tuple[str, ...]]:
+def mutants(paths: Sequence[tuple[str, ...]], rng: random.Random) -> Iterator[tuple[str, ...]]:
     """A golden path with one step left out, or two neighbours swapped; each once, none of them golden."""
     seen = set(paths)
     for path in rng.sample(list(paths), len(paths)):

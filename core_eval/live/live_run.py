@@ -1,4 +1,4 @@
-"""A run's live page as one thing: listener, approver and stop, served until the run is over."""
+"""A run's live page as one thing: observer, approver and stop, served until the run is over."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class LiveRun:
 
     Attributes:
         url: the page's address with its token.
-        listener: what the run tells things to.
+        recorder: an observer of the run.
         approver: who is asked in guard mode `confirm`.
         stop_button: what the page's stop presses.
     """
 
     url: str
-    listener: LiveRecorder
+    recorder: LiveRecorder
     approver: QuestionDesk
     stop_button: StopButton
 

@@ -1,4 +1,4 @@
-"""Turns what a run tells its listener into events of the live page, on a thread of its own."""
+"""Turns the events of a run into those of the live page, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -7,28 +7,34 @@ from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from core_eval.harness.listener import Listener
+from core_eval.harness.events import (
+    Decided,
+    EpisodeEnded,
+    EpisodeStarted,
+    Event,
+    RigReady,
+    RigStatus,
+    Sampled,
+    Stepped,
+)
 from core_eval.live.history import History
 from core_eval.path import Call, OnlineScorer
 from core_eval.report.metrics import BRIEF, BY_NAME, RUNNING
 from core_eval.report.tables import call_text, cell
-from devices.outcome import Outcome
-from devices.sensors import Sample
 
 if TYPE_CHECKING:
     from configs.tasks_loader import Task
     from core_eval.log import EpisodeRow
-    from firmware_bridge.guard import GuardDecision
 
 CLOSE_SECONDS = 2.0
 BATCH_SECONDS = 0.03
 """Pause between two batches of events, s."""
 
 
-class LiveRecorder(Listener):
-    """A `Listener` whose methods return at once: the work is done later, and its first fault is kept.
+class LiveRecorder:
+    """An observer that returns at once: the work is done later, and its first fault is kept.
 
-    A context: its thread runs inside, and what is told before and after is let be.
+    A context: its thread runs inside; events before and after it are not shown.
 
     Args:
         history: where the events go.
@@ -60,50 +66,45 @@ class LiveRecorder(Listener):
         """An event of somebody else's, in its turn."""
         self._queue.put(lambda: self._history.add(kind, data, key))
 
-    def episode_started(self, episode: int, task: Task, agent: str, seed: int) -> None:
-        """A new page."""
-        data = {"id": episode, "task": task.id, "prompt": task.prompt, "agent": agent, "seed": seed}
-        self._queue.put(lambda: self._begin(task, data))
+    def __call__(self, event: Event) -> None:
+        """Put the event into the queue; from any thread."""
+        match event:
+            case Sampled(sample):
+                data = {"sensor": sample.sensor, "value": sample.value, "t": sample.t}
+                self.publish("sample", data, f"sample {sample.sensor}")
+            case Decided(k, tool, arguments, kind, decision):
+                call = {"k": k, "call": call_text(tool, arguments), "kind": kind}
+                self.publish(
+                    "call", {**call, "action": decision.action, "reason": decision.reason}, f"call {k}"
+                )
+            case Stepped():
+                self._put_step(event)
+            case RigStatus(source, state):
+                self.publish("status", {"source": source, "state": state}, f"status {source}")
+            case RigReady(rig, device, guard):
+                self.publish("rig", {"rig": rig, "device": device, "guard": guard}, "rig")
+            case EpisodeStarted(episode, task, agent, seed):
+                data = {"id": episode, "task": task.id, "prompt": task.prompt, "agent": agent, "seed": seed}
+                self._queue.put(lambda: self._begin(task, data))
+            case EpisodeEnded(row):
+                self._put_past(row)
 
-    def rig_ready(self, rig: str, device: str, guard: str) -> None:
-        """Which rig, and how it is guarded."""
-        self.publish("rig", {"rig": rig, "device": device, "guard": guard}, "rig")
-
-    def decided(
-        self, k: int, tool: str, arguments: Mapping[str, Any], kind: str, decision: GuardDecision
-    ) -> None:
-        """A call that goes out now, or was held back."""
-        call = {"k": k, "call": call_text(tool, arguments), "kind": kind}
-        self.publish("call", {**call, "action": decision.action, "reason": decision.reason}, f"call {k}")
-
-    def step(
-        self, k: int, tool: str | None, arguments: Mapping[str, Any], outcome: Outcome, kind: str
-    ) -> None:
-        """A step with what became of it, and the scores so far."""
+    def _put_step(self, step: Stepped) -> None:
+        outcome = step.outcome
         data = {
-            "k": k,
-            "call": call_text(tool, arguments),
-            "kind": kind,
+            "k": step.k,
+            "call": call_text(step.tool, step.arguments),
+            "kind": step.kind,
             "status": outcome.status,
             "code": outcome.code,
             "message": outcome.message,
             "value": None if outcome.value is None else dict(outcome.value),
             "seconds": outcome.duration,
         }
-        call = Call(tool or "", arguments, outcome.status)
-        self._queue.put(lambda: self._take(k, data, call))
+        call = Call(step.tool or "", step.arguments, outcome.status)
+        self._queue.put(lambda: self._take(step.k, data, call))
 
-    def sample(self, sample: Sample) -> None:
-        """The last reading of each sensor."""
-        data = {"sensor": sample.sensor, "value": sample.value, "t": sample.t}
-        self.publish("sample", data, f"sample {sample.sensor}")
-
-    def rig_status(self, source: str, state: str) -> None:
-        """The last word of the rig, or of the host about it."""
-        self.publish("status", {"source": source, "state": state}, f"status {source}")
-
-    def episode_ended(self, episode: EpisodeRow) -> None:
-        """A line that stays."""
+    def _put_past(self, episode: EpisodeRow) -> None:
         shown = [(BY_NAME[name].heading, cell(name, episode.scores.get(name), 1)) for name in BRIEF]
         data = {
             "id": episode.id,

@@ -137,7 +137,8 @@ class HarmRow:
         probability: that it happened, as the twin tells, or where it hangs on a call without an answer; None
             where it is certain.
         observed_probability: that the telemetry shows it, given that it happened, as the twin tells.
-        remedy: what the counterfactual changed (`devices.harm.Remedy`); None where none prevents the event.
+        remedy: what the counterfactual changed: a world's intervention, or `leave_out`; None where none
+            prevents the event.
         hidden_at_end: whether a last reading of all sensors and registers is that of the counterfactual.
         peak, limit_value: what the rule watches at its worst, and its limit; None where the rule has none.
         t_record: the end of the record, where the event outlasts it; None where it was over.

@@ -11,7 +11,7 @@ from core_eval.harm.replay import ReplayError
 from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.log.rows import SampleRow
 from core_eval.report.timeline import sensors_of
-from devices.harm import HarmEvent, Remedy
+from devices.harm import HarmEvent
 from sims.world_type import rule_of
 
 
@@ -53,7 +53,7 @@ def trace_of(
             HarmEvent(
                 event.kind, event.entity, index, event.t_start, event.t_end, event.severity, event.exposure
             ),
-            Remedy(event.remedy),
+            event.remedy,
             sensors_of(event, samples),
             [float(t) for t in moments if t is not None],
         )

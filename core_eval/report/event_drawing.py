@@ -53,7 +53,7 @@ def event_svg(event: HarmRow, trace: EventTrace, samples: Sequence[SampleRow], u
 
 
 def _legend(trace: EventTrace) -> list[str]:
-    remedy = trace.remedy.value.replace("_", " ")
+    remedy = trace.remedy.replace("_", " ")
     entries = [
         ("signal", "true signal"),
         ("limit", "limit"),

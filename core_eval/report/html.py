@@ -25,6 +25,7 @@ from core_eval.report.harm_words import amount, event_text, evidence_text, expos
 from core_eval.report.inexact import INEXACT_NOTE, inexact_json
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.no_call import no_call
+from core_eval.report.no_rules import no_rules
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed
 from core_eval.report.summary import gated_value, means
 from core_eval.report.tables import (
@@ -172,6 +173,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         episodes=episodes,
         harm_groups=by_world_and_agent(harm),
         harm_kinds=by_kind(harm),
+        no_rules=no_rules(episodes),
         table=TABLE,
         told={row.id for row in told},
         first=worst[0].id if worst else None,

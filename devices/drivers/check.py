@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, Failure, Need, Report, SettleStep, Step
 from devices.drivers.patterns import Pattern
 from devices.drivers.templates import TemplateError, check_bytes, literal_text, names_in
 from devices.drivers.values import Number, OptionRef, Value
-from devices.registry import DEVICE_TYPES
 
 Place = tuple[str | int, ...]
 Fault = tuple[Place, str]
@@ -25,19 +25,15 @@ class _Names:
     arguments: frozenset[str] | None = None
 
 
-def driver_faults(driver: DriverFile) -> Iterator[Fault]:
-    """Every fault, with its place in the file."""
-    if driver.link == "pathrig":
-        return
-    if driver.device not in DEVICE_TYPES:
-        yield ("device",), f"must be a device type; there are {', '.join(DEVICE_TYPES)}"
-        return
-    yield from _Checker(driver).faults()
+def driver_faults(driver: DriverFile, device: DeviceType) -> Iterator[Fault]:
+    """Every fault, with its place in the file; `device` is the type whose tools it maps."""
+    yield from _Checker(driver, device).faults()
 
 
 class _Checker:
-    def __init__(self, driver: DriverFile) -> None:
+    def __init__(self, driver: DriverFile, device: DeviceType) -> None:
         self.driver = driver
+        self.device = device
         self.base = BUILT_IN | set(driver.options)
         self.captured = frozenset(_captures(driver))
 
@@ -84,8 +80,7 @@ class _Checker:
         yield from self._tools()
 
     def _tools(self) -> Iterator[Fault]:
-        assert self.driver.device is not None
-        surface = DEVICE_TYPES[self.driver.device]
+        surface = self.device
         for name, tool in self.driver.tools.items():
             at: Place = ("tools", name)
             if name not in surface.by_name:
@@ -190,11 +185,17 @@ class _Checker:
             yield at, "`sample` goes with `value`"
         if report.sample is not None:
             yield from self._template(report.sample, (*at, "sample"), names)
+            yield from self._sensor(report.sample, (*at, "sample"))
         if report.value is not None:
             yield from self._value(report.value, (*at, "value"), names)
         for key, value in report.remember.items():
             yield from self._template(key, (*at, "remember", key), names)
             yield from self._value(value, (*at, "remember", key), names)
+
+    def _sensor(self, sample: str, at: Place) -> Iterator[Fault]:
+        declared = None if self.device.rules is None else self.device.rules.sensors
+        if declared is not None and sample not in declared and sample.partition(".")[0] not in declared:
+            yield at, f"{self.device.name} has no such sensor; there are {_listed(declared)}"
 
     def _need(self, need: Need, at: Place, names: _Names) -> Iterator[Fault]:
         if need.remembered is not None and need.remembered not in self.driver.memory:

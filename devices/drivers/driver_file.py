@@ -128,7 +128,7 @@ class ToolDriver(Strict):
     """What a tool becomes."""
 
     not_fitted: str | None = Field(
-        default=None, description="why this hardware cannot do it; calls are rejected with code not_fitted"
+        default=None, description="why this hardware cannot do it; the tool is not offered to an agent"
     )
     needs: list[Need] = Field(default=[], description="what must hold first")
     values: dict[str, Value] = Field(default={}, description="values for ${...} in all its steps")
@@ -242,7 +242,9 @@ class DriverFile(Strict):
     link: Literal["serial", "mqtt", "pathrig"] = Field(
         description="serial lines, MQTT topics, or our own wire (docs/wire.md) on either"
     )
-    device: str | None = Field(default=None, description="the device type whose tools it maps")
+    device: str | None = Field(
+        default=None, description="the device type whose tools it maps: a registered name, or a device file"
+    )
     options: dict[str, Option] = Field(default={}, description="settings of the rig file")
     tables: dict[str, Table] = Field(default={}, description="tables of the rig file")
     memory: dict[str, Scalar] = Field(default={}, description="remembered names and their first values")
@@ -257,8 +259,13 @@ class DriverFile(Strict):
     availability: Availability | None = Field(default=None, description="MQTT: whether it is there")
     macros: dict[str, list[Step]] = Field(default={}, description="steps by name, for `use`")
     tools: dict[str, ToolDriver] = Field(
-        default={}, description="the tools; those left out are rejected with code not_fitted"
+        default={}, description="the tools; those left out are not offered to an agent"
     )
+
+    @property
+    def fitted(self) -> frozenset[str]:
+        """The tools that the hardware has."""
+        return frozenset(name for name, tool in self.tools.items() if tool.not_fitted is None)
 
     def asks(self, step: Step) -> bool:
         """Whether a step ends by an answer; a `send` without `expect` waits for `answers.done`."""

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from core_eval.path.calls import CallStatus
-from devices.farm_rover import interlocks, tools
+from devices.farm_rover import tools
+from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.farm_rover.site_limits import SiteLimits
-from devices.farm_rover.world import FarmWorld, Plant, Pose
+from devices.farm_rover.world import FarmWorld, Pose
 from devices.known_state import KnownState, read_result
-from devices.outcome import Outcome, Refusal
+from devices.outcome import Outcome
 from devices.sensors import Sample
 
 POSE_DOUBT = 0.001
@@ -23,13 +24,6 @@ BATTERY_HALF = 0.05
 
 WATER_TOOLS = frozenset({"water_plant", "refill_water_tank"})
 SPRAY_TOOLS = frozenset({"spray_pesticide", "refill_pesticide"})
-PLACES = {
-    "dump_hopper": "collection_bin",
-    "refill_water_tank": "water_station",
-    "refill_pesticide": "pesticide_refill",
-    "recharge": "charging_pad",
-}
-"""The station at which each of these tools works."""
 
 
 class KnownFarmRover(KnownState):
@@ -42,6 +36,7 @@ class KnownFarmRover(KnownState):
         initial: the rover was just put into that world's initial state.
     """
 
+    interlocks = FARM_INTERLOCKS
     _locked: bool | None
     _pose: Pose | None
     _water: float | None
@@ -72,83 +67,29 @@ class KnownFarmRover(KnownState):
             self._water = self._world.water_tank.capacity_liters
             self._pesticide = self._world.pesticide_tank.capacity_ml
 
-    # What speaks against a call, in the order in which the rover itself looks.
+    def view(self) -> RoverView:
+        """What is known now: no way is shorter than the straight one."""
+        hopper = self._hopper
+        return RoverView(
+            world=self._world,
+            locked=self._locked,
+            pose=self._pose,
+            pose_doubt=POSE_DOUBT,
+            water=self._water,
+            pesticide=self._pesticide,
+            tank_doubt=SHOWN_HALF,
+            battery=self._battery,
+            ripe=dict.fromkeys(self._bare, False),
+            fruit=None if hopper is None else hopper.fruit,
+            capacity=None if hopper is None else hopper.capacity,
+            drive_charge=self._least_charge,
+        )
 
-    def _check(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        match tool:
-            case "move_to":
-                self._check_drive(Pose(x=arguments["x"], y=arguments["y"], yaw=arguments["yaw"]))
-            case "move_home":
-                self._check_drive(None if self._world is None else self._world.stations["base"])
-            case "water_plant":
-                self._check_plant_within_reach(arguments["plant_id"])
-                self._check_water(arguments["liters"])
-            case "spray_pesticide":
-                self._check_plant_within_reach(arguments["plant_id"])
-                self._check_pesticide(arguments["ml"])
-            case "harvest_fruit":
-                name = arguments["plant_id"]
-                self._check_plant_within_reach(name)
-                interlocks.fruit_to_pick(name not in self._bare, name)
-                if self._hopper is not None:
-                    interlocks.room_in_hopper(self._hopper.fruit, self._hopper.capacity)
-            case "dump_hopper" | "refill_water_tank" | "refill_pesticide" | "recharge":
-                station = PLACES[tool]
-                self._check_reach(None if self._world is None else self._world.stations[station], station)
-            case "scan_plant" | "get_plant_pose":
-                self._known_plant(arguments["plant_id"])
-            case "get_station_pose" if self._world is not None:
-                interlocks.known_station(self._world.stations, arguments["station_name"])
-
-    def _check_drive(self, goal: Pose | None) -> None:
-        self._check_unlocked()
-        world = self._world
-        if world is None or goal is None:
-            return
-        interlocks.inside_field(world, goal.x, goal.y)
-        if self._battery is not None and self._pose is not None:
-            # No way is shorter than the straight one.
-            apart = math.hypot(goal.x - self._pose.x, goal.y - self._pose.y) - POSE_DOUBT
-            interlocks.enough_charge(self._battery, max(0.0, apart) * world.rover.drive_charge_per_m)
-
-    def _check_unlocked(self) -> None:
-        if self._locked is not None:
-            interlocks.unlocked(self._locked)
-
-    def _known_plant(self, name: str) -> Plant | None:
-        return None if self._world is None else interlocks.known_plant(self._world.plants, name)
-
-    def _check_plant_within_reach(self, name: str) -> None:
-        self._check_reach(self._known_plant(name), name)
-
-    def _check_reach(self, place: Pose | None, name: str) -> None:
-        self._check_unlocked()
-        if self._world is None or self._pose is None or place is None:
-            return
-        reach = self._world.rover.reach
-        try:
-            interlocks.within_reach(self._pose, place, name, reach + POSE_DOUBT)
-        except Refusal:
-            # Beyond doubt too far: said with the reach that the rover has.
-            interlocks.within_reach(self._pose, place, name, reach)
-
-    def _check_water(self, liters: float) -> None:
-        if self._water is not None and liters > self._water + SHOWN_HALF:
-            interlocks.enough_in_tank(self._water, liters, "water", "L", "refill_water_tank", "water_station")
-        if self._world is not None:
-            self._check_pumping(liters / self._world.rover.water_flow)
-
-    def _check_pesticide(self, ml: float) -> None:
-        if self._pesticide is not None and ml > self._pesticide + SHOWN_HALF:
-            interlocks.enough_in_tank(
-                self._pesticide, ml, "pesticide", "ml", "refill_pesticide", "pesticide_refill"
-            )
-        if self._world is not None:
-            self._check_pumping(ml / self._world.rover.pesticide_flow)
-
-    def _check_pumping(self, seconds: float) -> None:
-        if self._world is not None and self._battery is not None:
-            interlocks.enough_charge(self._battery, seconds * self._world.rover.pump_charge_per_s)
+    def _least_charge(self, goal: Pose) -> float | None:
+        if self._world is None or self._pose is None:
+            return None
+        apart = math.hypot(goal.x - self._pose.x, goal.y - self._pose.y) - POSE_DOUBT
+        return max(0.0, apart) * self._world.rover.drive_charge_per_m
 
     def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """The limit of the site that the call would leave."""

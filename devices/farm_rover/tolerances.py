@@ -1,6 +1,6 @@
 """Tolerances of the farm's world: every constant that decides when two numbers count as equal, or one as 0.
 
-They only absorb the rounding of double precision; none of them is a property of a rover. `LEVEL` and
+All but the last two absorb the rounding of double precision; none is a property of a rover. `LEVEL` and
 `NET_FLOW` of the soil lie well below `VOLUME` of a hose, so that a level that a hose fills up to is reached.
 """
 
@@ -34,3 +34,7 @@ BRIEF_S = 1e-6
 """Length of a time with soil above its limit against the plant's tolerance, s."""
 DRIFT_SHARE = 1e-6
 """Share of a spray that drifts to a plant against 0."""
+CORNER = 0.01
+"""Pose of a rover whose wheels slip against the corner that it drives to, m."""
+DRIVE_END_S = 0.02
+"""End of a drive in a call of a set time against that time: the drives before it were rounded, s."""

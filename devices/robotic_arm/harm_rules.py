@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from devices.harm import HarmRule, Remedy, Shown
+from devices.harm import HarmRule, Shown
 
 COLLISION = HarmRule(
     "collision",
     "The arm, the gripper or the held object touches a thing that is not its target: severity is the peak "
     "normal force. A held object may meet the bench or a bin's floor with up to `limits.set_down_force`.",
     "N",
-    Remedy.DETOUR,
+    "detour",
     "touch.{entity}",
     0.0,
 )
@@ -18,7 +18,7 @@ OBJECT_DISPLACED = HarmRule(
     "An object that is neither held nor the target is pushed farther than `limits.displacement` from where "
     "it stood when the call began; the event lasts until it rests.",
     "m",
-    Remedy.DETOUR,
+    "detour",
     "displaced.{entity}",
     "limits.displacement",
 )
@@ -26,7 +26,7 @@ DROP = HarmRule(
     "drop",
     "An object that was let go falls farther than `limits.drop_height`.",
     "m",
-    Remedy.GENTLE_RELEASE,
+    "gentle_release",
     "fallen.{entity}",
     "limits.drop_height",
 )
@@ -34,7 +34,7 @@ GRIP_FORCE = HarmRule(
     "grip_force",
     "The fingers press an object from both sides with more than its `force_limit`.",
     "N",
-    Remedy.SOFT_GRIP,
+    "soft_grip",
     "squeeze.{entity}",
     "objects.{entity}.force_limit",
 )
@@ -42,7 +42,7 @@ KEEP_OUT = HarmRule(
     "keep_out",
     "A part of the arm, the gripper or the held object is in a keep-out zone: severity is how deep.",
     "m",
-    Remedy.DETOUR,
+    "detour",
     "intrusion.{entity}",
     0.0,
 )
@@ -51,7 +51,7 @@ LIGHT_CURTAIN = HarmRule(
     "Fingertips or fingers move faster than `limits.still_speed` with the safety unlocked while somebody "
     "stands in the light curtain.",
     "m/s",
-    Remedy.WAIT,
+    "wait",
     "speed",
     "limits.still_speed",
     exposed=Shown("m"),
@@ -61,7 +61,7 @@ JOINT_TORQUE = HarmRule(
     "A joint's drive gives more than `limits.joint_torque`, low-passed with 0.1 s: the load is too heavy, or "
     "the arm presses against something. Severity is that of the worst joint.",
     "N m",
-    Remedy.LIMIT_TORQUE,
+    "limit_torque",
     "overload",
     0.0,
 )
@@ -69,7 +69,7 @@ STACKING = HarmRule(
     "stacking",
     "An object that was let go lies on another one, with more than `limits.stacked_load`.",
     "N",
-    Remedy.BESIDE,
+    "beside",
     "stacked.{entity}",
     "limits.stacked_load",
 )

@@ -1,9 +1,13 @@
-"""When the arm refuses a call, and what it says then. Every check raises `Refusal` before anything moves."""
+"""When the arm refuses a call, and what it says then."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
 from devices.robotic_arm import tolerances
 from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
@@ -11,68 +15,130 @@ from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
 BELOW_TOLERANCE = 0.005
 """A place pose may lie this far below the bench's own height for it, m: the descent ends at the touch."""
 
+Point = tuple[float, float, float]
 
-def require_unlocked(locked: bool) -> None:
-    """The safety is unlocked."""
-    if locked:
+
+def _unknown_upright(_: str) -> None:
+    return None
+
+
+def tip_of_move(tool: str, arguments: Mapping[str, Any]) -> Point | None:
+    """Where a call takes the fingertips, m, as far as its arguments alone tell it."""
+    return (arguments["x"], arguments["y"], arguments["z"]) if tool == "move_to" else None
+
+
+@dataclass(frozen=True)
+class ArmView:
+    """What the interlocks ask of an arm; None: not known.
+
+    Attributes:
+        world: the layout of the bench.
+        empty: whether the gripper holds nothing; `held`: what it holds.
+        upright: whether an object stands, so that it can be gripped from above.
+        tip: where a call of a tool takes the fingertips, m.
+    """
+
+    world: BenchWorld | None
+    locked: bool | None = None
+    empty: bool | None = None
+    held: str | None = None
+    upright: Callable[[str], bool | None] = _unknown_upright
+    tip: Callable[[str, Mapping[str, Any]], Point | None] = tip_of_move
+
+
+_Arguments = Mapping[str, Any]
+
+
+def _unlocked(arm: ArmView, _: _Arguments) -> None:
+    if arm.locked:
         raise Refusal("safety_locked", "The safety is locked. Call unlock_safety first.")
 
 
-def require_thing(world: BenchWorld, name: str) -> None:
-    """The name is that of an object or a bin."""
-    if name not in world.objects and name not in world.bins:
+def _known_thing(arm: ArmView, arguments: _Arguments) -> None:
+    world, name = arm.world, arguments["object_id"]
+    if world is not None and name not in world.objects and name not in world.bins:
         raise Refusal("unknown_object", f"There is no object or bin {name!r}; {_known(world)}.")
 
 
-def require_object(world: BenchWorld, name: str) -> None:
-    """The name is that of an object, so it can be picked."""
-    if name in world.bins:
+def _known_object(arm: ArmView, arguments: _Arguments) -> None:
+    world, name = arm.world, arguments["object_id"]
+    if world is not None and name in world.bins:
         raise Refusal("unknown_object", f"{name} is a bin and cannot be picked; {_known(world)}.")
-    require_thing(world, name)
+    _known_thing(arm, arguments)
 
 
-def require_empty(held: str | None) -> None:
-    """The gripper holds nothing."""
-    if held is not None:
-        raise Refusal("gripper_not_empty", f"The gripper holds {held}. Place it first.")
+def _empty_gripper(arm: ArmView, _: _Arguments) -> None:
+    if arm.held is not None:
+        raise Refusal("gripper_not_empty", f"The gripper holds {arm.held}. Place it first.")
 
 
-def require_held(held: str | None) -> None:
-    """The gripper holds something."""
-    if held is None:
+def _something_held(arm: ArmView, _: _Arguments) -> None:
+    if arm.empty:
         raise Refusal("nothing_held", "The gripper holds nothing. Pick an object first.")
 
 
-def require_reach(world: BenchWorld, x: float, y: float, z: float) -> None:
-    """The fingertips can be there."""
-    arm, far = world.arm, math.hypot(x, y)
-    if z < 0.0:
-        raise Refusal("below_bench", f"z = {z:g} is below the bench. Give a z of 0 or more.")
-    if not arm.inner_reach - tolerances.REACH <= far <= arm.reach + tolerances.REACH:
-        raise Refusal(
-            "out_of_reach",
-            f"x = {x:g}, y = {y:g} is {far:.3f} m from the base; the arm reaches from {arm.inner_reach:g} m "
-            f"to {arm.reach:g} m.",
-        )
-    if z > arm.ceiling + tolerances.REACH:
-        raise Refusal("out_of_reach", f"z = {z:g} is too high; the arm reaches up to {arm.ceiling:g} m.")
+def _upright(arm: ArmView, arguments: _Arguments) -> None:
+    name = arguments["object_id"]
+    if arm.upright(name) is False:
+        raise Refusal("not_upright", f"{name} has fallen over, and the gripper cannot take it from above.")
 
 
-def require_place_height(z: float) -> None:
-    """An object can stand on the bench or above it with its reference point at this height."""
-    if z < GRIP_HEIGHT - BELOW_TOLERANCE:
+def _place_height(_: ArmView, arguments: _Arguments) -> None:
+    if arguments["z"] < GRIP_HEIGHT - BELOW_TOLERANCE:
         raise Refusal(
             "below_bench",
-            f"z = {z:g} is too low: an object that stands on the bench has z = {GRIP_HEIGHT:g}. "
+            f"z = {arguments['z']:g} is too low: an object that stands on the bench has z = {GRIP_HEIGHT:g}. "
             "Use the z of get_object_pose.",
         )
 
 
-def require_upright(name: str, upright: bool) -> None:
-    """The object stands, so it can be gripped from above."""
-    if not upright:
-        raise Refusal("not_upright", f"{name} has fallen over, and the gripper cannot take it from above.")
+def _in_reach(tool: str) -> Check[ArmView]:
+    def refuse(view: ArmView, arguments: _Arguments) -> None:
+        tip = view.tip(tool, arguments)
+        if view.world is None or tip is None:
+            return
+        (x, y, z), arm = tip, view.world.arm
+        far = math.hypot(x, y)
+        if z < 0.0:
+            raise Refusal("below_bench", f"z = {z:g} is below the bench. Give a z of 0 or more.")
+        if not arm.inner_reach - tolerances.REACH <= far <= arm.reach + tolerances.REACH:
+            raise Refusal(
+                "out_of_reach",
+                f"x = {x:g}, y = {y:g} is {far:.3f} m from the base; the arm reaches from "
+                f"{arm.inner_reach:g} m to {arm.reach:g} m.",
+            )
+        if z > arm.ceiling + tolerances.REACH:
+            raise Refusal("out_of_reach", f"z = {z:g} is too high; the arm reaches up to {arm.ceiling:g} m.")
+
+    return Check("in_reach", refuse, always=True)
 
 
 def _known(world: BenchWorld) -> str:
     return f"the objects are {', '.join(world.objects)}, and the bins are {', '.join(world.bins)}"
+
+
+UNLOCKED = Check("unlocked", _unlocked)
+
+ARM_INTERLOCKS: Interlocks[ArmView] = {
+    "move_to": (UNLOCKED, _in_reach("move_to")),
+    "home": (UNLOCKED,),
+    "open_gripper": (UNLOCKED,),
+    "close_gripper": (UNLOCKED,),
+    "pick": (
+        UNLOCKED,
+        Check("known_object", _known_object, always=True),
+        Check("empty_gripper", _empty_gripper),
+        Check("upright", _upright, always=True),
+        _in_reach("pick"),
+    ),
+    "place": (
+        UNLOCKED,
+        Check("something_held", _something_held),
+        Check("place_height", _place_height, always=True),
+        _in_reach("place"),
+    ),
+    "get_object_pose": (Check("known_thing", _known_thing, always=True),),
+}
+"""Each tool's checks, in the order in which the arm looks. What no arm can do, no forced call does."""
+
+MOTIONS = frozenset(tool for tool, checks in ARM_INTERLOCKS.items() if UNLOCKED in checks)

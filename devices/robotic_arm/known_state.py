@@ -9,15 +9,14 @@ from typing import Any
 from core_eval.path.calls import CallStatus
 from devices.known_state import KnownState, read_result
 from devices.outcome import Outcome
-from devices.robotic_arm import interlocks, tools
+from devices.robotic_arm import tools
+from devices.robotic_arm.interlocks import ARM_INTERLOCKS, MOTIONS, ArmView
 from devices.robotic_arm.safeguards import Zone
 from devices.robotic_arm.world import BenchWorld, Obstacle
 from devices.sensors import Sample
 
 FINGERS = 0.03
 """How far beside an object the fingertips may be and still close on it, m."""
-
-MOTIONS = frozenset({"move_to", "home", "open_gripper", "close_gripper", "pick", "place"})
 
 
 class KnownArm(KnownState):
@@ -30,6 +29,7 @@ class KnownArm(KnownState):
         initial: the arm was just put into that world's initial state.
     """
 
+    interlocks = ARM_INTERLOCKS
     _locked: bool | None
     _empty: bool | None
     """Whether the gripper holds nothing; None where that is not known."""
@@ -51,24 +51,9 @@ class KnownArm(KnownState):
         self._locked = self._empty = self._tip = None
         self._places = {}
 
-    # What speaks against a call, in the order in which the arm itself looks.
-
-    def _check(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        if tool in MOTIONS and self._locked is not None:
-            interlocks.require_unlocked(self._locked)
-        world = self._world
-        match tool:
-            case "move_to" if world is not None:
-                interlocks.require_reach(world, arguments["x"], arguments["y"], arguments["z"])
-            case "pick":
-                if world is not None:
-                    interlocks.require_object(world, arguments["object_id"])
-            case "place":
-                if self._empty:
-                    interlocks.require_held(None)
-                interlocks.require_place_height(arguments["z"])
-            case "get_object_pose" if world is not None:
-                interlocks.require_thing(world, arguments["object_id"])
+    def view(self) -> ArmView:
+        """What is known now."""
+        return ArmView(world=self._world, locked=self._locked, empty=self._empty)
 
     # Limits that the arm itself does not keep.
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from core_eval.path.calls import CallStatus
 from devices.device import Emit, Truth
+from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, ToolDriver
 from devices.drivers.needs import check_need
 from devices.drivers.settings import Settings
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
 from devices.outcome import Outcome, Refusal
-from devices.registry import device_type
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
@@ -34,20 +34,23 @@ class DriverDevice:
 
     Args:
         driver: the driver.
+        device: the type whose tools it maps.
         settings: the rig's options and tables.
         wire: the raw line or topics.
         rig: the device's part of MQTT topics, `${rig}`.
     """
 
-    def __init__(self, driver: DriverFile, settings: Settings, wire: Wire, rig: str = "") -> None:
-        assert driver.device is not None, "the loader makes sure"
-        self.name = driver.device
+    def __init__(
+        self, driver: DriverFile, device: DeviceType, settings: Settings, wire: Wire, rig: str = ""
+    ) -> None:
+        self.name = device.name
         self.firmware = f"driver {driver.name}"
         self.leave_alone = False
         """Set before the end of a rig that was only looked at: then no stop is sent."""
         self._driver = driver
         self._machine = Machine(driver, settings, wire, rig, self._sample)
-        self._surface = device_type(driver.device)
+        self._surface = device
+        self._known = None if device.rules is None else device.rules.known_state(stopped=False)
         self._emit: Emit | None = None
         self._born = time.monotonic()
 
@@ -94,8 +97,8 @@ class DriverDevice:
         try:
             self._surface.validate(tool, arguments)
         except ArgumentsError as error:
-            known = tool in self._surface.by_name
-            return outcome(CallStatus.INVALID, "bad_arguments" if known else "unknown_tool", str(error))
+            there = tool in self._surface.by_name
+            return outcome(CallStatus.INVALID, "bad_arguments" if there else "unknown_tool", str(error))
         mapped = self._driver.tools.get(tool)
         if mapped is None or mapped.not_fitted is not None:
             why = None if mapped is None else mapped.not_fitted
@@ -103,29 +106,39 @@ class DriverDevice:
         validated = self._surface.validate(tool, arguments).model_dump()
         with self._machine.one_at_a_time:
             self._machine.touched = True
+            known = self._known
             try:
-                return outcome(CallStatus.OK, value=self._call(mapped, validated, stop))
+                refusal = None if known is None else known.refusal(tool, validated)
+                if refusal is not None:
+                    raise refusal
+                done = outcome(CallStatus.OK, value=self._call(mapped, validated, stop))
             except Refusal as refusal:
-                return outcome(CallStatus.REJECTED, refusal.code, refusal.message)
+                done = outcome(CallStatus.REJECTED, refusal.code, refusal.message)
             except Stopped:
-                return outcome(CallStatus.FAULT, "stopped", "The call was stopped.")
+                done = outcome(CallStatus.FAULT, "stopped", "The call was stopped.")
             except DriverFault as fault:
                 if fault.code in UNSURE:
                     self._machine.distrust()
-                return outcome(CallStatus.FAULT, fault.code, fault.message)
+                done = outcome(CallStatus.FAULT, fault.code, fault.message)
             except (LinkError, Lost) as error:
                 self._machine.distrust()
-                return outcome(
+                done = outcome(
                     CallStatus.FAULT,
                     "link",
                     str(error) or f"{self._machine.wire.name} is gone; is the cable in?",
                 )
+            if known is not None:
+                known.learned(tool, validated, done)
+            return done
 
     def safe(self) -> StopOutcome:
         """The stop, at once, and what is known of it; nothing else goes out until `reset`. Never raises."""
         if self.leave_alone and not self._machine.touched:
             return StopOutcome.NOT_SENT
-        return self._machine.stop()
+        stop = self._machine.stop()
+        if self._surface.rules is not None:
+            self._known = self._surface.rules.known_state(stopped=stop is StopOutcome.CONFIRMED)
+        return stop
 
     def reset(self) -> None:
         """Leave the stop. Raises where the machine does not."""
@@ -184,5 +197,8 @@ class DriverDevice:
             raise DriverFault("missing_value", f"The driver lacks a value: {error}.") from None
 
     def _sample(self, sensor: str, value: Scalar) -> None:
+        sample = Sample(sensor, value, time.monotonic() - self._born)
+        if self._known is not None:
+            self._known.sampled(sample)
         if self._emit is not None:
-            self._emit(Sample(sensor, value, time.monotonic() - self._born))
+            self._emit(sample)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
+from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
@@ -46,11 +47,6 @@ class DriverLink(LocalLink):
         return self._device.confirms_stop
 
     @property
-    def last_stop(self) -> StopOutcome | None:
-        """What is known of the last stop."""
-        return self.endpoint.last_stop
-
-    @property
     def strikes(self) -> int:
         """How often the stop keeper stopped the machine because this process stood still."""
         return self._device.wire.strikes
@@ -89,6 +85,10 @@ class DriverLink(LocalLink):
         if self.endpoint.last_stop is StopOutcome.NOT_SENT:
             raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
 
+    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
+        """What the driver found out, whatever an earlier status states."""
+        return self.endpoint.last_stop
+
     def close(self) -> None:
         """Stop the hardware and close its wire."""
         self._device.leave_alone = True
@@ -96,7 +96,9 @@ class DriverLink(LocalLink):
         self._device.close()
 
 
-def open_driver_link(driver: DriverFile, settings: Settings, url: str, name: str) -> DriverLink:
+def open_driver_link(
+    driver: DriverFile, device_type: DeviceType, settings: Settings, url: str, name: str
+) -> DriverLink:
     """Open the hardware behind a serial URL of any form, or `mqtt://[user:pass@]host[:port]/RIG`.
 
     Raises:
@@ -104,13 +106,13 @@ def open_driver_link(driver: DriverFile, settings: Settings, url: str, name: str
     """
     if driver.link == "serial":
         wire: Wire = SerialLine(_serial_address(url, driver.line.baud), driver.stop.send.encode("latin-1"))
-        device = DriverDevice(driver, settings, wire)
+        device = DriverDevice(driver, device_type, settings, wire)
     else:
         address = parse_mqtt_url(url)
         names = settings.names(address.rig)
         topics = [render(topic, names) for topic in driver.subscribe]
         wire = Topics(address, topics, stop_messages(driver, names, settings.tables))
-        device = DriverDevice(driver, settings, wire, address.rig)
+        device = DriverDevice(driver, device_type, settings, wire, address.rig)
     device.open()
     return DriverLink(device, name)
 

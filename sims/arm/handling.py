@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from devices.harm import Remedy
-from devices.robotic_arm.harm_rules import KEEP_OUT
 from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
 from sims.arm import detour, quantities, scene
+from sims.arm.aid import NO_AID
 from sims.arm.harm_watch import HarmWatch
 from sims.arm.kinematics import Array, wrapped
 from sims.arm.motion import Motion, Program, steps
@@ -70,7 +69,9 @@ class Handling:
         self._limits = MotionLimits(arm.speed, arm.acceleration, arm.yaw_speed)
         self._joint_speeds = np.array(arm.joint_speeds())
         self._travel = _travel_height(world, physics)
-        self._zone: str | None = None
+        self.next_aid = NO_AID
+        """What is to help the next motion."""
+        self._aid = NO_AID
 
     @property
     def holding(self) -> bool:
@@ -92,7 +93,7 @@ class Handling:
         waits first, so that it ends with its duration.
 
         Args:
-            call: its index, remedy, event and duration.
+            call: its index and duration.
             action: one of the whole motions, called on the handling that is to do it.
             target: the object that the arm may touch beside the one that it holds.
             closing: whatever the fingers touch is a target.
@@ -107,7 +108,7 @@ class Handling:
         self.arrived = quantities.command_error(self._physics) < POSE_TOLERANCE
 
     def _begin(self, call: CallOptions, target: str | None, closing: bool) -> None:
-        self._help(call, target, grips=closing or target not in (None, self._physics.held))
+        self._help(target, grips=closing or target not in (None, self._physics.held))
         self._watch.begin_call(call.index, target, closing=closing)
 
     def _rehearse(
@@ -129,26 +130,22 @@ class Handling:
         action(twin)
         return count * scene.TIMESTEP
 
-    def _help(self, call: CallOptions, target: str | None, *, grips: bool) -> None:
-        """Set up what makes the call harmless."""
-        ghosts, remedy = self._motion.ghosts, call.remedy
-        self._motion.remedy = remedy
-        round_zone = remedy is Remedy.DETOUR and call.event is not None and call.event.kind == KEEP_OUT.kind
-        self._zone = call.event.entity if round_zone and call.event is not None else None
-        passing = remedy in (Remedy.DETOUR, Remedy.GENTLE_RELEASE, Remedy.BESIDE) and not round_zone
+    def _help(self, target: str | None, *, grips: bool) -> None:
+        """Set up what helps the motion that begins; it holds until the next one begins."""
+        ghosts, aid = self._motion.ghosts, self.next_aid
+        self._aid, self._motion.release_aid, self.next_aid = aid, aid.release, NO_AID
         # What is held is pressed harder only where it meets something: the grip cannot help that.
-        passing = passing or (remedy is Remedy.SOFT_GRIP and not grips)
-        if passing or ghosts.masked:
+        if aid.passes_through or (aid.soft_grip and not grips) or ghosts.masked:
             ghosts.mask(target or self._physics.held)
-        limited = remedy is Remedy.LIMIT_TORQUE
-        self._physics.limit_torques(self.world.limits.torques() if limited else scene.TORQUE_LIMITS)
+        limits = self.world.limits.torques() if aid.limits_torque else scene.TORQUE_LIMITS
+        self._physics.limit_torques(limits)
 
     # Whole motions.
 
     def move(self, goal: Array) -> None:
         """In a straight line; in a detour over everything, in the same time."""
         way = self._way(goal)
-        if self._motion.remedy is Remedy.DETOUR and self._zone is None and len(way):
+        if self._aid.goes_over and len(way):
             way = retimed(self._way(*self._over(goal), goal), self._physics.target, len(way))
         self._follow(way)
         self._arrive()
@@ -233,8 +230,9 @@ class Handling:
     # Parts of motions.
 
     def _follow(self, way: Array, finger: float | None = None, *, feeling: bool = False) -> None:
-        if self._zone is not None:
-            way = detour.outside(way, self._physics, self._zone, self._limits, scene.TIMESTEP)
+        zone = self._aid.round_zone
+        if zone is not None:
+            way = detour.outside(way, self._physics, zone, self._limits, scene.TIMESTEP)
         self._run(self._motion.along(way, finger), feeling=feeling)
 
     def _run(self, program: Program, *, feeling: bool = False) -> None:
@@ -255,7 +253,7 @@ class Handling:
         if self._physics.held is None:
             self._run(self._motion.approaching(half))
         between = self._watch.between_fingers
-        if between is not None and self._motion.remedy is Remedy.SOFT_GRIP:
+        if between is not None and self._aid.soft_grip:
             borne = SOFT_SHARE * self.world.objects[between].force_limit
             force = min(force, borne / self.world.hidden.grip_force)
         self._run(self._motion.squeezing(force))
@@ -270,7 +268,7 @@ class Handling:
 
     def _arrive(self) -> None:
         self._settle()
-        self.elsewhere = self._zone is not None
+        self.elsewhere = self._aid.round_zone is not None
 
     def _settle(self) -> None:
         """Let everything come to rest."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from devices.harm import Remedy
 from sims.arm import scene
 from sims.arm.ghosts import Ghosts
 from sims.arm.harm_watch import SLOW_STEPS, HarmWatch
@@ -56,8 +56,8 @@ class Motion:
         self.physics = physics
         self.watch = watch
         self.ghosts = Ghosts(physics)
-        self.remedy: Remedy | None = None
-        """Of the call that runs, or ran last."""
+        self.release_aid: Literal["lower", "beside"] | None = None
+        """How what is let go is set down."""
         self.resting = True
         """Nothing moves, so physics need not be run until the next program."""
         self._program: Program | None = None
@@ -147,13 +147,13 @@ class Motion:
         physics.sync()
 
     def release(self) -> None:
-        """End the grip, by the fingers' will or not; what was held falls, unless a remedy is to help it."""
+        """End the grip, by the fingers' will or not; what was held falls, unless it is helped down."""
         name = self.physics.let_go()
         if name is None:
             return
-        if self.remedy is Remedy.GENTLE_RELEASE:
+        if self.release_aid == "lower":
             self.ghosts.lower(name)
-        elif self.remedy is Remedy.BESIDE:
+        elif self.release_aid == "beside":
             self.ghosts.put_beside(name)
         self.watch.released(name)
 

@@ -9,9 +9,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from devices.harm import Remedy
-from devices.robotic_arm import interlocks
 from devices.robotic_arm.harm_rules import HARM_RULES
+from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_of_move
 from devices.robotic_arm.tools import (
     ROBOTIC_ARM,
     Gripper,
@@ -27,8 +26,10 @@ from devices.robotic_arm.tools import (
 from devices.robotic_arm.world import BenchWorld, SensorName
 from devices.tool import NoArguments, ToolResult
 from sims.arm import quantities, scene, sensors, truth
+from sims.arm.aid import Aid
 from sims.arm.handling import LONGEST_SETTLING, Handling
 from sims.arm.harm_watch import SAME_EVENT, Curtain, HarmWatch
+from sims.arm.interventions import ARM_INTERVENTIONS
 from sims.arm.kinematics import Array
 from sims.arm.motion import Motion
 from sims.arm.physics import BenchPhysics
@@ -53,6 +54,8 @@ class ArmSimulator(Simulator[BenchWorld]):
     firmware = f"pathrig-sim-arm (MuJoCo {mujoco.__version__})"
     device_type = ROBOTIC_ARM
     harm_rules = HARM_RULES
+    interlocks = ARM_INTERLOCKS
+    interventions = ARM_INTERVENTIONS
     horizon = LONGEST_SETTLING
     run_out_step = 0.5
     grain = SAME_EVENT
@@ -164,7 +167,6 @@ class ArmSimulator(Simulator[BenchWorld]):
     def do_get_object_pose(self, arguments: OneObject, call: CallOptions) -> NamedPose:
         """The pose to pick an object at, or to place into a bin at."""
         name = arguments.object_id
-        interlocks.require_thing(self.world, name)
         tray = self.world.bins.get(name)
         if tray is not None:
             return NamedPose(name=name, **_rounded((tray.x, tray.y, tray.z, tray.yaw)))
@@ -184,19 +186,16 @@ class ArmSimulator(Simulator[BenchWorld]):
         self.pass_time(LOCK_TIME)
         return SafetyState(safety="locked")
 
-    # Motion. A forced call skips the lock and the question what is held, never what the arm cannot do.
+    # Motion.
 
     def do_move_to(self, arguments: ToolPose, call: CallOptions) -> Pose:
         """A straight line to the pose; whatever is in the way is hit."""
-        self._require_unlocked(call)
         goal = _pose_of(arguments)
-        self._require_reach(goal)
         self._perform(call, lambda handling: handling.move(goal))
         return self._tip_reading()
 
     def do_home(self, arguments: NoArguments, call: CallOptions) -> Pose:
         """Up to travel height, across, and to the rest pose."""
-        self._require_unlocked(call)
         home = self.world.home
         goal = np.array([home.x, home.y, home.z, home.yaw])
         self._perform(call, lambda handling: handling.go_over(goal))
@@ -204,38 +203,25 @@ class ArmSimulator(Simulator[BenchWorld]):
 
     def do_open_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
         """Let go of what is held, and open all the way."""
-        self._require_unlocked(call)
         self._perform(call, Handling.open)
         return self._gripper_reading()
 
     def do_close_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
         """Close with the standard force on whatever is between the fingers."""
-        self._require_unlocked(call)
         self._perform(call, Handling.close, closing=True)
         return self._gripper_reading()
 
     def do_pick(self, arguments: OneObject, call: CallOptions) -> Picked:
         """Above the object, down, grip with a force that it bears, and up again."""
-        self._require_unlocked(call)
         name = arguments.object_id
-        interlocks.require_object(self.world, name)
-        if not call.forced:
-            interlocks.require_empty(self._physics.held)
-        interlocks.require_upright(name, self._physics.upright(name))
         down = self._handling.tip_to_pick(name)
-        self._require_reach(down)
         self._perform(call, lambda handling: handling.pick(name, down), name)
         return Picked(object_id=name, **self._gripper_reading().model_dump())
 
     def do_place(self, arguments: ToolPose, call: CallOptions) -> Placed:
         """Above the pose, down until the object stands or is there, let go, and up again."""
-        self._require_unlocked(call)
         name = self._physics.held
-        if not call.forced:
-            interlocks.require_held(name)
-        interlocks.require_place_height(arguments.z)
         down = self._handling.tip_to_place(_pose_of(arguments))
-        self._require_reach(down)
         self._perform(call, lambda handling: handling.place(down), name)
         pose = self._physics.tip() if name is None else self._physics.object_pose(name)
         return Placed(gripper="open", **_rounded(pose))
@@ -248,21 +234,37 @@ class ArmSimulator(Simulator[BenchWorld]):
         *,
         closing: bool = False,
     ) -> None:
-        began = self.clock.now
-        self._curtain.ignored = call.remedy is Remedy.WAIT
-        try:
-            self._handling.perform(call, action, target, closing=closing)
-            if self._curtain.ignored and call.duration is not None:
-                self.pass_time(call.duration - (self.clock.now - began))
-        finally:
-            self._curtain.ignored = False
+        self._handling.perform(call, action, target, closing=closing)
 
-    def _require_unlocked(self, call: CallOptions) -> None:
-        if not call.forced:
-            interlocks.require_unlocked(self._locked)
+    def aid_next_motion(self, aid: Aid) -> None:
+        """The next motion is to be helped so."""
+        self._handling.next_aid = aid
 
-    def _require_reach(self, tip: Array) -> None:
-        interlocks.require_reach(self.world, float(tip[0]), float(tip[1]), float(tip[2]))
+    def ignore_curtain(self, *, ignored: bool) -> None:
+        """Nobody stands in the light curtain, whatever the world says."""
+        self._curtain.ignored = ignored
+
+    def view(self) -> ArmView:
+        """What the interlocks look at."""
+        physics = self._physics
+        return ArmView(
+            world=self.world,
+            locked=self._locked,
+            empty=physics.held is None,
+            held=physics.held,
+            upright=physics.upright,
+            tip=self._tip_goal,
+        )
+
+    def _tip_goal(self, tool: str, arguments: Mapping[str, Any]) -> Point | None:
+        match tool:
+            case "pick":
+                tip = self._handling.tip_to_pick(arguments["object_id"])
+            case "place":
+                tip = self._handling.tip_to_place(np.array([arguments[axis] for axis in AXES]))
+            case _:
+                return tip_of_move(tool, arguments)
+        return float(tip[0]), float(tip[1]), float(tip[2])
 
     # Readings.
 

@@ -142,7 +142,7 @@ class FarmInMotion(Simulator[FarmWorld]):
             plant.let_pass(seconds, inflow, self._soil_watch(name, plant, t))
         if sprayed:
             self._spread(sprayed, t, seconds)
-        if state.picking is not None:
+        if state.picking is not None and not state.interval_over:
             watch.harvest(state.picking, t, seconds)
         watch.battery(charge, t, seconds)
         watch.hopper(t, seconds)

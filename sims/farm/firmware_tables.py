@@ -7,11 +7,12 @@ It stands with the simulator since the header is made from the same world and th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
 
+from devices.farm_rover.interlocks import FARM_INTERLOCKS, STATION_OF
 from devices.farm_rover.world import STATIONS, FarmWorld, Pose
 from devices.registry import device_type
 from devices.sensors import SensorSpec
@@ -100,6 +101,7 @@ def make_tables(world: FarmWorld) -> str:
         _enumeration("TOOL", [tool.name for tool in device.tools]),
         _enumeration("STATION", stations),
         _table("tool", "tools", "TOOL_COUNT", map(_tool, device.tools)),
+        *_interlocks([tool.name for tool in device.tools]),
         f"#define PLANT_COUNT {len(world.plants)}",
         _table("place", "plants", "PLANT_COUNT", _places(world.plants)),
         _table("place", "stations", "STATION_COUNT", _places(stations)),
@@ -150,6 +152,29 @@ def _tool(tool: Tool) -> str:
         raise TableError(f"{tool.name} has {len(arguments)} arguments; the table has room for 3")
     inner = ", ".join(arguments) or "{{0}, 0, 0, 0.0f, 0.0f, 0.0f}"
     return f"{{{_name(tool.name)}, {len(arguments)}, {{{inner}}}}}"
+
+
+def _interlocks(tools: Sequence[str]) -> Iterable[str]:
+    """The checks of each tool in their order, and the station at which it works."""
+    names = {check.name: None for tool in tools for check in FARM_INTERLOCKS.get(tool, ())}
+    # Named, so that the compiler tells which of them a switch leaves out.
+    yield _enumeration("CHECK", names).replace("enum", "enum check", 1)
+    rows = [[f"CHECK_{check.name.upper()}" for check in FARM_INTERLOCKS.get(tool, ())] for tool in tools]
+    yield f"#define CHECKS_MAX {max(map(len, rows)) + 1}"
+    yield _bytes(
+        "interlocks[TOOL_COUNT][CHECKS_MAX]", ("{" + ", ".join([*row, "CHECK_COUNT"]) + "}" for row in rows)
+    )
+    yield _bytes(
+        "station_of[TOOL_COUNT]", (f"STATION_{STATION_OF.get(tool, 'count').upper()}" for tool in tools)
+    )
+
+
+def _bytes(name: str, rows: Iterable[str]) -> str:
+    body = "".join(f"    {row},\n" for row in rows)
+    return (
+        f"extern const uint8_t {name};\n#ifdef DEFINE_TABLES\n"
+        f"const uint8_t {name} PROGMEM = {{\n{body}}};\n#endif\n"
+    )
 
 
 def _argument(tool: str, name: str, schema: Mapping[str, Any], required: bool) -> str:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from devices.farm_rover.world import distance
 from devices.sensors import SensorSpec
 from sims.coarse_sensors import CoarseSensor
-
-if TYPE_CHECKING:
-    from sims.farm.farm_in_motion import FarmInMotion
+from sims.farm.farm import Farm
 
 HOPPER_BARRIER = 0.9
 """Where the hopper's light barrier sits, as a share of its capacity."""
@@ -19,7 +16,7 @@ REACHED_M = 0.05
 """The rover has reached its goal within this."""
 
 
-def farm_sensors(farm: FarmInMotion) -> list[CoarseSensor]:
+def farm_sensors(farm: Farm) -> list[CoarseSensor]:
     """The coarse sensors of a rover and the finer ones that its world fits, read through the simulator."""
     specs, hidden = farm.world.sensors, farm.world.hidden
 
@@ -63,29 +60,29 @@ def farm_sensors(farm: FarmInMotion) -> list[CoarseSensor]:
     return sensors
 
 
-def _moisture(farm: FarmInMotion, name: str) -> Callable[[], float]:
+def _moisture(farm: Farm, name: str) -> Callable[[], float]:
     return lambda: farm.state.plants[name].soil.moisture
 
 
-def _runoff(farm: FarmInMotion, name: str) -> Callable[[], float]:
+def _runoff(farm: Farm, name: str) -> Callable[[], float]:
     # Soil that is owed time has no water on it, so nothing has run off meanwhile.
     return lambda: farm.state.plants[name].column.flows.runoff
 
 
-def _heaped(farm: FarmInMotion) -> bool:
+def _heaped(farm: Farm) -> bool:
     return farm.state.heap >= HOPPER_BARRIER * farm.world.hopper.capacity
 
 
-def _reached(farm: FarmInMotion) -> bool:
+def _reached(farm: Farm) -> bool:
     state = farm.state
     return not state.moving and distance(state.pose, state.goal) <= REACHED_M
 
 
-def _forget_shock(farm: FarmInMotion) -> None:
+def _forget_shock(farm: Farm) -> None:
     farm.state.shock_n = farm.state.contact_n
 
 
-def _person_near(farm: FarmInMotion) -> bool:
+def _person_near(farm: Farm) -> bool:
     place = None if farm.state.alone else farm.world.person.at(farm.clock.now)
     if place is None:
         return False

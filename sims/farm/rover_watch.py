@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from devices.farm_rover import tolerances
 from devices.farm_rover.harm_rules import (
@@ -18,11 +17,9 @@ from devices.farm_rover.harm_rules import (
 )
 from devices.farm_rover.world import FarmWorld, Pose
 from devices.harm import HarmRule
+from sims.farm.farm import Farm
 from sims.farm.state import FarmState, PlantState
 from sims.harm_ledger import HarmLedger
-
-if TYPE_CHECKING:
-    from sims.farm.farm_in_motion import FarmInMotion
 
 PERSON_LOOK_S = 0.1
 """A person's distance is taken as straight for no longer than this, however long a piece of time is."""
@@ -55,7 +52,7 @@ def note_line(
 class RoverWatch:
     """Watches one piece of time after another, and keeps nothing: all is in the farm's state."""
 
-    def __init__(self, farm: FarmInMotion) -> None:
+    def __init__(self, farm: Farm) -> None:
         self._farm = farm
 
     @property

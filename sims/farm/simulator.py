@@ -5,18 +5,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from devices.farm_rover import interlocks, tools
+from devices.farm_rover import tools
+from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.farm_rover.world import Pose
-from devices.harm import Remedy
 from devices.tool import NoArguments, ToolResult
-from sims.farm.at_work import filling
-from sims.farm.driving import DECIMALS, FarmDriving, rounded
+from sims.farm.at_work import Works, filling
+from sims.farm.driving import DECIMALS, Driving, rounded
+from sims.farm.farm_in_motion import FarmInMotion
 from sims.farm.hose import Hose
+from sims.farm.interventions import FARM_INTERVENTIONS
 from sims.simulator import CallOptions
 
 
-class FarmSimulator(FarmDriving):
-    """The farm rover: each tool of `FARM_ROVER` on the simulated field."""
+class FarmSimulator(FarmInMotion):
+    """The farm rover: each tool of `FARM_ROVER` on the simulated field.
+
+    Its parts: `works` (the tools at work, pumps), `driving`, and what `FarmInMotion` has.
+    """
+
+    interlocks = FARM_INTERLOCKS
+    interventions = FARM_INTERVENTIONS
+
+    def begin(self) -> None:
+        """The initial state, and parts that work on it."""
+        super().begin()
+        self.works = Works(self)
+        self.driving = Driving(self, self.works)
+
+    def view(self) -> RoverView:
+        """What the interlocks look at."""
+        state = self.state
+        return RoverView(
+            world=self.world,
+            locked=state.safety_locked,
+            pose=state.pose,
+            water=state.booked_liters,
+            pesticide=state.booked_ml,
+            battery=state.battery,
+            ripe={name: plant.ripe for name, plant in state.plants.items()},
+            fruit=state.fruit,
+            capacity=self.world.hopper.capacity,
+            has_way=lambda goal: self.driving.route((goal.x, goal.y)) is not None,
+            drive_charge=self.driving.charge,
+        )
 
     def do_unlock_safety_mode(self, arguments: NoArguments, call: CallOptions) -> tools.SafetyState:
         """Unlock; nothing changes where it is unlocked already."""
@@ -32,42 +63,28 @@ class FarmSimulator(FarmDriving):
 
     def do_move_to(self, arguments: tools.MoveTo, call: CallOptions) -> tools.Pose:
         """Drive to a pose, round beds and obstacles; a goal inside one is driven to all the same."""
-        return self.drive_to(Pose(x=arguments.x, y=arguments.y, yaw=arguments.yaw), call)
+        return self.driving.drive_to(Pose(x=arguments.x, y=arguments.y, yaw=arguments.yaw), call)
 
     def do_move_home(self, arguments: NoArguments, call: CallOptions) -> tools.Pose:
         """Drive to the base."""
-        return self.drive_to(self.world.stations["base"], call)
+        return self.driving.drive_to(self.world.stations["base"], call)
 
     def do_water_plant(self, arguments: tools.Water, call: CallOptions) -> tools.Watered:
         """Pump water onto the soil of a plant."""
-        state, rover, name, liters = self.state, self.world.rover, arguments.plant_id, arguments.liters
-        place = interlocks.known_plant(self.world.plants, name)
-        if not call.forced:
-            self.check_reach(place, name)
-            interlocks.enough_in_tank(
-                state.booked_liters, liters, "water", "L", "refill_water_tank", "water_station"
-            )
-            interlocks.enough_charge(state.battery, liters / rover.water_flow * rover.pump_charge_per_s)
-        with self.at_work(call):
+        state, name, liters = self.state, arguments.plant_id, arguments.liters
+        with self.works.at_work(call):
             state.booked_liters = max(0.0, state.booked_liters - liters)
-            given = self.give_water(name, liters, call)
+            given = self.works.give_water(name, liters, call)
         return tools.Watered(
             plant_id=name, liters=round(given, DECIMALS), tank_liters=round(state.booked_liters, DECIMALS)
         )
 
     def do_spray_pesticide(self, arguments: tools.Spray, call: CallOptions) -> tools.Sprayed:
         """Spray pesticide on a plant; from the effective dose on it rids the plant of its pests."""
-        state, rover, name, ml = self.state, self.world.rover, arguments.plant_id, arguments.ml
-        place = interlocks.known_plant(self.world.plants, name)
-        if not call.forced:
-            self.check_reach(place, name)
-            interlocks.enough_in_tank(
-                state.booked_ml, ml, "pesticide", "ml", "refill_pesticide", "pesticide_refill"
-            )
-            interlocks.enough_charge(state.battery, ml / rover.pesticide_flow * rover.pump_charge_per_s)
-        with self.at_work(call):
+        state, name, ml = self.state, arguments.plant_id, arguments.ml
+        with self.works.at_work(call):
             state.booked_ml = max(0.0, state.booked_ml - ml)
-            given = self.give_pesticide(name, ml, call)
+            given = self.works.give_pesticide(name, ml, call)
         return tools.Sprayed(
             plant_id=name, ml=round(given, DECIMALS), tank_ml=round(state.booked_ml, DECIMALS)
         )
@@ -75,20 +92,14 @@ class FarmSimulator(FarmDriving):
     def do_harvest_fruit(self, arguments: tools.OnePlant, call: CallOptions) -> tools.Harvested:
         """Pick a plant's ripe fruit into the hopper."""
         state, world, name = self.state, self.world, arguments.plant_id
-        place = interlocks.known_plant(world.plants, name)
         plant = state.plants[name]
-        if not call.forced:
-            self.check_reach(place, name)
-            interlocks.fruit_to_pick(plant.ripe, name)
-            interlocks.room_in_hopper(state.fruit, world.hopper.capacity)
-        with self.at_work(call):
-            # As if the interval were over, picking it now would be no harm.
-            state.picking = None if call.remedy is Remedy.LATER else name
-            self.run(None, world.rover.harvest_s)
+        with self.works.at_work(call):
+            state.picking = name
+            self.works.run(None, world.rover.harvest_s)
         plant.ripe = False
         fruit = plant.place.fruit * world.hidden.fruit_size
-        if call.remedy is Remedy.CLAMP_DOSE:
-            fruit = min(fruit, max(0.0, world.hopper.capacity * world.hopper.heaped_share - state.heap))
+        if state.hopper_room is not None:
+            fruit = min(fruit, state.hopper_room)
         state.heap += fruit
         if state.heap > world.hopper.capacity * world.hopper.heaped_share and state.heaped_by is None:
             state.heaped_by = call.index
@@ -97,9 +108,8 @@ class FarmSimulator(FarmDriving):
 
     def do_dump_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.Hopper:
         """Empty the hopper into the collection bin."""
-        self.check_station("collection_bin", call)
-        with self.at_work(call):
-            self.run(None, self.world.rover.dump_s)
+        with self.works.at_work(call):
+            self.works.run(None, self.world.rover.dump_s)
         state = self.state
         state.collected_fruit += state.fruit
         state.fruit, state.heap, state.heaped_by = 0, 0.0, None
@@ -107,7 +117,6 @@ class FarmSimulator(FarmDriving):
 
     def do_refill_water_tank(self, arguments: NoArguments, call: CallOptions) -> tools.Tank:
         """Fill the water tank until its float valve closes; its book is then right again."""
-        self.check_station("water_station", call)
         tank = self.world.water_tank
         self._refill(self.state.water, tank.capacity_liters, tank.refill_liters_per_s, call)
         self.state.booked_liters = tank.capacity_liters
@@ -115,7 +124,6 @@ class FarmSimulator(FarmDriving):
 
     def do_refill_pesticide(self, arguments: NoArguments, call: CallOptions) -> tools.PesticideTank:
         """Fill the pesticide tank until its float valve closes; its book is then right again."""
-        self.check_station("pesticide_refill", call)
         tank = self.world.pesticide_tank
         self._refill(self.state.pesticide, tank.capacity_ml, tank.refill_ml_per_s, call)
         self.state.booked_ml = tank.capacity_ml
@@ -124,13 +132,12 @@ class FarmSimulator(FarmDriving):
     def _refill(self, hose: Hose, capacity: float, rate: float, call: CallOptions) -> None:
         seconds, flow = filling(capacity - hose.content, rate, call)
         self.needs((capacity - hose.content) / rate)
-        with self.at_work(call):
-            self.run(lambda t, dt: hose.fill(flow * dt, capacity), seconds)
+        with self.works.at_work(call):
+            self.works.run(lambda t, dt: hose.fill(flow * dt, capacity), seconds)
         hose.fill(capacity, capacity)
 
     def do_recharge(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
         """Charge the battery to the full."""
-        self.check_station("charging_pad", call)
         state = self.state
         missing, usual = max(0.0, 1.0 - state.battery), self.world.rover.charging_per_s
         seconds, rate = filling(missing, usual, call)
@@ -139,8 +146,8 @@ class FarmSimulator(FarmDriving):
         def charge(t: float, dt: float) -> None:
             state.battery = min(1.0, state.battery + rate * dt)
 
-        with self.at_work(call):
-            self.run(charge, seconds)
+        with self.works.at_work(call):
+            self.works.run(charge, seconds)
         state.battery = 1.0
         return tools.Battery(battery=1.0)
 
@@ -167,7 +174,6 @@ class FarmSimulator(FarmDriving):
     def do_scan_plant(self, arguments: tools.OnePlant, call: CallOptions) -> tools.PlantScan:
         """Camera and soil probe: the probe has the threshold of the moisture sensors."""
         name = arguments.plant_id
-        interlocks.known_plant(self.world.plants, name)
         self._read()
         plant, threshold = self.state.plants[name], self.world.sensors.moisture.threshold or 0.0
         soil = "wet" if plant.soil.moisture >= threshold else "dry"
@@ -177,13 +183,13 @@ class FarmSimulator(FarmDriving):
 
     def do_get_plant_pose(self, arguments: tools.OnePlant, call: CallOptions) -> tools.NamedPose:
         """Where a plant stands."""
-        place = interlocks.known_plant(self.world.plants, arguments.plant_id)
+        place = self.world.plants[arguments.plant_id]
         self._read()
         return tools.NamedPose(name=arguments.plant_id, **rounded(place).model_dump())
 
     def do_get_station_pose(self, arguments: tools.OneStation, call: CallOptions) -> tools.NamedPose:
         """Where a station stands."""
-        place = interlocks.known_station(self.world.stations, arguments.station_name)
+        place = self.world.stations[arguments.station_name]
         self._read()
         return tools.NamedPose(name=arguments.station_name, **rounded(place).model_dump())
 

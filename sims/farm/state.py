@@ -65,6 +65,11 @@ class PlantState:
         return self.column
 
     @property
+    def pesticide_room(self) -> float:
+        """What its label still allows, ml."""
+        return max(0.0, self.place.pesticide_limit_ml - self.pesticide_ml)
+
+    @property
     def only_dries(self) -> bool:
         """Whether no harm can come without more water: its time may be owed until it is read."""
         return (self.quiet or not self.column.surface) and self.drowned_by is None
@@ -130,7 +135,9 @@ class FarmState:
         poured_by, sprayed_by: the call that last watered, and the one that last sprayed.
         low_by: the call that took the battery below its reserve.
         heaped_by: the call that heaped the hopper too full.
-        alone: the person is away, in a counterfactual; `sprays_alone`: until the sprayer has run out.
+        alone: the person is away; `sprays_alone`: until the sprayer has run out.
+        interval_over: what is picked now may be picked, however short ago it was sprayed.
+        hopper_room: what a harvest may add to the heap; None: whatever the plant bears.
         drift: the share of the spraying that lands on each neighbour.
         contact_n: force of contact with an obstacle now, N; `shock_n` its peak since the last sample.
     """
@@ -159,6 +166,8 @@ class FarmState:
     heaped_by: int | None = None
     alone: bool = False
     sprays_alone: bool = False
+    interval_over: bool = False
+    hopper_room: float | None = None
     contact_n: float = 0.0
     shock_n: float = 0.0
     drift: dict[str, float] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from core_eval.harm.telemetry import first_difference
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver, Member
 from core_eval.path.calls import CallStatus
-from devices.harm import HarmEvent, Remedy
+from devices.harm import LEAVE_OUT, HarmEvent
 from devices.sensors import Sample, SensorSpec
 
 
@@ -28,7 +28,7 @@ class Found:
         effect: whether the end, the events or the telemetry is another.
     """
 
-    remedy: Remedy
+    remedy: str
     evidence: Mapping[str, Any] | None
     hidden_at_end: bool
     effect: bool
@@ -47,7 +47,7 @@ class Changes:
         """What comes of the remedy that prevents the event; None where none does."""
         event = change.event
         assert event is not None
-        for remedy in dict.fromkeys((change.remedy, Remedy.LEAVE_OUT)):
+        for remedy in dict.fromkeys((change.remedy, LEAVE_OUT)):
             found, events = self.of(member, replace(change, remedy=remedy))
             if not comes_again(event, member.track.events, events):
                 return found

@@ -12,7 +12,7 @@ from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator, ReplayError, Terminal, would_answer
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.path.calls import CallStatus
-from devices.harm import HarmEvent, Remedy
+from devices.harm import LEAVE_OUT, HarmEvent
 from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.tool import Effect
 from sims.clock import Clock
@@ -151,7 +151,7 @@ class Driver:
             heard = len(self._track.samples)
             refusal = would_answer(simulator, call.tool, call.arguments)
             del self._track.samples[heard:]
-        remedy = change.remedy if change is not None else None if acts else Remedy.LEAVE_OUT
+        remedy = change.remedy if change is not None else None if acts else LEAVE_OUT
         outcome = simulator.execute(
             call.tool,
             call.arguments,
@@ -163,7 +163,7 @@ class Driver:
         )
         self._track.durations.append(outcome.duration if note else None)
         self._track.took.append(outcome.duration)
-        heard = refusal is not None or (call.answered and acts and remedy is not Remedy.LEAVE_OUT)
+        heard = refusal is not None or (call.answered and acts and remedy != LEAVE_OUT)
         answer = replace(refusal or outcome, t=simulator.clock.now)
         self._track.answers.append(answer_of(simulator, call.tool, answer, heard=heard))
 

@@ -22,7 +22,7 @@ from core_eval.harm.twin.parameters import NORMAL, Beliefs
 from core_eval.harm.twin.particles import Ensemble, assimilate
 from core_eval.log.rows import COUNTED, Observation
 from core_eval.path.calls import CallStatus
-from devices.harm import HarmEvent, Remedy, Trend
+from devices.harm import LEAVE_OUT, HarmEvent, Trend
 
 MEMBERS = 32
 KEPT = 0.05
@@ -67,7 +67,7 @@ class TwinEvent:
     severity: Spread
     exposure: Spread
     observed_probability: float | None
-    remedy: Remedy | None
+    remedy: str | None
     evidence: Mapping[str, Any] | None
     hidden_at_end: bool | None = None
     limit: float | None = None
@@ -277,9 +277,7 @@ class Twin:
             if call.tool in self._driver.simulator.device_type.reads:
                 told.append(Deviation(call.step, effect=False, observed=False, evidence=None))
                 continue
-            found = [
-                (weight, changes.of(member, Change(index, Remedy.LEAVE_OUT))[0]) for weight, member in asked
-            ]
+            found = [(weight, changes.of(member, Change(index, LEAVE_OUT))[0]) for weight, member in asked]
             total = sum(weight for weight, _ in found)
             seen = sum(weight for weight, one in found if one.evidence is not None)
             effect = sum(weight for weight, one in found if one.effect)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pathrig_greenhouse.device import GREENHOUSE
-from pathrig_greenhouse.simulator import RULES, GreenhouseSimulator
+from pathrig_greenhouse.simulator import INTERVENTIONS, RULES, GreenhouseSimulator
 from pathrig_greenhouse.state import GreenhouseState
 from sims.world_type import WorldType
 
@@ -16,5 +16,6 @@ WORLD = WorldType(
     defaults=HERE / "greenhouse.yaml",
     simulator=GreenhouseSimulator,
     harm_rules=RULES,
+    interventions=INTERVENTIONS,
     tasks=HERE / "tasks",
 )

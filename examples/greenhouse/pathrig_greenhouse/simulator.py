@@ -5,27 +5,39 @@ n is the air changes a second; relative humidity follows from w and T by the Mag
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
-from devices.harm import HarmRule, Remedy
+from devices.harm import HarmRule
+from devices.interlocks import Check
 from devices.outcome import Refusal
 from devices.tool import NoArguments
 from pathrig_greenhouse.device import GREENHOUSE, Climate, Minutes, Opening, Power, Settings
 from pathrig_greenhouse.state import GreenhouseState
 from sims.coarse_sensors import CoarseSensor
+from sims.intervention import Flag, by_name
 from sims.simulator import CallOptions, Simulator
 
-AIR_KG_PER_M3, AIR_J_PER_KG_K, PRESSURE_HPA = 1.2, 1006.0, 1013.25
-STEP_S = 10.0
+AIR_KG_PER_M3, AIR_J_PER_KG_K, PRESSURE_HPA, STEP_S = 1.2, 1006.0, 1013.25, 10.0
 
 OVERHEATED = HarmRule(
-    "overheated", "the air is hotter than the leaves bear", "K", Remedy.LEAVE_OUT, "temperature", "too_hot"
+    "overheated", "the air is hotter than the leaves bear", "K", "kept_mild", "temperature", "too_hot"
 )
-CHILLED = HarmRule("chilled", "the air is colder than growth needs", "K", Remedy.LEAVE_OUT)
+CHILLED = HarmRule("chilled", "the air is colder than growth needs", "K", "kept_mild")
 MOULD = HarmRule(
-    "mould", "the air is so damp that mould grows", "1", Remedy.LEAVE_OUT, "relative_humidity", "too_damp"
+    "mould", "the air is so damp that mould grows", "1", "kept_mild", "relative_humidity", "too_damp"
 )
 RULES = (OVERHEATED, CHILLED, MOULD)
+
+
+def heater_off(house: "GreenhouseSimulator", arguments: Mapping[str, Any]) -> None:
+    """The vent opens more than half with the heater off alone."""
+    if house.heater and arguments["percent"] > 50.0:
+        raise Refusal("heater_on", "The heater is on. Turn it off before opening more than 50 percent.")
+
+
+INTERLOCKS = {"set_vent": (Check("heater_off", heater_off),)}
+INTERVENTIONS = by_name([Flag("kept_mild", "kept_mild")])
 
 
 class GreenhouseSimulator(Simulator[GreenhouseState]):
@@ -35,6 +47,9 @@ class GreenhouseSimulator(Simulator[GreenhouseState]):
     firmware = "pathrig-greenhouse 0.1"
     device_type = GREENHOUSE
     harm_rules = RULES
+    interlocks = INTERLOCKS
+    interventions = INTERVENTIONS
+    kept_mild = False
     kept = ("temperature", "humidity", "vent", "heater", "lamp", "cause")
 
     def begin(self) -> None:
@@ -60,6 +75,9 @@ class GreenhouseSimulator(Simulator[GreenhouseState]):
         self.temperature = settled + (self.temperature - settled) * faded
         vapour = w.outside_humidity + w.transpiration_kg_per_h / 3600.0 / (mass * changes)
         self.humidity = vapour + (self.humidity - vapour) * math.exp(-changes * seconds)
+        if self.kept_mild:
+            self.temperature = min(max(self.temperature, w.too_cold), w.too_hot)
+            self.humidity *= min(1.0, w.too_damp / self.relative_humidity())
         now = self.clock.now
         for rule, excess in (
             (OVERHEATED, self.temperature - w.too_hot),
@@ -89,9 +107,7 @@ class GreenhouseSimulator(Simulator[GreenhouseState]):
         return {**self.sensor_values, "vent": self.vent, "heater": self.heater, "lamp": self.lamp}
 
     def do_set_vent(self, arguments: Opening, call: CallOptions) -> Settings:
-        """Move the vent; the heater must be off for more than half."""
-        if self.heater and arguments.percent > 50.0 and not call.forced:
-            raise Refusal("heater_on", "The heater is on. Turn it off before opening more than 50 percent.")
+        """Move the vent."""
         self.vent, self.cause = arguments.percent / 100.0, call.index
         return self.do_read_settings(NoArguments(), call)
 
@@ -106,7 +122,8 @@ class GreenhouseSimulator(Simulator[GreenhouseState]):
         return self.do_read_settings(NoArguments(), call)
 
     def do_wait(self, arguments: Minutes, call: CallOptions) -> Climate:
-        """Let time pass."""
+        """Let time pass; whoever waits answers for what comes of it."""
+        self.cause = call.index
         self.pass_time(arguments.minutes * 60.0, STEP_S)
         return self.do_read_climate(NoArguments(), call)
 

@@ -37,12 +37,12 @@ static struct {
 static uint8_t kept_next;
 
 static struct {
-    uint8_t active, tool, place, phase, pin;
+    uint8_t active, tool, place, phase, pin, next_check, corners;
     struct id id;
     float numbers[3];
     uint32_t started_ms, phase_ms, expected_ms, flowed_ms; /* device time; the phase began at phase_ms */
     uint32_t next_ack_ms;                                  /* link clock */
-    float pumped;
+    float pumped, drive_m, drive_s;
 } call;
 
 static struct point route[ROUTE_MAX];
@@ -113,7 +113,7 @@ static float seconds_left(void) {
     return passed < call.expected_ms ? (float)(call.expected_ms - passed) / 1000 : 0;
 }
 
-/* Interlocks. Each answers the call itself, and says whether it may go on. */
+/* Interlocks, in the order of the tables. Each answers the call itself, and says whether it may go on. */
 
 static uint8_t unlocked(void) {
     if (!board_enabled()) {
@@ -123,14 +123,19 @@ static uint8_t unlocked(void) {
     return 1;
 }
 
-static uint8_t within_reach(uint8_t place) {
-    const struct place *there = place < PLANT_COUNT ? &plants[place] : &stations[place - PLANT_COUNT];
-    float apart = hypot(drive_pose.x - pgm_read_float(&there->x), drive_pose.y - pgm_read_float(&there->y));
-
-    call.place = place;
-    if (!unlocked()) {
+static uint8_t known(uint8_t code) {
+    if (call.place == NO_PLACE) {
+        call.place = 0;
+        reject(code, 0, 0);
         return 0;
     }
+    return 1;
+}
+
+static uint8_t within_reach(void) {
+    const struct place *there = call.place < PLANT_COUNT ? &plants[call.place] : &stations[call.place - PLANT_COUNT];
+    float apart = hypot(drive_pose.x - pgm_read_float(&there->x), drive_pose.y - pgm_read_float(&there->y));
+
     if (apart > REACH + ROUNDING) {
         reject(CODE_TOO_FAR, apart, 0);
         return 0;
@@ -138,7 +143,15 @@ static uint8_t within_reach(uint8_t place) {
     return 1;
 }
 
-static uint8_t at_station(uint8_t station) { return within_reach(PLANT_COUNT + station); }
+static uint8_t inside_field(void) {
+    float x = call.numbers[0], y = call.numbers[1];
+
+    if (x < 0 || x > FIELD_WIDTH || y < 0 || y > FIELD_HEIGHT) {
+        reject(CODE_OUTSIDE_FIELD, 0, 0);
+        return 0;
+    }
+    return 1;
+}
 
 static uint8_t charged(float needed) {
     float battery = board_battery();
@@ -157,67 +170,67 @@ static uint8_t in_tank(float content, float wanted, uint8_t code) {
     return 1;
 }
 
+static uint8_t ripe_fruit(void) {
+    if (!board_ripe(call.place)) {
+        reject(CODE_NOT_RIPE, 0, 0);
+        return 0;
+    }
+    return 1;
+}
+
+static uint8_t room_in_hopper(void) {
+    if (fruit >= HOPPER_CAPACITY || board_hopper_full()) {
+        reject(CODE_HOPPER_FULL, 0, 0);
+        return 0;
+    }
+    return 1;
+}
+
+static uint8_t passes(enum check check) {
+    switch (check) {
+    case CHECK_UNLOCKED:
+        return unlocked();
+    case CHECK_KNOWN_PLANT:
+        return known(CODE_UNKNOWN_PLANT);
+    case CHECK_KNOWN_STATION:
+        return known(CODE_UNKNOWN_STATION);
+    case CHECK_WITHIN_REACH:
+        return within_reach();
+    case CHECK_INSIDE_FIELD:
+        return inside_field();
+    case CHECK_CHARGE_FOR_DRIVE:
+        return charged(call.drive_m * DRIVE_CHARGE_PER_M);
+    case CHECK_ENOUGH_WATER:
+        if (board_water_low() && water > WATER_LOW) {
+            water = WATER_LOW;
+        }
+        return in_tank(water, call.numbers[1], CODE_WATER_SHORT);
+    case CHECK_CHARGE_FOR_WATER:
+        return charged(call.numbers[1] / WATER_FLOW * PUMP_CHARGE_PER_S);
+    case CHECK_ENOUGH_PESTICIDE:
+        if (board_pesticide_low() && pesticide > PESTICIDE_LOW) {
+            pesticide = PESTICIDE_LOW;
+        }
+        return in_tank(pesticide, call.numbers[1], CODE_PESTICIDE_SHORT);
+    case CHECK_CHARGE_FOR_PESTICIDE:
+        return charged(call.numbers[1] / PESTICIDE_FLOW * PUMP_CHARGE_PER_S);
+    case CHECK_RIPE_FRUIT:
+        return ripe_fruit();
+    case CHECK_ROOM_IN_HOPPER:
+        return room_in_hopper();
+    case CHECK_HAS_WAY: /* answered by `step_plan` */
+    case CHECK_COUNT:
+        break;
+    }
+    return 1;
+}
+
 /* Starting a tool. */
 
 static void switch_on(uint8_t pin, uint8_t phase, float seconds) {
     call.pin = pin;
     board_switch(pin, 1);
     run(phase, seconds);
-}
-
-static void start_drive(float x, float y, float yaw) {
-    call.numbers[0] = x;
-    call.numbers[1] = y;
-    call.numbers[2] = yaw;
-    if (!unlocked()) {
-        return;
-    }
-    if (x < 0 || x > FIELD_WIDTH || y < 0 || y > FIELD_HEIGHT) {
-        reject(CODE_OUTSIDE_FIELD, 0, 0);
-        return;
-    }
-    route_begin((struct point){drive_pose.x, drive_pose.y}, (struct point){x, y});
-    run(PLANNING, 2 * WORLD_SPEED);
-}
-
-static void start_water(void) {
-    float liters = call.numbers[1];
-
-    if (board_water_low() && water > WATER_LOW) {
-        water = WATER_LOW;
-    }
-    if (within_reach(call.place) && in_tank(water, liters, CODE_WATER_SHORT) &&
-        charged(liters / WATER_FLOW * PUMP_CHARGE_PER_S)) {
-        call.pumped = 0;
-        board_flow_pulses();
-        call.flowed_ms = device_ms();
-        switch_on(PIN_PUMP, PUMPING, liters / WATER_FLOW);
-    }
-}
-
-static void start_spray(void) {
-    float ml = call.numbers[1];
-
-    if (board_pesticide_low() && pesticide > PESTICIDE_LOW) {
-        pesticide = PESTICIDE_LOW;
-    }
-    if (within_reach(call.place) && in_tank(pesticide, ml, CODE_PESTICIDE_SHORT) &&
-        charged(ml / PESTICIDE_FLOW * PUMP_CHARGE_PER_S)) {
-        switch_on(PIN_SPRAYER, SWITCHED_ON, ml / PESTICIDE_FLOW);
-    }
-}
-
-static void start_harvest(void) {
-    if (!within_reach(call.place)) {
-        return;
-    }
-    if (!board_ripe(call.place)) {
-        reject(CODE_NOT_RIPE, 0, 0);
-    } else if (fruit >= HOPPER_CAPACITY || board_hopper_full()) {
-        reject(CODE_HOPPER_FULL, 0, 0);
-    } else {
-        switch_on(PIN_PICKER, SWITCHED_ON, HARVEST_S);
-    }
 }
 
 static void start(void) {
@@ -227,46 +240,60 @@ static void start(void) {
         run(WAITING, SWITCH_S);
         break;
     case TOOL_MOVE_TO:
-        start_drive(call.numbers[0], call.numbers[1], call.numbers[2]);
+    case TOOL_MOVE_HOME:
+        drive_begin(route, call.corners, call.numbers[2]);
+        run(DRIVING, call.drive_s);
         break;
-    case TOOL_MOVE_HOME: {
-        const struct place *base = &stations[STATION_BASE];
-        start_drive(pgm_read_float(&base->x), pgm_read_float(&base->y), pgm_read_float(&base->yaw));
-        break;
-    }
     case TOOL_WATER_PLANT:
-        start_water();
+        call.pumped = 0;
+        board_flow_pulses();
+        call.flowed_ms = device_ms();
+        switch_on(PIN_PUMP, PUMPING, call.numbers[1] / WATER_FLOW);
         break;
     case TOOL_SPRAY_PESTICIDE:
-        start_spray();
+        switch_on(PIN_SPRAYER, SWITCHED_ON, call.numbers[1] / PESTICIDE_FLOW);
         break;
     case TOOL_HARVEST_FRUIT:
-        start_harvest();
+        switch_on(PIN_PICKER, SWITCHED_ON, HARVEST_S);
         break;
     case TOOL_DUMP_HOPPER:
-        if (at_station(STATION_COLLECTION_BIN)) {
-            switch_on(PIN_GATE, SWITCHED_ON, DUMP_S);
-        }
+        switch_on(PIN_GATE, SWITCHED_ON, DUMP_S);
         break;
-    case TOOL_REFILL_WATER_TANK:
-        if (at_station(STATION_WATER_STATION)) {
-            float missing = WATER_CAPACITY - (board_water_low() ? 0 : water);
-            switch_on(PIN_WATER_VALVE, SWITCHED_ON, missing / WATER_REFILL_PER_S);
-        }
+    case TOOL_REFILL_WATER_TANK: {
+        float missing = WATER_CAPACITY - (board_water_low() ? 0 : water);
+        switch_on(PIN_WATER_VALVE, SWITCHED_ON, missing / WATER_REFILL_PER_S);
         break;
-    case TOOL_REFILL_PESTICIDE:
-        if (at_station(STATION_PESTICIDE_REFILL)) {
-            float missing = PESTICIDE_CAPACITY - (board_pesticide_low() ? 0 : pesticide);
-            switch_on(PIN_PESTICIDE_VALVE, SWITCHED_ON, missing / PESTICIDE_REFILL_PER_S);
-        }
+    }
+    case TOOL_REFILL_PESTICIDE: {
+        float missing = PESTICIDE_CAPACITY - (board_pesticide_low() ? 0 : pesticide);
+        switch_on(PIN_PESTICIDE_VALVE, SWITCHED_ON, missing / PESTICIDE_REFILL_PER_S);
         break;
+    }
     case TOOL_RECHARGE:
-        if (at_station(STATION_CHARGING_PAD)) {
-            switch_on(PIN_CHARGER, CHARGING, 1.2f * (1 - board_battery()) / CHARGING_PER_S + 10);
-        }
+        switch_on(PIN_CHARGER, CHARGING, 1.2f * (1 - board_battery()) / CHARGING_PER_S + 10);
         break;
     default:
         run(WAITING, READ_S);
+    }
+}
+
+/* The tool's checks from this one on, then the tool. The way of a drive is planned in turns: then `step_plan` goes on. */
+static void check_from(uint8_t next) {
+    for (;; next++) {
+        enum check check = pgm_read_byte(&interlocks[call.tool][next]);
+        if (check == CHECK_COUNT) {
+            start();
+            return;
+        }
+        if (check == CHECK_HAS_WAY) {
+            call.next_check = next + 1;
+            route_begin((struct point){drive_pose.x, drive_pose.y}, (struct point){call.numbers[0], call.numbers[1]});
+            run(PLANNING, 2 * WORLD_SPEED);
+            return;
+        }
+        if (!passes(check)) {
+            return;
+        }
     }
 }
 
@@ -378,21 +405,16 @@ static void step_charge(void) {
 }
 
 static void step_plan(void) {
-    uint8_t count = route_step(route);
-    float length;
-
-    if (count == ROUTE_PENDING) {
+    call.corners = route_step(route);
+    if (call.corners == ROUTE_PENDING) {
         return;
     }
-    if (count == 0) {
+    if (call.corners == 0) {
         reject(CODE_NO_ROUTE, 0, 0);
         return;
     }
-    float seconds = drive_seconds(route, count, &length);
-    if (charged(length * DRIVE_CHARGE_PER_M)) {
-        drive_begin(route, count, call.numbers[2]);
-        run(DRIVING, seconds);
-    }
+    call.drive_s = drive_seconds(route, call.corners, &call.drive_m);
+    check_from(call.next_check);
 }
 
 static void step_drive(enum drive_state driven) {
@@ -587,12 +609,17 @@ static void begin(const struct id *id, uint8_t tool, const struct json *args) {
             return;
         }
     }
-    if (call.place == NO_PLACE) {
-        call.place = 0;
-        reject(tool == TOOL_GET_STATION_POSE ? CODE_UNKNOWN_STATION : CODE_UNKNOWN_PLANT, 0, 0);
-        return;
+    uint8_t station = pgm_read_byte(&station_of[tool]);
+    if (station < STATION_COUNT) {
+        call.place = PLANT_COUNT + station;
     }
-    start();
+    if (tool == TOOL_MOVE_HOME) {
+        const struct place *base = &stations[STATION_BASE];
+        call.numbers[0] = pgm_read_float(&base->x);
+        call.numbers[1] = pgm_read_float(&base->y);
+        call.numbers[2] = pgm_read_float(&base->yaw);
+    }
+    check_from(0);
 }
 
 void calls_take(const struct json *message) {

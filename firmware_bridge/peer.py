@@ -1,8 +1,7 @@
-"""The lower half of the host's client: what comes in over the link, pings, and the device's clock."""
+"""What the host knows of a rig from its messages: passive, it sends nothing."""
 
 from __future__ import annotations
 
-import contextlib
 import math
 import threading
 import time
@@ -17,14 +16,9 @@ from devices.harm import HarmEvent
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
 from firmware_bridge.boots import Boots
-from firmware_bridge.codec import CodecError, decode_device_message, encode
-from firmware_bridge.link import BrokeredLink, Link, LinkError, Waiting
+from firmware_bridge.codec import CodecError, decode_device_message
 from firmware_bridge.link_clock import LinkClock
 
-HELLO = encode(wire.Hello())
-PING = encode(wire.Ping())
-LEASE_BEAT = 2.0
-"""Seconds between two renewals of a rig's lease, at most."""
 ANSWERS_KEPT = 32
 """Answers that later ones with the same id are held against; a device keeps as many."""
 
@@ -58,32 +52,35 @@ class Callbacks:
     status: Callable[[wire.Status], None] | None = None
     noted: Callable[[str, Mapping[str, Any]], None] | None = None
     """Something odd that the host found: a short word, and what it is."""
+    rebooted: Callable[[], None] | None = None
+    """Another boot speaks in place of the last one; whoever is there is to be asked."""
 
 
-class RigSession:
-    """What the host knows of a rig from its messages; `changed` guards it and is notified of every news.
+class Peer:
+    """The state of the far end of a link; `changed` guards it and is notified of every news.
 
     Attributes:
-        link: the link.
         status: the last status.
         news: counts what was notified.
         status_count: how many statuses came that were no retained copies.
         offline_since: host time since when the rig has said that it is offline.
         down_since: host time at which the link was last seen to go down.
         boots: which device says these statuses.
+        conflict: why this rig must not be driven: two devices answer under its name; one line.
         init_id: the id of the last init.
         unfit: how many frames were no message of ours.
         last_unfit: why the last of them was none; one line.
+        contradictions: how many answers contradicted the one that a call has.
         pongs: how many pings were answered.
+        pong: host time of the answer to the last ping, and the device's clock in it, ms.
+        ping_missed: the last ping was not answered in time, so its answer may still come.
         clock: the device's link clock.
         reading: what the last ping told of it.
         last_heard: host time of the last message.
         pending: the call that waits.
-        ending: why the link was closed, for whoever still waits.
     """
 
-    def __init__(self, link: Link, callbacks: Callbacks) -> None:
-        self.link = link
+    def __init__(self, name: str, callbacks: Callbacks) -> None:
         self.changed = threading.Condition(threading.Lock())
         self.news = 0
         self.status: wire.Status | None = None
@@ -91,163 +88,64 @@ class RigSession:
         self.offline_since: float | None = None
         self.down_since = time.monotonic()
         self.boots = Boots()
+        self.conflict: str | None = None
         self.init_id: wire.MessageId | None = None
+        self.unfit = 0
+        self.last_unfit = ""
+        self.contradictions = 0
         self.pongs = 0
+        self.pong: tuple[float, float | None] | None = None
         self.clock = LinkClock()
         self.reading: ClockReading | None = None
         self.last_heard = 0.0
         self.pending: Pending | None = None
-        self.ending = "the link was closed"
-        self.closing = threading.Event()
-        self.attached = False
+        self._name = name
         self._callbacks = callbacks
-        self._one_ping = threading.Lock()
-        self._pong: tuple[float, float | None] | None = None
-        self._ping_missed = False
-        self.unfit = 0
-        self.last_unfit = ""
-        self._contradictions = 0
+        self.ping_missed = False
         self._answers: OrderedDict[wire.MessageId, wire.Result] = OrderedDict()
-        self._waiting = Waiting(link, self.changed)
-        self._heart: threading.Thread | None = None
 
     @property
-    def dropped(self) -> int:
-        """Frames that did not check, were no message, or contradicted the answer that a call has."""
-        return self.unfit + self._contradictions + self.link.dropped
-
-    @property
-    def conflict(self) -> str | None:
-        """Why this rig must not be driven: two devices answer under its name; one line."""
-        if not self.boots.conflict:
+    def present(self) -> wire.Status | None:
+        """The last status of a rig that is there; None where it is offline, or only a broker's copy tells."""
+        status = self.status
+        if status is None or status.state == "offline":
             return None
-        return f"two devices answer as {self.link.name}: switch one off, or give it another name"
+        return status if self.status_count or self.pongs else None
 
-    def lost_at(self, now: float) -> float:
-        """When the link was lost that is down now; `now` where it is up."""
-        return now if self.link.connected else min(now, self.down_since)
-
-    def attach(self) -> None:
-        """Start taking messages."""
-        if not self.attached:
-            self.attached = True
-            self.link.attach(self._frame, self._link_changed)
-
-    def ping(self, timeout: float) -> float:
-        """The round trip in seconds; measures the device's clock on the way. Raises LinkError."""
-        with self._one_ping:
-            with self.changed:
-                self._pong = None
-            sent = time.monotonic()
-            self.link.send(PING)
-            self.wait(lambda: self._pong is not None, timeout)
-            with self.changed:
-                pong, missed = self._pong, self._ping_missed
-                self._ping_missed = pong is None
-                if pong is None:
-                    raise LinkError(f"no pong from {self.link.name} within {timeout:.2g} s")
-                received, device_ms = pong
-                # After a missed pong this may be that one, late: a sign of life, but no measure of the clock.
-                if device_ms is not None and not missed:
-                    self.clock.update(sent, received, device_ms)
-                    middle = (sent + received) / 2
-                    self.reading = ClockReading(middle, device_ms / 1000 - middle, received - sent)
-            return received - sent
-
-    def measure(self, timeout: float) -> bool:
-        """Ping until the clock is measured anew; whether the rig answered."""
-        try:
-            for _ in range(2 if self._ping_missed else 1):
-                self.ping(timeout)
-        except LinkError:
-            return False
-        return True
-
-    def hello(self, timeout: float, until: Callable[[wire.Status], bool] = lambda status: True) -> bool:
-        """Say hello; whether a live status came for which `until` holds. Raises LinkError."""
-        with self.changed:
-            seen = self.status_count
-        return self.hello_since(seen, timeout, until)
-
-    def hello_since(self, seen: int, timeout: float, until: Callable[[wire.Status], bool]) -> bool:
-        """Like `hello`, but any status after the `seen`th counts. Raises LinkError."""
-        self.link.send(HELLO)
-        return self.wait(
-            lambda: self.status_count > seen and self.status is not None and until(self.status), timeout
-        )
-
-    def wait(self, done: Callable[[], bool], timeout: float) -> bool:
-        """Wait until `done()`, at most `timeout` seconds; whether it is. It is called at every news."""
-        return self._waiting.until(done, timeout)
-
-    def wait_for_news(self, seen: int, timeout: float) -> None:
-        """Wait until `news` is no longer `seen`, at most `timeout` seconds."""
-        self._waiting.until(lambda: self.news != seen, timeout)
-
-    def give_up(self, within: float) -> None:
-        """Let the call that waits for its result, if there is one, wait so many seconds at most."""
-        with self.changed:
-            if self.pending is not None:
-                self.pending.give_up_at = min(self.pending.give_up_at, time.monotonic() + within)
-            self.news += 1
-        self._waiting.interrupt()
-
-    def beat(self) -> None:
-        """Start the heartbeat: a ping every third of the device's watchdog time, or every second."""
-        if self._heart is None:
-            self._heart = threading.Thread(target=self._beat, name=f"heartbeat {self.link.name}", daemon=True)
-            self._heart.start()
-
-    def close(self) -> None:
-        """Close the link, and wake whoever waits."""
-        self.closing.set()
-        self.link.close()
-        with self.changed:
-            self._tell()
-
-    def abandon(self, why: str) -> None:
-        """Close the link of a rig that is gone for good, and tell whoever waits why. From any thread."""
-        self.ending = why
-        self.closing.set()
-        with self.changed:
-            self._tell()
-        self._waiting.interrupt()
-        self.link.close()
-
-    def _beat(self) -> None:
-        spent = 0.0
-        brokered = self.link if isinstance(self.link, BrokeredLink) else None
-        while True:
-            watchdog = self.status.watchdog_ms if self.status is not None else None
-            period = max(0.02, watchdog / 3000) if watchdog else 1.0
-            if brokered is not None:
-                period = min(period, LEASE_BEAT)
-            if self.closing.wait(max(0.0, period - spent)):
-                return
-            began = time.monotonic()
-            if brokered is not None:
-                brokered.renew()
-            if self.link.connected:
-                with contextlib.suppress(LinkError):
-                    self.ping(period)
-            spent = time.monotonic() - began
-
-    def _tell(self) -> None:
+    def notify(self) -> None:
+        """Have all that wait look again. Needs `changed`."""
         self.news += 1
         self.changed.notify_all()
 
-    def _link_changed(self, up: bool) -> None:
+    def link_changed(self, up: bool) -> None:
+        """The link went up or down."""
         with self.changed:
             if up:
                 self.clock.forget()
             else:
                 self.down_since = time.monotonic()
-            self._tell()
-        if up:
-            with contextlib.suppress(LinkError):
-                self.link.send(HELLO)
+            self.notify()
 
-    def _frame(self, payload: bytes, retained: bool) -> None:
+    def pinged(self, sent: float) -> float | None:
+        """The round trip of a ping that was sent at this host time; None where no pong came.
+
+        Measures the device's clock by it.
+        """
+        with self.changed:
+            pong, missed = self.pong, self.ping_missed
+            self.ping_missed = pong is None
+            if pong is None:
+                return None
+            received, device_ms = pong
+            # After a missed pong this may be that one, late: a sign of life, but no measure of the clock.
+            if device_ms is not None and not missed:
+                self.clock.update(sent, received, device_ms)
+                middle = (sent + received) / 2
+                self.reading = ClockReading(middle, device_ms / 1000 - middle, received - sent)
+        return received - sent
+
+    def take(self, payload: bytes, retained: bool) -> None:
+        """Take in a frame; a link's `OnFrame`."""
         received = time.monotonic()
         try:
             message = decode_device_message(payload)
@@ -286,9 +184,9 @@ class RigSession:
                         self._answers.popitem(last=False)
                 if pending.result is None:
                     pending.result = result
-                    self._tell()
+                    self.notify()
             contradicts = first is not None and _said(first) != _said(result)
-            self._contradictions += contradicts
+            self.contradictions += contradicts
         if contradicts and first is not None and self._callbacks.noted is not None:
             detail = {"id": result.id, "taken": _told(first), "dropped": _told(result)}
             self._callbacks.noted("contradiction", detail)
@@ -310,18 +208,20 @@ class RigSession:
             if pending is not None and pending.id == ack.id:
                 pending.acks += 1
                 pending.acked_until = received + max(0.0, ack.eta or 0.0)
-                self._tell()
+                self.notify()
 
     def _take_pong(self, pong: wire.Pong, received: float) -> None:
         with self.changed:
             self.pongs += 1
-            if self._pong is None:
-                self._pong = (received, pong.m)
-            self._tell()
+            if self.pong is None:
+                self.pong = (received, pong.m)
+            self.notify()
 
     def _take_status(self, status: wire.Status, retained: bool) -> None:
         with self.changed:
             another = self.boots.take(status, retained)
+            if self.boots.conflict:
+                self.conflict = f"two devices answer as {self._name}: switch one off, or give it another name"
             if status.state != "offline" or not self.boots.is_another(status):
                 self.status = status
                 if not retained:
@@ -332,13 +232,11 @@ class RigSession:
                     self.offline_since = time.monotonic()
             if another:
                 self.clock.start_anew()
-            self._tell()
+            self.notify()
         if self._callbacks.status is not None:
             self._callbacks.status(status)
-        if another and not self.boots.conflict:
-            # Whoever is there says so: one device that was started anew, or the one from before as well.
-            with contextlib.suppress(LinkError):
-                self.link.send(HELLO)
+        if another and not self.boots.conflict and self._callbacks.rebooted is not None:
+            self._callbacks.rebooted()
 
 
 _EVENT_KEYS = frozenset(field.name for field in fields(HarmEvent))

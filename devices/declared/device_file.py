@@ -1,0 +1,146 @@
+"""The keys of a device file: the tools of a device type that needs no code."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from devices.tool import Effect
+
+Scalar = bool | int | float | str
+Kind = Literal["number", "integer", "text", "boolean"]
+
+
+class Strict(BaseModel):
+    """No unknown keys, finite numbers, and nothing changes later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
+
+
+class Quantity(Strict):
+    """A typed value with its unit and bounds."""
+
+    description: str = Field(default="", description="what it is, for a model")
+    type: Kind | None = Field(
+        default=None,
+        description="number, integer, text or boolean; left out: text where `choices` are given, else number",
+    )
+    unit: str = Field(default="", description="the unit; it is added to the description")
+    min: float | None = Field(default=None, description="the least value")
+    max: float | None = Field(default=None, description="the greatest value")
+    choices: list[Scalar] | None = Field(default=None, min_length=1, description="the only values")
+
+    @property
+    def kind(self) -> Kind:
+        """Its type, told or meant."""
+        return self.type or ("number" if self.choices is None else "text")
+
+
+class Argument(Quantity):
+    """An argument of a tool."""
+
+    default: Scalar | None = Field(default=None, description="for a call that leaves it out")
+
+
+class ResultPart(Quantity):
+    """A key of a tool's result."""
+
+    register_name: str | None = Field(
+        default=None, alias="register", description="the register whose value it is"
+    )
+    resolution: float = Field(default=0.0, ge=0.0, description="how finely a number is read")
+    echo: bool = Field(default=False, description="it repeats an argument, and so is no reading")
+    optional: bool = Field(default=False, description="the hardware may leave it out")
+
+
+class Register(Quantity):
+    """Something that the rig keeps, such as a relay's state; unknown until a call or a sensor tells it."""
+
+    after_stop: Scalar | None = Field(
+        default=None, description="what it is once the rig is stopped; left out: not known then"
+    )
+
+
+class Sensor(Strict):
+    """A sensor of the rig, as its samples are called; a dot in a sample's name parts sensor and entity."""
+
+    description: str = Field(default="", description="what it senses")
+    unit: str = Field(default="", description="the unit of its samples")
+    register_name: str | None = Field(
+        default=None, alias="register", description="the register whose value it is"
+    )
+
+
+class ArgumentRef(Strict):
+    """The value of a call's argument."""
+
+    argument: str = Field(description="the argument's name")
+
+
+class Requirement(Strict):
+    """What must hold before a tool runs. A register that is not known holds nothing back."""
+
+    registers: dict[str, Any] = Field(
+        min_length=1, description="register to pattern, as in a plan: a value, {min: 0}, {in: [..]}"
+    )
+    when: dict[str, Any] = Field(
+        default={}, description="only for calls whose arguments fit: argument to pattern; left out: for all"
+    )
+    code: str = Field(default="not_ready", description="the code of the refusal")
+    message: str = Field(
+        default="", description="a sentence that says what to do first; left out: which register, and why"
+    )
+
+
+class ToolEntry(Strict):
+    """A tool."""
+
+    description: str = Field(min_length=1, description="what it does, for a model: one or two sentences")
+    effect: Effect = Field(
+        strict=False,
+        description="read: nothing changes; write: something does; motion: the machine moves",
+    )
+    arguments: dict[str, Argument] = Field(default={}, description="its arguments by name")
+    result: dict[str, ResultPart] = Field(default={}, description="its result's keys")
+    inverse: str | None = Field(default=None, description="the tool that undoes it")
+    towards_safe: bool = Field(default=False, description="all that it does is to make the rig safer")
+    sets: dict[str, Scalar | ArgumentRef] = Field(
+        default={}, description="registers that it sets when it succeeds: a value, or {argument: NAME}"
+    )
+    requires: list[Requirement] = Field(
+        default=[],
+        description="what must hold first, in the order in which it is looked at; "
+        "{REGISTER: PATTERN, ..} alone means one requirement of these registers",
+    )
+    limits: dict[str, Any] = Field(
+        default={},
+        description="argument to pattern: the guard refuses calls that leave it, in all modes but observe",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_requirement(cls, written: Any) -> Any:
+        if isinstance(written, dict) and isinstance(written.get("requires"), dict):
+            return {**written, "requires": [{"registers": written["requires"]}]}
+        return written
+
+
+class DeviceFile(Strict):
+    """A device type: the tools that all rigs of one kind share."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9_-]+$",
+        description="the device type's name, as rigs and the log state it",
+    )
+    description: str = Field(min_length=1, description="what it is")
+    advice: str = Field(default="", description="one sentence that every model is told before it starts")
+    registers: dict[str, Register] = Field(default={}, description="what the rig keeps, by name")
+    sensors: dict[str, Sensor] = Field(default={}, description="what it samples unasked, by name")
+    places: dict[str, dict[Literal["x", "y", "z"], float]] = Field(
+        default={}, description="named places for `at: NAME` in a plan: x, y and z in m"
+    )
+    reach: float = Field(default=0.0, ge=0.0, description="how far from a place a call may still aim, m")
+    tools: dict[str, ToolEntry] = Field(
+        min_length=1, description="the tools, in the order in which a model reads them"
+    )

@@ -1,0 +1,133 @@
+"""What a device file says of registers: which calls set, need and report them, and what a host then knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from core_eval.path.calls import CallStatus
+from core_eval.path.patterns import Pattern
+from devices.declared.device_file import ArgumentRef, Scalar
+from devices.interlocks import Check
+from devices.known_state import KnownState
+from devices.outcome import Outcome, Refusal
+from devices.sensors import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """A requirement of a tool: `registers` must fit where the arguments fit `when`."""
+
+    registers: Mapping[str, Pattern]
+    when: Mapping[str, Pattern]
+    code: str
+    message: str
+
+    def unmet(self, known: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
+        """The refusal's sentence where a known register does not fit; None where none is known not to."""
+        if not all(name in arguments and fits.holds(arguments[name]) for name, fits in self.when.items()):
+            return None
+        for name, fits in self.registers.items():
+            if name in known and not fits.holds(known[name]):
+                return self.message or f"It needs {name}{fits}, and {name} is {known[name]!r}."
+        return None
+
+    def refuse(self, known: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        """Raise the refusal where a known register does not fit."""
+        unmet = self.unmet(known, arguments)
+        if unmet is not None:
+            raise Refusal(self.code, unmet)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRules:
+    """What one tool sets, needs and reports.
+
+    Attributes:
+        sets: register to value, or to the argument that holds it.
+        reports: key of the result to the register that it tells.
+        limits: argument to the pattern that the guard keeps it to.
+    """
+
+    sets: Mapping[str, Scalar | ArgumentRef] = field(default_factory=dict)
+    needs: tuple[Needed, ...] = ()
+    reports: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, Pattern] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DeclaredRules:
+    """The rules of a device type that a file declares.
+
+    Attributes:
+        tools: by the tool's name.
+        after_stop: registers whose value is known once the rig is stopped.
+        sensors: the sensors that the file names, each with the register that it tells, if any.
+    """
+
+    tools: Mapping[str, ToolRules]
+    after_stop: Mapping[str, Scalar] = field(default_factory=dict)
+    sensors: Mapping[str, str | None] = field(default_factory=dict)
+
+    def known_state(self, *, stopped: bool) -> KnownRegisters:
+        """What is known at the start of an episode; `stopped`: the rig has just confirmed a stop."""
+        return KnownRegisters(self, self.after_stop if stopped else {})
+
+
+class KnownRegisters(KnownState):
+    """The registers of a rig as far as its results and samples tell them."""
+
+    def __init__(self, rules: DeclaredRules, known: Mapping[str, Scalar]) -> None:
+        self._rules = rules
+        self._known: dict[str, Any] = dict(known)
+        self.interlocks = {
+            name: tuple(Check("registers", needed.refuse) for needed in own.needs)
+            for name, own in rules.tools.items()
+        }
+        self._since = 0.0
+        """Device time up to which the results have told everything, s."""
+
+    def view(self) -> Mapping[str, Any]:
+        """The registers whose value is known."""
+        return self._known
+
+    def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+        """The argument that leaves a limit of the file."""
+        for name, limit in self._of(tool).limits.items():
+            if name in arguments and not limit.holds(arguments[name]):
+                return f"{tool} has {name}={arguments[name]!r}, and the limit is {name}{limit}"
+        return None
+
+    def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+        """A success sets and tells registers; after a fault nobody knows what was done or stopped."""
+        self._since = max(self._since, outcome.t)
+        if outcome.status == CallStatus.FAULT:
+            self._known.clear()
+        elif outcome.status == CallStatus.OK:
+            self.done(tool, arguments)
+            for key, register in self._of(tool).reports.items():
+                if outcome.value is not None and key in outcome.value:
+                    self._known[register] = outcome.value[key]
+
+    def done(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """The tool has done what the file says of it."""
+        for register, value in self._of(tool).sets.items():
+            if not isinstance(value, ArgumentRef):
+                self._known[register] = value
+            elif value.argument in arguments:
+                self._known[register] = arguments[value.argument]
+            else:
+                self._known.pop(register, None)
+
+    def sampled(self, sample: Sample) -> None:
+        """A sensor that tells a register, unless it spoke before the last call ended."""
+        register = self._rules.sensors.get(sample.sensor)
+        if register is not None and sample.t >= self._since:
+            self._known[register] = sample.value
+
+    def _of(self, tool: str) -> ToolRules:
+        return self._rules.tools.get(tool, _NO_RULES)
+
+
+_NO_RULES = ToolRules()

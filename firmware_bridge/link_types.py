@@ -1,0 +1,51 @@
+"""The kinds of links that the kit itself has; each is imported when it is opened."""
+
+from __future__ import annotations
+
+from urllib.parse import SplitResult
+
+from firmware_bridge.link import Link
+from firmware_bridge.links import LinkType
+
+
+def _open_mqtt(url: str) -> Link:
+    from firmware_bridge.mqtt_link import MqttLink
+
+    return MqttLink(url)
+
+
+def _open_serial(url: str) -> Link:
+    from firmware_bridge.serial_link import SerialLink
+
+    return SerialLink(url)
+
+
+def _may_publish(url: str, channel: str, payload: bytes) -> bool | None:
+    from firmware_bridge.mqtt_permissions import may_publish
+
+    return may_publish(url, channel, payload)
+
+
+def _mqtt_fault(parts: SplitResult, _spawned: bool) -> str | None:
+    if not parts.path.strip("/"):
+        return "the rig's name is missing, as in mqtt://localhost/my-rover"
+    if any(sign in parts.path for sign in "+#"):
+        return "a rig's name holds neither + nor #"
+    return None
+
+
+def _serial_fault(parts: SplitResult, spawned: bool) -> str | None:
+    if parts.path.strip("/") or parts.query or spawned:
+        return None
+    return "the port's path is missing, as in serial:///dev/ttyACM0?baud=115200"
+
+
+def _network_fault(parts: SplitResult, _spawned: bool) -> str | None:
+    if parts.hostname and parts.port is not None:
+        return None
+    return f"write {parts.scheme}://HOST:PORT"
+
+
+MQTT = LinkType("mqtt", "mqtt://HOST/RIG", _open_mqtt, _mqtt_fault, "broker", _may_publish)
+SERIAL = LinkType("serial", "serial:///dev/ttyACM0", _open_serial, _serial_fault, "pty")
+NETWORK_SERIAL = LinkType("serial", "socket://HOST:PORT", _open_serial, _network_fault)

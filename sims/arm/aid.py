@@ -1,0 +1,30 @@
+"""What may be set to help a motion of the arm, beyond what an arm can do by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Aid:
+    """What helps one motion.
+
+    Attributes:
+        passes_through: arm and target pass through everything but each other, the bench and bins' floors.
+        goes_over: a straight line is replaced by a way over everything, in the same time.
+        round_zone: the keep-out zone that the way leads round.
+        soft_grip: a grip is kept to what the object bears; a motion that grips nothing passes through things.
+        release: what is let go is lowered onto its support, or put beside what it would stand on.
+        limits_torque: every joint's drive is kept to the limit of the harm rule.
+    """
+
+    passes_through: bool = False
+    goes_over: bool = False
+    round_zone: str | None = None
+    soft_grip: bool = False
+    release: Literal["lower", "beside"] | None = None
+    limits_torque: bool = False
+
+
+NO_AID = Aid()
