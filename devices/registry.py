@@ -62,7 +62,7 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
             found[point.name] = point
             if _owner(point) == "pathrig":
                 ours.append(point.name)
-        # Those of the kit first, in the order of its pyproject.toml; then the others by name.
+        # Those of the kit first, then the others by name.
         return {name: found[name] for name in (*ours, *sorted(found.keys() - set(ours)))}
 
     def _load(self, point: EntryPoint) -> Plugin:

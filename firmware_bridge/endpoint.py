@@ -18,7 +18,7 @@ from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError, decode_host_message, encode
 from firmware_bridge.device_messages import id_of_unfit, refusal, status_message, truth_message
 from firmware_bridge.link import Port
-from firmware_bridge.result_cache import ResultCache, make_answer
+from firmware_bridge.result_cache import ResultCache
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ class DeviceEndpoint:
         self._heard = time.monotonic()
         match message:
             case wire.Call() | wire.Init():
-                self._accept(message)
+                self._accept(message.id, message)
             case wire.Ping():
                 self._send(wire.Pong(m=self._link_ms()))
             case wire.Hello():
@@ -179,26 +179,30 @@ class DeviceEndpoint:
         message_id = id_of_unfit(error)
         if message_id is not None:
             self._heard = time.monotonic()
-            outcome = Outcome(CallStatus.INVALID, code="malformed", message=str(error), t=self._t)
-            self._port.send(*make_answer(message_id, outcome))
+            self._accept(message_id, error)
 
-    def _accept(self, message: wire.Call | wire.Init) -> None:
+    def _accept(self, message_id: wire.MessageId, message: wire.Call | wire.Init | CodecError) -> None:
+        """Run a new message, or say why not; answer a known id, whatever comes with it this time."""
         refused = None
         with self._lock:
-            known = self._results.get(message.id)
+            known = self._results.get(message_id)
             running = self._running
-            if known is None and (running is None or running.message.id != message.id):
-                refused = refusal(message, running is not None, self._stopped, self._link_ms(), self._t)
-                if refused is None:
+            if known is None and (running is None or running.message.id != message_id):
+                if isinstance(message, CodecError):
+                    refused = Outcome(CallStatus.INVALID, code="malformed", message=str(message), t=self._t)
+                elif (refused := self._refusal(message)) is None:
                     job = _Running(message, self._stop, time.monotonic() + self._ack_after)
                     self._running = self._job = job
                     self._news.notify()
         if known is not None:
             self._port.send(*known)
         elif refused is not None:
-            self._port.send(*self._results.keep(message.id, refused))
+            self._port.send(*self._results.keep(message_id, refused))
         elif running is not None:
-            self._send(wire.Ack(id=message.id, eta=2 * self._ack_every))
+            self._send(wire.Ack(id=message_id, eta=2 * self._ack_every))
+
+    def _refusal(self, message: wire.Call | wire.Init) -> Outcome | None:
+        return refusal(message, self._running is not None, self._stopped, self._link_ms(), self._t)
 
     def _work(self) -> None:
         while (job := self._next_job()) is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 from devices.stop_outcome import StopOutcome
 
@@ -52,7 +52,7 @@ class Call(Message):
     id: MessageId
     tool: str
     args: Annotated[dict[str, Any], BeforeValidator(lambda args: {} if args is None else args)] = {}
-    not_after: int | float | None = None
+    not_after: StrictInt | StrictFloat | None = None
 
 
 class Init(Message):
@@ -62,7 +62,7 @@ class Init(Message):
     op: Literal["init"] = "init"
     id: MessageId
     state: Annotated[dict[str, Any], BeforeValidator(lambda state: {} if state is None else state)] = {}
-    seed: int = 0
+    seed: StrictInt = 0
 
 
 class Estop(Message):

@@ -98,23 +98,34 @@ class NativeRover:
         """The result of a call; an AssertionError where none comes within `longest` rover's seconds."""
         self._ids += 1
         message = {"v": 1, "op": "call", "id": self._ids, "tool": tool, "args": arguments}
-        line = to_line(json.dumps(message).encode())
-        self._library.native_hear(line, len(line))
-        left = int(longest * 1000)
-        while left > 0:
-            began = self._library.board_ms()
-            self._library.native_run(left)
-            left -= self._library.board_ms() - began
-            for frame in self._said():
+        self.hear(to_line(json.dumps(message).encode()))
+        until = self.seconds + longest
+        while self.seconds < until:
+            self.pass_time(until - self.seconds)
+            for frame in map(json.loads, self._decoder.feed(self.said())):
                 self.acks += frame["op"] == "ack"
                 if frame["op"] == "result":
                     assert frame["id"] == self._ids
                     return frame
         raise AssertionError(f"{tool}: no result within {longest:g} s")
 
-    def _said(self) -> list[dict[str, Any]]:
+    def hear(self, data: bytes) -> None:
+        """Bytes come over the line; they are taken as time passes."""
+        self._library.native_hear(data, len(data))
+
+    @property
+    def seconds(self) -> float:
+        """The rover's time since power-up."""
+        return self._library.board_ms() / 1000
+
+    def pass_time(self, seconds: float) -> None:
+        """Let so much of the rover's time pass, 1 ms at least, or less once it says something."""
+        self._library.native_run(max(1, round(seconds * 1000)))
+
+    def said(self) -> bytes:
+        """What it has said over the line since it was last asked."""
         count = ctypes.c_uint32.in_dll(self._library, "said_count").value
         ring = (ctypes.c_char * 65536).in_dll(self._library, "said").raw
         said = bytes(ring[place % len(ring)] for place in range(self._read, count))
         self._read = count
-        return [json.loads(payload) for payload in self._decoder.feed(said)]
+        return said

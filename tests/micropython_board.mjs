@@ -1,11 +1,12 @@
-// A board in MicroPython's own interpreter: node micropython_board.mjs INTERPRETER EXAMPLE_FOLDER MAIN SOIL
-// Standard input and output are its one link (a UART, or what the stand-in of umqtt says); pins go to standard error.
+// A board in MicroPython's own interpreter: node micropython_board.mjs INTERPRETER EXAMPLE_FOLDER MAIN SOIL IN OUT
+// The file descriptors IN and OUT are its one link (a UART, or what the stand-in of umqtt says), neither of which may
+// block; they are not standard input and output, since node makes those block. Pins go to standard error.
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
-const [interpreter, example, main, soil] = process.argv.slice(2);
+const [interpreter, example, main, soil, linkIn, linkOut] = process.argv.slice(2);
 const { loadMicroPython } = await import(pathToFileURL(interpreter).href);
 const mp = await loadMicroPython({ stdout: (text) => process.stderr.write(text + "\n"), linebuffer: true });
 const nap = new Int32Array(new SharedArrayBuffer(4));
@@ -22,6 +23,17 @@ const WATCHDOG = `
   }, 20);
 `;
 
+function write(text) {
+  for (let rest = Buffer.from(text); rest.length > 0; ) {
+    try {
+      rest = rest.subarray(fs.writeSync(Number(linkOut), rest));
+    } catch (error) {
+      if (error.code !== "EAGAIN") throw error;
+      Atomics.wait(nap, 0, 0, 2);
+    }
+  }
+}
+
 mp.registerJsModule("port", {
   feed: () => Atomics.store(fed, 0, BigInt(Date.now())),
   watch(milliseconds) {
@@ -31,7 +43,7 @@ mp.registerJsModule("port", {
   read(most) {
     const buffer = Buffer.alloc(most);
     try {
-      const count = fs.readSync(0, buffer);
+      const count = fs.readSync(Number(linkIn), buffer);
       if (count === 0) process.exit(0);
       return buffer.toString("hex", 0, count);
     } catch (error) {
@@ -40,7 +52,7 @@ mp.registerJsModule("port", {
       return "";
     }
   },
-  write: (text) => fs.writeSync(1, text),
+  write,
   pin: (number, value) => fs.writeSync(2, `pin ${number} ${value}\n`),
   adc: () => Number(soil),
 });
@@ -113,7 +125,7 @@ class MQTTClient:
         while b"\\n" in self.text:
             line, self.text = self.text.split(b"\\n", 1)
             topic, payload = json.loads(line)
-            self.callback(topic.encode(), payload.encode())
+            self.callback(topic.encode(), unhexlify(payload))
 `,
 };
 

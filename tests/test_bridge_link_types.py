@@ -97,7 +97,7 @@ def test_a_package_whose_link_cannot_be_imported_is_named_in_one_line(package: P
 
 
 def test_our_own_schemes_are_registered() -> None:
-    assert list(LINK_TYPES)[:5] == ["mqtt", "mqtts", "serial", "socket", "rfc2217"]
+    assert {"mqtt", "mqtts", "serial", "socket", "rfc2217"} <= set(LINK_TYPES)
     assert {kind.family for kind in LINK_TYPES.values()} >= {"mqtt", "serial"}
 
 

@@ -102,6 +102,16 @@ def test_the_reader_takes_json_and_nothing_else(
     assert (Text(native, payload).value.type != JSON_NONE) == is_json(payload)
 
 
+@given(st.binary(max_size=6) | st.text(st.characters(min_codepoint=0x80), max_size=3).map(str.encode))
+@example(b"\xc0\xaf")
+@example(b"\xed\xa0\x80")
+@example(b"\xf4\x90\x80\x80")
+@example(b"\xe2\x82")
+def test_text_is_utf8_and_nothing_else(native: ctypes.CDLL, text: bytes) -> None:
+    payload = b'"' + text + b'"'
+    assert (Text(native, payload).value.type != JSON_NONE) == is_json(payload)
+
+
 @given(st.text(max_size=30), st.booleans())
 @example('\U0001f600\\"/\b\f\n\r\t', True)
 def test_text_comes_out_as_utf8(native: ctypes.CDLL, text: str, ascii_only: bool) -> None:

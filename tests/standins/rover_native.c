@@ -22,7 +22,7 @@ uint8_t port_a;
 char said[BYTES];
 uint32_t said_count;
 static char heard[BYTES];
-static uint32_t heard_count, heard_taken;
+static uint32_t heard_count, heard_taken, stops_ahead;
 
 static uint8_t stopped, steps;
 static uint32_t milliseconds, ticks_given[2], pulses_given;
@@ -81,8 +81,12 @@ uint8_t board_steps_due(void) {
 }
 
 uint8_t uart_waiting(void) { return heard_taken < heard_count; }
-int16_t uart_take(void) { return uart_waiting() ? (uint8_t)heard[heard_taken++] : -1; }
-uint8_t uart_stop_ahead(void) { return 0; }
+int16_t uart_take(void) {
+    int16_t byte = uart_waiting() ? (uint8_t)heard[heard_taken++] : -1;
+    stops_ahead -= byte == STOP_BYTE;
+    return byte;
+}
+uint8_t uart_stop_ahead(void) { return stops_ahead != 0; }
 void uart_put(char byte) { said[said_count++ % BYTES] = byte; }
 
 static void move(double seconds) {
@@ -111,9 +115,16 @@ static void pump(double seconds) {
     }
 }
 
+/* The line brings bytes, faster than the main loop takes them. */
 void native_hear(const char *bytes, uint32_t count) {
-    heard_count = heard_taken = 0;
-    for (uint32_t i = 0; i < count && i < BYTES; i++) {
+    if (!uart_waiting()) {
+        heard_count = heard_taken = 0;
+    }
+    for (uint32_t i = 0; i < count && heard_count < BYTES; i++) {
+        if (bytes[i] == STOP_BYTE) {
+            board_safe();
+            stops_ahead++;
+        }
         heard[heard_count++] = bytes[i];
     }
 }

@@ -36,9 +36,9 @@ def serve(make_rig, feed, name, host, port=1883, **login):
         # Publishing waits for the broker and may end up here again: the stop acts now, the rest waits.
         if topic.endswith(b"/estop"):
             rig.safe()
-            arrived.insert(0, b'{"op":"estop"}')
+            arrived[:] = [(b'{"op":"estop"}', False)] + [(waiting, True) for waiting, _ in arrived]
         else:
-            arrived.append(payload)
+            arrived.append((payload, False))
 
     client.set_callback(on_message)
     client.connect()
@@ -51,7 +51,7 @@ def serve(make_rig, feed, name, host, port=1883, **login):
             feed()
             client.check_msg()
             if arrived:
-                rig.take_json(arrived.pop(0))
+                rig.take_json(*arrived.pop(0))
             rig.step()
             if time.ticks_diff(time.ticks_ms(), pinged) > 5000:
                 pinged = time.ticks_ms()

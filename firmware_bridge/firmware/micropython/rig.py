@@ -30,6 +30,7 @@ class Rig:
         self.stopped, self.attached = False, False
         self.ms, self.ticks = 0, time.ticks_ms()  # the link clock; ticks_ms itself wraps
         self.heard = 0
+        self.dropped = 0  # what came and was no message
         safe()
 
     def clock(self):
@@ -43,7 +44,7 @@ class Rig:
         """Who is there, and in which state."""
         state = "estop" if self.stopped else "online"
         who = {"device": self.device, "fw": "micropython rig 1", "boot": BOOT}
-        more = {"watchdog_ms": self.watchdog_ms, "max_frame": MAX_FRAME}
+        more = {"watchdog_ms": self.watchdog_ms, "max_frame": MAX_FRAME, "dropped": self.dropped}
         if self.reset:
             more["reset"] = self.reset
         self.send(dict(v=1, op="status", state=state, **who, **more))
@@ -63,26 +64,26 @@ class Rig:
             self.safe()  # whatever the generator did on its way out
             self.answer(call_id, "fault", code, text, start)
 
-    def take_json(self, text):
-        """A message as it came; what is none is passed over."""
+    def take_json(self, text, before_stop=False):
+        """A message as it came; what is none is counted. `before_stop`: it was sent before the last stop."""
         try:
             message = json.loads(text)
         except ValueError:
             message = None
         if isinstance(message, dict):
-            self.take(message)
+            self.take(message, before_stop)
+        else:
+            self.dropped += 1
 
-    def take(self, message):
+    def take(self, message, before_stop=False):
         """One message from a host."""
-        op = message.get("op")
-        self.heard, self.attached = self.clock(), True
-        if op in ("call", "init") and not isinstance(message.get("id"), (str, int)):
+        op, ours = message.get("op"), message.get("v", 1) == 1
+        if not ours and op not in ("call", "init", "estop"):
             return
-        if op == "call" and malformed(message):
-            text = "A call needs a tool's name, args as an object and not_after as a number."
-            self.answer(message["id"], "invalid", "malformed", text)
-        elif op == "call":
-            self.call(message)
+        self.heard, self.attached = self.clock(), True
+        if op in ("call", "init"):
+            if isinstance(message.get("id"), (str, int)):
+                self.call(message, ours)
         elif op == "ping":
             self.send({"v": 1, "op": "pong", "m": self.clock()})
         elif op == "hello":
@@ -90,33 +91,37 @@ class Rig:
         elif op == "estop":
             self.stop()
         elif op == "reset":
-            self.stopped = False
+            self.stopped = self.stopped and before_stop
             self.status()
-        elif op == "init":
-            self.answer(message["id"], "invalid", "no_simulator", "This is a physical device.")
 
-    def call(self, message):
-        """Answer a call, or start it."""
-        call_id, tool = message["id"], self.tools.get(message.get("tool"))
+    def call(self, message, ours=True):
+        """Answer a call, or start it. An id that is known is answered first, whatever comes with it."""
+        call_id = message["id"]
         if call_id in self.results:
             self.send(self.results[call_id])
         elif self.running and self.running[0] == call_id:
             self.send({"v": 1, "op": "ack", "id": call_id, "eta": 2})
+        elif message["op"] == "init":
+            self.answer(call_id, "invalid", "no_simulator", "This is a physical device.")
+        elif not ours or malformed(message):
+            text = "A call needs a tool's name, args as an object and not_after as a number."
+            self.answer(call_id, "invalid", "malformed", text)
         elif self.running:
             self.answer(call_id, "rejected", "busy", "Another call is running; wait for its result.")
         elif self.stopped:
             self.answer(call_id, "rejected", "estop", "The emergency stop is on. Reset the device first.")
         elif message.get("not_after") is not None and self.clock() > message["not_after"]:
             self.answer(call_id, "fault", "late", "The call came after it might still start.")
-        elif tool is None:
+        elif message["tool"] not in self.tools:
             names = ", ".join(sorted(self.tools))
             self.answer(call_id, "invalid", "unknown_tool", "The tools are " + names + ".")
         else:
-            fault = misfit(tool[1], message.get("args") or {})
+            (function, wanted), given = self.tools[message["tool"]], message.get("args") or {}
+            fault = misfit(wanted, given)
             if fault:
                 self.answer(call_id, "invalid", "bad_arguments", fault)
             else:
-                self.run(call_id, tool[0], message.get("args") or {})
+                self.run(call_id, function, given)
 
     def run(self, call_id, function, args):
         """Start a tool."""
@@ -187,10 +192,10 @@ class Rig:
 
 def malformed(call):
     """Whether a call's parts are not of their types."""
-    latest = call.get("not_after")
+    latest, given = call.get("not_after"), call.get("args")
     return not (
         isinstance(call.get("tool"), str)
-        and isinstance(call.get("args") or {}, dict)
+        and (given is None or isinstance(given, dict))
         and (latest is None or isinstance(latest, (int, float)))
     )
 

@@ -24,20 +24,23 @@ def serve(make_rig, uart):
     feed = watchdog(2000)
     try:
         rig.status()
-        line = bytearray()
+        line, before_stop = bytearray(), False
         while True:
             feed()
             for byte in uart.read(TURN_BYTES) or b"":
                 if byte == 0x18:
                     rig.stop()
+                    before_stop = len(line) > 0
                 elif byte != 10:
                     if len(line) <= MAX_FRAME:
                         line.append(byte)
                 else:
-                    text = checked(bytes(line))
-                    line = bytearray()
-                    if text:
-                        rig.take_json(text)
+                    text = checked(bytes(line).rstrip(b"\r"))
+                    if text is not None:
+                        rig.take_json(text, before_stop)
+                    elif line.strip():
+                        rig.dropped += 1
+                    line, before_stop = bytearray(), False
             rig.step()
             time.sleep_ms(1)
     finally:

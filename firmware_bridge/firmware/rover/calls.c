@@ -497,11 +497,21 @@ void calls_abort(void) {
 
 /* Taking a call. */
 
-/* The id of a message. Without a fit one it cannot run: a repeat of it could not be known. */
+static uint8_t is_whole(const struct json *number) {
+    for (uint16_t i = 0; i < number->length; i++) {
+        char c = number->at[i];
+        if (c == '.' || c == 'e' || c == 'E') {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The id of a message, text or a whole number. Without a fit one it cannot run: a repeat of it could not be known. */
 static uint8_t take_id(const struct json *message, struct id *id) {
     struct json value = json_member(message, PSTR("id"));
 
-    if ((value.type != JSON_STRING && value.type != JSON_NUMBER) || value.length > UINT8_MAX) {
+    if ((value.type != JSON_STRING && (value.type != JSON_NUMBER || !is_whole(&value))) || value.length > UINT8_MAX) {
         return 0;
     }
     if (value.length > ID_SIZE) {
@@ -622,7 +632,7 @@ static void begin(const struct id *id, uint8_t tool, const struct json *args) {
     check_from(0);
 }
 
-void calls_take(const struct json *message) {
+void calls_take(const struct json *message, uint8_t ours) {
     struct json name = json_member(message, PSTR("tool")), args = json_member(message, PSTR("args"));
     struct json not_after = json_member(message, PSTR("not_after"));
     struct id id;
@@ -644,7 +654,7 @@ void calls_take(const struct json *message) {
         }
         return;
     }
-    if (name.type != JSON_STRING || (args.type > JSON_NULL && args.type != JSON_OBJECT) ||
+    if (!ours || name.type != JSON_STRING || (args.type > JSON_NULL && args.type != JSON_OBJECT) ||
         (not_after.type > JSON_NULL && not_after.type != JSON_NUMBER)) {
         refuse(&id, STATUS_INVALID, CODE_MALFORMED);
         return;

@@ -8,8 +8,8 @@
 
 #define RESULTS_KEPT 32
 
-/* A message with the op `call`. */
-void calls_take(const struct json *message);
+/* A message with the op `call`; `ours`: it is of this wire's version. */
+void calls_take(const struct json *message, uint8_t ours);
 
 /* A message with the op `init`: this is no simulator. */
 void calls_refuse_init(const struct json *message);

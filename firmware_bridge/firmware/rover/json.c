@@ -30,12 +30,36 @@ static const char *literal_end(const char *at, const char *end, const char *word
     return end - at >= length && strncmp_P(at, word, length) == 0 ? at + length : NULL;
 }
 
+/* The last byte of a character of UTF-8 beyond ASCII (RFC 3629); NULL where it is none. */
+static const char *utf8_last(const char *at, const char *end) {
+    uint8_t lead = (uint8_t)at[0], more = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+
+    if (lead < 0xC2 || lead > 0xF4 || end - at <= more) {
+        return NULL;
+    }
+    /* Neither longer than it need be, nor a surrogate, nor above U+10FFFF. */
+    uint8_t second = (uint8_t)at[1];
+    if (second < (lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80) ||
+        second > (lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF)) {
+        return NULL;
+    }
+    for (uint8_t i = 2; i <= more; i++) {
+        if ((at[i] & 0xC0) != 0x80) {
+            return NULL;
+        }
+    }
+    return at + more;
+}
+
 static const char *string_end(const char *at, const char *end) {
     for (at++; at < end; at++) {
         if (*at == '"') {
             return at + 1;
         }
         if ((uint8_t)*at < 0x20) {
+            return NULL;
+        }
+        if ((uint8_t)*at >= 0x80 && !(at = utf8_last(at, end))) {
             return NULL;
         }
         if (*at == '\\') {

@@ -160,9 +160,19 @@ static void reset(void) {
     wire_status();
 }
 
+static uint8_t of_version_1(const struct json *message) {
+    struct json version = json_member(message, PSTR("v"));
+    return version.type == JSON_NONE || (version.type == JSON_NUMBER && json_float(&version) == 1);
+}
+
 static void handle(const struct json *message) {
     struct json op = json_member(message, PSTR("op"));
+    uint8_t ours = of_version_1(message);
 
+    /* Whatever version they are of, calls are answered, and a stop stops. */
+    if (!ours && !json_is(&op, PSTR("call")) && !json_is(&op, PSTR("init")) && !json_is(&op, PSTR("estop"))) {
+        return;
+    }
     heard();
     if (json_is(&op, PSTR("ping"))) {
         wire_begin(PSTR("pong"));
@@ -170,7 +180,7 @@ static void handle(const struct json *message) {
         wire_uint32(board_ms());
         wire_end();
     } else if (json_is(&op, PSTR("call"))) {
-        calls_take(message);
+        calls_take(message, ours);
     } else if (json_is(&op, PSTR("hello"))) {
         wire_status();
     } else if (json_is(&op, PSTR("estop"))) {
