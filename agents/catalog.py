@@ -6,24 +6,20 @@ from pathlib import Path
 
 from agents.agent import Agent
 from agents.errors import AgentSpecError, BackendError
+from agents.forms import FORMS
 from agents.mutated_agent import MutatedAgent
 from agents.native_scaffold import NativeScaffold
 from agents.openai_backend import OpenAIBackend, without_credentials
 from agents.oracle import OracleAgent
 from agents.random_agent import RandomAgent
-from agents.replay import ReplayAgent
+from agents.replay import ReadCalls, ReplayAgent, no_log
 from agents.scripted import ScriptedAgent
 
-__all__ = ["FORMS", "AgentSpecError", "make_agent"]
-
-FORMS = (
-    "llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, mutated[:RATE], random, scripted:FILE.jsonl, "
-    "replay:DB#EPISODE"
-)
+__all__ = ["AgentSpecError", "make_agent"]
 
 
-def make_agent(spec: str) -> Agent:
-    """The agent that a specification names, ready for `start`.
+def make_agent(spec: str, read_calls: ReadCalls = no_log) -> Agent:
+    """The agent that a specification names, ready for `start`; `read_calls` reads the log of a `replay:`.
 
     Raises:
         AgentSpecError: the specification has none of the `FORMS`, or its file or model is not right.
@@ -52,8 +48,9 @@ def make_agent(spec: str) -> Agent:
             raise AgentSpecError(
                 f"agent {spec!r} names no episode: write replay:DB#EPISODE, as in replay:runs.db#3"
             )
-        return ReplayAgent(Path(path), int(number))
-    raise AgentSpecError(f"unknown agent {without_credentials(spec)!r}; the agents are {FORMS}")
+        name = f"{Path(path).name}#{number}"
+        return ReplayAgent(name, read_calls(Path(path), int(number)))
+    raise AgentSpecError(f"unknown agent {without_credentials(spec)!r}; the agents are {', '.join(FORMS)}")
 
 
 def _mutated(spec: str, rate: str) -> Agent:

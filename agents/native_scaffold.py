@@ -22,6 +22,7 @@ from agents.backend import ChatBackend, Message, Reply, ReplyItem
 from agents.deadline import Deadline
 from agents.prompting import compact_json, error_value, outcome_text, system_prompt
 from agents.tool_call_text import Nonsense
+from core_eval.path.calls import CallStatus
 
 STOPS: dict[str, StopReason] = {"tokens": "max_tokens", "time": "max_time", "context": "context"}
 
@@ -69,7 +70,7 @@ class NativeScaffold:
         """The next call, invalid step or stop."""
         if self._waiting is not None and observation is not None:
             self._say_result(self._waiting, outcome_text(observation.outcome))
-            if observation.outcome.status != "ok":
+            if observation.outcome.status != CallStatus.OK:
                 self._drop_the_rest()
         self._waiting = None
         if self._steps >= self._limits.steps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 
 TASK = (
@@ -19,7 +20,7 @@ def system_prompt(advice: str) -> str:
 
 def outcome_text(outcome: Outcome) -> str:
     """What a model reads of a call: compact JSON, the value or `{"error": code, "message": sentence}`."""
-    if outcome.status == "ok":
+    if outcome.status == CallStatus.OK:
         value = dict(outcome.value or {})
     else:
         value = error_value(outcome.code or outcome.status, outcome.message or "the call failed")

@@ -1,64 +1,56 @@
-"""The agent that makes the calls of a logged episode again."""
+"""The agent that makes the calls of a logged episode again.
+
+It opens no log: whoever may read one hands the calls in.
+"""
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from contextlib import closing
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from agents.agent import InvalidAction, ToolCallAction
 from agents.errors import AgentSpecError
 from agents.fixed_actions import FixedActions
 
 
-class ReplayAgent(FixedActions):
-    """Makes the calls of an episode of a log, in order, whatever comes of them; then it is done.
+class LoggedCall(Protocol):
+    """A step of a logged episode; `tool` is None where no call could be read."""
 
-    A step in which no call could be read (its tool is null) is an invalid step again.
+    @property
+    def tool(self) -> str | None:
+        """Name of the tool."""
+
+    @property
+    def arguments(self) -> Mapping[str, Any] | None:
+        """Arguments as they were logged."""
+
+
+ReadCalls = Callable[[Path, int], Iterable[LoggedCall]]
+"""Reads the steps of an episode from a log, in order. Raises for a file that is no log."""
+
+
+class ReplayAgent(FixedActions):
+    """Makes logged calls in order, whatever comes of them; then it is done.
+
+    A step in which no call could be read is an invalid step again.
     """
 
-    def __init__(self, path: Path, episode: int) -> None:
-        """Read the episode's steps.
-
-        Raises:
-            AgentSpecError: the file is no log, or holds no such episode.
-        """
-        self.name = f"replay:{path.name}#{episode}"
-        super().__init__(read_steps(path, episode))
+    def __init__(self, name: str, calls: Iterable[LoggedCall]) -> None:
+        self.name = f"replay:{name}"
+        super().__init__([_action(call) for call in calls])
 
 
-def read_steps(path: Path, episode: int) -> list[ToolCallAction | InvalidAction]:
-    """The actions of an episode, by `k`. The log is opened for reading alone.
+def no_log(path: Path, episode: int) -> Iterable[LoggedCall]:
+    """Stands in where nobody reads logs.
 
     Raises:
-        AgentSpecError: the file is no log, or holds no such episode.
+        AgentSpecError: always.
     """
-    if not path.is_file():
-        raise AgentSpecError(f"{path}: there is no such log; give replay:DB#EPISODE")
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            known = connection.execute("SELECT 1 FROM episode WHERE id = ?", (episode,)).fetchone()
-            rows = connection.execute(
-                "SELECT k, tool, arguments FROM step WHERE episode_id = ? ORDER BY k", (episode,)
-            ).fetchall()
-    except sqlite3.Error as error:
-        raise AgentSpecError(f"{path}: not a log that can be replayed: {error}") from None
-    if known is None:
-        raise AgentSpecError(f"{path}: holds no episode {episode}; `pathrig show {path}` lists them")
-    return [_action(path, episode, *row) for row in rows]
+    raise AgentSpecError(f"replay:{path}#{episode} needs a reader of logs, as `pathrig run` has one")
 
 
-def _action(
-    path: Path, episode: int, k: int, tool: str | None, text: str | None
-) -> ToolCallAction | InvalidAction:
-    if tool is None:
-        return InvalidAction(text or "", "no call could be read in the logged step", "unreadable")
-    try:
-        arguments: Any = json.loads(text or "{}")
-    except json.JSONDecodeError:
-        arguments = None
-    if not isinstance(arguments, dict):
-        raise AgentSpecError(f"{path}: episode {episode}, step {k}: its arguments are no JSON object")
-    return ToolCallAction(tool, arguments)
+def _action(call: LoggedCall) -> ToolCallAction | InvalidAction:
+    if call.tool is None:
+        return InvalidAction("", "no call could be read in the logged step", "unreadable")
+    return ToolCallAction(call.tool, call.arguments or {})

@@ -16,6 +16,8 @@ from threading import Event
 from time import process_time
 from typing import Any
 
+from core_eval.path.calls import CallStatus
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import mujoco
@@ -58,7 +60,7 @@ def episode(simulator: ArmSimulator, script: Script) -> float:
     simulator.init({}, 0)
     for tool, arguments in script:
         outcome = simulator.execute(tool, arguments, Event())
-        assert outcome.status == "ok", outcome
+        assert outcome.status == CallStatus.OK, outcome
     simulator.finish()
     return process_time() - started
 

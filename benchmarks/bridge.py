@@ -31,6 +31,8 @@ import paho.mqtt.client as mqtt
 import serial
 from paho.mqtt.enums import CallbackAPIVersion
 
+from core_eval.path.calls import CallStatus
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.loopback_broker import loopback_broker
@@ -62,7 +64,7 @@ class BenchDevice:
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: threading.Event) -> Outcome:
         """Validate both ways."""
         self._type.validate(tool, arguments)
-        return Outcome("ok", VALUE, t=1234.5, duration=12.5)
+        return Outcome(CallStatus.OK, VALUE, t=1234.5, duration=12.5)
 
     def safe(self) -> StopOutcome:
         """Nothing moves."""
@@ -73,7 +75,7 @@ class BenchDevice:
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
         """No simulator."""
-        return Outcome("invalid", code="init", message="no simulator")
+        return Outcome(CallStatus.INVALID, code="init", message="no simulator")
 
     def subscribe(self, emit: Callable[..., None]) -> None:
         """No sensors."""
@@ -182,7 +184,7 @@ def take_turns(trips: int, kinds: Mapping[str, Kind]) -> Mapping[str, Kind]:
 def call_trip(client: RigClient) -> Callable[[], None]:
     def trip() -> None:
         outcome = client.call(TOOL, ARGUMENTS)
-        if outcome.status != "ok":
+        if outcome.status != CallStatus.OK:
             raise SystemExit(f"a call was lost: {outcome}")
 
     return trip

@@ -22,6 +22,8 @@ from threading import Event
 from time import perf_counter
 from typing import Any
 
+from core_eval.path.calls import CallStatus
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
@@ -82,7 +84,7 @@ def play(task: Task, world: World, seed: int) -> Played:
     init = deep_merge(task.init, {**dangers_of(world, rng), "hidden": hidden_of(world, rng)})
     simulator = make_simulator(world, seed)
     answer = simulator.init(init, seed)
-    if answer.status != "ok":
+    if answer.status != CallStatus.OK:
         raise ValueError(f"{task.id}, seed {seed}: {answer.message}")
     executed = []
     for k, call in enumerate(calls):

@@ -19,6 +19,8 @@ from threading import Event
 from time import perf_counter
 from typing import Any
 
+from core_eval.path.calls import CallStatus, StepKind
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from configs.tasks_loader import Task, list_tasks
@@ -87,16 +89,14 @@ def harmful_episode(task: Task, seed: int, init: Mapping[str, Any] | None = None
     given = {**task.init, **(init or {})}
     simulator = make_simulator(task.world, seed)
     answer = simulator.init(given, seed)
-    assert answer.status == "ok", answer.message
+    assert answer.status == CallStatus.OK, answer.message
     scorer = OnlineScorer(task.automaton)
     calls = []
     for k, call in enumerate(changed_calls(task, rng)):
         outcome = simulator.execute(call.name, call.arguments, Event())
         status: Any = outcome.status
-        kind = scorer.step(Call(call.name, call.arguments, status)).kind
-        calls.append(
-            ExecutedCall(k, call.name, call.arguments, status, outcome.duration, harmful=kind == "harmful")
-        )
+        harmful = scorer.step(Call(call.name, call.arguments, status)).kind == StepKind.HARMFUL
+        calls.append(ExecutedCall(k, call.name, call.arguments, status, outcome.duration, harmful))
     return HarmfulEpisode(task.id, task.world, given, seed, calls)
 
 

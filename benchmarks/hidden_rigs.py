@@ -29,6 +29,7 @@ from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Beliefs, Estimate
 from core_eval.harm.twin.telling import Twin, TwinTelling
 from core_eval.path import Call, OnlineScorer
+from core_eval.path.calls import CallStatus, StepKind
 from devices.farm_rover.world import FarmWorld
 from devices.hidden import hidden_parameters
 from devices.sensors import Sample
@@ -101,7 +102,7 @@ def play(
     samples: list[Sample] = []
     rig.subscribe(samples.append)
     answer = rig.init(init, seed)
-    assert answer.status == "ok", answer.message
+    assert answer.status == CallStatus.OK, answer.message
     limits = Limits(**{k: v for k, v in task.limits.model_dump().items() if v is not None})
     agent.start(EpisodeContext(task.prompt, task.device.tools, seed, task.automaton, limits))
     scorer = OnlineScorer(task.automaton)
@@ -117,10 +118,10 @@ def play(
             task.device.validate(action.name, action.arguments)
         except ArgumentsError:
             seen = None
-            scorer.step(Call(action.name, action.arguments, "invalid"))
+            scorer.step(Call(action.name, action.arguments, CallStatus.INVALID))
             continue
         outcome = rig.execute(action.name, action.arguments, Event())
-        verdict = scorer.step(Call(action.name, action.arguments, outcome.status))  # type: ignore[arg-type]
+        verdict = scorer.step(Call(action.name, action.arguments, outcome.status))
         calls.append(
             ExecutedCall(
                 len(calls),
@@ -128,7 +129,7 @@ def play(
                 action.arguments,
                 outcome.status,
                 outcome.duration,
-                verdict.kind == "harmful",
+                verdict.kind == StepKind.HARMFUL,
             )
         )
         results.append(outcome.value)

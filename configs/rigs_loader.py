@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -21,6 +21,7 @@ from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
 from firmware_bridge.envelope import Envelope
+from firmware_bridge.guard import GuardMode
 from firmware_bridge.links import LINK_TYPES, LinkType, link_type
 from firmware_bridge.mqtt_address import without_password
 
@@ -56,7 +57,7 @@ class RigConfig(BaseModel):
         default=False,
         description="start the simulator (and for MQTT an embedded broker) as processes, and end them again",
     )
-    guard: Literal["observe", "block", "estop", "confirm"] | None = Field(
+    guard: GuardMode | None = Field(
         default=None, description="left out: observe on simulators, block on physical rigs"
     )
     envelope: dict[str, dict[str, Any]] = Field(

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core_eval.path.calls import CallStatus
+
 
 class Refusal(Exception):
     """A device refuses a call: an interlock or a precondition does not hold, and nothing was changed.
@@ -26,14 +28,14 @@ class Outcome:
     """The device's answer to a call.
 
     Attributes:
-        status: `ok`, `rejected`, `invalid` or `fault` (spec/core.md section 5).
+        status: how the call ended.
         value: the tool's result where the status is `ok`.
         code, message: why not, where it is not.
         t: device time at the end of the call, s.
         duration: device time that the call took, s.
     """
 
-    status: str
+    status: CallStatus
     value: Mapping[str, Any] | None = None
     code: str | None = None
     message: str | None = None

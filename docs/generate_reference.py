@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
 
 import click
@@ -99,14 +100,15 @@ where a rig was not stopped: the stop was not sent, or not answered by a rig tha
 """
 
 
-def kind(schema: Mapping[str, Any]) -> str:
+def kind(schema: Mapping[str, Any], parts: Mapping[str, Any] = MappingProxyType({})) -> str:
     """A JSON schema's type, in a word or two."""
     if "anyOf" in schema:
-        return " or ".join(kind(option) for option in schema["anyOf"])
+        return " or ".join(kind(option, parts) for option in schema["anyOf"])
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if "$ref" in schema:
-        return str(schema["$ref"].rsplit("/", 1)[-1])
+        name = str(schema["$ref"].rsplit("/", 1)[-1])
+        return kind(parts[name]) if "enum" in parts.get(name, {}) else name
     return str(schema.get("type", "anything"))
 
 
@@ -123,7 +125,14 @@ def keys(model: type[BaseModel]) -> str:
             else f"`{default_text(field.get_default(call_default_factory=True))}`"
         )
         written = field.alias or name
-        rows.append((f"`{written}`", kind(properties[written]), default, field.description or ""))
+        rows.append(
+            (
+                f"`{written}`",
+                kind(properties[written], schema.get("$defs", {})),
+                default,
+                field.description or "",
+            )
+        )
     return table(("key", "type", "default", "meaning"), rows)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 from firmware_bridge import messages as wire
 
-STATUSES = ("ok", "rejected", "invalid", "fault")
+STATUSES = frozenset(CallStatus) - {CallStatus.BLOCKED}
+"""What a device may answer: only the host's guard blocks."""
 
 
 def fault(code: str, message: str) -> Outcome:
     """Trouble of the link as the outcome of a call."""
-    return Outcome("fault", code=code, message=message)
+    return Outcome(CallStatus.FAULT, code=code, message=message)
 
 
 def outcome_of(result: wire.Result) -> Outcome:
@@ -19,9 +21,12 @@ def outcome_of(result: wire.Result) -> Outcome:
     value = result.value
     if value is not None and not isinstance(value, dict):
         value = {"value": value}
-    status, code, message = result.status, error.code or None, error.message or None
-    if status not in STATUSES:
-        status, code, message = "fault", "protocol", f"the rig answered with the unknown status {status!r}"
-    elif status != "ok":
-        code, message = code or status, message or f"the rig gave no reason for {status}"
+    code, message = error.code or None, error.message or None
+    if result.status not in STATUSES:
+        status, code = CallStatus.FAULT, "protocol"
+        message = f"the rig answered with the unknown status {result.status!r}"
+    else:
+        status = CallStatus(result.status)
+        if status != CallStatus.OK:
+            code, message = code or status, message or f"the rig gave no reason for {status}"
     return Outcome(status, value, code, message, result.t or 0.0, result.dur or 0.0)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from core_eval.path.calls import CallStatus
 from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -461,12 +462,12 @@ class RigClient:
                     payload = encode(build(not_after=not_after))
                 except (ValueError, TypeError) as error:
                     text = f"the arguments of {what} have no JSON: {error}"
-                    return Outcome("invalid", code="arguments", message=text)
+                    return Outcome(CallStatus.INVALID, code="arguments", message=text)
                 stated = None if peer.status is None else peer.status.max_frame
                 limit = link.default_max_frame if stated is None else stated
                 if limit is not None and (size := len(payload) + link.frame_overhead) > limit:
                     text = f"{what} has {size} bytes on the wire; the device takes {limit}"
-                    return Outcome("invalid", code="too_long", message=text)
+                    return Outcome(CallStatus.INVALID, code="too_long", message=text)
                 restarts = peer.clock.restarts
                 link.send_call(payload, str(pending.id), deadline - now)
                 next_send = now + pause

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from core_eval.path.calls import CallStatus
 from devices.device import Device, Truth
 from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
@@ -47,15 +48,17 @@ def refusal(
     """
     if stopped and message.op == "call":
         # Also while the stopped call still ends: what holds is the stop.
-        return Outcome("rejected", code="estop", message="the device is stopped; reset it first", t=t)
+        return Outcome(
+            CallStatus.REJECTED, code="estop", message="the device is stopped; reset it first", t=t
+        )
     if busy:
         text = "another call is running; wait for its result"
-        return Outcome("rejected", code="busy", message=text, t=t)
+        return Outcome(CallStatus.REJECTED, code="busy", message=text, t=t)
     if message.op == "init":
         return None
     if message.not_after is not None and link_ms > message.not_after:
         text = "the call came after the latest moment at which it might start"
-        return Outcome("fault", code="late", message=text, t=t)
+        return Outcome(CallStatus.FAULT, code="late", message=text, t=t)
     return None
 
 

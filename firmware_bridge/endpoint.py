@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from threading import Event
 
+from core_eval.path.calls import CallStatus
 from devices.device import Device
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -188,7 +189,7 @@ class DeviceEndpoint:
             running = self._running
             if known is None and (running is None or running.message.id != message_id):
                 if isinstance(message, CodecError):
-                    refused = Outcome("invalid", code="malformed", message=str(message), t=self._t)
+                    refused = Outcome(CallStatus.INVALID, code="malformed", message=str(message), t=self._t)
                 elif (refused := self._refusal(message)) is None:
                     job = _Running(message, self._stop, time.monotonic() + self._ack_after)
                     self._running = self._job = job
@@ -240,7 +241,9 @@ class DeviceEndpoint:
         except Exception as error:
             log.exception("the device failed in %s", message.op)
             self._device_safe()
-            return Outcome("fault", code="internal", message=f"{type(error).__name__}: {error}", t=self._t)
+            return Outcome(
+                CallStatus.FAULT, code="internal", message=f"{type(error).__name__}: {error}", t=self._t
+            )
 
     def _send_truth(self, message: wire.Call | wire.Init) -> None:
         try:

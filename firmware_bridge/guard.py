@@ -7,6 +7,7 @@ from enum import StrEnum
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Literal
 
+from core_eval.path.calls import StepKind
 from firmware_bridge.approval import Approver, Question, TerminalApprover
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ class GuardMode(StrEnum):
     """It refuses the call and stops the rig."""
     CONFIRM = "confirm"
     """It asks a person, who approves, refuses, or stops the rig."""
+
+    @classmethod
+    def usual(cls, *, simulated: bool) -> GuardMode:
+        """The mode where neither the user nor the rig's file names one."""
+        return cls.OBSERVE if simulated else cls.BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,7 @@ class Guard:
         outside = None if self._envelope is None else self._envelope.leaves(call.name, call.arguments)
         if outside is not None:
             return self._refuse(f"outside the rig's envelope: {outside}", harmful=True)
-        harmful = verdict.kind == "harmful"
+        harmful = verdict.kind == StepKind.HARMFUL
         held_back = self._held_back(call, harmful=harmful)
         what = _in_words(verdict)
         if self.mode is GuardMode.OBSERVE:
@@ -137,7 +143,7 @@ class Guard:
 
 
 def _in_words(verdict: StepVerdict) -> str:
-    if verdict.kind != "harmful":
+    if verdict.kind != StepKind.HARMFUL:
         return f"{verdict.kind} in state {verdict.state_before}"
     why = (
         "no symbol of the task matches this call"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from core_eval.path.calls import CallStatus
 from devices.device import Truth
 from devices.harm import HarmEvent
 from devices.sensors import Sample
@@ -197,7 +198,7 @@ class Peer:
         if (data.get("op"), data.get("v", 1)) == ("result", 1) and isinstance(message_id, str | int):
             text = f"its result cannot be read: {error}"
             unfit = wire.Result(
-                id=message_id, status="fault", error=wire.ResultError(code="protocol", message=text)
+                id=message_id, status=CallStatus.FAULT, error=wire.ResultError(code="protocol", message=text)
             )
             self._take_result(unfit)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
+from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import HOST_MAX_FRAME, encode
@@ -62,5 +63,5 @@ def make_answer(message_id: wire.MessageId, outcome: Outcome) -> Answer:
     except (ValueError, TypeError) as error_in_value:
         reason = f"its result has no JSON: {error_in_value}"
     return make_answer(
-        message_id, Outcome("fault", code="internal", message=f"the call ended, but {reason[:200]}")
+        message_id, Outcome(CallStatus.FAULT, code="internal", message=f"the call ended, but {reason[:200]}")
     )

@@ -13,18 +13,33 @@ import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
+from core_eval.path.calls import CallStatus
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from firmware_bridge import messages as wire
 from firmware_bridge.link import Port, PortHandler
 from sims.faults import FaultSchedule
 from sims.keyed_chance import keyed_uniform
-from sims.simulator import Simulator
 
 FAULTY_OPS = frozenset({"call", "ping", "hello", "result", "ack", "pong", "sample"})
 CALLS_KEPT = 1024
 """Calls whose copies are told apart, the latest ones."""
+
+
+class FaultyRig(Protocol):
+    """The simulated rig at the port: what the faults of its link depend on."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the episode."""
+
+    @property
+    def faults(self) -> FaultSchedule:
+        """The faults of the episode: another object in each episode."""
+
+    def link_faults(self) -> FaultSchedule | None:
+        """The faults of the link in this episode; None where there are none."""
 
 
 class Delayed:
@@ -88,7 +103,7 @@ class Delayed:
 class LinkFaults:
     """What becomes of each message, by the faults of the episode that the simulator is in."""
 
-    def __init__(self, simulator: Simulator[Any]) -> None:
+    def __init__(self, simulator: FaultyRig) -> None:
         self._simulator = simulator
         self._lock = threading.Lock()
         self._episode: FaultSchedule | None = None
@@ -149,7 +164,7 @@ class FaultyPort(Port):
     After a call that a `reset` of the board has ended it tells its status, as a board that starts does.
     """
 
-    def __init__(self, port: Port, simulator: Simulator[Any]) -> None:
+    def __init__(self, port: Port, simulator: FaultyRig) -> None:
         self._port = port
         self.faults = LinkFaults(simulator)
         # Whoever waits for news by reading the port has not seen it come another way.
@@ -177,7 +192,7 @@ class FaultyPort(Port):
             self._out.put(delay, lambda: self._port.send(message, payload))
         if (
             isinstance(message, wire.Result)
-            and message.status == "fault"
+            and message.status == CallStatus.FAULT
             and message.error is not None
             and message.error.code == "reset"
             and self._handler is not None

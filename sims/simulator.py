@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import Event, RLock
 from typing import Any, ClassVar, Generic
 
+from core_eval.path.calls import CallStatus
 from devices.device import Emit, Truth
 from devices.device_type import DeviceType
 from devices.faults import Faults
@@ -21,6 +22,7 @@ from firmware_bridge.link import Port
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
 from sims.faults import FaultSchedule, faults_of
+from sims.faulty_link import FaultyPort
 from sims.harm_ledger import HarmLedger
 from sims.intervention import NO_INTERVENTIONS, ChangedCall, Interventions
 from sims.overrides import World, WorldError, merge_world
@@ -141,11 +143,11 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
                 # Which sensors there are shows when they are made.
                 type(self)(world, seed)
         except WorldError as error:
-            return Outcome("invalid", code="bad_state", message=str(error), t=self.clock.now)
+            return Outcome(CallStatus.INVALID, code="bad_state", message=str(error), t=self.clock.now)
         with self._lock:
             self._halted.clear()
             self._restart(world, seed)
-        return Outcome("ok", {})
+        return Outcome(CallStatus.OK, {})
 
     def execute(
         self,
@@ -179,7 +181,9 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
             value: dict[str, Any] | None = None
             natural: float | None = None
             self._needs = None
-            status, code, message = "ok", None, None
+            status = CallStatus.OK
+            code: str | None = None
+            message: str | None = None
             try:
                 if self._halted.is_set():
                     raise Refusal("estop", "The emergency stop is on. Reset the device before the next call.")
@@ -194,15 +198,19 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
                     self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started), LOOK_S)
             except ArgumentsError as error:
                 code = "bad_arguments" if tool in self.device_type.by_name else "unknown_tool"
-                status, message = "invalid", str(error)
+                status, message = CallStatus.INVALID, str(error)
             except Refusal as refusal:
-                status, code, message = "rejected", refusal.code, refusal.message
+                status, code, message = CallStatus.REJECTED, refusal.code, refusal.message
             except BoardReset:
                 self.make_safe()
-                status, code, message = "fault", "reset", "The board started anew in the middle of the call."
+                status, code, message = (
+                    CallStatus.FAULT,
+                    "reset",
+                    "The board started anew in the middle of the call.",
+                )
             except Stopped:
                 self.make_safe()
-                status, code, message = "fault", "stopped", "The call was stopped before its end."
+                status, code, message = CallStatus.FAULT, "stopped", "The call was stopped before its end."
             finally:
                 self._stop = None
             self._bank.poll(self.clock.ticks)
@@ -266,8 +274,6 @@ class Simulator(PassingTime, Snapshots, Generic[World]):
 
     def wrap_port(self, port: Port) -> Port:
         """A port on which the faults of the link come to pass, for whoever serves this simulator."""
-        from sims.faulty_link import FaultyPort
-
         return FaultyPort(port, self)
 
     @property

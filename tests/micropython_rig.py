@@ -16,7 +16,7 @@ import paho.mqtt.client as mqtt
 
 from firmware_bridge.broker import EmbeddedBroker
 from firmware_bridge.client import RigClient
-from firmware_bridge.firmware.make_tables import FIRMWARE_FOLDER
+from firmware_bridge.firmware.build import FIRMWARE_FOLDER
 from firmware_bridge.links import open_link
 
 EXAMPLE = FIRMWARE_FOLDER / "micropython"

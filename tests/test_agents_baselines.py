@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import json
-import sqlite3
+from dataclasses import dataclass
 
 import pytest
 from farm_rig import FARM_ROVER
@@ -11,6 +10,9 @@ from agents.catalog import AgentSpecError, make_agent
 from agents.errors import BackendError
 from agents.example_arguments import fitting_value
 from configs.worlds_loader import load_world
+from core_eval.cli.main import main
+from core_eval.harness.logged_calls import read_calls
+from core_eval.log import LogError, LogReader
 from core_eval.path import compile_plan
 from devices.outcome import Outcome
 from sims.world_type import WORLD_TYPES
@@ -141,36 +143,52 @@ def test_scripted_names_file_and_line(tmp_path, line, said):
     assert "\n" not in str(error.value)
 
 
-def log_with_an_episode(path):
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE episode (id INTEGER PRIMARY KEY)")
-        connection.execute("CREATE TABLE step (episode_id INTEGER, k INTEGER, tool TEXT, arguments TEXT)")
-        connection.execute("INSERT INTO episode VALUES (7)")
-        rows = [(7, 1, None, None), (7, 0, "move_to", json.dumps({"x": 1})), (8, 0, "other", "{}")]
-        connection.executemany("INSERT INTO step VALUES (?, ?, ?, ?)", rows)
-    connection.close()
+@dataclass
+class Logged:
+    tool: str | None
+    arguments: dict | None
 
 
-def test_replay_makes_the_calls_of_an_episode_in_order(tmp_path):
-    log = tmp_path / "runs.db"
-    log_with_an_episode(log)
-    agent = make_agent(f"replay:{log}#7")
+def test_replay_makes_the_calls_that_it_is_given_in_order():
+    asked = []
+
+    def read_calls(path, episode):
+        asked.append((path.name, episode))
+        return [Logged("move_to", {"x": 1}), Logged(None, None)]
+
+    agent = make_agent("replay:logs/runs.db#7", read_calls)
     first, second, stop = played(agent, context())
+    assert (asked, agent.name) == ([("runs.db", 7)], "replay:runs.db#7")
     assert first == ToolCallAction("move_to", {"x": 1})
     assert isinstance(second, InvalidAction)
     assert stop == StopAction("done")
 
 
-def test_replay_says_what_is_wrong(tmp_path):
+def test_replay_makes_the_calls_of_a_logged_episode(tmp_path):
     log = tmp_path / "runs.db"
-    log_with_an_episode(log)
+    command = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "oracle"]
+    assert main([*command, "--db", str(log)]) == 0
+    *calls, stop = played(make_agent(f"replay:{log}#1", read_calls), context())
+    with LogReader(log) as reader:
+        logged = [(step.tool, step.arguments) for step in reader.steps(1)]
+    assert [(call.name, call.arguments) for call in calls] == logged
+    assert stop == StopAction("done")
+    with pytest.raises(LogError, match="no episode 9"):
+        make_agent(f"replay:{log}#9", read_calls)
+
+
+def test_replay_says_what_is_wrong(tmp_path):
     (tmp_path / "text").write_text("no database " * 100)
     for spec, said in (
         (f"replay:{tmp_path / 'none.db'}#7", "no such log"),
-        (f"replay:{log}#9", "no episode 9"),
-        (f"replay:{tmp_path / 'text'}#1", "not a log"),
-        (f"replay:{log}", "no episode"),
-        (f"replay:{log}#x", "no episode"),
+        (f"replay:{tmp_path / 'text'}#1", "cannot be read as a log"),
+    ):
+        with pytest.raises(LogError, match=said):
+            make_agent(spec, read_calls)
+    for spec, said in (
+        ("replay:runs.db", "no episode"),
+        ("replay:runs.db#x", "no episode"),
+        ("replay:runs.db#1", "needs a reader of logs"),
     ):
         with pytest.raises(AgentSpecError, match=said):
             make_agent(spec)

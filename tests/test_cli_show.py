@@ -94,3 +94,61 @@ def simulators() -> set[str]:
     """The process ids of the children of this process."""
     children = Path("/proc/self/task").glob("*/children")
     return {pid for path in children for pid in path.read_text().split()}
+
+
+def found(capsys: pytest.CaptureFixture[str], *options: str) -> list[dict]:
+    assert main(["show", "pathrig.db", "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_words_are_found_in_the_transcripts(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("calls.jsonl").write_text(
+        '{"name": "water_plant", "arguments": {"plant_id": "plant_B", "liters": 1}}\n'
+        '{"name": "unlock_safety_mode", "arguments": {}}\n'
+    )
+    command = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--episodes", "2"]
+    assert main([*command, "--agent", "scripted:calls.jsonl"]) == 0
+    before = Path("pathrig.db").read_bytes()
+    capsys.readouterr()
+
+    calls = [hit for hit in found(capsys, "--search", "plants waters") if hit["part"] == "call"]
+    assert [(hit["episode"], hit["step"]) for hit in calls] == [(1, 0), (2, 0)], "endings make no difference"
+    assert "[water_plant]" in calls[0]["text"] or "[water]" in calls[0]["text"]
+    errors = found(capsys, "--search", "safety_locked", "--episode", "2")
+    assert [(hit["episode"], hit["step"], hit["part"]) for hit in errors] == [(2, 0, "error")]
+    assert {hit["agent"] for hit in errors} == {"scripted:calls.jsonl"}
+    for nothing in ("giraffe", 'NEAR("', "water AND giraffe", "text:water*)"):
+        assert found(capsys, "--search", nothing) == [], nothing
+
+    assert main(["show", "pathrig.db", "--search", '"unlock_safety_mode"']) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("episode 1 step 1  scripted:calls.jsonl  call: ") for line in lines)
+    assert main(["show", "pathrig.db", "--search", "giraffe"]) == 0
+    assert "nothing in the transcripts" in capsys.readouterr().out
+    assert Path("pathrig.db").read_bytes() == before, "a reader never writes the log"
+
+
+def test_a_search_for_no_word_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "pathrig.db", "--search", ' "" ']) == 2
+    assert "name a word" in capsys.readouterr().err
+
+
+def test_what_a_model_said_is_found(tmp_path: Path) -> None:
+    from test_report_summary import ROW
+
+    from core_eval.log import Turn
+    from core_eval.report.search import search
+
+    class Log:
+        path = tmp_path
+
+        def turns(self, episode: int) -> dict[int, Turn]:
+            return {0: Turn("I shall open the valve. " * 40 + "The giraffe waits."), 1: Turn()}
+
+        def steps(self, episode: int) -> list:
+            return []
+
+    (hit,) = search(Log(), "giraffe", [ROW])
+    assert (hit.step, hit.part) == (0, "turn")
+    assert "[giraffe]" in hit.text and len(hit.text) < 200
+    assert search(Log(), "giraffe", []) == []

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core_eval.cli.main import main
+from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.simulator_process import RigError, simulator_process
 from core_eval.log import LogReader
 from firmware_bridge.client import RigClient
@@ -78,7 +79,8 @@ def test_a_pty_is_printed_and_serves_a_device_until_it_is_told_to_end() -> None:
 def test_a_simulator_ends_with_the_process_that_started_it() -> None:
     code = (
         "import os, signal; from core_eval.harness.simulator_process import simulator_process as start\n"
-        "with start(['farm_rover', '--serial', 'pty']) as port:\n"
+        "from core_eval.harness.serve_simulator import ServedSimulator\n"
+        "with start(ServedSimulator('farm_rover', serial='pty')) as port:\n"
         "    print(port, flush=True); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -92,7 +94,7 @@ def test_a_simulator_ends_with_the_process_that_started_it() -> None:
 def test_a_simulator_that_cannot_start_says_why() -> None:
     with (
         pytest.raises(RigError, match="no world or file 'mars'"),
-        simulator_process(["mars", "--serial", "pty"]),
+        simulator_process(ServedSimulator("mars", serial="pty")),
     ):
         pass
 
@@ -105,7 +107,7 @@ def test_a_core_task_with_a_script_and_an_initial_state_over_mqtt(
     Path("calls.jsonl").write_text(
         "".join(json.dumps({"name": name, "arguments": {}}) + "\n" for name in SCRIPT)
     )
-    with simulator_process(["farm", "--mqtt", mosquitto_url, "--rig", "rover-7"]):
+    with simulator_process(ServedSimulator("farm", mosquitto_url, "rover-7")):
         command = ["run", "--task", "tasks.json#go_home", "--agent", "scripted:calls.jsonl", "--json"]
         command += ["--rig", f"{mosquitto_url}/rover-7", "--init", "init.json", "--db", "log.db"]
         assert main(command) == 0
@@ -133,9 +135,8 @@ def test_a_wrong_key_of_a_core_tasks_init_is_found_before_anything_starts(
 def test_harm_is_told_of_a_rig_that_somebody_else_gave_another_world(
     mosquitto_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("init.json").write_text('{"plants": {"plant_B": {"moisture": 0.3}}}')
-    arguments = ["farm", "--mqtt", mosquitto_url, "--rig", "wet", "--init", "init.json"]
-    with simulator_process(arguments):
+    wet = {"plants": {"plant_B": {"moisture": 0.3}}}
+    with simulator_process(ServedSimulator("farm", mosquitto_url, "wet", init=wet)):
         command = ["run", "--task", "water_one_plant", "--rig", f"{mosquitto_url}/wet", "--agent", "oracle"]
         assert main([*command, "--json", "--db", "log.db"]) == 0
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]

@@ -36,12 +36,12 @@ def test_the_examples_hold(
 
 
 def test_the_page_names_every_key() -> None:
-    from core_eval.path.calls import STATUSES
+    from core_eval.path.calls import CallStatus
     from core_eval.path.trace_file import SCORE_NAMES
 
     page = PAGE.read_text(encoding="utf-8")
     metrics = PAGE.with_name("metrics.md").read_text(encoding="utf-8")
-    for word in (*STATUSES, "trace", "task", "calls", "name", "arguments", "status", "bounds", "error"):
+    for word in (*CallStatus, "trace", "task", "calls", "name", "arguments", "status", "bounds", "error"):
         assert f"`{word}`" in page, word
     for name in SCORE_NAMES:
         assert f"`{name}`" in page or f"`{name}`" in metrics, name

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from devices.registry import device_type
-from firmware_bridge.firmware import make_tables as tables
 from firmware_bridge.firmware.build import RAM_BYTES, BuildError, build, missing_packages, ram_used
-from firmware_bridge.firmware.make_tables import HEADER, TableError, load_world_file, make_tables
 from sims.farm import board_pins as pins
+from sims.farm import firmware_tables as tables
+from sims.farm.firmware_tables import HEADER, TableError, make_tables, shipped_world
 from sims.overrides import merge_world
 
 ROVER = HEADER.parent
@@ -17,13 +17,13 @@ needs_compiler = pytest.mark.skipif(bool(missing_packages()), reason="the AVR to
 
 
 def test_the_committed_tables_are_those_of_the_devices() -> None:
-    assert HEADER.read_text(encoding="utf-8") == make_tables(load_world_file()), (
-        "run python -m firmware_bridge.firmware.make_tables"
+    assert HEADER.read_text(encoding="utf-8") == make_tables(shipped_world()), (
+        "run python -m sims.farm.firmware_tables"
     )
 
 
 def test_the_tables_hold_every_tool_and_follow_the_world() -> None:
-    world = load_world_file()
+    world = shipped_world()
     text = make_tables(world)
     for tool in device_type("farm_rover").tools:
         assert f'{{"{tool.name}", ' in text
@@ -32,11 +32,11 @@ def test_the_tables_hold_every_tool_and_follow_the_world() -> None:
 
 
 def test_what_the_board_has_no_room_for_is_named() -> None:
-    five = merge_world(load_world_file(), {"plants": {"fifth": {"x": 1.0, "y": 1.0}}})
+    five = merge_world(shipped_world(), {"plants": {"fifth": {"x": 1.0, "y": 1.0}}})
     with pytest.raises(TableError, match="4 moisture probes, the world 5 plants"):
         make_tables(five)
     long = merge_world(
-        load_world_file(),
+        shipped_world(),
         {"plants": {"plant_A": None, "a_plant_with_a_very_long_name": {"x": 1.0, "y": 1.0}}},
     )
     with pytest.raises(TableError, match="a_plant_with_a_very_long_name"):

@@ -15,7 +15,7 @@ from firmware_native import compile_library
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from firmware_bridge.firmware.make_tables import HEADER
+from sims.farm.firmware_tables import HEADER
 from sims.farm.geometry import Box, Disc
 from sims.farm.route import Ground, plan_route
 

@@ -16,7 +16,6 @@ OWN = ("farm_rover", "robotic_arm", "farm", "arm", "rover")
 """Folders and modules that belong to one world, by name."""
 ALLOWED = {
     "core_eval/cli/demo.py": "the demo is of these two worlds",
-    "firmware_bridge/firmware/make_tables.py": "the tables of the rover's firmware",
 }
 NAMES = {name for world in WORLD_TYPES.values() for name in (world.name, world.device.name)}
 
@@ -55,3 +54,27 @@ def test_there_are_worlds_and_generic_modules():
 @pytest.mark.parametrize("path", list(generic_modules()), ids=str)
 def test_a_generic_module_knows_no_world(path: Path):
     assert list(faults(path)) == []
+
+
+SMALL = 5e-4
+NO_TOLERANCES = {("devices/robotic_arm/world.py", 1e-4): "the least mass of an object, kg"}
+
+
+@pytest.mark.parametrize(
+    ("home", "rooms"),
+    [
+        ("devices/farm_rover", ("devices/farm_rover", "sims/farm")),
+        ("devices/robotic_arm", ("devices/robotic_arm", "sims/arm")),
+    ],
+)
+def test_the_tolerances_of_a_world_stand_in_one_file(home: str, rooms: tuple[str, ...]):
+    assert "import" not in (ROOT / home / "tolerances.py").read_text(encoding="utf-8").split('"""')[2]
+    found = [
+        (str(path.relative_to(ROOT)), node.value)
+        for room in rooms
+        for path in sorted((ROOT / room).glob("*.py"))
+        if path != ROOT / home / "tolerances.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, float) and 0.0 < node.value < SMALL
+    ]
+    assert [one for one in found if one not in NO_TOLERANCES] == []

@@ -5,9 +5,10 @@ from threading import Event
 import pytest
 from farm_rig import WORLD, at, executed
 
-from core_eval.harm import ExecutedCall, ReplayError, Verdict, assess
+from core_eval.harm import ExecutedCall, ReplayError, assess
 from core_eval.harm.counterfactual import Change, comes_again, play_changed
 from core_eval.harm.replay import Player, replay_episode
+from core_eval.log.rows import Observation
 from core_eval.path import Call
 from devices.harm import LEAVE_OUT, HarmEvent, Trend
 from sims.farm.simulator import FarmSimulator
@@ -76,7 +77,7 @@ def test_ponding_between_two_samples_leaves_no_trace():
 def test_a_drive_into_a_bed_is_told_by_the_result_of_the_very_call():
     report = judge([("move_to", {"x": 10.0, "y": 12.4}), ("move_home", {})], {"safety_locked": False})
     (verdict,) = report.verdicts
-    assert (verdict.event.kind, verdict.verdict) == ("bed_crossing", Verdict.OBSERVED)
+    assert (verdict.event.kind, verdict.verdict) == ("bed_crossing", Observation.OBSERVED)
     assert (verdict.evidence["sensor"], verdict.evidence["value"]) == ("move_to.y", 12.4)
     assert abs(verdict.evidence["counterfactual"] - 12.4) > 0.5
     assert verdict.evidence["t"] == verdict.evidence["counterfactual_t"]
@@ -92,7 +93,7 @@ def test_a_drive_across_a_strip_to_where_it_was_sent_is_unobserved():
 
 def test_what_a_result_repeats_of_the_command_is_no_reading():
     (verdict,) = judge([water(3.0)], {**HERE, "plants": {"plant_A": {"moisture": 0.26}}}).verdicts
-    assert verdict.verdict is Verdict.UNOBSERVED, "liters: 3.0 is what was asked for, not what was sensed"
+    assert verdict.verdict is Observation.UNOBSERVED, "liters: 3.0 is what was asked for, not what was sensed"
 
 
 def test_the_time_that_a_refill_takes_is_a_reading():
@@ -312,7 +313,7 @@ def test_where_nothing_prevents_the_event_there_is_no_verdict():
     outcome = simulator.execute("sense_pose", {}, Event())
     calls.append(ExecutedCall(0, "sense_pose", {}, outcome.status, outcome.duration, False))
     (verdict,) = assess(lambda: Overheating(WORLD), {}, 0, calls, None).verdicts
-    assert (verdict.verdict, verdict.observed) == (Verdict.UNKNOWN, None)
+    assert (verdict.verdict, verdict.observed) == (Observation.UNKNOWN, None)
     assert (verdict.remedy, verdict.evidence, verdict.hidden_at_end) == (None, None, None)
 
 
@@ -370,7 +371,7 @@ def test_an_event_that_begins_after_the_settling_is_found(moisture):
     event = verdict.event
     assert event.kind == "over_irrigation" and event.t_start > event.t_record + WORLD.settling_s
     assert event.t_end - event.t_start > 600.0
-    assert verdict.verdict is Verdict.UNOBSERVED
+    assert verdict.verdict is Observation.UNOBSERVED
 
 
 def test_what_only_a_call_can_end_is_counted_for_the_rules_time_from_its_begin():
@@ -427,7 +428,7 @@ def test_a_call_without_an_answer_was_done_where_the_rigs_own_state_says_so():
         assert (verdict.event.kind, verdict.step, verdict.verdict) == (
             "over_irrigation",
             0,
-            Verdict.UNOBSERVED,
+            Observation.UNOBSERVED,
         )
 
 
@@ -457,7 +458,7 @@ def test_where_nobody_tells_the_harm_of_a_lost_call_is_unknown():
     (verdict,) = report.verdicts
     assert (verdict.event.kind, verdict.verdict, verdict.probability) == (
         "over_irrigation",
-        Verdict.UNKNOWN,
+        Observation.UNKNOWN,
         0.5,
     )
     assert report.end_state is None

@@ -8,12 +8,13 @@ import pytest
 from farm_rig import WORLD, at, rover
 from twin_rig import beliefs, key, logged, make, nominal
 
-from core_eval.harm import ExecutedCall, Verdict
+from core_eval.harm import ExecutedCall
 from core_eval.harm.twin.likelihood import disagreement, log_likelihood
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import Driver
 from core_eval.harm.twin.particles import assimilate
 from core_eval.harm.twin.telling import Twin
+from core_eval.log.rows import Observation
 from devices.sensors import Sample
 from sims.farm.simulator import FarmSimulator
 from sims.overrides import merge_world
@@ -214,7 +215,7 @@ def test_a_lost_call_was_done_where_the_telemetry_says_so():
     assert telling.done[0] > 0.99 and telling.undecided == ()
     (event,) = telling.events
     assert key(event) in {key(one) for one in true}
-    assert event.probability > 0.99 and event.verdict is Verdict.OBSERVED
+    assert event.probability > 0.99 and event.verdict is Observation.OBSERVED
     drive, _ = without_answer([("move_to", at("plant_B")), *READS], 0)
     assert told_of(drive).done[0] > 0.99, "a read of the pose tells"
 
@@ -234,13 +235,13 @@ def test_a_lost_call_of_which_nothing_tells_is_unknown():
     assert telling.done[1] == pytest.approx(0.5, abs=0.2) and telling.undecided == (1,)
     (event,) = telling.events
     assert key(event) in {key(one) for one in true}
-    assert event.verdict is Verdict.UNKNOWN
+    assert event.verdict is Observation.UNKNOWN
 
 
 def test_a_twin_takes_results_for_telemetry_as_the_scorer_does():
     episode, _ = logged(BED)
     (event,) = Twin(make, nominal(), 8).tell(episode, 1).events
-    assert (event.kind, event.verdict) == ("bed_crossing", Verdict.OBSERVED)
+    assert (event.kind, event.verdict) == ("bed_crossing", Observation.OBSERVED)
     assert event.evidence["sensor"] == "move_to.y"
     assert event.hidden_at_end is True
     assert event.peak == pytest.approx(event.severity.mean) and event.limit == 0.0
@@ -255,4 +256,4 @@ def test_where_no_counterfactual_of_a_member_prevents_the_event_there_is_no_verd
 
     episode, _ = logged(BED)
     (event,) = Twin(lambda: Stubborn(WORLD), nominal(), 4).tell(episode, 1).events
-    assert (event.verdict, event.observed_probability, event.remedy) == (Verdict.UNKNOWN, None, None)
+    assert (event.verdict, event.observed_probability, event.remedy) == (Observation.UNKNOWN, None, None)

@@ -27,6 +27,7 @@ from firmware_bridge.serial_link import SerialLink
 SERIAL = RigConfig(name="spawned", url="serial://pty", world="farm_rover", spawn=True)
 MQTT = RigConfig(name="spawned", url="mqtt://127.0.0.1/rover", world="farm_rover", spawn=True)
 BROKER = "firmware_bridge.broker"
+SIMULATOR = "core_eval.harness.serve_simulator"
 SOON = 8.0
 """Less than a lost link is waited for."""
 
@@ -38,7 +39,7 @@ OTHERS: set[int] = set()
 @pytest.fixture(autouse=True)
 def others() -> None:
     OTHERS.clear()
-    OTHERS.update(children("sim"), children(BROKER))
+    OTHERS.update(children(SIMULATOR), children(BROKER))
 
 
 def children(word: str) -> list[int]:
@@ -59,7 +60,7 @@ def children(word: str) -> list[int]:
 class Killer(Player):
     """Ends a process of the rig's before its second action."""
 
-    word = "sim"
+    word = SIMULATOR
 
     def act(self, observation: Observation | None) -> Action:
         if len(self.seen) == 1:
@@ -103,7 +104,7 @@ def test_nobody_waits_for_a_model_whose_rig_is_gone(tmp_path: Path) -> None:
         def act(self, observation: Observation | None) -> Action:
             if self.left:
                 return super().act(observation)
-            (child,) = children("sim")
+            (child,) = children(SIMULATOR)
             os.kill(child, signal.SIGKILL)
             released.wait(30.0)
             return StopAction("done")
@@ -125,7 +126,7 @@ def test_a_run_over_a_dead_simulator_ends_with_status_3_and_its_last_words(
     call = RigSession.call
 
     def kill_first(self: RigSession, *args: object, **options: object) -> object:
-        (child,) = children("sim")
+        (child,) = children(SIMULATOR)
         os.kill(child, signal.SIGKILL)
         return call(self, *args, **options)  # type: ignore[arg-type]
 
@@ -187,7 +188,7 @@ def test_a_pseudo_terminal_that_was_lost_is_not_opened_again() -> None:
 
 def test_a_simulator_that_ends_while_it_is_greeted_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     def end(self: RigSession, **_: object) -> None:
-        (child,) = children("sim")
+        (child,) = children(SIMULATOR)
         os.kill(child, signal.SIGKILL)
         opened(self)
 

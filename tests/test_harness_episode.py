@@ -12,10 +12,10 @@ from agents.agent import Action, EpisodeContext, InvalidAction, Observation, Sto
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
 from core_eval.harness import rig_session
-from core_eval.harness.episode import Assignment, Episode, EpisodeFailed
+from core_eval.harness.episode import Episode, EpisodeFailed
+from core_eval.harness.episode_start import Assignment
 from core_eval.harness.events import ignore
 from core_eval.harness.rig_session import RigSession, open_rig
-from core_eval.harness.run_config import GuardName
 from core_eval.harness.signals import StopSignals
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 
@@ -60,7 +60,7 @@ def play(
     tmp_path: Path,
     session: RigSession,
     *actions: Action | Exception,
-    guard: GuardName | None = None,
+    guard: str | None = None,
     init: Mapping[str, Any] | None = None,
     player: Player | None = None,
 ) -> tuple[EpisodeRow, list[StepRow]]:

@@ -16,10 +16,12 @@ from agents.native_scaffold import NativeScaffold
 from agents.tool_call_text import CallText
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
-from core_eval.harness.episode import Assignment, Episode
+from core_eval.harness.episode import Episode
+from core_eval.harness.episode_start import Assignment
 from core_eval.harness.events import ignore
 from core_eval.harness.rig_session import open_rig
 from core_eval.harness.scoring import score_episode
+from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import simulator_process
 from core_eval.log import EpisodeRow, LogReader, RunLog
@@ -72,13 +74,13 @@ def broker_url() -> Iterator[str]:
         yield broker.url
 
 
-def what_the_agent_read(folder: Path, url: str, *options: str) -> tuple[bytes, EpisodeRow, LogReader]:
+def what_the_agent_read(folder: Path, url: str, *, truth: bool = True) -> tuple[bytes, EpisodeRow, LogReader]:
     """One episode at a rig of its own behind the broker, whose simulator is started with these options."""
-    rig = "silent" if options else "telling"
+    rig = "telling" if truth else "silent"
     backend, task = RecordingBackend(), load_task("water_one_plant")
     path = folder / f"{rig}.db"
     with (
-        simulator_process(["farm_rover", "--mqtt", url, "--rig", rig, *options]),
+        simulator_process(ServedSimulator("farm_rover", url, rig, truth=truth)),
         open_rig(load_rig(f"{url}/{rig}")) as session,
         RunLog(path) as log,
         StopSignals() as signals,
@@ -92,7 +94,7 @@ def what_the_agent_read(folder: Path, url: str, *options: str) -> tuple[bytes, E
 
 def test_with_truth_on_and_off_the_agent_reads_the_same_bytes(tmp_path: Path, broker_url: str) -> None:
     told, episode, log = what_the_agent_read(tmp_path, broker_url)
-    kept, silent_episode, silent_log = what_the_agent_read(tmp_path, broker_url, "--no-truth")
+    kept, silent_episode, silent_log = what_the_agent_read(tmp_path, broker_url, truth=False)
     assert kept == told
     assert told.count(b"\n") == len(CALLS) + 2, "the tools, an answer a call, and one that ends it"
     for secret in (b"moisture", b"_initial", b"pesticide_overdose", b"severity"):
@@ -106,7 +108,7 @@ def test_with_truth_on_and_off_the_agent_reads_the_same_bytes(tmp_path: Path, br
 
 
 def test_without_truth_and_without_a_twin_harm_is_not_told(tmp_path: Path, broker_url: str) -> None:
-    _, episode, log = what_the_agent_read(tmp_path, broker_url, "--no-truth")
+    _, episode, log = what_the_agent_read(tmp_path, broker_url, truth=False)
     result = score_episode(log, episode.id)
     assert result is not None and result.harm == []
     assert result.scores["harm_events"] is None and result.scores["path_correctness"] is not None

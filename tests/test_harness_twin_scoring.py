@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from core_eval.cli.main import main
+from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.simulator_process import simulator_process
 from core_eval.log import LogReader, RunLog
 from firmware_bridge.broker import start_broker_process
@@ -64,10 +65,11 @@ def test_a_rig_file_that_keeps_the_truth_gets_harm_from_its_twin(shy, tmp_path):
 
 
 def test_a_simulator_behind_a_broker_without_truth_gets_harm_from_its_twin(shy, tmp_path):
-    with start_broker_process() as broker:
-        arguments = ["farm_rover", "--no-truth", "--mqtt", broker.url, "--rig", "field"]
-        with simulator_process(arguments):
-            check(run(f"{broker.url}/field?truth=false", tmp_path))
+    with (
+        start_broker_process() as broker,
+        simulator_process(ServedSimulator("farm_rover", broker.url, "field", truth=False)),
+    ):
+        check(run(f"{broker.url}/field?truth=false", tmp_path))
 
 
 def test_what_the_rig_keeps_to_itself_is_not_asked_of_its_log(shy, tmp_path):

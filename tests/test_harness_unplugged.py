@@ -10,7 +10,8 @@ from test_harness_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
 
 from agents.agent import Action, Observation
 from configs.rigs_loader import load_rig
-from core_eval.harness.episode import Assignment, Episode
+from core_eval.harness.episode import Episode
+from core_eval.harness.episode_start import Assignment
 from core_eval.harness.events import ignore
 from core_eval.harness.rig_session import open_rig
 from core_eval.harness.signals import StopSignals

@@ -6,6 +6,8 @@ import pytest
 
 from core_eval.path.pareto import dominates, gated_minimum, pareto_front
 
+LESS = {"harmful_calls"}
+
 
 def test_the_front():
     agents = {
@@ -14,16 +16,16 @@ def test_the_front():
         "worse": {"path_correctness": 0.6, "harmful_calls": 1},
         "twin": {"path_correctness": 0.7, "harmful_calls": 0},
     }
-    assert pareto_front(agents) == ["careful", "bold", "twin"]
+    assert pareto_front(agents, LESS) == ["careful", "bold", "twin"]
 
 
 def test_undefined_metrics_are_not_compared():
     one = {"efficiency": None, "path_correctness": 0.5}
     other = {"efficiency": 0.9, "path_correctness": 0.4}
-    assert dominates(one, other)
-    assert not dominates(other, one)
-    assert not dominates({"a": 1.0}, {"b": 0.0})
-    assert not dominates({"a": 1.0}, {"a": 1.0})
+    assert dominates(one, other, LESS)
+    assert not dominates(other, one, LESS)
+    assert not dominates({"a": 1.0}, {"b": 0.0}, LESS)
+    assert not dominates({"a": 1.0}, {"a": 1.0}, LESS)
 
 
 def test_gated_minimum():

@@ -2,6 +2,7 @@
 
 import io
 import json
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,10 @@ from test_report_summary import ROW
 
 from configs.errors import ConfigError
 from core_eval.cli.main import main
+from core_eval.log.schema import MIGRATIONS
+from core_eval.path.trace_file import SCORE_NAMES
 from core_eval.report.aggregate import load_aggregate
+from core_eval.report.metrics import BRIEF, BY_NAME, RUNNING, TABLE
 from core_eval.report.repeated import group_json, pass_k, tasks_json
 from core_eval.report.summary import summary_json
 from core_eval.report.tables import agents_table, episodes_table, front_line, tasks_table
@@ -192,3 +196,14 @@ def test_the_command_line_takes_a_file(
     assert "gated" in capsys.readouterr().out
     assert main([*command, "--aggregate", "none.yaml"]) == 2
     assert "none.yaml: cannot be read" in capsys.readouterr().err
+
+
+def test_every_list_of_metrics_names_metrics_of_the_one_table() -> None:
+    lists = (TABLE, RUNNING, BRIEF, SCORE_NAMES, load_aggregate(None).content.pareto)
+    with sqlite3.connect(":memory:") as log:
+        for script in MIGRATIONS:
+            log.executescript(script)
+        columns = [row[1] for row in log.execute("PRAGMA table_info(scoreboard)")]
+    board = columns[columns.index("status") + 1 :]
+    assert len(board) > 5
+    assert {name for names in (*lists, board) for name in names} <= set(BY_NAME)

@@ -9,6 +9,7 @@ from collections import Counter
 
 from benchmarks.fault_runs.ledger import Counts, Ledger, work
 from benchmarks.loopback_broker import loopback_broker
+from core_eval.path.calls import CallStatus
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.links import open_link
@@ -34,7 +35,7 @@ def broker_restarts(restarts: int, seed: int) -> Counts:
                 while not ended.is_set():
                     number += 1
                     outcome = client.call("work", work(number), timeout=20.0)
-                    outcomes[outcome.status if outcome.status == "ok" else str(outcome.code)] += 1
+                    outcomes[outcome.status if outcome.status == CallStatus.OK else str(outcome.code)] += 1
 
             driver = threading.Thread(target=drive)
             driver.start()

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from benchmarks.fault_runs.ledger import Counts, Ledger, work
+from core_eval.path.calls import CallStatus
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import Link
@@ -97,7 +98,7 @@ def disorder(calls: int, seed: int) -> Counts:
         for number in range(calls):
             timeout = 0.004 if hurry.random() < 0.1 else 5.0
             outcome = client.call("work", work(number), timeout=timeout)
-            outcomes[outcome.status if outcome.status == "ok" else str(outcome.code)] += 1
+            outcomes[outcome.status if outcome.status == CallStatus.OK else str(outcome.code)] += 1
         time.sleep(0.1)
     return {
         "calls": calls,

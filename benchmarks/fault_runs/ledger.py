@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
 
@@ -37,12 +38,12 @@ class Ledger:
         number = arguments.get("n")
         if tool != "work" or not isinstance(number, int) or arguments.get("check") != check_of(number):
             self.wrong += 1
-            return Outcome("invalid", code="wrong", message="nobody sent this")
+            return Outcome(CallStatus.INVALID, code="wrong", message="nobody sent this")
         self.executed[number] += 1
         self.started.set()
         if stop.wait(self.seconds):
-            return Outcome("fault", code="stopped", message="stopped")
-        return Outcome("ok", {"n": number})
+            return Outcome(CallStatus.FAULT, code="stopped", message="stopped")
+        return Outcome(CallStatus.OK, {"n": number})
 
     def safe(self) -> StopOutcome:
         """Note when."""
@@ -56,7 +57,7 @@ class Ledger:
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
         """No simulator."""
-        return Outcome("invalid", code="physical", message="no simulator")
+        return Outcome(CallStatus.INVALID, code="physical", message="no simulator")
 
     def subscribe(self, emit: Callable[..., None]) -> None:
         """No sensors."""

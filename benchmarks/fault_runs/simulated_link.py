@@ -7,6 +7,7 @@ from collections import Counter
 
 from benchmarks.fault_runs.ledger import Counts
 from configs.worlds_loader import load_world, make_simulator
+from core_eval.path.calls import CallStatus
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.links import open_link
@@ -35,7 +36,7 @@ def simulated_link(calls: int, seed: int) -> Counts:
             sys.exit("the simulator takes no faults of the link")
         for _ in range(calls):
             outcome = client.call("sense_battery", {}, timeout=30.0)
-            outcomes[outcome.status if outcome.status == "ok" else str(outcome.code)] += 1
+            outcomes[outcome.status if outcome.status == CallStatus.OK else str(outcome.code)] += 1
         executed = round(device.clock.now / device.world.rover.read_s)
     return {
         "calls": calls,

@@ -7,10 +7,10 @@ from rich.text import Text
 
 from core_eval.harness.events import EpisodeEnded, EpisodeStarted, Event, Stepped
 from core_eval.log import EpisodeRow
+from core_eval.path.calls import CallStatus
 from core_eval.report.fitted_table import Hanging
+from core_eval.report.metrics import BRIEF, BY_NAME
 from core_eval.report.tables import cell, status_text, step_line
-
-SHOWN = (("path_correctness", "PC"), ("harmful_calls", "harmful"), ("unobserved_harm", "unobserved harm"))
 
 
 class LiveLines:
@@ -24,7 +24,7 @@ class LiveLines:
         """Print the event's line, if it has one."""
         match event:
             case Stepped(k, tool, arguments, outcome, kind) if self._steps:
-                note = "" if outcome.status == "ok" else outcome.code or ""
+                note = "" if outcome.status == CallStatus.OK else outcome.code or ""
                 line = step_line(k, tool, arguments, outcome.status, kind, note)
                 self._console.print(Hanging(line))
             case EpisodeStarted(episode, task, agent, seed):
@@ -35,5 +35,8 @@ class LiveLines:
 
 
 def _scores(episode: EpisodeRow) -> Text:
-    shown = "  ".join(f"{heading} {cell(name, episode.scores.get(name), 1)}" for name, heading in SHOWN)
+    shown = "  ".join(
+        f"{metric.short or metric.heading} {cell(metric.name, episode.scores.get(metric.name), 1)}"
+        for metric in map(BY_NAME.__getitem__, BRIEF)
+    )
     return Text.assemble("     ", status_text(episode), f"  {shown}", style="dim")

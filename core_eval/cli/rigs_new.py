@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from core_eval.cli.output import UsageError, console, write_file
+from firmware_bridge.guard import GuardMode
 
 if TYPE_CHECKING:
     from devices.drivers.driver_file import DriverFile
@@ -39,7 +40,6 @@ def new(
     """Ask what a rig is, and write its file. What is given as an option is not asked."""
     from configs.device_types import is_device_file
     from configs.drivers_loader import OWN_WIRE, driver_names, load_driver
-    from configs.rigs_loader import RigConfig
     from devices.registry import DEVICE_TYPES
 
     asks = sys.stdin.isatty()
@@ -53,8 +53,8 @@ def new(
         device = None
     elif device is None or not is_device_file(device):
         device = _choice(asks, device, "device", "Device", tuple(DEVICE_TYPES))
-    modes = [mode for part in get_args(RigConfig.model_fields["guard"].annotation) for mode in get_args(part)]
-    guards = ("block", *(mode for mode in modes if mode != "block"))
+    usual = GuardMode.usual(simulated=False)
+    guards = (usual, *(mode for mode in GuardMode if mode != usual))
     guard = _choice(asks, guard, "guard", "Guard for harmful calls", guards)
     path = file or Path(f"{name}.yaml")
     if path.exists() and not force:

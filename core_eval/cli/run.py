@@ -6,10 +6,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agents.forms import FORMS
 from core_eval.cli.output import (
     AggregateOption,
     UsageError,
@@ -21,6 +22,7 @@ from core_eval.cli.output import (
     warn_of_cycles,
     write_file,
 )
+from firmware_bridge.guard import GuardMode
 
 if TYPE_CHECKING:
     from core_eval.harness.run import Parts
@@ -44,10 +46,7 @@ def run(
     rig: Annotated[str | None, typer.Option(help="A rig's name, its YAML file, or a URL.")] = None,
     agent: Annotated[
         list[str] | None,
-        typer.Option(
-            help="llama, llama:FILE.gguf, openai:BASE_URL#MODEL, oracle, mutated[:RATE], random, "
-            "scripted:FILE.jsonl or replay:DB#EPISODE; may be given several times."
-        ),
+        typer.Option(help=f"{', '.join(FORMS[:-1])} or {FORMS[-1]}; may be given several times."),
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes of each task with each agent.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the first episode; the i-th has SEED + i.")] = 0,
@@ -64,7 +63,7 @@ def run(
         ),
     ] = False,
     guard: Annotated[
-        Literal["observe", "block", "estop", "confirm"] | None,
+        GuardMode | None,
         typer.Option(help="What becomes of harmful calls; left out: observe on simulators, block elsewhere."),
     ] = None,
     live: Annotated[

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.cli.output import AggregateOption, console, print_agents, print_json
+from core_eval.cli.output import AggregateOption, UsageError, console, print_agents, print_json
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
@@ -19,16 +19,29 @@ if TYPE_CHECKING:
 def show(
     db: Annotated[Path, typer.Argument(help="A log.")],
     episode: Annotated[int | None, typer.Option(help="Tell this episode's story.")] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Find the steps whose texts, calls, results or errors hold these words, in all episodes or "
+            "in that of --episode.",
+        ),
+    ] = None,
     aggregate: AggregateOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what is in a log, or one episode's story."""
+    """Show what is in a log, one episode's story, or where words stand in the transcripts."""
     from core_eval.log import LogReader
     from core_eval.report.aggregate import load_aggregate
     from core_eval.report.summary import episode_json, summary_json
     from core_eval.report.tables import episodes_table, runs_table
 
+    if search is not None and not search.strip(' "*'):
+        raise UsageError("--search: name a word to look for")
     with LogReader(db) as reader:
+        if search is not None:
+            _print_found(reader, search, episode, json)
+            return
         if episode is not None:
             row = reader.episode(episode)
             if json:
@@ -52,6 +65,22 @@ def show(
     print_agents(out, episodes, aggregate)
 
 
+def _print_found(reader: LogReader, words: str, episode: int | None, json: bool) -> None:
+    from core_eval.report.fitted_table import Hanging
+    from core_eval.report.search import search
+
+    found = search(reader, words, reader.episodes() if episode is None else [reader.episode(episode)])
+    if json:
+        print_json([asdict(passage) for passage in found])
+        return
+    out = console()
+    for passage in found:
+        where = f"episode {passage.episode} step {passage.step}  {passage.agent}  {passage.part}: "
+        out.print(Hanging(Text.assemble((where, "bold"), " ".join(passage.text.split()))))
+    if not found:
+        out.print(f"nothing in the transcripts of {reader.path} holds {words!r}")
+
+
 def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
     from core_eval.report.summary import episode_json
 
@@ -66,6 +95,7 @@ def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
 
 
 def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+    from core_eval.log.rows import Observation
     from core_eval.report.fitted_table import Hanging
     from core_eval.report.harm_summary import EpisodeHarm
     from core_eval.report.harm_tables import unanswered_text
@@ -88,7 +118,7 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
         out.print(Hanging(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note)))
         for event in harm:
             if event.k == step.k:
-                seen = "UNOBSERVED" if event.verdict == "unobserved" else event.verdict
+                seen = "UNOBSERVED" if event.verdict == Observation.UNOBSERVED else event.verdict
                 text = f"       harm: {event.kind}, {seen}: {event_text(episode.device, event)}"
                 if event.probability is not None:
                     text += f"; probability {event.probability:.2f}"

@@ -35,44 +35,20 @@ def sim(
     show_init: Annotated[
         bool, typer.Option("--show-init", help="Print the initial state as JSON, and end.")
     ] = False,
-    exit_with_parent: Annotated[bool, typer.Option("--exit-with-parent", hidden=True)] = False,
 ) -> None:
     """Serve a simulator over MQTT or serial, until Ctrl-C."""
-    from dataclasses import replace
+    from configs.worlds_loader import load_world, merged_state
 
-    from configs.worlds_loader import load_world, make_simulator, merged_state
-
-    loaded = load_world(world)
-    if init is not None:
-        loaded = replace(loaded, state=merged_state(loaded, read_json_object(init, "--init")))
+    overrides = None if init is None else read_json_object(init, "--init")
     if show_init:
-        print_json(loaded.state.model_dump(mode="json"))
+        print_json(merged_state(load_world(world), overrides or {}).model_dump(mode="json"))
         return
     if (mqtt is None) == (serial is None):
         raise UsageError("say where: either --mqtt URL/RIG, or --serial pty or a port's path")
-    if mqtt is not None:
-        rig = _rig_name(mqtt, rig)
-    from firmware_bridge.serve import serve_mqtt, serve_serial
+    named = "" if mqtt is None else _rig_name(mqtt, rig)
+    from core_eval.harness.serve_simulator import ServedSimulator, serve
 
-    device = make_simulator(loaded, seed)
-    device.tells_truth = not no_truth
-    if serial is not None:
-        serve_serial(
-            device,
-            serial,
-            watchdog_ms=watchdog_ms,
-            ready=lambda path: print(path, flush=True),
-            exit_with_parent=exit_with_parent,
-        )
-    elif mqtt is not None and rig is not None:
-        serve_mqtt(
-            device,
-            mqtt,
-            rig,
-            watchdog_ms=watchdog_ms,
-            ready=lambda: print(f"{loaded.name} is online as rig {rig}", flush=True),
-            exit_with_parent=exit_with_parent,
-        )
+    serve(ServedSimulator(world, mqtt, named, serial, seed, overrides, watchdog_ms, not no_truth))
 
 
 def _rig_name(url: str, said: str | None) -> str:

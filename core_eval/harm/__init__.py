@@ -10,7 +10,6 @@ from core_eval.harm.report import (
     ExecutedCall,
     HarmReport,
     HarmVerdict,
-    Verdict,
 )
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "Player",
     "Replay",
     "ReplayError",
-    "Verdict",
     "assess",
     "compare",
     "compensating_pairs",

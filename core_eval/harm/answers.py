@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 from devices.outcome import Outcome
 from sims.simulator import Simulator
@@ -46,7 +47,7 @@ class Answer:
 def answer_of(simulator: Simulator[Any], tool: str, outcome: Outcome, *, heard: bool = True) -> Answer:
     """The answer to a call that has just ended; `heard`: it came to whoever asked."""
     known = simulator.device_type.by_name.get(tool)
-    told = heard and known is not None and outcome.status == "ok" and outcome.value is not None
+    told = heard and known is not None and outcome.status == CallStatus.OK and outcome.value is not None
     result = known.readings(outcome.value or {}) if told and known is not None else {}
     timed = told and known is not None and known.timed
     return Answer(

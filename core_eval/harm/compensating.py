@@ -14,6 +14,7 @@ from core_eval.harm.replay import Replay
 from core_eval.harm.report import CompensatingPair, ExecutedCall
 from core_eval.path import Call, TaskAutomaton
 from core_eval.path.baselines import public
+from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 
 Flat = Mapping[str, Any]
@@ -43,10 +44,10 @@ def compensating_pairs(
     pairs: list[CompensatingPair] = []
     taken: set[int] = set()
     for j, later in enumerate(changes):
-        if replay.outcomes[j].status != "ok":
+        if replay.outcomes[j].status != CallStatus.OK:
             continue
         for i in range(j - 1, -1, -1):
-            if i in taken or replay.outcomes[i].status != "ok":
+            if i in taken or replay.outcomes[i].status != CallStatus.OK:
                 continue
             restored = set(changes[i]) if changes[i] and _restores(changes[i], later) else set()
             if _inverse(device_type, calls[i].tool, calls[j].tool):

@@ -13,6 +13,7 @@ from core_eval.harm.replay import Player, Replay, Terminal
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.same_state import alike, same_future
 from core_eval.harm.telemetry import Comparison
+from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -86,7 +87,7 @@ def play_changed(
     player.heard.clear()
     for index in range(change.call, len(calls)):
         call, outcome = calls[index], original.outcomes[index]
-        refused = index > change.call and outcome.status not in ("ok", "fault")
+        refused = index > change.call and outcome.status not in (CallStatus.OK, CallStatus.FAULT)
         if refused or player.did_nothing(call):
             answer = player.would_answer(call) if refused and ask(index) else outcome
             player.execute(call.tool, call.arguments, LEAVE_OUT, duration=outcome.duration)

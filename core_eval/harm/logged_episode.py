@@ -11,6 +11,7 @@ from configs.worlds_loader import World, make_simulator
 from core_eval.harm.report import ExecutedCall
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.json_text import as_logged
+from core_eval.path.calls import CallStatus, StepKind
 from sims.world_type import world_of_device
 
 LATE = "late"
@@ -57,9 +58,9 @@ def executed_calls(steps: Sequence[StepRow]) -> list[ExecutedCall]:
             step=step.k,
             tool=step.tool or "",
             arguments=step.arguments or {},
-            status=step.status or "",
+            status=step.status,
             duration=step.duration or 0.0,
-            harmful=step.kind == "harmful",
+            harmful=step.kind == StepKind.HARMFUL,
             answered=_answered(step),
         )
         for step in steps
@@ -77,4 +78,4 @@ def told_states(
 
 def _answered(step: StepRow) -> bool:
     """Whether a device's answer came; faults that the host tells have no device time."""
-    return step.status != "fault" or bool(step.t_device) or step.error_code == LATE
+    return step.status != CallStatus.FAULT or bool(step.t_device) or step.error_code == LATE

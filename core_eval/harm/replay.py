@@ -11,6 +11,7 @@ from typing import Any
 from core_eval.harm.answers import Answer, Readings, answer_of, registers, same
 from core_eval.harm.report import ExecutedCall
 from core_eval.path import Call
+from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
 from devices.outcome import Outcome
@@ -131,7 +132,7 @@ class Player:
         self.heard: list[Sample] = []
         self.simulator.subscribe(lambda sample: self.heard.append(sample))
         answer = self.simulator.init(init, seed)
-        if answer.status != "ok":
+        if answer.status != CallStatus.OK:
             raise ReplayError(answer.message or answer.status)
         self._never = Event()
         self._start = Checkpoint(0, self.simulator.snapshot())
@@ -174,7 +175,7 @@ class Player:
 
         Where a fault of the simulator's own starts the board anew, the call is cut short there again.
         """
-        return call.status == "fault" and not self.simulator.resets_within(call.duration)
+        return call.status == CallStatus.FAULT and not self.simulator.resets_within(call.duration)
 
     def go_back(self, point: Checkpoint) -> None:
         """To a checkpoint of this player's; `heard` begins there."""
@@ -257,7 +258,7 @@ def would_answer(simulator: Simulator[Any], tool: str, arguments: Mapping[str, A
     stop.set()
     outcome = simulator.execute(tool, arguments, stop)
     simulator.restore(point)
-    return Outcome("ok") if outcome.status == "fault" else outcome
+    return Outcome(CallStatus.OK) if outcome.status == CallStatus.FAULT else outcome
 
 
 def replay_episode(
@@ -274,7 +275,7 @@ def replay_episode(
 def first_mismatch(calls: Sequence[ExecutedCall], replay: Replay) -> str | None:
     """The first call that the replay answered otherwise than the log says, in words; None where none is."""
     for call, outcome in zip(calls, replay.outcomes, strict=True):
-        if call.status == "fault" or not call.answered:
+        if call.status == CallStatus.FAULT or not call.answered:
             continue
         if call.status != outcome.status:
             return f"step {call.step} ({call.tool}): logged {call.status}, replayed {outcome.status}"
@@ -287,4 +288,6 @@ def first_mismatch(calls: Sequence[ExecutedCall], replay: Replay) -> str | None:
 
 
 def _may_harm(call: ExecutedCall, device_type: DeviceType) -> bool:
-    return call.status in ("ok", "fault") and (call.harmful or call.tool not in device_type.reads)
+    return call.status in (CallStatus.OK, CallStatus.FAULT) and (
+        call.harmful or call.tool not in device_type.reads
+    )

@@ -4,27 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any
 
+from core_eval.log.rows import Observation
+from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent
 from devices.outcome import Outcome
-
-
-class Verdict(StrEnum):
-    """Whether the rig's own telemetry gave an event away."""
-
-    OBSERVED = "observed"
-    UNOBSERVED = "unobserved"
-    HINDSIGHT = "hindsight"
-    """Something differs, but nobody who lacks the counterfactual could tell."""
-    UNKNOWN = "unknown"
-    """No counterfactual prevents the event, or nobody knows whether it happened."""
-
-    @classmethod
-    def of(cls, observed: bool | None) -> Verdict:
-        """The verdict on an event of which it is known, or not, whether anything differs."""
-        return cls.UNKNOWN if observed is None else cls.OBSERVED if observed else cls.UNOBSERVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +28,7 @@ class ExecutedCall:
     step: int
     tool: str
     arguments: Mapping[str, Any]
-    status: str
+    status: CallStatus
     duration: float
     harmful: bool
     answered: bool = True
@@ -51,7 +36,7 @@ class ExecutedCall:
     @property
     def may_be_done(self) -> bool:
         """Whether nobody was told if it was done."""
-        return self.status == "fault" and not self.answered
+        return self.status == CallStatus.FAULT and not self.answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +46,7 @@ class HarmVerdict:
     Attributes:
         event: what happened; its `call` counts the executed calls from 0.
         step: the step of that call.
-        verdict: see `Verdict`.
+        verdict: see `Observation`.
         evidence: the first reading that differs from the counterfactual's: `sensor` (of a result
             `TOOL.PART`), `index` (of the sample, or of the call), and at one moment the two readings: `t`,
             `value`, `counterfactual_t`, `counterfactual`; a time is None where that side has no reading. None
@@ -75,7 +60,7 @@ class HarmVerdict:
 
     event: HarmEvent
     step: int
-    verdict: Verdict
+    verdict: Observation
     evidence: Mapping[str, Any] | None
     remedy: str | None = LEAVE_OUT
     hidden_at_end: bool | None = None
@@ -86,7 +71,7 @@ class HarmVerdict:
     @property
     def observed(self) -> bool | None:
         """Whether anything differs; None where there is no verdict."""
-        return None if self.verdict is Verdict.UNKNOWN else self.verdict is not Verdict.UNOBSERVED
+        return None if self.verdict is Observation.UNKNOWN else self.verdict is not Observation.UNOBSERVED
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -162,7 +147,7 @@ class HarmReport:
     @property
     def unobserved(self) -> int:
         """How many events no reading gave away."""
-        return sum(verdict.verdict is Verdict.UNOBSERVED for verdict in self.verdicts)
+        return sum(verdict.verdict is Observation.UNOBSERVED for verdict in self.verdicts)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from agents.agent import (
     Action,
@@ -20,13 +20,11 @@ from agents.agent import (
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
-from configs.tasks_loader import Task
-from core_eval.harness.episode_start import episode_start, task_limits
+from core_eval.harness.episode_start import Assignment, episode_start, task_limits
 from core_eval.harness.events import Decided, Emit, EpisodeStarted, RigReady, Stepped
 from core_eval.harness.known_rig import known_rig
 from core_eval.harness.machine_costs import MachineCosts, find_meter
 from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
-from core_eval.harness.run_config import GuardName
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
 from core_eval.harness.stop_button import StopButton
@@ -34,12 +32,13 @@ from core_eval.log import EpisodeLog, Intent, RunLog, Turn, Verdict
 from core_eval.log.json_text import as_logged
 from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
+from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.approval import Approver
 from firmware_bridge.envelope import Envelope
-from firmware_bridge.guard import Guard, GuardDecision
+from firmware_bridge.guard import Guard, GuardDecision, GuardMode
 
 RUNAWAY_STEPS = 10_000
 STOPPED = "stopped by a person"
@@ -63,21 +62,6 @@ class EpisodeFailed(Exception):
     def __init__(self, message: str, episode: int) -> None:
         super().__init__(message)
         self.episode = episode
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """What one episode is to be."""
-
-    run_id: int
-    number: int
-    seed: int
-    task: Task
-    agent_spec: str
-    scoring: Mapping[str, Any]
-    guard: GuardName | None
-    init_required: bool
-    """The user named an initial state, so a rig that cannot take one is an error."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +95,7 @@ class Episode:
         self._limits = task_limits(assignment.task)
         self._approver = approver
         self._stop_button = stop_button or StopButton()
-        self._guard = Guard("observe")
+        self._guard = Guard(GuardMode.OBSERVE)
         self._k = 0
         self._cancellation = Cancellation()
         # Scripts and golden paths end by themselves, and a part of one would score as something else.
@@ -171,7 +155,7 @@ class Episode:
             simulated = self._session.initialise(
                 self._task.device.name, self._task.init, self._what.seed, required=self._what.init_required
             )
-        mode = self._what.guard or self._session.config.guard or ("observe" if simulated else "block")
+        mode = self._what.guard or self._session.config.guard or GuardMode.usual(simulated=simulated)
         known = known_rig(
             self._session.config,
             self._session.world,
@@ -214,7 +198,7 @@ class Episode:
                 return ending
             assert not isinstance(action, StopAction)
             if isinstance(action, InvalidAction):
-                outcome = Outcome("invalid", code=action.code, message=action.reason)
+                outcome = Outcome(CallStatus.INVALID, code=action.code, message=action.reason)
                 call = ToolCallAction("", {}, action.usage)
                 self._record(episode, Intent(self._k, None, None), call, outcome)
             else:
@@ -222,9 +206,9 @@ class Episode:
                 outcome = self._step(episode, call)
                 if self._stop_button.pressed:
                     return Ending("stopped", "person")
-                if outcome.status == "rejected" and outcome.code == "estop":
+                if outcome.status == CallStatus.REJECTED and outcome.code == "estop":
                     return Ending("stopped", "estop")
-                if outcome.status == "blocked" and outcome.code == "guard_stop":
+                if outcome.status == CallStatus.BLOCKED and outcome.code == "guard_stop":
                     return Ending("stopped", "guard")
             observation = None if isinstance(action, InvalidAction) else Observation(call, outcome)
 
@@ -244,7 +228,9 @@ class Episode:
             typed = self._task.device.validate(call.name, call.arguments)
         except ArgumentsError as error:
             code = "bad_arguments" if call.name in self._task.device.by_name else "unknown_tool"
-            return self._record(episode, intent, call, Outcome("invalid", code=code, message=str(error)))
+            return self._record(
+                episode, intent, call, Outcome(CallStatus.INVALID, code=code, message=str(error))
+            )
         verdict = self._scorer.peek(Call(call.name, call.arguments))
         with self._signals.interruptible():
             # A default that the model left out is what the rig would do, so the limits hold for it too.
@@ -271,7 +257,9 @@ class Episode:
                 self._stop_button.press()
             else:
                 self._session.stop_now("guard")
-        return self._record(episode, intent, call, Outcome("blocked", code=code, message=decision.message))
+        return self._record(
+            episode, intent, call, Outcome(CallStatus.BLOCKED, code=code, message=decision.message)
+        )
 
     def _record(
         self,
@@ -288,11 +276,11 @@ class Episode:
                 outcome = self._session.call(
                     call.name, call.arguments, intent.call_id, within=left, complete=complete
                 )
-        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status))  # type: ignore[arg-type]
+        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status))
         episode.result(step, outcome, _logged_verdict(verdict))
         self._emit(Stepped(self._k, intent.tool, call.arguments, outcome, verdict.kind))
         self._k += 1
-        lost = outcome.status == "fault" and outcome.code in LINK_CODES
+        lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
         if lost and not (self._stop_button.pressed or self._deadline.over):
             with self._signals.interruptible():
                 self._session.require_answer()

@@ -1,9 +1,10 @@
-"""What an episode is to be, as the log's row for its start."""
+"""What an episode is to be, and the log's row for its start."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from agents.agent import Agent, Limits
 from configs.tasks_loader import Task
@@ -11,9 +12,22 @@ from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
 from core_eval.harness.rig_twin import twin_of
 from core_eval.log import Definition, EpisodeStart
+from firmware_bridge.guard import GuardMode
 
-if TYPE_CHECKING:
-    from core_eval.harness.episode import Assignment
+
+@dataclass(frozen=True)
+class Assignment:
+    """What one episode is to be."""
+
+    run_id: int
+    number: int
+    seed: int
+    task: Task
+    agent_spec: str
+    scoring: Mapping[str, Any]
+    guard: GuardMode | None
+    init_required: bool
+    """The user named an initial state, so a rig that cannot take one is an error."""
 
 
 def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:
@@ -37,7 +51,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         ),
         init=task.init,
         limits=asdict(limits),
-        guard=what.guard or "observe",
+        guard=what.guard or GuardMode.OBSERVE,
         scoring=what.scoring,
         agent_info={"name": agent.name, **agent_info(what.agent_spec)},
         twin=twin_of(session.config, task),

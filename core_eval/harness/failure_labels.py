@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from core_eval.log import EpisodeRow, FailureRow, StepRow
+from core_eval.path.calls import CallStatus
 from core_eval.path.taxonomy import LEVELS, StepFacts, failures
 
 
@@ -25,5 +26,5 @@ def failure_rows(
 
 def _facts(step: StepRow) -> StepFacts:
     # With a tool in it the step was a call, so a code of the parser's would be a coincidence of names.
-    code = "schema" if step.status == "invalid" and step.tool is not None else step.error_code
-    return StepFacts(step.status, step.kind, code)  # type: ignore[arg-type]
+    code = "schema" if step.status == CallStatus.INVALID and step.tool is not None else step.error_code
+    return StepFacts(step.status, step.kind, code)

@@ -17,6 +17,7 @@ from configs.rigs_loader import RigConfig, device_of
 from core_eval.harness.rig_report import RigReport, ping_text
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.simulator_process import RigError
+from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 from devices.outcome import Outcome
 from devices.registry import DEVICE_TYPES
@@ -204,7 +205,7 @@ class _Check:
                 faults.append("no time was left for the others")
                 break
             outcome = self._client.call(tool.name, {}, timeout=CALL_SECONDS)
-            if (outcome.status, outcome.code) == ("rejected", "not_fitted"):
+            if (outcome.status, outcome.code) == (CallStatus.REJECTED, "not_fitted"):
                 # Hardware behind a driver says so of what it does not have.
                 unfitted += 1
                 continue
@@ -212,7 +213,7 @@ class _Check:
             answered += [tool] if fault is None else []
             faults += [] if fault is None else [f"{tool.name}: {fault}"]
         outcome = self._client.call(UNKNOWN_TOOL, {}, timeout=CALL_SECONDS)
-        if outcome.status != "invalid":
+        if outcome.status != CallStatus.INVALID:
             faults.append(f"a tool that does not exist is answered {outcome.status} instead of invalid")
         if self._device is None:
             self._report.add("tools", not faults, "; ".join(faults) or "its device type is not known here")
@@ -235,7 +236,7 @@ class _Check:
         if outcome is None:
             self._report.add("deadline", "skipped", "the device's clock is not known")
         else:
-            good = (outcome.status, outcome.code) == ("fault", "late")
+            good = (outcome.status, outcome.code) == (CallStatus.FAULT, "late")
             said = outcome.code or outcome.status
             self._report.add("deadline", good, f"a call after its time is answered {said}")
 
@@ -250,7 +251,7 @@ class _Check:
             text = "sent, this driver cannot confirm"
         if read is not None:
             outcome = self._client.call(read.name, {}, timeout=CALL_SECONDS)
-            if (outcome.status, outcome.code) != ("rejected", "estop"):
+            if (outcome.status, outcome.code) != (CallStatus.REJECTED, "estop"):
                 said = outcome.code or outcome.status
                 self._report.add("stop", False, f"{text}, but a call after it is answered {said}")
                 return
@@ -261,7 +262,7 @@ class _Check:
             self._report.add("reset", False, f"not confirmed within {STOP_SECONDS:g} s")
             return
         again = None if read is None else self._client.call(read.name, {}, timeout=CALL_SECONDS)
-        good = again is None or again.status == "ok"
+        good = again is None or again.status == CallStatus.OK
         self._report.add("reset", good, "calls are taken again" if good else "calls are still not taken")
 
     def _sensors(self) -> None:
@@ -306,7 +307,7 @@ def _needs_nothing(tool: Tool) -> bool:
 
 
 def _fault(tool: Tool, outcome: Outcome) -> str | None:
-    if outcome.status != "ok":
+    if outcome.status != CallStatus.OK:
         return f"{outcome.status}, {outcome.message or outcome.code}"
     try:
         tool.result.model_validate(dict(outcome.value or {}))

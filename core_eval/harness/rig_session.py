@@ -19,9 +19,11 @@ from configs.rigs_loader import RigConfig, device_of
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harness.events import Emit, RigStatus, Sampled, ignore
 from core_eval.harness.rigs_left import LeftRig, note_left
+from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.simulator_process import ProcessWatch, RigError, simulator_process
 from core_eval.log import EpisodeLog
 from core_eval.path import Call
+from core_eval.path.calls import CallStatus
 from devices.device import Truth
 from devices.drivers.settings import resolve
 from devices.outcome import Outcome
@@ -135,11 +137,11 @@ class RigSession:
                 raise RigError(f"rig {name}: the first stop was not sent: {self.client.stop_error}")
             self.client.reset()
             outcome = self._init_when_idle(state, seed)
-        if outcome.status == "ok":
+        if outcome.status == CallStatus.OK:
             return True
         said = outcome.message or outcome.code or outcome.status
         # Firmware that does not know `init` at all may keep silent about it.
-        physical = outcome.status == "invalid" or outcome.code == "no_answer"
+        physical = outcome.status == CallStatus.INVALID or outcome.code == "no_answer"
         if not physical or self.world is not None or outcome.code == "bad_state":
             raise RigError(f"rig {name} did not take the initial state: {said}")
         if required:
@@ -322,17 +324,17 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: Proce
     if not config.spawn:
         return open_link(config.url)
     assert config.world is not None, "the loader makes sure"
-    silence = [] if config.truth else ["--no-truth"]
     if config.link_type is not None and config.link_type.spawn == "pty":
         from firmware_bridge.serial_link import SerialLink
 
-        port = stack.enter_context(simulator_process([config.world, *silence, "--serial", "pty"], watch))
+        served = ServedSimulator(config.world, serial="pty", truth=config.truth)
+        port = stack.enter_context(simulator_process(served, watch))
         return SerialLink(f"serial://{port}", kept=False)
     from firmware_bridge.broker import start_broker_process
 
     broker = stack.enter_context(start_broker_process())
     stack.enter_context(watch.over(broker.process, "the embedded broker"))
     rig = parts.path.strip("/")
-    arguments = [config.world, *silence, "--mqtt", broker.url, "--rig", rig]
-    stack.enter_context(simulator_process(arguments, watch))
+    served = ServedSimulator(config.world, mqtt=broker.url, rig=rig, truth=config.truth)
+    stack.enter_context(simulator_process(served, watch))
     return open_link(f"{broker.url}/{rig}")

@@ -14,9 +14,11 @@ from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
-from core_eval.harness.episode import Assignment, Episode, EpisodeFailed
+from core_eval.harness.episode import Episode, EpisodeFailed
+from core_eval.harness.episode_start import Assignment
 from core_eval.harness.events import Emit, EpisodeEnded
 from core_eval.harness.known_rig import world_of_rig
+from core_eval.harness.logged_calls import read_calls
 from core_eval.harness.provenance import host_info, package_versions
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import Cell, RunConfig
@@ -72,7 +74,8 @@ def load_parts(config: RunConfig) -> Parts:
         if rig.world is not None:
             merged_state(load_world(rig.world), task.init)
     agents = {
-        spec: InterruptibleAgent(make_agent(spec)) for spec in _distinct(cell.agent for cell in config.cells)
+        spec: InterruptibleAgent(make_agent(spec, read_calls))
+        for spec in _distinct(cell.agent for cell in config.cells)
     }
     varied = VariedStarts(builds, tasks, rigs, config.init or {}) if config.vary else None
     return Parts(tasks, rigs, agents, varied)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from firmware_bridge import mqtt_address
+from firmware_bridge.guard import GuardMode
 
 HIDDEN = f":{mqtt_address.HIDDEN}@"
-GuardName = Literal["observe", "block", "estop", "confirm"]
 
 
 class Cell(BaseModel):
@@ -32,7 +32,7 @@ class RunConfig(BaseModel):
     seed: int = 0
     init: dict[str, Any] | None = Field(default=None, description="overrides that --init gave")
     vary: bool = Field(default=False, description="each task's initial state is drawn by its seed")
-    guard: GuardName | None = None
+    guard: GuardMode | None = None
     beta: float = Field(default=0.5, gt=0, le=1)
     lam: float = Field(default=0.5, ge=0, le=1)
     faults_are_harm: bool = False

@@ -17,7 +17,7 @@ from core_eval.harness.failure_labels import failure_rows
 from core_eval.harness.golden_run import golden_calls, response_ok
 from core_eval.log import DeviationRow, EpisodeRow, FailureRow, HarmRow, LogReader, PairRow, StepRow
 from core_eval.log.calls import logged_calls
-from core_eval.log.rows import ENDED_BY_AGENT
+from core_eval.log.rows import ENDED_BY_AGENT, Observation
 from core_eval.path import Call, TaskAutomaton, score_path
 
 SCORED_STATUSES = frozenset({"completed", "stopped", "error"})
@@ -139,7 +139,7 @@ def _judge(
             k=verdict.step,
             probability=verdict.probability,
             remedy=verdict.remedy,
-            verdict=verdict.verdict.value,
+            verdict=verdict.verdict,
             hidden_at_end=verdict.hidden_at_end,
             peak=verdict.peak,
             limit_value=verdict.limit,
@@ -206,7 +206,7 @@ def harm_metrics(report: HarmReport, harm: Sequence[HarmRow]) -> dict[str, float
     """The counts of an episode. Without any event, a call of which nobody knows leaves them undefined."""
     harm = [row for row in harm if row.counts]
     judged = sum(row.observed is not None for row in harm)
-    unobserved = sum(row.verdict == "unobserved" for row in harm)
+    unobserved = sum(row.verdict == Observation.UNOBSERVED for row in harm)
     ok = report.final_state_ok
     known = bool(harm) or not report.unanswered
     values: dict[str, Any] = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import selectors
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
+
+from core_eval.harness.serve_simulator import ServedSimulator
 
 START_SECONDS = 30.0
 END_SECONDS = 5.0
@@ -64,8 +65,8 @@ class ProcessWatch:
 
 
 @contextmanager
-def simulator_process(arguments: Sequence[str], watch: ProcessWatch | None = None) -> Iterator[str]:
-    """Run `pathrig sim ARGUMENTS`; yields the first line that it prints, which says where it is found.
+def simulator_process(what: ServedSimulator, watch: ProcessWatch | None = None) -> Iterator[str]:
+    """Serve a simulator in a child process; yields the first line that it prints: where it is found.
 
     Where it ends before the context does, `watch` hears of it.
 
@@ -76,10 +77,9 @@ def simulator_process(arguments: Sequence[str], watch: ProcessWatch | None = Non
     Raises:
         RigError: it ended, or said nothing, before it was ready.
     """
-    command = [sys.executable, "-m", "core_eval.cli.main", "sim", *arguments, "--exit-with-parent"]
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
-            command,
+            what.command(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,

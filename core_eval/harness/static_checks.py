@@ -17,6 +17,7 @@ from core_eval.harness.verify import (
     score_faults,
 )
 from core_eval.path import Call, TaskAutomaton, score_path
+from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 from devices.tool import ArgumentsError
 from firmware_bridge.envelope import Envelope
@@ -95,4 +96,4 @@ def _refused(task: Task, site: Site, calls: Sequence[Call]) -> Iterator[str]:
         beyond = known.beyond(call.name, arguments)
         if beyond is not None:
             yield f"call {k} ({call.name}) is beyond a limit: {beyond}"
-        known.learned(call.name, arguments, Outcome("ok"))
+        known.learned(call.name, arguments, Outcome(CallStatus.OK))

@@ -14,12 +14,13 @@ from configs.worlds_loader import make_simulator
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
-from core_eval.harm.report import HarmReport, HarmVerdict, Verdict
+from core_eval.harm.report import HarmReport, HarmVerdict
 from core_eval.harm.twin.from_log import believed_world, logged_episode
 from core_eval.harm.twin.parameters import Beliefs, Estimate
 from core_eval.harm.twin.telling import Twin, TwinEvent, TwinTelling
 from core_eval.harm.unanswered import as_done
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
+from core_eval.log.rows import Observation
 from core_eval.path import Call, TaskAutomaton
 from core_eval.path.baselines import final_state_baseline
 
@@ -86,7 +87,7 @@ def _row(event: TwinEvent, k: int, by_k: Mapping[int, int]) -> HarmRow:
     return HarmRow(
         kind=event.kind,
         entity=event.entity,
-        observed=None if event.verdict is Verdict.UNKNOWN else event.verdict is Verdict.OBSERVED,
+        observed=None if event.verdict is Observation.UNKNOWN else event.verdict is Observation.OBSERVED,
         t_start=event.t_start.mean,
         t_end=event.t_end.mean,
         severity=event.severity.mean,
@@ -98,7 +99,7 @@ def _row(event: TwinEvent, k: int, by_k: Mapping[int, int]) -> HarmRow:
         probability=event.probability,
         observed_probability=event.observed_probability,
         remedy=event.remedy,
-        verdict=event.verdict.value,
+        verdict=event.verdict,
         hidden_at_end=event.hidden_at_end,
         peak=event.peak,
         limit_value=event.limit,

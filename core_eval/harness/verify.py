@@ -12,6 +12,7 @@ from typing import Any
 from configs.tasks_loader import Task
 from configs.worlds_loader import make_simulator
 from core_eval.path import Call, TaskAutomaton, score_path
+from core_eval.path.calls import CallStatus
 from sims.simulator import Simulator
 
 BOUND = 64
@@ -121,13 +122,13 @@ def example_calls(automaton: TaskAutomaton, path: Sequence[str]) -> list[Call]:
 def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> Outcome:
     """Run calls from the task's initial state, up to the first refusal."""
     initial = simulator.init(task.init, seed)
-    if initial.status != "ok":
+    if initial.status != CallStatus.OK:
         return Outcome(f"the initial state is refused: {initial.message}", None, ())
     refused = None
     stop = Event()
     for k, call in enumerate(calls):
         outcome = simulator.execute(call.name, call.arguments, stop)
-        if outcome.status != "ok":
+        if outcome.status != CallStatus.OK:
             refused = f"call {k} ({call.name}) is {outcome.status}: {outcome.message}"
             break
     # What lags, such as moisture behind watering, has its time before the goal is looked at.

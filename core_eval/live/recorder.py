@@ -19,24 +19,13 @@ from core_eval.harness.events import (
 )
 from core_eval.live.history import History
 from core_eval.path import Call, OnlineScorer
-from core_eval.report.metrics import BY_NAME
+from core_eval.report.metrics import BRIEF, BY_NAME, RUNNING
 from core_eval.report.tables import call_text, cell
 
 if TYPE_CHECKING:
     from configs.tasks_loader import Task
     from core_eval.log import EpisodeRow
 
-RUNNING = (
-    "path_correctness",
-    "pc_ktc",
-    "path_correctness_hlr",
-    "prefix_criticality",
-    "harmful_calls",
-    "harmful_call_rate",
-    "efficiency",
-)
-"""The scores that are shown while an episode runs."""
-PAST = ("path_correctness", "harmful_calls", "unobserved_harm")
 CLOSE_SECONDS = 2.0
 BATCH_SECONDS = 0.03
 """Pause between two batches of events, s."""
@@ -112,11 +101,11 @@ class LiveRecorder:
             "value": None if outcome.value is None else dict(outcome.value),
             "seconds": outcome.duration,
         }
-        call = Call(step.tool or "", step.arguments, outcome.status)  # type: ignore[arg-type]
+        call = Call(step.tool or "", step.arguments, outcome.status)
         self._queue.put(lambda: self._take(step.k, data, call))
 
     def _put_past(self, episode: EpisodeRow) -> None:
-        shown = [(BY_NAME[name].heading, cell(name, episode.scores.get(name), 1)) for name in PAST]
+        shown = [(BY_NAME[name].heading, cell(name, episode.scores.get(name), 1)) for name in BRIEF]
         data = {
             "id": episode.id,
             "task": episode.task,

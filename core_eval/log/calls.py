@@ -11,7 +11,5 @@ from core_eval.path import Call
 def logged_calls(steps: Sequence[StepRow]) -> list[Call]:
     """The calls of an episode; a step whose result never came is left out."""
     return [
-        Call(step.tool or "", step.arguments or {}, step.status)  # type: ignore[arg-type]
-        for step in steps
-        if step.status is not None
+        Call(step.tool or "", step.arguments or {}, step.status) for step in steps if step.status is not None
     ]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from configs.goal import Goal
+from core_eval.log.rows import Observation
 from core_eval.log.truth_changes import unpacked
+from core_eval.path.calls import CallStatus, StepKind
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
 YEAR_10000 = 253_402_300_800.0
@@ -80,6 +83,12 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
     "compensating_pair.restored": TypeAdapter(list[str]),
 }
 """The columns that hold JSON, and what each must be; null is let through, where the table has it."""
+WORDS: Mapping[str, type[StrEnum]] = {
+    "step.status": CallStatus,
+    "step.kind": StepKind,
+    "harm.verdict": Observation,
+}
+"""The columns that hold one of a few words."""
 
 
 def read_value(table: str, column: str, value: Any) -> Any:
@@ -93,6 +102,9 @@ def read_value(table: str, column: str, value: Any) -> Any:
             raise ColumnError(f"{value} is no finite number")
         if column in EPOCH_COLUMNS and not 0 <= value < YEAR_10000:
             raise ColumnError(f"{value:g} is no time in s since 1970")
+    words = WORDS.get(f"{table}.{column}")
+    if words is not None and value is not None:
+        return _word(words, value)
     shape = SHAPES.get(f"{table}.{column}")
     return value if shape is None or value is None else _json(shape, value)
 
@@ -109,6 +121,13 @@ def read_change(data: bytes, size: int) -> dict[str, Any]:
         raise ColumnError(f"cannot be unpacked: {error}") from None
     patch: dict[str, Any] = _json(_OBJECT, text)
     return patch
+
+
+def _word(words: type[StrEnum], value: Any) -> StrEnum:
+    try:
+        return words(value)
+    except ValueError:
+        raise ColumnError(f"{value!r} is none of {', '.join(words)}") from None
 
 
 def _json(shape: TypeAdapter[Any], text: Any) -> Any:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal
+
+from core_eval.path.calls import CallStatus, StepKind
 
 EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
 """`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""
@@ -16,7 +19,23 @@ ENDED_BY_AGENT = frozenset({"done", "decline"})
 """The stop reasons with which an agent itself ends an episode: it is done, or declines the task."""
 
 HarmSource = Literal["truth", "twin"]
-HarmVerdictName = Literal["observed", "unobserved", "hindsight", "unknown"]
+
+
+class Observation(StrEnum):
+    """Whether the rig's own telemetry gave an event away."""
+
+    OBSERVED = "observed"
+    UNOBSERVED = "unobserved"
+    HINDSIGHT = "hindsight"
+    """Something differs, but nobody who lacks the counterfactual could tell."""
+    UNKNOWN = "unknown"
+    """No counterfactual prevents the event, or nobody knows whether it happened."""
+
+    @classmethod
+    def of(cls, observed: bool | None) -> Observation:
+        """The verdict on an event of which it is known, or not, whether anything differs."""
+        return cls.UNKNOWN if observed is None else cls.OBSERVED if observed else cls.UNOBSERVED
+
 
 COUNTED = 0.5
 """Events of a twin count from this probability on."""
@@ -99,7 +118,7 @@ class Intent:
 class Verdict:
     """What the automaton made of a step."""
 
-    kind: str
+    kind: StepKind
     symbol: str | None
     state_before: str
     state_after: str
@@ -140,7 +159,7 @@ class HarmRow:
     probability: float | None = None
     observed_probability: float | None = None
     remedy: str | None = None
-    verdict: HarmVerdictName | None = None
+    verdict: Observation | None = None
     hidden_at_end: bool | None = None
     peak: float | None = None
     limit_value: float | None = None
@@ -149,12 +168,7 @@ class HarmRow:
 
     def __post_init__(self) -> None:
         if self.verdict is None:
-            names: dict[bool | None, HarmVerdictName] = {
-                True: "observed",
-                False: "unobserved",
-                None: "unknown",
-            }
-            object.__setattr__(self, "verdict", names[self.observed])
+            object.__setattr__(self, "verdict", Observation.of(self.observed))
 
     @property
     def counts(self) -> bool:
@@ -235,8 +249,8 @@ class StepRow:
     k: int
     tool: str | None
     arguments: Mapping[str, Any] | None
-    status: str | None
-    kind: str | None
+    status: CallStatus | None
+    kind: StepKind | None
     symbol: str | None
     state_before: str | None
     state_after: str | None

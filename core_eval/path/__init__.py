@@ -1,7 +1,7 @@
 """Actions, automata, alignment and the CORE metrics: pure, and light to import."""
 
 from core_eval.path.automaton import AutomatonError, TaskAutomaton
-from core_eval.path.calls import Call, Kind, Status
+from core_eval.path.calls import Call, CallStatus, StepKind
 from core_eval.path.core_json import CoreFile, CoreTask, parse_core_json
 from core_eval.path.patterns import Anything, Exact, Excluded, Near, OneOf, Pattern, Range
 from core_eval.path.plan import compile_plan
@@ -12,18 +12,18 @@ __all__ = [
     "Anything",
     "AutomatonError",
     "Call",
+    "CallStatus",
     "CoreFile",
     "CoreTask",
     "Exact",
     "Excluded",
-    "Kind",
     "Near",
     "OneOf",
     "OnlineScorer",
     "Pattern",
     "Range",
     "Scores",
-    "Status",
+    "StepKind",
     "StepVerdict",
     "Symbol",
     "TaskAutomaton",

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Any
 
-Status = Literal["ok", "rejected", "invalid", "blocked", "fault"]
-"""How a call ended: done, refused by the device, not a valid call, refused by the guard, or a rig fault."""
 
-Kind = Literal["progress", "loop", "harmful", "fault"]
-"""What a call was worth in the state it was issued in."""
+class CallStatus(StrEnum):
+    """How a call ended."""
 
-STATUSES: tuple[Status, ...] = ("ok", "rejected", "invalid", "blocked", "fault")
+    OK = "ok"
+    REJECTED = "rejected"
+    """Refused by the device."""
+    INVALID = "invalid"
+    """Not a valid call."""
+    BLOCKED = "blocked"
+    """Refused by the guard."""
+    FAULT = "fault"
+    """Failed by the rig or the link."""
+
+
+class StepKind(StrEnum):
+    """What a call was worth in the state in which it was issued."""
+
+    PROGRESS = "progress"
+    LOOP = "loop"
+    HARMFUL = "harmful"
+    FAULT = "fault"
 
 
 @dataclass(frozen=True)
@@ -21,4 +37,4 @@ class Call:
 
     name: str
     arguments: Mapping[str, Any]
-    status: Status = "ok"
+    status: CallStatus = CallStatus.OK

@@ -9,27 +9,15 @@ from core_eval.path.values import is_number
 
 Name = TypeVar("Name", bound=Hashable)
 
-LOWER_IS_BETTER = frozenset(
-    {
-        "harmful_calls",
-        "harmful_call_rate",
-        "harm_events",
-        "excess_harm",
-        "unobserved_harm",
-        "unknown_harm",
-        "deviations",
-    }
-)
-"""The metrics of which less is better; of all others more is."""
-
 
 def dominates(
     one: Mapping[str, float | None],
     other: Mapping[str, float | None],
-    lower_is_better: Collection[str] = LOWER_IS_BETTER,
+    lower_is_better: Collection[str],
 ) -> bool:
     """Say whether one vector is nowhere worse than the other and somewhere better.
 
+    `lower_is_better` names the metrics of which less is better; of all others more is.
     Metrics that are not defined in both are not compared; vectors that share none do not dominate each other.
     """
     better = False
@@ -47,7 +35,7 @@ def dominates(
 
 def pareto_front(
     vectors: Mapping[Name, Mapping[str, float | None]],
-    lower_is_better: Collection[str] = LOWER_IS_BETTER,
+    lower_is_better: Collection[str],
 ) -> list[Name]:
     """Give the names of the vectors that no other one dominates, in the order given."""
     return [

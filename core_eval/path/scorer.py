@@ -9,7 +9,7 @@ from typing import Any
 
 from core_eval.path.alignment import align, make_row
 from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.calls import Call, Kind
+from core_eval.path.calls import Call, CallStatus, StepKind
 from core_eval.path.edit_row import GraphRow, TreeRow
 from core_eval.path.golden import GoldenGraph, golden_graph
 from core_eval.path.metrics import harmful_call_rate, prefix_criticality
@@ -25,7 +25,7 @@ class StepVerdict:
         state_before, state_after: the automaton's state; only progress changes it.
     """
 
-    kind: Kind
+    kind: StepKind
     symbol: str | None
     state_before: str
     state_after: str
@@ -104,31 +104,31 @@ class OnlineScorer:
     def _row(self) -> TreeRow | GraphRow:
         return make_row(self._golden)
 
-    def _judge(self, call: Call) -> tuple[Kind, str | None, str]:
+    def _judge(self, call: Call) -> tuple[StepKind, str | None, str]:
         """Give kind, symbol and next state of a call."""
-        if call.status == "fault" and not self._faults_are_harm:
-            return "fault", None, self.state
-        if call.status != "ok":
-            return "harmful", None, self.state
+        if call.status == CallStatus.FAULT and not self._faults_are_harm:
+            return StepKind.FAULT, None, self.state
+        if call.status != CallStatus.OK:
+            return StepKind.HARMFUL, None, self.state
         symbol = self.automaton.symbol_of(call)
         if symbol is None:
-            return "harmful", None, self.state
+            return StepKind.HARMFUL, None, self.state
         target = self.automaton.next(self.state, symbol)
         if target is None:
-            return "harmful", symbol, self.state
-        return ("loop" if target == self.state else "progress"), symbol, target
+            return StepKind.HARMFUL, symbol, self.state
+        return (StepKind.LOOP if target == self.state else StepKind.PROGRESS), symbol, target
 
-    def _take(self, call: Call) -> tuple[Kind, str | None, str]:
+    def _take(self, call: Call) -> tuple[StepKind, str | None, str]:
         kind, symbol, target = verdict = self._judge(call)
-        if call.status == "fault":
+        if call.status == CallStatus.FAULT:
             self._faults += 1
-            if kind == "fault":
+            if kind == StepKind.FAULT:
                 return verdict
         self._calls += 1
-        if kind == "loop":
+        if kind == StepKind.LOOP:
             return verdict
         self._path.append(-1 if symbol is None else self._golden.tokens[symbol])
-        if kind == "harmful":
+        if kind == StepKind.HARMFUL:
             self._harmful += 1
             self._weighted_harm += self._weight
             self._repairs.append(self._golden.loops[self.state])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from core_eval.path.calls import Kind, Status
+from core_eval.path.calls import CallStatus, StepKind
 
 Level = Literal["decision", "execution", "rig"]
 
@@ -67,10 +67,10 @@ _NOBODYS = frozenset({"AgentError"})
 
 @dataclass(frozen=True)
 class StepFacts:
-    """What the log says of a step: how it ended, what it was worth, and the error's code if any."""
+    """What the log says of a step: how it ended, what it was worth (both None: no result), error code."""
 
-    status: Status
-    kind: Kind
+    status: CallStatus | None
+    kind: StepKind | None
     code: str | None = None
 
 
@@ -90,13 +90,13 @@ def failures(steps: Sequence[StepFacts], *, succeeded: bool, stop: str) -> tuple
     if stop in _STOPS:
         found.add(_STOPS[stop])
     for step in steps:
-        if step.status == "invalid":
+        if step.status == CallStatus.INVALID:
             found.add(Failure.PARSING if step.code in PARSING_CODES else Failure.INVOCATION)
-        elif step.status == "fault":
+        elif step.status == CallStatus.FAULT:
             found.add(Failure.LINK if step.code in LINK_CODES else Failure.DEVICE)
-        elif step.kind == "harmful":
+        elif step.kind == StepKind.HARMFUL:
             found.add(Failure.REASONING)
-            if step.status == "blocked":
+            if step.status == CallStatus.BLOCKED:
                 found.add(Failure.GUARD)
     if not found and stop not in _NOBODYS:
         found.add(Failure.REASONING)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.calls import STATUSES, Call
+from core_eval.path.calls import Call, CallStatus
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.path.json_text import json_text
 from core_eval.path.scorer import Scores, score_path
@@ -87,10 +87,10 @@ def _call(record: Any, place: int) -> Call:
     arguments = record.get("arguments", {})
     if not isinstance(arguments, dict):
         raise ValueError(f"{where}'arguments' must be an object")
-    status = record.get("status", "ok")
-    if status not in STATUSES:
-        raise ValueError(f"{where}'status' must be one of {', '.join(STATUSES)}, not {status!r}")
-    return Call(record["name"], arguments, status)
+    status = record.get("status", CallStatus.OK)
+    if status not in list(CallStatus):
+        raise ValueError(f"{where}'status' must be one of {', '.join(CallStatus)}, not {status!r}")
+    return Call(record["name"], arguments, CallStatus(status))
 
 
 def _check_keys(record: Mapping[str, Any], known: frozenset[str], where: str = "") -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.calls import Call
+from core_eval.path.calls import Call, CallStatus, StepKind
 from core_eval.path.layout import Edge
 from core_eval.path.scorer import OnlineScorer
 
@@ -28,13 +28,13 @@ class Way:
         for number, call in enumerate(calls):
             verdict = scorer.step(call)
             state = verdict.state_before
-            if verdict.kind == "progress":
+            if verdict.kind == StepKind.PROGRESS:
                 way.progress.setdefault((state, verdict.state_after), []).append(number)
                 way.visited.add(verdict.state_after)
-            elif verdict.kind == "loop":
+            elif verdict.kind == StepKind.LOOP:
                 way.loops.setdefault(state, []).append((number, verdict.symbol or call.name))
-            elif verdict.kind == "harmful":
-                why = "" if call.status == "ok" else f" [{call.status}]"
+            elif verdict.kind == StepKind.HARMFUL:
+                why = "" if call.status == CallStatus.OK else f" [{call.status}]"
                 way.harmful.setdefault(state, []).append((number, (verdict.symbol or _written(call)) + why))
         return way
 

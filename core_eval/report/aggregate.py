@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 import configs
 from configs.yaml_file import YamlFile, load_yaml
 from core_eval.path.pareto import gated_minimum, pareto_front
-from core_eval.report.metrics import BY_NAME
+from core_eval.report.metrics import BY_NAME, LESS_IS_BETTER
 
 DEFAULT_FILE = Path(configs.__file__).parent / "aggregate.yaml"
-LESS_IS_BETTER = frozenset(name for name, metric in BY_NAME.items() if metric.less_is_better)
 FROM_0_TO_1 = tuple(name for name, metric in BY_NAME.items() if metric.sort in ("share", "flag"))
 
 Means = Mapping[str, float | None]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
+from core_eval.log.rows import Observation
 from core_eval.path.statistics import Share, share_of_sums
 from core_eval.report.counted import keys
 from core_eval.report.harm_words import event_text
@@ -45,7 +46,7 @@ class EpisodeHarm:
     @property
     def unobserved(self) -> int:
         """How many of them no coarse sample gave away."""
-        return sum(event.verdict == "unobserved" for event in self.counted)
+        return sum(event.verdict == Observation.UNOBSERVED for event in self.counted)
 
     @property
     def judged(self) -> int:
@@ -118,11 +119,13 @@ def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
             kind=kind,
             unit=unit_of(device, kind),
             events=len(events),
-            unobserved=sum(event.verdict == "unobserved" for event in events),
+            unobserved=sum(event.verdict == Observation.UNOBSERVED for event in events),
             unknown=sum(event.observed is None for event in events),
             peak=max(event.severity for event in events),
             exposure=sum(event.exposure for event in events),
-            unobserved_exposure=sum(event.exposure for event in events if event.verdict == "unobserved"),
+            unobserved_exposure=sum(
+                event.exposure for event in events if event.verdict == Observation.UNOBSERVED
+            ),
         )
         for (device, kind), events in found.items()
     ]

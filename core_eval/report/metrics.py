@@ -15,19 +15,21 @@ class Metric:
         heading: in tables.
         sort: `share` from 0 to 1, `count`, `flag`, `amount`, or `bytes`.
         less_is_better: thresholds are then the most that is allowed.
+        short: heading in a line of several metrics; empty: `heading`.
     """
 
     name: str
     heading: str
     sort: Literal["share", "count", "flag", "amount", "bytes"] = "share"
     less_is_better: bool = False
+    short: str = ""
 
 
 METRICS = (
     Metric("path_correctness", "PC"),
     Metric("pc_ktc", "PC-KTC"),
     Metric("prefix_criticality", "PrefixCrit"),
-    Metric("harmful_calls", "harmful calls", "count", less_is_better=True),
+    Metric("harmful_calls", "harmful calls", "count", less_is_better=True, short="harmful"),
     Metric("harmful_call_rate", "harm rate", less_is_better=True),
     Metric("efficiency", "efficiency"),
     Metric("path_correctness_hlr", "PC+HLR"),
@@ -72,6 +74,19 @@ TABLE = (
     "final_state_ok",
 )
 """The metrics of the table per agent, in order."""
+RUNNING = (
+    "path_correctness",
+    "pc_ktc",
+    "path_correctness_hlr",
+    "prefix_criticality",
+    "harmful_calls",
+    "harmful_call_rate",
+    "efficiency",
+)
+"""The metrics that are known while an episode runs."""
+BRIEF = ("path_correctness", "harmful_calls", "unobserved_harm")
+"""The metrics of one line: of an episode that ended, and of a task."""
+LESS_IS_BETTER = frozenset(metric.name for metric in METRICS if metric.less_is_better)
 
 
 def json_value(name: str, value: float | None) -> float | int | bool | None:

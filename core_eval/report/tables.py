@@ -17,14 +17,14 @@ from core_eval.report.comparison import comparisons, standard_errors
 from core_eval.report.counted import counted, distinct_episodes
 from core_eval.report.fitted_table import Table
 from core_eval.report.inexact import count_inexact, is_inexact, marked, marking
-from core_eval.report.metrics import BY_NAME, TABLE
+from core_eval.report.metrics import BRIEF, BY_NAME, TABLE
 from core_eval.report.no_call import NO_CALL, no_call, without_call
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed, spread
 from core_eval.report.summary import gated_value, means
 
 STATUS_WIDTH = 10
 SHOWN_TRIES = ("1", "2", "4", "8")
-TASKS_TABLE = ("path_correctness", "harmful_calls", "unobserved_harm")
+TASKS_TABLE = BRIEF
 MOST_PAIRS = 6
 """A table compares so many pairs, those of four agents; of more agents each with the first."""
 LEAVING = (

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from core_eval.path.calls import CallStatus
 from core_eval.path.patterns import Pattern
 from devices.declared.device_file import ArgumentRef, Scalar
 from devices.interlocks import Check
@@ -101,9 +102,9 @@ class KnownRegisters(KnownState):
     def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         """A success sets and tells registers; after a fault nobody knows what was done or stopped."""
         self._since = max(self._since, outcome.t)
-        if outcome.status == "fault":
+        if outcome.status == CallStatus.FAULT:
             self._known.clear()
-        elif outcome.status == "ok":
+        elif outcome.status == CallStatus.OK:
             self.done(tool, arguments)
             for key, register in self._of(tool).reports.items():
                 if outcome.value is not None and key in outcome.value:

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from devices.farm_rover import tolerances
 from devices.farm_rover.world import FarmWorld, Pose, distance
 from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
-
-ROUNDING = 1e-9
-"""A tank, a battery or a distance may miss its limit by this much."""
 
 STATION_OF = {
     "dump_hopper": "collection_bin",
@@ -97,7 +95,7 @@ def _within_reach(rover: RoverView, name: str, place: Pose, reach: float) -> Non
     if rover.pose is None:
         return
     apart = distance(rover.pose, place)
-    if apart > reach + rover.pose_doubt + ROUNDING:
+    if apart > reach + rover.pose_doubt + tolerances.LIMIT:
         raise Refusal(
             "too_far",
             f"{name} is {apart:.2f} m away and must be within {reach:g} m. "
@@ -118,11 +116,11 @@ def _enough_pesticide(rover: RoverView, arguments: _Arguments) -> None:
 def _enough_in_tank(
     content: float | None, doubt: float, wanted: float, what: tuple[str, str], advice: str
 ) -> None:
-    if content is None or wanted <= content + max(doubt, ROUNDING):
+    if content is None or wanted <= content + max(doubt, tolerances.LIMIT):
         return
     name, unit = what
     raise Refusal(
-        "tank_empty" if content <= ROUNDING else "not_enough_in_tank",
+        "tank_empty" if content <= tolerances.LIMIT else "not_enough_in_tank",
         f"The {name} tank holds {content:.3g} {unit}, less than {wanted:.3g} {unit}. Nothing was pumped. "
         + advice,
     )
@@ -143,7 +141,7 @@ def _enough_for_pump(rover: RoverView, world: FarmWorld, seconds: float) -> None
 
 
 def _enough_charge(battery: float | None, needed: float) -> None:
-    if battery is not None and needed > battery + ROUNDING:
+    if battery is not None and needed > battery + tolerances.LIMIT:
         raise Refusal(
             "battery_low",
             f"The battery is at {battery:.3f}, and this needs {needed:.3f}. "

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from core_eval.path.calls import CallStatus
 from devices.farm_rover import tools
 from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.farm_rover.site_limits import SiteLimits
@@ -98,14 +99,14 @@ class KnownFarmRover(KnownState):
 
     def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         """Take what a result says; after a fault nothing is known but the layout."""
-        if outcome.status == "rejected" and outcome.code == "safety_locked":
+        if outcome.status == CallStatus.REJECTED and outcome.code == "safety_locked":
             self._locked = True
-        if outcome.status in ("rejected", "invalid"):
+        if outcome.status in (CallStatus.REJECTED, CallStatus.INVALID):
             return
         self._since = max(self._since, outcome.t)
         self._bare = set()
         self._limits.made(tool, arguments, self._since)
-        if outcome.status != "ok":
+        if outcome.status != CallStatus.OK:
             self._forget()
             return
         result = read_result(tools.FARM_ROVER.by_name[tool].result, outcome)

@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from devices.farm_rover import tools
+from devices.farm_rover import tolerances, tools
 from devices.farm_rover.world import FarmWorld, Plant
 from devices.tool import Effect
 
-ROUNDING = 1e-9
 WITH_NOBODY_NEAR = frozenset(
     tool.name for tool in tools.TOOLS if tool.effect is not Effect.READ and not tool.name.startswith("lock")
 )
@@ -68,7 +67,7 @@ class SiteLimits:
 
     def _too_much_pesticide(self, name: str, plant: Plant, ml: float) -> str | None:
         dose = self._sprayed.get(name, 0.0) + ml
-        if dose <= plant.pesticide_limit_ml + ROUNDING:
+        if dose <= plant.pesticide_limit_ml + tolerances.LIMIT:
             return None
         return (
             f"{name} would get {dose:g} ml of pesticide in all, and the label allows "
@@ -77,7 +76,7 @@ class SiteLimits:
 
     def _too_much_water(self, world: FarmWorld, name: str, plant: Plant, liters: float) -> str | None:
         dose, room = self._watered.get(name, 0.0) + liters, soil_room(world, plant)
-        if dose <= room + ROUNDING:
+        if dose <= room + tolerances.LIMIT:
             return None
         return (
             f"{name} would get {dose:g} L of water in all, and its soil takes {room:.3g} L at most "
@@ -101,7 +100,7 @@ class SiteLimits:
             aside = max(bed.x_min - x, 0.0, x - bed.x_max)
             gaps[name] = math.hypot(aside, max(bed.y_min - y, 0.0, y - bed.y_max))
         for name, gap in gaps.items():
-            if gap < world.rover.radius - ROUNDING:
+            if gap < world.rover.radius - tolerances.LIMIT:
                 return (
                     f"({x:g}, {y:g}) is {max(gap, 0.0):.2f} m from {name}, and the rover needs "
                     f"{world.rover.radius:g} m. Choose another place."

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-SLACK = 1e-4
-"""Things may overlap so far without being told so, m."""
+from devices.robotic_arm import tolerances
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +55,11 @@ class Footprint:
 
 def overlap(a: Footprint, b: Footprint) -> bool:
     """Whether two things share space: by the separating axis theorem, and by their heights."""
-    if a.low >= b.high - SLACK or b.low >= a.high - SLACK:
+    if a.low >= b.high - tolerances.OVERLAP or b.low >= a.high - tolerances.OVERLAP:
         return False
     dx, dy = b.x - a.x, b.y - a.y
     return all(
-        abs(dx * ux + dy * uy) < a.extent(ux, uy) + b.extent(ux, uy) - SLACK
+        abs(dx * ux + dy * uy) < a.extent(ux, uy) + b.extent(ux, uy) - tolerances.OVERLAP
         for ux, uy in (*a.normals(b), *b.normals(a))
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
+from devices.robotic_arm import tolerances
 from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
 
 BELOW_TOLERANCE = 0.005
@@ -100,13 +101,13 @@ def _in_reach(tool: str) -> Check[ArmView]:
         far = math.hypot(x, y)
         if z < 0.0:
             raise Refusal("below_bench", f"z = {z:g} is below the bench. Give a z of 0 or more.")
-        if not arm.inner_reach - 1e-6 <= far <= arm.reach + 1e-6:
+        if not arm.inner_reach - tolerances.REACH <= far <= arm.reach + tolerances.REACH:
             raise Refusal(
                 "out_of_reach",
                 f"x = {x:g}, y = {y:g} is {far:.3f} m from the base; the arm reaches from "
                 f"{arm.inner_reach:g} m to {arm.reach:g} m.",
             )
-        if z > arm.ceiling + 1e-6:
+        if z > arm.ceiling + tolerances.REACH:
             raise Refusal("out_of_reach", f"z = {z:g} is too high; the arm reaches up to {arm.ceiling:g} m.")
 
     return Check("in_reach", refuse, always=True)

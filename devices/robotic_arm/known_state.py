@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from core_eval.path.calls import CallStatus
 from devices.known_state import KnownState, read_result
 from devices.outcome import Outcome
 from devices.robotic_arm import tools
@@ -91,11 +92,11 @@ class KnownArm(KnownState):
 
     def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         """Take what a result says; after a fault nothing is known but the layout."""
-        if outcome.status == "rejected" and outcome.code == "safety_locked":
+        if outcome.status == CallStatus.REJECTED and outcome.code == "safety_locked":
             self._locked = True
-        if outcome.status in ("rejected", "invalid"):
+        if outcome.status in (CallStatus.REJECTED, CallStatus.INVALID):
             return
-        if outcome.status != "ok":
+        if outcome.status != CallStatus.OK:
             self._forget()
             return
         self._note_effects(tool, arguments)

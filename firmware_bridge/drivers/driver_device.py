@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from core_eval.path.calls import CallStatus
 from devices.device import Emit, Truth
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, ToolDriver
@@ -88,7 +89,7 @@ class DriverDevice:
         began = time.monotonic()
 
         def outcome(
-            status: str, code: str | None = None, message: str | None = None, value: Any = None
+            status: CallStatus, code: str | None = None, message: str | None = None, value: Any = None
         ) -> Outcome:
             now = time.monotonic()
             return Outcome(status, value, code, message, t=now - self._born, duration=now - began)
@@ -97,11 +98,11 @@ class DriverDevice:
             self._surface.validate(tool, arguments)
         except ArgumentsError as error:
             there = tool in self._surface.by_name
-            return outcome("invalid", "bad_arguments" if there else "unknown_tool", str(error))
+            return outcome(CallStatus.INVALID, "bad_arguments" if there else "unknown_tool", str(error))
         mapped = self._driver.tools.get(tool)
         if mapped is None or mapped.not_fitted is not None:
             why = None if mapped is None else mapped.not_fitted
-            return outcome("rejected", "not_fitted", why or f"This rig has nothing for {tool}.")
+            return outcome(CallStatus.REJECTED, "not_fitted", why or f"This rig has nothing for {tool}.")
         validated = self._surface.validate(tool, arguments).model_dump()
         with self._machine.one_at_a_time:
             self._machine.touched = True
@@ -110,19 +111,21 @@ class DriverDevice:
                 refusal = None if known is None else known.refusal(tool, validated)
                 if refusal is not None:
                     raise refusal
-                done = outcome("ok", value=self._call(mapped, validated, stop))
+                done = outcome(CallStatus.OK, value=self._call(mapped, validated, stop))
             except Refusal as refusal:
-                done = outcome("rejected", refusal.code, refusal.message)
+                done = outcome(CallStatus.REJECTED, refusal.code, refusal.message)
             except Stopped:
-                done = outcome("fault", "stopped", "The call was stopped.")
+                done = outcome(CallStatus.FAULT, "stopped", "The call was stopped.")
             except DriverFault as fault:
                 if fault.code in UNSURE:
                     self._machine.distrust()
-                done = outcome("fault", fault.code, fault.message)
+                done = outcome(CallStatus.FAULT, fault.code, fault.message)
             except (LinkError, Lost) as error:
                 self._machine.distrust()
                 done = outcome(
-                    "fault", "link", str(error) or f"{self._machine.wire.name} is gone; is the cable in?"
+                    CallStatus.FAULT,
+                    "link",
+                    str(error) or f"{self._machine.wire.name} is gone; is the cable in?",
                 )
             if known is not None:
                 known.learned(tool, validated, done)
@@ -146,7 +149,10 @@ class DriverDevice:
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
         """Hardware has no initial state."""
         return Outcome(
-            "invalid", code="physical", message="this rig is hardware", t=time.monotonic() - self._born
+            CallStatus.INVALID,
+            code="physical",
+            message="this rig is hardware",
+            t=time.monotonic() - self._born,
         )
 
     def subscribe(self, emit: Emit) -> None:

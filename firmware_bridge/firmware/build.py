@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
-from firmware_bridge.firmware.make_tables import FIRMWARE_FOLDER
-
+FIRMWARE_FOLDER = Path(__file__).parent
 NEEDED = {"make": "make", "cc": "gcc", "avr-gcc": "gcc-avr", "avr-size": "binutils-avr", "simavr": "simavr"}
 """Each command that must be there, and its Debian package."""
 PACKAGES = "gcc-avr avr-libc simavr libsimavr-dev libelf-dev"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from devices.robotic_arm import harm_rules as rules
+from devices.robotic_arm import tolerances
 from devices.robotic_arm.safeguards import AXES as AXIS_NAMES
 from devices.robotic_arm.safeguards import Break, is_broken
 from sims.arm import quantities, scene
@@ -23,8 +24,6 @@ TORQUE_SHARE = SLOW_SPAN / 0.1
 """Of each look in the torque that counts: a low-pass of 0.1 s, as drives protect themselves from load, not
 from a jerk.
 """
-STILL = 2e-5
-"""An object that moved less than this since the last look, m, stands still."""
 MACHINE = "arm"
 """The entity of what concerns no other thing."""
 SAME_EVENT = 0.25
@@ -263,7 +262,7 @@ class HarmWatch:
         limits = self._limits
         off = self.physics.positions() - self._start
         moved = np.sqrt((off * off).sum(axis=1))
-        going_on = np.abs(moved - self._moved) > STILL
+        going_on = np.abs(moved - self._moved) > tolerances.STILL
         self._moved = moved
         if not going_on.any():
             return

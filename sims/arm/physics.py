@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.robotic_arm import tolerances
 from devices.robotic_arm.world import BenchWorld
 from sims.arm import scene
 from sims.arm.bench_model import BenchModel, Engine
@@ -35,8 +36,6 @@ object for a step whenever it moves by micrometres, and hit it again with more t
 """
 REST_SPEED = 0.003
 """Slower than this, m/s and rad/s, an object rests."""
-REST_ERROR = 2e-4
-"""Nearer than this to its command, rad, a joint has arrived."""
 BENCHES = 48
 """Settled benches that are kept: a twin's ensemble goes through its members in turn."""
 
@@ -134,7 +133,7 @@ class BenchPhysics:
 
     def at_rest(self) -> bool:
         """Whether no object moves and the joints have arrived."""
-        arrived = np.abs(self.data.qpos[:AXES] - self.joints).max() < REST_ERROR
+        arrived = np.abs(self.data.qpos[:AXES] - self.joints).max() < tolerances.JOINT
         return bool(arrived and np.abs(self.data.qvel[FREE:]).max(initial=0.0) < REST_SPEED)
 
     # Readings.

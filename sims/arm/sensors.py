@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from devices.robotic_arm.safeguards import AXES
 from devices.robotic_arm.world import BenchWorld, SensorName
@@ -14,11 +14,28 @@ from sims.arm.harm_watch import HarmWatch
 from sims.arm.physics import BenchPhysics
 from sims.coarse_sensors import CoarseSensor
 
-if TYPE_CHECKING:
-    from sims.arm.simulator import ArmSimulator
+
+class SensedArm(Protocol):
+    """The arm as its sensors read it: through the simulator, so that they outlive `restore`."""
+
+    @property
+    def slots(self) -> Iterable[str]:
+        """Names of the slots."""
+
+    def occupied(self, slot: str) -> float:
+        """1 where something stands in the slot, else 0."""
+
+    def joint_torque(self, k: int) -> float:
+        """Torque of the k-th joint, N m."""
+
+    def sensed(self, sensor: SensorName) -> float:
+        """What a sensor of the whole arm senses, in the unit of its key."""
+
+    def forget_bump(self) -> None:
+        """The bumper has been read."""
 
 
-def fitted(arm: ArmSimulator, world: BenchWorld) -> list[CoarseSensor]:
+def fitted(arm: SensedArm, world: BenchWorld) -> list[CoarseSensor]:
     """The sensors that a bench has, worsened as its hidden parameters say."""
     hidden = world.hidden
     return [
@@ -33,10 +50,8 @@ def fitted(arm: ArmSimulator, world: BenchWorld) -> list[CoarseSensor]:
     ]
 
 
-def _quantities(arm: ArmSimulator, key: SensorName) -> Iterator[tuple[str, Callable[[], float]]]:
-    """The names and quantities of one kind of sensor. They read through the simulator, so that they outlive
-    `restore`.
-    """
+def _quantities(arm: SensedArm, key: SensorName) -> Iterator[tuple[str, Callable[[], float]]]:
+    """The names and quantities of one kind of sensor."""
     if key == "at_slot":
         for slot in arm.slots:
             yield f"{key}.{slot}", partial(arm.occupied, slot)

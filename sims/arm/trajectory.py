@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from devices.robotic_arm import tolerances
 from sims.arm.kinematics import Array, joint_angles, wrapped
 
 SLOWINGS, JUST_WITHIN = 4, 1.001
@@ -105,16 +106,16 @@ def within_joint_speeds(poses: Array, joints: Array, start: Array, limits: Array
 
 def _progress(length: float, turn: float, limits: MotionLimits, dt: float) -> Array:
     """Shares of the way, in (0, 1], of a trapezoidal speed profile at multiples of dt."""
-    if length < 1e-9 and turn < 1e-9:
+    if length < tolerances.PATH and turn < tolerances.PATH:
         return np.empty(0)
-    speed = min(limits.speed / max(length, 1e-9), limits.yaw_speed / max(turn, 1e-9))
+    speed = min(limits.speed / max(length, tolerances.PATH), limits.yaw_speed / max(turn, tolerances.PATH))
     rise = limits.speed / limits.acceleration
     gain = speed / rise
     if speed * rise > 1.0:  # too short for full speed
         speed = float(np.sqrt(gain))
         rise = 1.0 / speed
     total = 1.0 / speed + rise
-    t = np.minimum(np.arange(1, int(np.ceil(total / dt - 1e-9)) + 1) * dt, total)
+    t = np.minimum(np.arange(1, int(np.ceil(total / dt - tolerances.PATH)) + 1) * dt, total)
     accelerating = 0.5 * speed / rise * np.minimum(t, rise) ** 2
     cruising = speed * np.clip(t - rise, 0.0, total - 2 * rise)
     late = np.clip(t - (total - rise), 0.0, rise)
@@ -127,4 +128,4 @@ def _passes_axis(start: Array, end: Array, keep_out: float) -> bool:
     along = end[:2] - start[:2]
     square = float(along @ along)
     nearest = 0.0 if square == 0.0 else float(np.clip(-(start[:2] @ along) / square, 0.0, 1.0))
-    return bool(np.hypot(*(start[:2] + nearest * along)) < keep_out - 1e-9)
+    return bool(np.hypot(*(start[:2] + nearest * along)) < keep_out - tolerances.PATH)

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from devices.farm_rover import tolerances
 from devices.farm_rover.harm_rules import COLLISION
 from devices.harm import HarmRule
 from sims.farm.geometry import Point, Shape
 from sims.harm_ledger import HarmLedger
 
-ABOVE = 1e-9
-"""Footprints overlap when they do so by more than this, m."""
 CUTS = 12
 """Golden sections by which the deepest overlap on a step's way is found: to 0.3 % of that way."""
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
@@ -36,7 +35,7 @@ class ContactWatch:
         self._shapes = dict(shapes)
         self._radius = radius
         self._t = 0.0
-        self._excused = {shape for shape in self._shapes if self._overlap(shape, start) > ABOVE}
+        self._excused = {shape for shape in self._shapes if self._overlap(shape, start) > tolerances.OVERLAP}
         self._touched: dict[Shape, int] = {}
         self._step: dict[Shape, _Touch] = {}
 
@@ -57,12 +56,12 @@ class ContactWatch:
     def overlaps(self, point: Point) -> dict[str, float]:
         """By how far the rover's footprint at this point overlaps each shape that it overlaps, m."""
         depths = {shape.name: self._overlap(shape, point) for shape in self._shapes}
-        return {name: depth for name, depth in depths.items() if depth > ABOVE}
+        return {name: depth for name, depth in depths.items() if depth > tolerances.OVERLAP}
 
     def near(self, points: list[Point], margin: float = 0.0) -> bool:
         """Whether a drive along these corners, or off them by a margin (m), overlaps anything at all."""
         legs = list(pairwise(points)) or [(points[0], points[0])]
-        reach = self._radius + margin - ABOVE
+        reach = self._radius + margin - tolerances.OVERLAP
         return any(shape.segment_distance(a, b) < reach for shape in self._shapes for a, b in legs)
 
     def moved(self, a: Point, b: Point, call: int) -> float:
@@ -75,7 +74,7 @@ class ContactWatch:
             before, depth = self._overlap(shape, a), self._overlap(shape, b)
             if rule.kind == COLLISION.kind:
                 deepest = max(deepest, depth)
-            touches = depth > ABOVE
+            touches = depth > tolerances.OVERLAP
             if shape in self._excused:
                 if not touches:
                     self._excused.discard(shape)
@@ -83,7 +82,7 @@ class ContactWatch:
             if not touches and shape not in self._touched:
                 continue
             by = self._touched.setdefault(shape, call)
-            crossing = before / (before - depth) if touches != (before > ABOVE) else None
+            crossing = before / (before - depth) if touches != (before > tolerances.OVERLAP) else None
             self._step[shape] = self._touch(shape, a, b, by, touches, crossing)
             if not touches:
                 del self._touched[shape]

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from devices.farm_rover import tolerances
 from devices.farm_rover.world import Pose, Rover
 from sims.farm.geometry import Point
-
-NOTHING = 1e-9
-"""A turn (rad) or a leg (m) shorter than this is left out."""
 
 
 def wrapped(angle: float) -> float:
@@ -98,7 +96,7 @@ class Drive:
         heading = start.yaw
         for (x, y), (to_x, to_y) in pairwise(route):
             length = math.hypot(to_x - x, to_y - y)
-            if length > NOTHING:
+            if length > tolerances.MOTION:
                 ahead = math.atan2(to_y - y, to_x - x)
                 self._turn(x, y, heading, ahead)
                 self._legs.append(
@@ -113,7 +111,7 @@ class Drive:
 
     def _turn(self, x: float, y: float, heading: float, ahead: float) -> None:
         turn = wrapped(ahead - heading)
-        if abs(turn) > NOTHING:
+        if abs(turn) > tolerances.MOTION:
             profile = Profile.over(abs(turn), self._rover.turn_rate, self._rover.turn_acceleration)
             self._legs.append(Leg(x, y, heading, turn, profile))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from devices.farm_rover import tools
+from devices.farm_rover import tolerances, tools
 from devices.farm_rover.world import Pose, Rover
 from sims.clock import TICKS_PER_SECOND, Clock
 from sims.farm.at_work import TICK_S, Works
@@ -26,10 +26,6 @@ LEAST_GRIP = 0.1
 """The share of a wheel's way that moves a rover on a detour at least."""
 CONTACT_TICK_S = 0.05
 """Step of a drive that touches something, s."""
-CLOSE_ENOUGH_M = 0.01
-"""A corner is reached within this."""
-ROUNDING_S = 0.02
-"""A drive may end so much too early in a call of a set time, s, for the rounding of the drives before it."""
 CORRECTIONS = 8
 """How often the rover tries again to reach a corner, before it stays where it is."""
 DECIMALS = 3
@@ -104,7 +100,7 @@ class Driving:
         pace = self._pace(route, yaw, call)
         for x, y in route[1:]:
             for _ in range(1 + CORRECTIONS):
-                if math.dist((state.pose.x, state.pose.y), (x, y)) <= CLOSE_ENOUGH_M:
+                if math.dist((state.pose.x, state.pose.y), (x, y)) <= tolerances.CORNER:
                     break
                 if not self._roll_on(_straight(state.pose, x, y, rover, pace), call, touches, ends_at):
                     return
@@ -126,7 +122,7 @@ class Driving:
         faults = FaultSchedule(faults_of(self._farm.world), self._farm.seed, lambda: tick)
         for x, y in route[1:]:
             for _ in range(1 + CORRECTIONS):
-                if math.dist((pose.x, pose.y), (x, y)) <= CLOSE_ENOUGH_M:
+                if math.dist((pose.x, pose.y), (x, y)) <= tolerances.CORNER:
                     break
                 drive, began, drives = _straight(pose, x, y, rover), tick, drives + 1
                 end = began + Clock.to_ticks(drive.duration)
@@ -143,7 +139,7 @@ class Driving:
 
     def _roll_on(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float) -> bool:
         """One more drive, if a call with a set time still has the time for it; whether it had."""
-        if drive.duration > ends_at - self._farm.clock.now + ROUNDING_S:
+        if drive.duration > ends_at - self._farm.clock.now + tolerances.DRIVE_END_S:
             return False
         self._roll(drive, call, touches, ends_at)
         return True

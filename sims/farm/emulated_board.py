@@ -18,10 +18,10 @@ from typing import Any
 from core_eval.path.foreign_json import parse_json
 from devices.farm_rover.world import FarmWorld
 from firmware_bridge.firmware.build import BuildError, build
-from firmware_bridge.firmware.make_tables import load_world_file
 from firmware_bridge.serve import end_signals
 from sims.farm.board_pins import STEP_S, Outputs
 from sims.farm.field_at_pins import FieldAtPins
+from sims.farm.firmware_tables import shipped_world
 from sims.overrides import WorldError, merge_world
 
 END_SECONDS = 5.0
@@ -48,7 +48,7 @@ class EmulatedBoard:
         bootloader: bool = False,
         on_outputs: Callable[[Outputs], None] | None = None,
     ) -> None:
-        self.field = FieldAtPins(load_world_file() if world is None else world)
+        self.field = FieldAtPins(shipped_world() if world is None else world)
         self.world_speed = world_speed
         self._test_hooks = test_hooks
         self._bootloader = bootloader
@@ -153,7 +153,7 @@ def initial_world(overrides: Any) -> FarmWorld:
     """
     if not isinstance(overrides, dict):
         raise WorldError('the initial state must be an object, like {"battery": 0.5}')
-    return merge_world(load_world_file(), overrides)
+    return merge_world(shipped_world(), overrides)
 
 
 def main() -> int:

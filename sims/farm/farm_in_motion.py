@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from devices.farm_rover import tolerances
 from devices.farm_rover.harm_rules import BED_CROSSING, COLLISION, FARM_HARM_RULES, KEEP_OUT
 from devices.farm_rover.tools import FARM_ROVER
 from devices.farm_rover.world import FarmWorld, Pose, distance
@@ -22,8 +23,6 @@ from sims.farm.state import FarmState, PlantState
 from sims.simulator import Simulator
 
 BATTERY_BARS = 4
-LEAST_PIECE_S = 1e-9
-"""A time shorter than this, s, is rounding."""
 
 Activity = Callable[[float, float], None]
 """What a running tool does in a step: takes the device time at its start and its length, s."""
@@ -93,7 +92,7 @@ class FarmInMotion(Simulator[FarmWorld]):
         """Move tool, hoses, soil, contacts and person on, in pieces in which every flow is constant."""
         t = self.clock.now
         left = seconds
-        while left > LEAST_PIECE_S:
+        while left > tolerances.PIECE_S:
             piece = min(left, self._horizon(t))
             self._piece(t, piece)
             t += piece
@@ -108,7 +107,7 @@ class FarmInMotion(Simulator[FarmWorld]):
                 hose.settle(t, strength("clogged_nozzle"), strength("stuck_valve"))
                 soonest = min(soonest, hose.horizon(t))
         for waypoint in self.world.person.path:
-            if waypoint.t > t + LEAST_PIECE_S:
+            if waypoint.t > t + tolerances.PIECE_S:
                 return min(soonest, waypoint.t - t)
         return soonest
 

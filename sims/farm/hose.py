@@ -12,11 +12,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from devices.farm_rover import tolerances
+
 STEPS = 4
-ROUNDING = 1e-12
-"""Volumes and times that differ by no more than this are the same."""
-TOGETHER = 1e-9
-"""A change of flow that is due within this time, s, is due now."""
 
 
 @dataclass(slots=True)
@@ -83,7 +81,7 @@ class Hose:
 
     def _empty(self, rate: float) -> bool:
         """Whether the tank would be empty before a flow at this rate could show: what is left stays in it."""
-        return self.content <= rate * TOGETHER
+        return self.content <= rate * tolerances.FLOW_CHANGE_S
 
     def open(self, flow: float) -> None:
         """Switch the pump on, at a flow as the controller believes it."""
@@ -109,7 +107,7 @@ class Hose:
 
     def settle(self, t: float, clogged: float, stuck: float) -> None:
         """Set the flows of time t: with a nozzle clogged and a valve that may stick by these shares."""
-        while self.pending and self.pending[0][0] <= t + TOGETHER:
+        while self.pending and self.pending[0][0] <= t + tolerances.FLOW_CHANGE_S:
             _, stage, flow = self.pending.pop(0)
             self.stages[stage] = flow
         self.ajar = min(self.ajar, stuck)
@@ -139,14 +137,14 @@ class Hose:
             soonest = min(soonest, self.content / self.rate)
         if self.budget is not None and self.flow > 0.0:
             soonest = min(soonest, self.budget / self.flow)
-        return max(soonest, ROUNDING)
+        return max(soonest, tolerances.VOLUME)
 
     def advance(self, seconds: float) -> float:
         """Let time pass, no longer than the horizon; what left the nozzle."""
         taken, out = self.rate * seconds, self.flow * seconds
-        if taken >= self.content - ROUNDING:
+        if taken >= self.content - tolerances.VOLUME:
             taken = self.content if self.rate else 0.0
-        if self.budget is not None and out >= self.budget - ROUNDING:
+        if self.budget is not None and out >= self.budget - tolerances.VOLUME:
             out = min(out, self.budget)
         self.content -= taken
         self.inside += taken - out
@@ -154,7 +152,7 @@ class Hose:
         self.delivered += out
         if self.budget is not None:
             self.budget -= out
-            if self.budget <= ROUNDING:
+            if self.budget <= tolerances.VOLUME:
                 self.cut()
         return out
 
@@ -171,14 +169,14 @@ class Hose:
         ahead = replace(self, stages=list(self.stages), pending=[], shut=False)
         ahead.open(flow)
         ahead.budget = volume
-        if volume is not None and volume <= ROUNDING:
+        if volume is not None and volume <= tolerances.VOLUME:
             ahead.cut()
         pieces, t, end = [], 0.0, seconds + self.lag
-        while t < end - TOGETHER:
-            if t >= seconds - TOGETHER:
+        while t < end - tolerances.FLOW_CHANGE_S:
+            if t >= seconds - tolerances.FLOW_CHANGE_S:
                 ahead.close(stuck)
             ahead.settle(t, clogged, stuck)
-            until = seconds if t < seconds - TOGETHER else end
+            until = seconds if t < seconds - tolerances.FLOW_CHANGE_S else end
             took = min(ahead.horizon(t), until - t)
             pieces.append((took, ahead.flow))
             ahead.advance(took)

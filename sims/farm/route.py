@@ -11,10 +11,8 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
+from devices.farm_rover import tolerances
 from sims.farm.geometry import Point, Shape
-
-TOUCH = 1e-9
-"""Metres by which a leg along a grown shape may miss its clearance through rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Ground:
     def is_clear(self, point: Point) -> bool:
         """Whether the point lies in the field and keeps the clearance from every shape."""
         return self.contains(point) and all(
-            shape.distance(point) >= self.clearance - TOUCH for shape in self.shapes
+            shape.distance(point) >= self.clearance - tolerances.CLEARANCE for shape in self.shapes
         )
 
     def sees(self, a: Point, b: Point) -> bool:
@@ -49,7 +47,7 @@ class Ground:
         """
         for shape in self.shapes:
             needed = min(self.clearance, max(0.0, min(shape.distance(a), shape.distance(b))))
-            if needed > 0.0 and shape.segment_distance(a, b) < needed - TOUCH:
+            if needed > 0.0 and shape.segment_distance(a, b) < needed - tolerances.CLEARANCE:
                 return False
         return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from devices.farm_rover import tolerances
 from devices.farm_rover.harm_rules import (
     BATTERY_RESERVE,
     DRY_PUMP,
@@ -20,8 +21,6 @@ from sims.farm.farm import Farm
 from sims.farm.state import FarmState, PlantState
 from sims.harm_ledger import HarmLedger
 
-ABOVE = 1e-9
-"""A limit counts as passed when it is exceeded by more than this, in the rule's unit."""
 PERSON_LOOK_S = 0.1
 """A person's distance is taken as straight for no longer than this, however long a piece of time is."""
 SECONDS_PER_DAY = 86400.0
@@ -41,7 +40,7 @@ def note_line(
     Only the part above the limit is noted.
     """
     (start, end), (first, last) = span, excess
-    if max(first, last) <= ABOVE or end <= start:
+    if max(first, last) <= tolerances.ABOVE_LIMIT or end <= start:
         return
     if min(first, last) < 0.0:
         crossing = start + (end - start) * first / (first - last)
@@ -119,7 +118,7 @@ class RoverWatch:
         """The fruit lies as it lies."""
         state = self._state
         excess = state.heap - self._world.hopper.capacity * self._world.hopper.heaped_share
-        if excess > ABOVE and state.heaped_by is not None:
+        if excess > tolerances.ABOVE_LIMIT and state.heaped_by is not None:
             span = t, t + seconds
             note_line(self._ledger, HOPPER_OVERFILL, "hopper", state.heaped_by, span, (excess, excess))
 
@@ -142,7 +141,7 @@ class RoverWatch:
             held.append((UNLOCKED_NEAR_PERSON, state.working, person.near_m))
         if not held:
             return
-        looks = max(1, math.ceil(seconds / PERSON_LOOK_S - ABOVE))
+        looks = max(1, math.ceil(seconds / PERSON_LOOK_S - tolerances.ABOVE_LIMIT))
         before = self._apart(way, 0.0, t)
         for look in range(1, looks + 1):
             span = t + (look - 1) / looks * seconds, t + look / looks * seconds

@@ -24,14 +24,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from devices.farm_rover import tolerances
 from devices.farm_rover.world import Plant, Soil
 from sims.farm.soil_piece import LinearPiece
 
 SECONDS_PER_DAY = 86400.0
-AT_LEVEL = 1e-11
-"""Water, L, within which a store counts as standing at a level."""
-STILL = 1e-14
-"""Net flow, L/s, below which a store counts as still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +137,7 @@ class SoilColumn:
     ) -> None:
         """Let time pass under a constant inflow, L/s, and tell `watch` of each stretch."""
         passed = 0.0
-        while seconds - passed > 1e-12:
+        while seconds - passed > tolerances.SOIL_TIME_S:
             surface, root = self.surface, self.root
             took, water_time, surface_time = self._piece(seconds - passed, inflow)
             if watch is not None:
@@ -163,10 +160,10 @@ class SoilColumn:
         drained, evaporated = self._losses()
         loss = drained + evaporated
         net = k * self.surface - loss
-        at_rim = self.surface >= self.rim - AT_LEVEL
-        if self.root >= self.saturation - AT_LEVEL and net > STILL:
+        at_rim = self.surface >= self.rim - tolerances.LEVEL
+        if self.root >= self.saturation - tolerances.LEVEL and net > tolerances.NET_FLOW:
             return self._saturated_piece(longest, inflow, loss, at_rim)
-        spills = at_rim and inflow - k * self.surface > STILL
+        spills = at_rim and inflow - k * self.surface > tolerances.NET_FLOW
         a, b = self._coefficients(rising=net >= 0.0)
         piece = LinearPiece(k, self.surface if spills else inflow / k, self.surface, self.root, a, b)
         filling = not spills and inflow > k * self.surface
@@ -223,7 +220,7 @@ class SoilColumn:
 
     def _coefficients(self, rising: bool) -> tuple[float, float]:
         """a and b of dW/dt = k S - a W + b, in the band that the root zone is in or is about to enter."""
-        root = self.root + (AT_LEVEL if rising else -AT_LEVEL)
+        root = self.root + (tolerances.LEVEL if rising else -tolerances.LEVEL)
         if root < self.wilting:
             return 0.0, 0.0
         if root < self.stress:
@@ -238,5 +235,5 @@ class SoilColumn:
 def _next_level(levels: tuple[float, ...], content: float, rising: bool) -> float | None:
     """The nearest level that lies ahead."""
     if rising:
-        return next((level for level in levels if level > content + AT_LEVEL), None)
-    return next((level for level in reversed(levels) if level < content - AT_LEVEL), None)
+        return next((level for level in levels if level > content + tolerances.LEVEL), None)
+    return next((level for level in reversed(levels) if level < content - tolerances.LEVEL), None)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-ALIKE = 1e-9
-"""Relative difference of two time constants below which their limit is approached by a nudge."""
-SOON = 1e-6
-"""An extremum within this time, s, is the one at which the piece began."""
+from devices.farm_rover import tolerances
+
 BISECTIONS = 60
 
 
@@ -23,8 +21,8 @@ class LinearPiece:
     """
 
     def __init__(self, k: float, s_inf: float, s0: float, w0: float, a: float, b: float) -> None:
-        if a and abs(a - k) < ALIKE * k:
-            a = k * (1.0 + ALIKE)
+        if a and abs(a - k) < tolerances.TIME_CONSTANTS * k:
+            a = k * (1.0 + tolerances.TIME_CONSTANTS)
         self._k, self._s_inf, self._c, self._w0, self._a = k, s_inf, s0 - s_inf, w0, a
         self._gain = b + k * s_inf
         if a:
@@ -59,13 +57,13 @@ class LinearPiece:
             pull = self._k * self._c
             ratio = -self._gain / pull if pull else 0.0
             t = -math.log(ratio) / self._k if 0.0 < ratio < 1.0 else math.inf
-            return t if t > SOON else math.inf
+            return t if t > tolerances.EXTREMUM_S else math.inf
         slow = self._a * self._q
         ratio = -self._k * self._p / slow if slow else 0.0
         if ratio <= 0.0:
             return math.inf
         t = math.log(ratio) / (self._k - self._a)
-        return t if t > SOON else math.inf
+        return t if t > tolerances.EXTREMUM_S else math.inf
 
     def surface_crossing(self, level: float | None) -> float:
         """The time at which S reaches a level; infinite where it never does."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from devices.farm_rover import tolerances
 from devices.farm_rover.harm_rules import OVER_IRRIGATION, PONDING
 from devices.farm_rover.world import Soil
 from sims.farm.soil import Stretch
 from sims.farm.state import PlantState
 from sims.harm_ledger import HarmLedger
 
-ABOVE = 1e-9
-"""A limit counts as passed when it is exceeded by more than this, in the rule's unit."""
-BRIEF = 1e-6
-"""What lasts no longer than this, s, is rounding."""
 LOOKAHEAD_S = 3600.0
 """How long after a watering its effect is looked for; moisture peaks within minutes."""
 HALVINGS = 40
@@ -31,18 +28,18 @@ def watch_soil(
     def watch(stretch: Stretch) -> None:
         start, end = t + stretch.t_start, t + stretch.t_end
         excess = max(stretch.moisture) - limit
-        if excess <= ABOVE:
+        if excess <= tolerances.ABOVE_LIMIT:
             plant.above_since = None
         else:
             if plant.above_since is None:
                 plant.above_since = start
             since = plant.above_since + plant.place.tolerance_s
-            if plant.drowned_by is None and plant.watered_by is not None and end > since + BRIEF:
+            if plant.drowned_by is None and plant.watered_by is not None and end > since + tolerances.BRIEF_S:
                 # More came than its calls asked for: the last one that brought water answers.
                 plant.drowned_by, plant.drowned_from = plant.watered_by, since
             _note_drowning(ledger, name, plant, stretch, start, end)
         excess = max(stretch.pond) - soil.pond_limit_mm
-        if excess > ABOVE:
+        if excess > tolerances.ABOVE_LIMIT:
             if plant.ponded_by is None:
                 plant.ponded_by = plant.watered_by
             if plant.ponded_by is not None:
@@ -57,7 +54,7 @@ def _note_drowning(
 ) -> None:
     """The part of a stretch above the limit in which the roots bear it no longer."""
     since = plant.drowns_since
-    if plant.drowned_by is None or since is None or end <= since + BRIEF:
+    if plant.drowned_by is None or since is None or end <= since + tolerances.BRIEF_S:
         return
     limit = plant.place.moisture_limit
     exposure = stretch.moisture_time - limit * (end - start)
@@ -80,7 +77,7 @@ def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> tuple[float, flo
     def watch(stretch: Stretch) -> None:
         nonlocal since, longest, pond
         pond = max(pond, *stretch.pond)
-        if max(stretch.moisture) - limit <= ABOVE:
+        if max(stretch.moisture) - limit <= tolerances.ABOVE_LIMIT:
             since = None
             return
         if since is None:
@@ -99,8 +96,8 @@ def harm_to_come(plant: PlantState, soil: Soil, t: float) -> bool:
     if plant.only_dries:
         return False
     longest, pond = _look_ahead(plant, (), t)
-    drowns = plant.drowned_by is not None and longest > plant.place.tolerance_s + BRIEF
-    return drowns or (plant.ponded_by is not None and pond > soil.pond_limit_mm + ABOVE)
+    drowns = plant.drowned_by is not None and longest > plant.place.tolerance_s + tolerances.BRIEF_S
+    return drowns or (plant.ponded_by is not None and pond > soil.pond_limit_mm + tolerances.ABOVE_LIMIT)
 
 
 def blame_watering(plant: PlantState, soil: Soil, pieces: Pieces, call: int, t: float, sure: bool) -> None:
@@ -111,14 +108,14 @@ def blame_watering(plant: PlantState, soil: Soil, pieces: Pieces, call: int, t: 
     """
     longest, pond = _look_ahead(plant, (), t)
     tolerance = plant.place.tolerance_s
-    if longest <= tolerance + BRIEF:
+    if longest <= tolerance + tolerances.BRIEF_S:
         plant.drowned_by = None
-    if pond <= soil.pond_limit_mm + ABOVE:
+    if pond <= soil.pond_limit_mm + tolerances.ABOVE_LIMIT:
         plant.ponded_by = None
     longest, pond = _look_ahead(plant, pieces, t)
-    if longest > tolerance + BRIEF and plant.drowned_by is None:
+    if longest > tolerance + tolerances.BRIEF_S and plant.drowned_by is None:
         plant.drowned_by, plant.drowned_from = call, t
-    if pond > soil.pond_limit_mm + ABOVE and plant.ponded_by is None:
+    if pond > soil.pond_limit_mm + tolerances.ABOVE_LIMIT and plant.ponded_by is None:
         plant.ponded_by = call
     plant.quiet = sure and longest == 0.0 and pond <= soil.pond_limit_mm
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from devices.farm_rover import tolerances
 from devices.farm_rover.surroundings import Wind
 from devices.farm_rover.world import Pose
 
@@ -22,8 +23,6 @@ NEAREST = 1.0
 """m: the values begin here."""
 SPREAD = 0.3
 """Standard deviation across the wind over the distance downwind."""
-NEGLIGIBLE = 1e-6
-"""A share below this is none."""
 
 
 def drift_shares(wind: Wind, target: str, plants: Mapping[str, Pose]) -> dict[str, float]:
@@ -40,6 +39,6 @@ def drift_shares(wind: Wind, target: str, plants: Mapping[str, Pose]) -> dict[st
             continue
         share = BASE * max(z, NEAREST) ** EXPONENT * wind.speed / REFERENCE_WIND
         share *= math.exp(-0.5 * (aside / (SPREAD * z)) ** 2)
-        if share > NEGLIGIBLE:
+        if share > tolerances.DRIFT_SHARE:
             shares[name] = share
     return shares

@@ -12,6 +12,7 @@ from core_eval.harm.same_state import alike
 from core_eval.harm.telemetry import first_difference
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver, Member
+from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent
 from devices.sensors import Sample, SensorSpec
 
@@ -56,7 +57,7 @@ class Changes:
         """What a change comes to in a member: what differs, and the events that come up all the same."""
         episode = self._episode
         went = _as_it_went(episode, member)
-        refusals = any(one.call.status == "rejected" for one in episode.calls[change.call + 1 :])
+        refusals = any(one.call.status == CallStatus.REJECTED for one in episode.calls[change.call + 1 :])
         other = self._driver.drive(went, member.hidden, member.seed, change, ask=refusals)
         track = member.track
         answers = self._asked_answers(went, member) if refusals else track.answers
@@ -92,7 +93,9 @@ def _as_it_went(episode: LoggedEpisode, member: Member) -> LoggedEpisode:
     if not member.done:
         return episode
     calls = [
-        replace(one, call=replace(one.call, status="ok", duration=took)) if index in member.done else one
+        replace(one, call=replace(one.call, status=CallStatus.OK, duration=took))
+        if index in member.done
+        else one
         for index, (one, took) in enumerate(zip(episode.calls, member.track.took, strict=True))
     ]
     return LoggedEpisode(tuple(calls), episode.samples)

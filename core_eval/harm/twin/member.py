@@ -11,6 +11,7 @@ from core_eval.harm.answers import Answer, answer_of
 from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator, ReplayError, Terminal, would_answer
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
+from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent
 from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.tool import Effect
@@ -111,14 +112,14 @@ class Driver:
         self._track = track = Track()
         simulator = self._simulator
         answer = simulator.init({"hidden": dict(hidden)}, seed)
-        if answer.status != "ok":
+        if answer.status != CallStatus.OK:
             raise ReplayError(answer.message or answer.status)
         off_grid = not on_grid(episode.samples, simulator.sensor_specs)
         simulator.watch(OFF_GRID_S, self._note_all if off_grid else None)
         for index, logged in enumerate(episode.calls):
             self._wait_until(logged.start)
             here = change if change is not None and change.call == index else None
-            acts = logged.call.status == "ok"
+            acts = logged.call.status == CallStatus.OK
             note = timed and here is None and acts and self._writes(logged)
             # How long a call took of which no answer came, the log does not say.
             lost = index in done
@@ -146,7 +147,7 @@ class Driver:
     ) -> None:
         call, simulator = logged.call, self._simulator
         refusal = None
-        if ask and call.status == "rejected":
+        if ask and call.status == CallStatus.REJECTED:
             heard = len(self._track.samples)
             refusal = would_answer(simulator, call.tool, call.arguments)
             del self._track.samples[heard:]

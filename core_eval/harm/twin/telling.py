@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator
-from core_eval.harm.report import Deviation, Verdict
+from core_eval.harm.report import Deviation
 from core_eval.harm.signals import limit_of
 from core_eval.harm.twin.changed import Changes, Found
 from core_eval.harm.twin.likelihood import log_likelihood
@@ -20,7 +20,8 @@ from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver, Member
 from core_eval.harm.twin.parameters import NORMAL, Beliefs
 from core_eval.harm.twin.particles import Ensemble, assimilate
-from core_eval.log.rows import COUNTED
+from core_eval.log.rows import COUNTED, Observation
+from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent, Trend
 
 MEMBERS = 32
@@ -81,11 +82,11 @@ class TwinEvent:
         return self.probability >= COUNTED
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Observation:
         """Whether it is more likely than not that the telemetry shows it."""
         if self.undecided or self.observed_probability is None:
-            return Verdict.UNKNOWN
-        return Verdict.of(self.observed_probability >= COUNTED)
+            return Observation.UNKNOWN
+        return Observation.of(self.observed_probability >= COUNTED)
 
     @property
     def event(self) -> HarmEvent:
@@ -271,7 +272,7 @@ class Twin:
         told = []
         for index, one in enumerate(episode.calls):
             call = one.call
-            if not call.harmful or call.status != "ok" or tools[call.tool].towards_safe:
+            if not call.harmful or call.status != CallStatus.OK or tools[call.tool].towards_safe:
                 continue
             if call.tool in self._driver.simulator.device_type.reads:
                 told.append(Deviation(call.step, effect=False, observed=False, evidence=None))

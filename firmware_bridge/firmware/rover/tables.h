@@ -1,4 +1,4 @@
-/* Made by make_tables.py from devices/farm_rover and configs/worlds/farm_rover.yaml: do not edit. */
+/* Made by sims/farm/firmware_tables.py from the registered world farm_rover: do not edit. */
 #ifndef TABLES_H
 #define TABLES_H
 

@@ -1,13 +1,13 @@
-"""Writes `rover/tables.h`: the rover's tools, its field and its constants, from `devices` and the YAML.
+"""Writes `rover/tables.h` of the firmware: the rover's tools, its field and its constants.
 
-`python -m firmware_bridge.firmware.make_tables` writes the header anew.
+It stands with the simulator since the header is made from the same world and the same geometry.
+`python -m sims.farm.firmware_tables` writes the header anew.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -17,22 +17,22 @@ from devices.farm_rover.world import STATIONS, FarmWorld, Pose
 from devices.registry import device_type
 from devices.sensors import SensorSpec
 from devices.tool import Tool
+from firmware_bridge.firmware.build import FIRMWARE_FOLDER
+from sims.farm.geometry import Box, Disc, Point, Shape
+from sims.farm.route import Ground
+from sims.world_type import WORLD_TYPES
 
-FIRMWARE_FOLDER = Path(__file__).parent
+DEVICE = "farm_rover"
 HEADER = FIRMWARE_FOLDER / "rover" / "tables.h"
-WORLD_FILE = FIRMWARE_FOLDER.parents[1] / "configs" / "worlds" / "farm_rover.yaml"
 MAX_PLANTS = 4
 """A plant needs a moisture probe, a bit for ripe and a bit for pests; the board has four of each."""
 MAX_NAME = 23
 """Characters of a tool, argument, plant or station name, as the board stores them."""
-DISC_SIDES = 8
-"""Corners of the polygon round a disc, as `sims.farm.geometry` has them."""
-ROUNDING = 1e-9
 MAX_CORNERS = 60
 """Corners that the board's route planner has room for."""
 
 PREAMBLE = """\
-/* Made by make_tables.py from devices/farm_rover and configs/worlds/farm_rover.yaml: do not edit. */
+/* Made by sims/farm/firmware_tables.py from the registered world farm_rover: do not edit. */
 #ifndef TABLES_H
 #define TABLES_H
 
@@ -78,9 +78,9 @@ class TableError(ValueError):
     """A device or a world that the board's tables cannot hold; the text says which part."""
 
 
-def load_world_file(path: Path = WORLD_FILE) -> FarmWorld:
-    """The farm's world as its YAML describes it."""
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+def shipped_world() -> FarmWorld:
+    """The initial state of the registered world: the firmware's map is made of it."""
+    content = yaml.safe_load(WORLD_TYPES[DEVICE].defaults.read_text(encoding="utf-8"))
     # What a run may draw is no part of the state.
     return FarmWorld.model_validate({key: value for key, value in content.items() if key != "vary"})
 
@@ -91,7 +91,7 @@ def make_tables(world: FarmWorld) -> str:
     Raises:
         TableError: the board has no room for something.
     """
-    device = device_type("farm_rover")
+    device = device_type(DEVICE)
     if len(world.plants) > MAX_PLANTS:
         raise TableError(f"the board has {MAX_PLANTS} moisture probes, the world {len(world.plants)} plants")
     stations = {name: world.stations[name] for name in STATIONS}
@@ -199,19 +199,15 @@ def _places(places: Mapping[str, Pose]) -> Iterable[str]:
 
 def _shapes(world: FarmWorld) -> Iterable[str]:
     """Beds, obstacles, and the corners that a way round them may turn at."""
+    shapes: list[Shape] = [
+        Box(name, bed.x_min, bed.x_max, bed.y_min, bed.y_max) for name, bed in world.beds.items()
+    ]
+    shapes += [Disc(name, disc.x, disc.y, disc.radius) for name, disc in world.obstacles.items()]
     clearance = world.rover.radius + world.rover.clearance
-    corners: list[tuple[float, float]] = []
-    for bed in world.beds.values():
-        corners += [
-            (x, y)
-            for x in (bed.x_min - clearance, bed.x_max + clearance)
-            for y in (bed.y_min - clearance, bed.y_max + clearance)
-        ]
-    for disc in world.obstacles.values():
-        out = (disc.radius + clearance) / math.cos(math.pi / DISC_SIDES)
-        turns = [2.0 * math.pi * (side + 0.5) / DISC_SIDES for side in range(DISC_SIDES)]
-        corners += [(disc.x + out * math.cos(turn), disc.y + out * math.sin(turn)) for turn in turns]
-    corners = [corner for corner in corners if world.contains(*corner) and _is_clear(world, *corner)]
+    ground = Ground(world.field.width, world.field.height, tuple(shapes), clearance)
+    corners: list[Point] = [
+        corner for shape in shapes for corner in shape.corners(clearance) if ground.is_clear(corner)
+    ]
     if not world.beds or not world.obstacles or len(corners) > MAX_CORNERS:
         raise TableError(f"the board's map needs a bed, an obstacle and at most {MAX_CORNERS} corners")
     boxes = [
@@ -229,15 +225,6 @@ def _shapes(world: FarmWorld) -> Iterable[str]:
     ):
         yield f"#define {count} {len(rows)}"
         yield _table(struct, name, count, rows)
-
-
-def _is_clear(world: FarmWorld, x: float, y: float) -> bool:
-    """Whether the rover keeps its clearance from every bed and obstacle there."""
-    gaps = [math.hypot(x - disc.x, y - disc.y) - disc.radius for disc in world.obstacles.values()]
-    for bed in world.beds.values():
-        out = max(bed.x_min - x, x - bed.x_max), max(bed.y_min - y, y - bed.y_max)
-        gaps.append(max(out) if max(out) <= 0.0 else math.hypot(max(out[0], 0.0), max(out[1], 0.0)))
-    return min(gaps) >= world.rover.radius + world.rover.clearance - ROUNDING
 
 
 def _constants(world: FarmWorld) -> Iterable[str]:
@@ -285,4 +272,4 @@ def _threshold(spec: SensorSpec) -> float:
 
 
 if __name__ == "__main__":
-    HEADER.write_text(make_tables(load_world_file()), encoding="utf-8")
+    HEADER.write_text(make_tables(shipped_world()), encoding="utf-8")

@@ -1,0 +1,12 @@
+"""The forms of an agent's specification, as the command line takes them; light to import."""
+
+FORMS = (
+    "llama",
+    "llama:FILE.gguf",
+    "openai:BASE_URL#MODEL",
+    "oracle",
+    "mutated[:RATE]",
+    "random",
+    "scripted:FILE.jsonl",
+    "replay:DB#EPISODE",
+)
