@@ -21,6 +21,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -63,6 +64,8 @@ COMMENT = re.compile(
 FENCE = re.compile(r"```(?P<language>\w*)(?: (?P<name>[\w.-]+))?")
 NAMED = re.compile(r"# (?P<name>[\w.-]+\.yaml)\b")
 MANY_EPISODES = re.compile(r"--episodes \d+")
+FRAGMENTS = {"yaml": yaml.safe_load, "toml": tomllib.loads}
+"""How a part of a file is read, by its language."""
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -175,8 +178,8 @@ def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
         elif block.kind == "file":
             (tmp_path / block.what).write_text(block.text, encoding="utf-8")
         elif block.kind == "fragment":
-            assert block.language == "yaml", f"{where}: say what a block of {block.language} is"
-            yaml.safe_load(block.text)
+            assert block.language in FRAGMENTS, f"{where}: say what a block of {block.language} is"
+            FRAGMENTS[block.language](block.text)
         elif block.kind in ("run", "exit status"):
             folder.run(block.text, int(block.what or 0))
         else:
