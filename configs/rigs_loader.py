@@ -257,8 +257,11 @@ def _link_fault(driver: DriverFile, url: str) -> str | None:
     kind = link_type(url)
     if driver.link == "pathrig" or (kind is not None and driver.link == kind.family):
         return None
-    example = next(known.example for known in LINK_TYPES.values() if known.family == driver.link)
-    return f"driver {driver.name} needs a URL like {example}, not {without_password(url)!r}"
+    # The scheme that is named as the family, where there is one, is its plainest.
+    plainest = LINK_TYPES.get(driver.link) or next(
+        known for known in LINK_TYPES.values() if known.family == driver.link
+    )
+    return f"driver {driver.name} needs a URL like {plainest.example}, not {without_password(url)!r}"
 
 
 def _from_url(url: str) -> RigConfig:

@@ -94,7 +94,9 @@ class Machine:
 
     def close(self) -> None:
         """Close the wire; the endpoint has sent the stop. Never raises."""
-        self._closed.set()
+        with self._rescue_lock:
+            # No rescue begins after this, and one that began has been started.
+            self._closed.set()
         for thread in (self._heart, self._rescue):
             if thread is not None:
                 thread.join(2.0)
@@ -296,11 +298,14 @@ class Machine:
         self._stop_owed = self.touched
         self._tell_wire(None)
         with self._rescue_lock:
-            if self.touched and (self._rescue is None or not self._rescue.is_alive()):
+            if self.touched and not self._closed.is_set() and not self._rescued():
                 self._rescue = threading.Thread(
                     target=self._take_back_soon, name=f"stop {self.wire.name}", daemon=True
                 )
                 self._rescue.start()
+
+    def _rescued(self) -> bool:
+        return self._rescue is not None and self._rescue.is_alive()
 
     def _tell_wire(self, stop: StopOutcome | None) -> None:
         if self._wire_up or stop is not None:
