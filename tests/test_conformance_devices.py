@@ -11,7 +11,7 @@ from typing import Any
 import conformance_peers as peers
 import micropython_rig
 import pytest
-from conformance_player import FOLDER, Peer, Player, bytes_of, load
+from conformance_player import FOLDER, Mismatch, Peer, Player, bytes_of, load
 
 from firmware_bridge.firmware.build import missing_packages
 
@@ -51,10 +51,17 @@ def about(vector: dict[str, Any]) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("sequences/*.json")))
-def test_sequences(peer: Peer, name: str) -> None:
+def test_sequences(request: pytest.FixtureRequest, peer: Peer, name: str) -> None:
     sequence = load(f"sequences/{name}.json")
     skip_unless_offered(peer, sequence)
-    Player(peer).play(sequence)
+    try:
+        Player(peer).play(sequence)
+    except Mismatch:
+        if "firmware-board" not in request.node.name:
+            raise
+        # The emulated board keeps the wall clock's pace only while the machine has time for it: where it fell
+        # behind, its watchdog strikes in between. What is wrong by rule is wrong the second time, too.
+        Player(peer).play(sequence)
 
 
 def test_frames(peer: Peer) -> None:
