@@ -249,6 +249,15 @@ def test_malformed_frames_are_counted_and_a_known_id_is_told(rig: Rig) -> None:
     assert rig.endpoint.dropped == 7
 
 
+def test_a_frame_of_just_the_longest_length_is_taken() -> None:
+    rig = Rig(max_frame=200)
+    for length, pongs in ((200, 1), (201, 1), (199, 2)):
+        rig.port.give(b'{"op":"ping"}'.ljust(length))
+        assert len(rig.port.of("pong")) == pongs
+    assert rig.endpoint.dropped == 1
+    rig.endpoint.close()
+
+
 def test_a_stop_of_another_version_still_stops(rig: Rig) -> None:
     rig.port.give({"v": 9, "op": "estop"})
     assert rig.endpoint.state == "estop"

@@ -15,7 +15,7 @@ from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Question, TerminalApprover
 from firmware_bridge.envelope import Envelope
-from firmware_bridge.guard import Guard, GuardMode
+from firmware_bridge.guard import Guard, GuardDecision, GuardMode
 
 HARMFUL = StepVerdict(kind="harmful", symbol=None, state_before="q1", state_after="q1")
 FINE = StepVerdict(kind="progress", symbol="a", state_before="q1", state_after="q2")
@@ -187,6 +187,64 @@ def test_an_interlock_refuses_in_the_devices_words_and_nobody_is_asked(
 def test_what_would_be_done_beyond_a_limit_stops_the_rig_in_estop(mode: str, action: str) -> None:
     decision = Guard(mode, known=Knows(beyond="too much")).decide(FINE, CALL)
     assert decision.action == action and "too much" in decision.reason
+
+
+OFF_PATH = "harmful in state q1: no symbol of the task matches this call"
+WATER_THERE = "harmful in state q3: water is not allowed there"
+NOT_THERE = StepVerdict(kind="harmful", symbol="water", state_before="q3", state_after="q3")
+LOW = Call("water_plant", {"plant_id": "plant_A", "liters": 5.5})
+OUTSIDE = "outside the rig's envelope: water_plant has liters=5.5, and the rig allows liters=..5"
+
+
+@pytest.mark.parametrize(
+    ("guard", "verdict", "call", "decision"),
+    [
+        (Guard("block"), FINE, CALL, GuardDecision("allow", "progress in state q1")),
+        (Guard("observe"), HARMFUL, CALL, GuardDecision("allow", OFF_PATH)),
+        (Guard("block"), HARMFUL, CALL, GuardDecision("block", OFF_PATH, "guard", OFF_PATH)),
+        (Guard("estop"), HARMFUL, CALL, GuardDecision("estop", OFF_PATH, "guard", OFF_PATH)),
+        (
+            Guard("block"), NOT_THERE, CALL,
+            GuardDecision("block", WATER_THERE, message=WATER_THERE),
+        ),
+        (
+            Guard("observe", known=Knows(TOO_FAR)), FINE, CALL,
+            GuardDecision("allow", "progress in state q1; interlock too_far: Drive there first."),
+        ),
+        (
+            Guard("estop", known=Knows(TOO_FAR)), FINE, CALL,
+            GuardDecision("block", "interlock too_far: Drive there first.", "too_far", "Drive there first."),
+        ),
+        (
+            Guard("block", known=Knows(beyond="12 l is too much")), FINE, CALL,
+            GuardDecision(
+                "block", "beyond a limit of the site: 12 l is too much", "limit", "12 l is too much"
+            ),
+        ),
+        (Guard("observe", Envelope(LIMITS)), FINE, LOW, GuardDecision("block", OUTSIDE, "guard", OUTSIDE)),
+        (
+            Guard("confirm", approver=Person("approve")), HARMFUL, CALL,
+            GuardDecision("allow", f"approved by a person; {OFF_PATH}"),
+        ),
+        (
+            Guard("confirm", approver=Person("refuse")), HARMFUL, CALL,
+            GuardDecision("block", f"not approved; {OFF_PATH}", message=f"not approved; {OFF_PATH}"),
+        ),
+        (
+            Guard("confirm", approver=Person("stop")), HARMFUL, CALL,
+            GuardDecision(
+                "estop",
+                f"stopped by a person; {OFF_PATH}",
+                message=f"stopped by a person; {OFF_PATH}",
+                by_person=True,
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_the_log_and_the_agent_are_told_why(
+    guard: Guard, verdict: StepVerdict, call: Call, decision: GuardDecision
+) -> None:
+    assert guard.decide(verdict, call) == decision
 
 
 def test_the_envelope_goes_before_what_is_known() -> None:

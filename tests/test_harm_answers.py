@@ -74,14 +74,16 @@ def said(**changed: Any) -> Answer:
         ({}, {"result": {"liters": (5.6, 0.5)}}, "refill.liters", 5.0, 5.6),
         ({}, {"result": {"liters": (5.1, 0.5), "level": ("high", 0.0)}}, "refill.level", "low", "high"),
         ({"seconds": 4.00049}, {"seconds": 5.00061}, "refill.seconds", 4.0, 5.001),
-        ({}, {"registers": {"sense_pose.x": (1.0, 0.0), "sense_pose.y": (3.0, 0.0)}}, "sense_pose.y", 2.0, 3.0),
+        ({}, {"registers": {"sense_pose.x": (1.0, 0.0), "sense_pose.y": (3.0, 0.0)}},
+         "sense_pose.y", 2.0, 3.0),
     ],
 )  # fmt: skip
 def test_the_first_part_that_differs_is_the_evidence(
     ours: dict[str, Any], theirs: dict[str, Any], sensor: str, value: Any, other: Any
 ) -> None:
     assert first_other("refill", 7, said(**ours), said(**theirs)) == {
-        "sensor": sensor, "index": 7, "t": 30.0, "value": value, "counterfactual": other, "counterfactual_t": 30.0,
+        "sensor": sensor, "index": 7, "t": 30.0, "value": value,
+        "counterfactual": other, "counterfactual_t": 30.0,
     }  # fmt: skip
 
 

@@ -107,6 +107,23 @@ def test_what_went_in_comes_out_by_reader_and_by_sql(tmp_path: Path, seed: int) 
     plain.close()
 
 
+@pytest.mark.parametrize(
+    "marked", [{"a": NULL}, {NULL: 1}, {"a": [NULL]}, {"a": {"b": [None, {"c": NULL}]}}, {"a": [[1, NULL]]}]
+)
+def test_a_state_that_holds_the_mark_of_null_wherever_it_does_comes_out_as_it_was(
+    tmp_path: Path, marked: dict[str, Any]
+) -> None:
+    states = [{"on": True}, marked, {"on": None}, {**marked, "on": True}]
+    with RunLog(tmp_path / "log.db") as log:
+        episode = log.begin_episode(log.begin_run({}, {}, {}), START)
+        for place, state in enumerate(states):
+            episode.truth(Truth(float(place), None, state))
+        told = log.connection.execute("SELECT state FROM truth").fetchall()
+        assert [json.loads(state) for (state,) in told] == states
+    with LogReader(tmp_path / "log.db") as reader:
+        assert [row.state for row in reader.truth(1)] == states
+
+
 def test_a_state_takes_a_tenth_of_its_text(tmp_path: Path) -> None:
     world = {"parts": {f"part_{n}": {"level": 0.1 * n, "flow": 0.0, "by": None} for n in range(60)}}
     with RunLog(tmp_path / "log.db") as log:

@@ -312,3 +312,13 @@ def test_what_a_twin_tells_of_harm_comes_back(tmp_path: Path) -> None:
     with LogReader(tmp_path / "log.db") as reader:
         assert reader.episode(episode.id).twin == twin
         assert reader.harm(episode.id) == [told, replace(told, hidden_at_end=None, t_start=1.5)]
+
+
+def test_what_the_host_did_after_an_episode_stands_among_the_statuses_of_its_rig(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "log.db") as log:
+        episode = log.begin_episode(log.begin_run({}, {}, {}), START)
+        episode.end("completed")
+        log.note(episode.id, "way home", {"calls": 2})
+        log.note(episode.id, "left", None)
+        rows = log.connection.execute("SELECT episode_id, source, state, detail FROM rig_status").fetchall()
+    assert rows == [(episode.id, "host", "way home", '{"calls":2}'), (episode.id, "host", "left", None)]

@@ -138,6 +138,38 @@ def test_refinement_that_would_take_too_much_work(monkeypatch, shape, name, limi
     assert 3 <= inexact < 100
 
 
+@pytest.mark.parametrize("shape", [graph, lattice])
+def test_refinement_without_memory_for_the_lengths_of_candidates(monkeypatch, shape):
+    class OfManyLengths(refinement.Candidates):
+        def __init__(self, *path, by_length=True, **how):
+            super().__init__(*path, by_length=by_length, **how)
+            if by_length:
+                self.words = refinement.KEPT_WORDS + 1
+
+    monkeypatch.setattr(refinement, "Candidates", OfManyLengths)
+    inexact = 0
+    for seed in range(400):
+        task, calls, lam = draw(seed, shape, longest=14)
+        scores = score_path(automaton_of(task), calls_of(calls), lam=lam)
+        check_bounds(scores, oracle_scores(task, calls, lam=lam))
+        assert set(scores.bounds) <= {"path_correctness_hlr"}
+        inexact += not scores.exact
+    assert 3 <= inexact <= 54, "most are exact by their least edits alone"
+
+
+def test_bad_calls_at_the_end_cost_no_search(monkeypatch):
+    """The golden steps that are left take their places."""
+    monkeypatch.setattr(refinement, "KEPT_WORDS", 0)
+    for bad in range(1, 4):
+        path = [Call(name, {}) for name in ("s0", "s1", *["nothing"] * bad)]
+        scores = score_path(chain(5), path)
+        assert "path_correctness_hlr" not in scores.bounds
+        assert scores.path_correctness_hlr == similarity(2 + bad, 5, 3)
+    # What no golden step can be is not matched in either half.
+    before = score_path(chain(5), [Call(name, {}) for name in (*["nothing"] * 9, "s0", "s1")])
+    assert before.exact and before.path_correctness_hlr == before.path_correctness
+
+
 @pytest.mark.parametrize("steps", [300, 1000])
 def test_a_long_chain_with_one_bad_call_is_exact(steps):
     names = [f"s{n}" for n in range(steps - 10)]

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from core_eval.path.intervals import wilson
+from core_eval.path.intervals import tries_by_task, wilson
 from core_eval.path.statistics import Share, pass_hat_k, share_of_sums, summarize
 
 
@@ -102,6 +102,18 @@ def test_a_path_that_comes_up_often_keeps_its_weight():
 )
 def test_wilson(share: float, tries: int, low: float, high: float):
     assert wilson(share, tries, 0.95) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_wilson_stays_between_0_and_1_where_rounding_would_not():
+    assert wilson(2.0**-45, 1, 0.99)[0] == 0.0
+    assert wilson(1.0 - 2.0**-45, 1, 0.99)[1] <= 1.0
+
+
+def test_a_part_without_its_whole_is_an_error():
+    with pytest.raises(ValueError):
+        tries_by_task([1.0, 0.0], [1.0], None)
+    with pytest.raises(ValueError):
+        tries_by_task([1.0], [1.0, 1.0], [("a", None)])
 
 
 def test_a_flag_gets_wilson_over_its_distinct_tries():
