@@ -223,10 +223,13 @@ def test_samples_and_truth_come_before_the_result(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("tool", ["broken", "nan", "long"])
-def test_a_device_that_fails_gives_a_fault_and_goes_on(rig: Rig, tool: str) -> None:
+def test_a_device_that_fails_gives_a_fault_and_goes_on(
+    rig: Rig, tool: str, caplog: pytest.LogCaptureFixture
+) -> None:
     rig.call("a", tool)
     assert rig.port.result("a")["status"] == "fault"
     assert rig.port.result("a")["error"]["code"] == "internal"
+    assert ("the device failed in call" in caplog.text) is (tool == "broken")
     rig.call("b")
     assert rig.port.result("b")["status"] == "ok"
 
