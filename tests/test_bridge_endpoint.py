@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -283,6 +284,12 @@ def test_the_end_is_safe_and_offline(rig: Rig) -> None:
     assert rig.port.result("slow")["error"]["code"] == "stopped"
     assert rig.device.made_safe.is_set()
     assert rig.port.sent[-1]["state"] == "offline" and rig.endpoint.state == "offline"
+
+
+def test_no_thread_of_an_endpoint_that_nobody_closed_keeps_its_process_alive(rig: Rig) -> None:
+    own = [thread for thread in threading.enumerate() if thread.name.endswith(" of scripted")]
+    assert {thread.name.split()[0] for thread in own} == {"calls", "watchdog"}
+    assert all(thread.daemon for thread in own)
 
 
 def test_too_small_a_cache_is_refused() -> None:
