@@ -8,7 +8,7 @@ from farm_rig import WORLD, at, executed
 from core_eval.harm import ExecutedCall, ReplayError, Verdict, assess
 from core_eval.harm.counterfactual import Change, comes_again, play_changed
 from core_eval.harm.replay import Player, replay_episode
-from core_eval.harm.unanswered import same_where_told
+from core_eval.harm.unanswered import resolve, same_where_told
 from core_eval.path import Call
 from devices.harm import HarmEvent, Remedy, Trend
 from sims.farm.simulator import FarmSimulator
@@ -290,6 +290,31 @@ def test_where_the_remedy_prevents_nothing_the_call_is_left_out_and_the_verdict_
     assert usual.remedy is Remedy.DETOUR
 
 
+def test_a_remedy_that_changes_nothing_does_not_prevent_an_event_that_begins_later():
+    class Deaf(FarmSimulator):
+        """It pours the dose that it was told, whatever would be harmless."""
+
+        def do_water_plant(self, arguments, call):
+            return super().do_water_plant(arguments, replace(call, remedy=None, event=None))
+
+    init = {**HERE, "plants": {"plant_A": {"moisture": 0.2}}, "hidden": {"infiltration": 0.5}}
+    calls = executed([water(4.5), ("sense_pose", {}), ("sense_pose", {})], init, harmful=frozenset({1}))
+    (verdict,) = assess(lambda: Deaf(WORLD), init, 0, calls, None).verdicts
+    assert verdict.event.t_start > calls[0].duration + 10.0
+    assert verdict.remedy is Remedy.LEAVE_OUT
+
+
+def test_a_fault_that_did_nothing_is_no_refusal_without_the_call_before_it():
+    calls = executed([("unlock_safety_mode", {}), ("move_home", {})])
+    calls[1] = replace(calls[1], status="fault")
+    player = Player(make, {}, 0)
+    original = player.play(calls)
+    changed = Change(0, Remedy.LEAVE_OUT)
+    outcomes = list(play_changed(player, calls, original, changed, ask=lambda _: True))
+    assert player.simulator.state_dict()["safety_locked"], "now it would be refused"
+    assert outcomes[1].status == original.outcomes[1].status != "rejected"
+
+
 def test_a_redundant_call_is_a_deviation_without_effect_and_unobserved():
     report = judge([("unlock_safety_mode", {})], {"safety_locked": False}, frozenset({0}))
     said = json.loads(json.dumps(report.as_dict()))["deviations"][0]
@@ -485,6 +510,25 @@ def test_where_no_course_agrees_with_what_the_rig_told_the_harm_is_not_told():
     assert not report.replay_matches
     assert report.mismatch == "the rig's own state after step 1 (sense_pose) is not that of the replay"
     assert report.unanswered == (2,), "of the last call nobody told anything either way"
+
+
+def test_harm_that_happened_in_either_course_keeps_its_verdict():
+    calls, told = lost([DOSE, ("move_to", {"x": 10.0, "y": 12.4})], WET, 1)
+    report = assess(make, WET, 0, calls, None, told=[told[0], None])
+    assert report.unanswered == (1,)
+    assert [(v.event.kind, v.step, v.verdict, v.probability) for v in report.verdicts] == [
+        ("bed_crossing", 1, Verdict.UNKNOWN, 0.5),
+        ("over_irrigation", 0, Verdict.UNOBSERVED, None),
+    ]
+
+
+def test_a_call_that_was_done_after_all_took_its_time():
+    calls, told = lost([DOSE, ("sense_pose", {})], WET, 0)
+    (whole, *_), _ = lost([DOSE, ("sense_pose", {})], WET, None)
+    assert whole.duration > 10.0
+    done = resolve(Player(make, WET, 0), calls, told)
+    assert (done.undecided, done.mismatch) == ((), None)
+    assert done.calls == (replace(calls[0], status="ok", duration=whole.duration), calls[1])
 
 
 def test_states_are_compared_where_both_say_something():

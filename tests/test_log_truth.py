@@ -48,6 +48,10 @@ def test_a_change_makes_the_second_state_of_the_first(before: dict[str, Any], af
     assert text(changed(before, again)) == text(after)
 
 
+def test_taking_away_what_is_not_there_changes_nothing() -> None:
+    assert changed({"a": 1}, {"b": None, "c": {"d": None}}) == {"a": 1, "c": {}}
+
+
 def a_walk(length: int, seed: int) -> list[dict[str, Any]]:
     """States of a world in which a little changes from one to the next."""
     chance = random.Random(seed)
