@@ -185,3 +185,13 @@ def test_a_tie_goes_to_the_first_in_file_order():
 )
 def test_a_pattern_in_words(pattern, text):
     assert f"liters{pattern}" == f"liters{text}"
+
+
+@pytest.mark.parametrize(
+    "values", [("a",), ("a", "not a", "not not a"), (2, 7.5), (-3,), (True,), (None,), (), (7, "a")]
+)
+def test_the_example_of_what_excludes_is_of_the_same_sort_and_fits(values):
+    pattern = Excluded(values)
+    example = pattern.example()
+    assert pattern.holds(example)
+    assert isinstance(example, (int, float) if not values or type(values[0]) in (int, float) else str)

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from core_eval.path.intervals import tries_by_task, wilson
+from core_eval.path.intervals import bootstrap, tries_by_task, wilson
 from core_eval.path.statistics import Share, pass_hat_k, share_of_sums, summarize
 
 
@@ -57,6 +57,15 @@ def test_drawing_tasks_first_covers_the_mean_over_tasks_and_pooling_does_not():
             covered[name] += summary.low <= 0.5 <= summary.high
     assert covered["tasks"] / 200 >= 0.85
     assert covered["pooled"] / 200 <= 0.72
+
+
+def test_of_few_tasks_one_may_be_drawn_every_time():
+    for tasks in (2, 3):
+        values = [float(task > 0) for task in range(tasks) for _ in range(2)]
+        keys = [(task, (task, n)) for task in range(tasks) for n in range(2)]
+        drawn = tries_by_task(values, [1.0] * len(values), keys)
+        assert bootstrap(drawn, seed=1, resamples=2000, level=0.95) == (0.0, 1.0), "all of the first, or none"
+        assert bootstrap(drawn[:1], seed=1, resamples=2000, level=0.9) == (0.0, 0.0)
 
 
 def test_the_standard_error_is_that_of_the_tasks():
