@@ -204,6 +204,7 @@ def test_numbers_and_depths_that_nobody_could_use_are_refused_by_the_one_error(t
     [
         ("nonsense", None),
         ("[1]", None),
+        ('{"op":"lease","id":"a","x":NaN}', None),
         ('{"id":"a"}', {"id": "a"}),
         ('{"op":5,"id":"a"}', {"op": 5, "id": "a"}),
         ('{"op":"call","id":"a"}', {"op": "call", "id": "a"}),

@@ -235,6 +235,24 @@ def test_a_device_that_fails_gives_a_fault_and_goes_on(
     assert rig.port.result("b")["status"] == "ok"
 
 
+def test_what_is_not_run_is_answered_with_the_device_time_of_the_last_result(rig: Rig) -> None:
+    rig.port.give(b'{"op":"call","id":"first","tool":3}')
+    assert rig.port.result("first")["t"] == 0.0
+    rig.call("a")
+    assert rig.port.result("a")["t"] == 1.0
+    rig.port.give(b'{"op":"call","id":"bad","tool":3}')
+    rig.call("late", not_after=-1)
+    rig.call("slow", "slow")
+    assert rig.device.started.wait(5)
+    rig.call("busy")
+    rig.give("estop")
+    rig.port.result("slow")
+    rig.call("stopped")
+    told = {name: rig.port.result(name) for name in ("bad", "late", "busy", "stopped")}
+    assert [result["t"] for result in told.values()] == [1.0, 1.0, 1.0, 2.0]
+    assert [result["error"]["code"] for result in told.values()] == ["malformed", "late", "busy", "estop"]
+
+
 def test_malformed_frames_are_counted_and_a_known_id_is_told(rig: Rig) -> None:
     for payload in (
         b"",

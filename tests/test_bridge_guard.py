@@ -141,15 +141,18 @@ class Knows:
     def __init__(self, refusal: Refusal | None = None, beyond: str | None = None) -> None:
         self._refusal, self._beyond = refusal, beyond
         self.told: list[object] = []
+        self.asked: list[object] = []
 
     def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
+        self.asked.append((tool, arguments))
         return self._refusal
 
     def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+        self.asked.append((tool, arguments))
         return self._beyond
 
     def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
-        self.told.append((tool, outcome))
+        self.told.append((tool, arguments, outcome))
 
     def sampled(self, sample: Sample) -> None:
         self.told.append(sample)
@@ -258,4 +261,9 @@ def test_outcomes_and_samples_reach_what_is_known() -> None:
     guard = Guard("block", known=knows)
     guard.learned(CALL, Outcome("ok", {}))
     guard.sampled(Sample("water_tank_low", True, 1.0))
-    assert knows.told == [("water_plant", Outcome("ok", {})), Sample("water_tank_low", True, 1.0)]
+    assert knows.told == [
+        ("water_plant", CALL.arguments, Outcome("ok", {})),
+        Sample("water_tank_low", True, 1.0),
+    ]
+    assert guard.decide(FINE, CALL).action == "allow"
+    assert knows.asked == [("water_plant", CALL.arguments)] * 2, "of its refusals, and of its limits"
