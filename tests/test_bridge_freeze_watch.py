@@ -58,6 +58,10 @@ def test_the_word_of_the_stop_keeper_counts_where_no_gap_was_seen(watched: Watch
     watched.strikes = 3
     assert watched.watch.freezes() == 1 == watched.watch.freezes()
     assert wait_until(lambda: watched.told == [0.0])
+    watched.now += FREEZE_SECONDS
+    watched.strikes = 4
+    assert watched.watch.freezes() == 2
+    assert wait_until(lambda: watched.told == [0.0, 0.0])
 
 
 def test_time_before_the_start_and_after_the_end_does_not_count(watched: Watched) -> None:
