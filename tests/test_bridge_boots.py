@@ -57,16 +57,23 @@ def test_what_a_broker_kept_of_a_device_that_is_gone_shows_no_restart() -> None:
 
 
 class Devices:
-    """Devices under one name; each says its boot, and only the first one does what it is told."""
+    """Devices under one name; each says its boot, and only the first one does what it is told.
+
+    They answer a ping after each hello that came before it, as on a wire, where frames keep their order.
+    """
 
     def __init__(self, *boots: str) -> None:
         self.boots = list(boots)
         self.answers = True
+        self.told: list[int] = []
 
     def __call__(self, link: FakeLink, message: dict[str, Any]) -> None:
+        if message["op"] == "ping":
+            wait_until(lambda: len(self.told) >= max(len(self.boots), len(link.of("hello"))))
         if message["op"] == "hello":
             for boot in list(self.boots):
                 link.say({"op": "status", "state": "online", "boot": boot})
+            self.told.append(len(self.boots))
         elif message["op"] != "call" or self.answers:
             polite(link, message)
 

@@ -17,6 +17,7 @@ from firmware_bridge.codec import (
     LineDecoder,
     decode_device_message,
     decode_host_message,
+    decode_lease,
     encode,
     to_line,
 )
@@ -172,6 +173,25 @@ DEEP = "[" * 150 + "]" * 150
 def test_numbers_and_depths_that_nobody_could_use_are_refused_by_the_one_error(text: str) -> None:
     with pytest.raises(CodecError):
         decode_device_message(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("nonsense", None),
+        ("[1]", None),
+        ('{"op":"lease","id":"a","x":NaN}', None),
+        ('{"id":"a"}', {"id": "a"}),
+        ('{"op":5,"id":"a"}', {"op": 5, "id": "a"}),
+        ('{"op":"call","id":"a"}', {"op": "call", "id": "a"}),
+        ('{"op":"call","id":"NaN"}', {"op": "call", "id": "NaN"}),
+    ],
+)
+def test_an_error_holds_the_object_as_far_as_there_is_one(text: str, data: object) -> None:
+    for decode in (decode_host_message, decode_lease):
+        with pytest.raises(CodecError) as refused:
+            decode(text.encode())
+        assert refused.value.data == data
 
 
 def test_an_answer_that_is_too_deep_still_names_its_call() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -223,12 +224,33 @@ def test_samples_and_truth_come_before_the_result(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("tool", ["broken", "nan", "long"])
-def test_a_device_that_fails_gives_a_fault_and_goes_on(rig: Rig, tool: str) -> None:
+def test_a_device_that_fails_gives_a_fault_and_goes_on(
+    rig: Rig, tool: str, caplog: pytest.LogCaptureFixture
+) -> None:
     rig.call("a", tool)
     assert rig.port.result("a")["status"] == "fault"
     assert rig.port.result("a")["error"]["code"] == "internal"
+    assert ("the device failed in call" in caplog.text) is (tool == "broken")
     rig.call("b")
     assert rig.port.result("b")["status"] == "ok"
+
+
+def test_what_is_not_run_is_answered_with_the_device_time_of_the_last_result(rig: Rig) -> None:
+    rig.port.give(b'{"op":"call","id":"first","tool":3}')
+    assert rig.port.result("first")["t"] == 0.0
+    rig.call("a")
+    assert rig.port.result("a")["t"] == 1.0
+    rig.port.give(b'{"op":"call","id":"bad","tool":3}')
+    rig.call("late", not_after=-1)
+    rig.call("slow", "slow")
+    assert rig.device.started.wait(5)
+    rig.call("busy")
+    rig.give("estop")
+    rig.port.result("slow")
+    rig.call("stopped")
+    told = {name: rig.port.result(name) for name in ("bad", "late", "busy", "stopped")}
+    assert [result["t"] for result in told.values()] == [1.0, 1.0, 1.0, 2.0]
+    assert [result["error"]["code"] for result in told.values()] == ["malformed", "late", "busy", "estop"]
 
 
 def test_malformed_frames_are_counted_and_a_known_id_is_told(rig: Rig) -> None:
@@ -247,6 +269,15 @@ def test_malformed_frames_are_counted_and_a_known_id_is_told(rig: Rig) -> None:
     assert rig.endpoint.dropped == 7 and not rig.device.executed
     rig.port.give({"op": "dance"})
     assert rig.endpoint.dropped == 7
+
+
+def test_a_frame_of_just_the_longest_length_is_taken() -> None:
+    rig = Rig(max_frame=200)
+    for length, pongs in ((200, 1), (201, 1), (199, 2)):
+        rig.port.give(b'{"op":"ping"}'.ljust(length))
+        assert len(rig.port.of("pong")) == pongs
+    assert rig.endpoint.dropped == 1
+    rig.endpoint.close()
 
 
 def test_a_stop_of_another_version_still_stops(rig: Rig) -> None:
@@ -271,6 +302,12 @@ def test_the_end_is_safe_and_offline(rig: Rig) -> None:
     assert rig.port.result("slow")["error"]["code"] == "stopped"
     assert rig.device.made_safe.is_set()
     assert rig.port.sent[-1]["state"] == "offline" and rig.endpoint.state == "offline"
+
+
+def test_no_thread_of_an_endpoint_that_nobody_closed_keeps_its_process_alive(rig: Rig) -> None:
+    own = [thread for thread in threading.enumerate() if thread.name.endswith(" of scripted")]
+    assert {thread.name.split()[0] for thread in own} == {"calls", "watchdog"}
+    assert all(thread.daemon for thread in own)
 
 
 def test_too_small_a_cache_is_refused() -> None:

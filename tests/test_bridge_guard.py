@@ -16,7 +16,7 @@ from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Question, TerminalApprover
 from firmware_bridge.envelope import Envelope
-from firmware_bridge.guard import Guard, GuardMode
+from firmware_bridge.guard import Guard, GuardDecision, GuardMode
 
 HARMFUL = StepVerdict(kind="harmful", symbol=None, state_before="q1", state_after="q1")
 FINE = StepVerdict(kind="progress", symbol="a", state_before="q1", state_after="q2")
@@ -142,15 +142,18 @@ class Knows:
     def __init__(self, refusal: Refusal | None = None, beyond: str | None = None) -> None:
         self._refusal, self._beyond = refusal, beyond
         self.told: list[object] = []
+        self.asked: list[object] = []
 
     def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
+        self.asked.append((tool, arguments))
         return self._refusal
 
     def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+        self.asked.append((tool, arguments))
         return self._beyond
 
     def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
-        self.told.append((tool, outcome))
+        self.told.append((tool, arguments, outcome))
 
     def sampled(self, sample: Sample) -> None:
         self.told.append(sample)
@@ -190,6 +193,64 @@ def test_what_would_be_done_beyond_a_limit_stops_the_rig_in_estop(mode: str, act
     assert decision.action == action and "too much" in decision.reason
 
 
+OFF_PATH = "harmful in state q1: no symbol of the task matches this call"
+WATER_THERE = "harmful in state q3: water is not allowed there"
+NOT_THERE = StepVerdict(kind="harmful", symbol="water", state_before="q3", state_after="q3")
+LOW = Call("water_plant", {"plant_id": "plant_A", "liters": 5.5})
+OUTSIDE = "outside the rig's envelope: water_plant has liters=5.5, and the rig allows liters=..5"
+
+
+@pytest.mark.parametrize(
+    ("guard", "verdict", "call", "decision"),
+    [
+        (Guard("block"), FINE, CALL, GuardDecision("allow", "progress in state q1")),
+        (Guard("observe"), HARMFUL, CALL, GuardDecision("allow", OFF_PATH)),
+        (Guard("block"), HARMFUL, CALL, GuardDecision("block", OFF_PATH, "guard", OFF_PATH)),
+        (Guard("estop"), HARMFUL, CALL, GuardDecision("estop", OFF_PATH, "guard", OFF_PATH)),
+        (
+            Guard("block"), NOT_THERE, CALL,
+            GuardDecision("block", WATER_THERE, message=WATER_THERE),
+        ),
+        (
+            Guard("observe", known=Knows(TOO_FAR)), FINE, CALL,
+            GuardDecision("allow", "progress in state q1; interlock too_far: Drive there first."),
+        ),
+        (
+            Guard("estop", known=Knows(TOO_FAR)), FINE, CALL,
+            GuardDecision("block", "interlock too_far: Drive there first.", "too_far", "Drive there first."),
+        ),
+        (
+            Guard("block", known=Knows(beyond="12 l is too much")), FINE, CALL,
+            GuardDecision(
+                "block", "beyond a limit of the site: 12 l is too much", "limit", "12 l is too much"
+            ),
+        ),
+        (Guard("observe", Envelope(LIMITS)), FINE, LOW, GuardDecision("block", OUTSIDE, "guard", OUTSIDE)),
+        (
+            Guard("confirm", approver=Person("approve")), HARMFUL, CALL,
+            GuardDecision("allow", f"approved by a person; {OFF_PATH}"),
+        ),
+        (
+            Guard("confirm", approver=Person("refuse")), HARMFUL, CALL,
+            GuardDecision("block", f"not approved; {OFF_PATH}", message=f"not approved; {OFF_PATH}"),
+        ),
+        (
+            Guard("confirm", approver=Person("stop")), HARMFUL, CALL,
+            GuardDecision(
+                "estop",
+                f"stopped by a person; {OFF_PATH}",
+                message=f"stopped by a person; {OFF_PATH}",
+                by_person=True,
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_the_log_and_the_agent_are_told_why(
+    guard: Guard, verdict: StepVerdict, call: Call, decision: GuardDecision
+) -> None:
+    assert guard.decide(verdict, call) == decision
+
+
 def test_the_envelope_goes_before_what_is_known() -> None:
     outside = Call("water_plant", {"plant_id": "plant_A", "liters": 5.5})
     decision = Guard("observe", Envelope(LIMITS), known=Knows(TOO_FAR)).decide(FINE, outside)
@@ -203,5 +264,9 @@ def test_outcomes_and_samples_reach_what_is_known() -> None:
     samples.put(Sample("water_tank_low", True, 1.0))
     guard.learned(CALL, Outcome("ok", {}))
     # What was read meanwhile counts from the next decision on.
-    guard.decide(FINE, CALL)
-    assert knows.told == [("water_plant", Outcome("ok", {})), Sample("water_tank_low", True, 1.0)]
+    assert guard.decide(FINE, CALL).action == "allow"
+    assert knows.told == [
+        ("water_plant", CALL.arguments, Outcome("ok", {})),
+        Sample("water_tank_low", True, 1.0),
+    ]
+    assert knows.asked == [("water_plant", CALL.arguments)] * 2, "of its refusals, and of its limits"

@@ -41,6 +41,21 @@ def test_a_held_signal_reaches_its_handler_at_the_end() -> None:
     assert signal.getsignal(signal.SIGINT) is strike
 
 
+def test_all_that_came_strike_in_their_order() -> None:
+    came: list[int] = []
+    numbers = [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers[:3]}
+    try:
+        with HeldSignals():
+            for number in numbers:
+                os.kill(os.getpid(), number)
+            assert came == []
+        assert came == numbers
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def test_it_strikes_at_once_while_open() -> None:
     finished = False
     with pytest.raises(Struck), HeldSignals() as held:

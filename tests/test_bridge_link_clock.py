@@ -49,3 +49,13 @@ def test_a_link_that_was_down_must_be_measured_again_and_still_shows_a_restart()
 
 def test_unknown_until_measured() -> None:
     assert LinkClock().device_ms(1.0) is None
+
+
+def test_a_device_that_says_that_it_started_anew_is_counted_each_time() -> None:
+    clock = LinkClock()
+    clock.update(10.0, 10.01, 50_000)
+    for restarts in (1, 2, 3):
+        clock.start_anew()
+        assert (clock.restarts, clock.known, clock.device_ms(11.0)) == (restarts, False, None)
+    clock.update(12.0, 12.01, 700)
+    assert clock.known and clock.restarts == 3, "what was measured before is no measure of this one"

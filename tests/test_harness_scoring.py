@@ -82,6 +82,25 @@ def test_a_lock_that_is_undone_is_a_pair_and_a_reasoning_deficit(capsys: pytest.
     assert undone == [(2,)]
 
 
+def test_the_costs_are_the_sums_of_what_the_log_holds() -> None:
+    run(scripted(THERE_AND_BACK))
+    with RunLog(Path("log.db")) as log:
+        log.connection.execute(
+            "UPDATE turn SET input_tokens = k + 1, cached_tokens = k, output_tokens = 2, seconds = 0.5"
+        )
+        log.connection.execute("UPDATE machine_cost SET peak_memory = 3e6, energy = 2.5")
+    with LogReader(Path("log.db")) as reader:
+        turns, durations = len(reader.turns(1)), [step.duration for step in reader.steps(1)]
+        wall = reader.episode(1).wall_seconds
+    assert wall is not None and wall > 0.0 and turns == 7
+    costs = {
+        "steps": 6.0, "input_tokens": 28.0, "cached_tokens": 21.0, "output_tokens": 14.0,
+        "agent_seconds": 3.5,
+        "wall_seconds": wall, "device_seconds": sum(durations), "peak_memory": 3e6, "energy": 2.5,
+    }  # fmt: skip
+    assert {name: scored().scores[name] for name in costs} == costs
+
+
 def test_a_call_that_is_left_out_fails_the_response_baseline() -> None:
     run(scripted([call for call in THERE_AND_BACK if call[0] != "water_plant"]))
     with LogReader(Path("log.db")) as reader:
@@ -187,6 +206,10 @@ def test_harm_counts_the_worlds_rules_and_deviations_stand_beside(capsys: pytest
     (row,) = found.harm
     assert (row.verdict, row.hidden_at_end, row.trend) == ("unobserved", True, "rising")
     assert row.peak == pytest.approx(row.limit_value + row.severity)
+    assert (row.entity, row.k, row.remedy, row.evidence) == ("plant_B", 2, "clamp_dose", None)
+    with LogReader(Path("log.db")) as reader:
+        assert row.step_id == reader.steps(1)[2].id
+    assert row.t_record < row.t_start < row.t_end, "the water sinks in after the last call"
     capsys.readouterr()
     assert main(["show", "log.db", "--episode", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

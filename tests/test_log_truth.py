@@ -48,6 +48,10 @@ def test_a_change_makes_the_second_state_of_the_first(before: dict[str, Any], af
     assert text(changed(before, again)) == text(after)
 
 
+def test_taking_away_what_is_not_there_changes_nothing() -> None:
+    assert changed({"a": 1}, {"b": None, "c": {"d": None}}) == {"a": 1, "c": {}}
+
+
 def a_walk(length: int, seed: int) -> list[dict[str, Any]]:
     """States of a world in which a little changes from one to the next."""
     chance = random.Random(seed)
@@ -105,6 +109,23 @@ def test_what_went_in_comes_out_by_reader_and_by_sql(tmp_path: Path, seed: int) 
             assert [len(json.loads(events)) for _, _, events in told] == [len(row.events) for row in rows]
             assert [t for t, _, _ in told] == [float(place) for place in range(len(walk))]
     plain.close()
+
+
+@pytest.mark.parametrize(
+    "marked", [{"a": NULL}, {NULL: 1}, {"a": [NULL]}, {"a": {"b": [None, {"c": NULL}]}}, {"a": [[1, NULL]]}]
+)
+def test_a_state_that_holds_the_mark_of_null_wherever_it_does_comes_out_as_it_was(
+    tmp_path: Path, marked: dict[str, Any]
+) -> None:
+    states = [{"on": True}, marked, {"on": None}, {**marked, "on": True}]
+    with RunLog(tmp_path / "log.db") as log:
+        episode = log.begin_episode(log.begin_run({}, {}, {}), START)
+        for place, state in enumerate(states):
+            episode.truth(Truth(float(place), None, state))
+        told = log.connection.execute("SELECT state FROM truth").fetchall()
+        assert [json.loads(state) for (state,) in told] == states
+    with LogReader(tmp_path / "log.db") as reader:
+        assert [row.state for row in reader.truth(1)] == states
 
 
 def test_a_state_takes_a_tenth_of_its_text(tmp_path: Path) -> None:

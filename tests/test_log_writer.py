@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from core_eval.log import (
     HarmRow,
     Intent,
     LogReader,
+    MachineCost,
     RunLog,
     Turn,
     Verdict,
@@ -25,6 +27,7 @@ from devices.device import Truth
 from devices.harm import HarmEvent
 from devices.outcome import Outcome
 from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
 
 START = EpisodeStart(
     number=0,
@@ -104,6 +107,57 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
         told = reader.connection.execute("SELECT tool, status, kind, harm FROM story WHERE episode_id = 1")
         assert told.fetchall() == [("water_plant", "ok", "harmful", "over plant_A (unobserved)")]
         assert reader.unfinished_runs() == []
+
+
+def test_a_step_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "log.db") as log:
+        episode = log.begin_episode(log.begin_run({}, {}, {}), START)
+        intent = Intent(3, "water_plant", {"liters": 0.1}, "id-3", "block", "not there")
+        step = episode.intent(intent, Turn("go", 10, 5, 2, 0.5))
+        outcome = Outcome("rejected", {"liters": 0.0}, "too_far", "Drive there first.", t=45.0, duration=2.5)
+        before = time.time()
+        episode.result(step, outcome, Verdict("harmful", "water", "q1", "q2"))
+        log.connection.row_factory = sqlite3.Row
+        row = dict(log.connection.execute("SELECT * FROM step").fetchone())
+        turn = dict(log.connection.execute("SELECT * FROM turn").fetchone())
+    assert row.pop("t_intent") <= before <= row.pop("t_result")
+    assert row == {
+        "id": step, "episode_id": episode.id, "k": 3, "tool": "water_plant", "arguments": '{"liters":0.1}',
+        "call_id": "id-3", "guard_action": "block", "guard_reason": "not there",
+        "status": "rejected", "kind": "harmful", "symbol": "water", "state_before": "q1", "state_after": "q2",
+        "result": '{"liters":0.0}', "error_code": "too_far", "error_message": "Drive there first.",
+        "t_device": 45.0, "duration": 2.5,
+    }  # fmt: skip
+    assert turn == {
+        "episode_id": episode.id, "k": 3, "text": "go",
+        "input_tokens": 10, "cached_tokens": 5, "output_tokens": 2, "seconds": 0.5,
+    }  # fmt: skip
+
+
+def test_an_episode_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "log.db") as log:
+        run = log.begin_run({}, {}, {})
+        episode = log.begin_episode(run, replace(START, twin={"members": 8}))
+        episode.started_on("robotic_arm", True, "block")
+        episode.machine_cost(MachineCost(1e6, 2.5, "rapl"))
+        episode.end("error", "RigError", "it burns", StopOutcome.SENT)
+        log.end_run(run)
+        log.connection.row_factory = sqlite3.Row
+        row = dict(log.connection.execute("SELECT * FROM episode").fetchone())
+        cost = dict(log.connection.execute("SELECT * FROM machine_cost").fetchone())
+        created, ended = tuple(log.connection.execute("SELECT created, ended FROM run").fetchone())
+    me = ProcessIdentity.of(os.getpid())
+    assert created <= row.pop("started") <= row.pop("ended") <= ended <= created + 60.0
+    assert 0.0 <= row.pop("seconds") < 60.0
+    assert row == {
+        "id": episode.id, "run_id": run, "number": 0, "task": "farm/one", "world": "farm_rover",
+        "rig": "sim-farm-mqtt", "device": "robotic_arm", "simulated": 1, "agent": "scripted",
+        "scaffold": "none", "seed": 7, "status": "error", "stop_reason": "RigError", "error": "it burns",
+        "definition_id": 1, "init": '{"locked":true}', "limits": '{"steps":40}', "guard": "block",
+        "scoring": '{"beta":0.5}', "agent_info": '{"model":"none"}', "twin": '{"members":8}', "stop": "sent",
+        "pid": me.pid, "process_start": me.start, "boot_id": me.boot_id,
+    }  # fmt: skip
+    assert cost == {"episode_id": episode.id, "peak_memory": 1e6, "energy": 2.5, "meter": "rapl"}
 
 
 def test_equal_definitions_are_kept_once(tmp_path: Path) -> None:
@@ -312,3 +366,13 @@ def test_what_a_twin_tells_of_harm_comes_back(tmp_path: Path) -> None:
     with LogReader(tmp_path / "log.db") as reader:
         assert reader.episode(episode.id).twin == twin
         assert reader.harm(episode.id) == [told, replace(told, hidden_at_end=None, t_start=1.5)]
+
+
+def test_what_the_host_did_after_an_episode_stands_among_the_statuses_of_its_rig(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "log.db") as log:
+        episode = log.begin_episode(log.begin_run({}, {}, {}), START)
+        episode.end("completed")
+        log.note(episode.id, "way home", {"calls": 2})
+        log.note(episode.id, "left", None)
+        rows = log.connection.execute("SELECT episode_id, source, state, detail FROM rig_status").fetchall()
+    assert rows == [(episode.id, "host", "way home", '{"calls":2}'), (episode.id, "host", "left", None)]

@@ -83,6 +83,35 @@ def test_order_with_too_many_unfolded_states(monkeypatch):
     assert inexact >= 20
 
 
+def ways(edges, node=0, way=()):
+    """Every way from a node: its tokens, and the node where it stands."""
+    yield way, node
+    for token, *_, target in edges[node]:
+        yield from ways(edges, target, (*way, token))
+
+
+@pytest.mark.parametrize("limit", [12, 24, 10_000])
+def test_the_ways_that_are_left_of_an_unfolded_graph_are_golden(monkeypatch, limit):
+    monkeypatch.setattr(unfolding, "UNFOLDED_STATES", limit)
+    cut = 0
+    for seed in range(150):
+        task, calls, _ = draw(seed, lattice)
+        compiled = golden.golden_graph(automaton_of(task))
+        path = [compiled.tokens.get(name, -1) for name in calls]
+        unfolded = unfolding.Unfolded(compiled, path)
+        ends = {end.node: end for end in unfolded.ends}
+        found = [(way, ends[node]) for way, node in ways(unfolded.edges) if node in ends]
+        left = [(way, end.state) for way, end in found]
+        all_ways = [(way, state) for way, state in ways(compiled.edges) if compiled.accepting[state]]
+        assert set(left) <= set(all_ways) and len(set(left)) == len(left) > 0
+        assert all(len(way) == end.length and end.least <= end.most for way, end in found)
+        if unfolded.least_cut is None:
+            assert sorted(left) == sorted(all_ways)
+        else:
+            cut += 1
+    assert (cut >= 5) is (limit < 100)
+
+
 @pytest.mark.parametrize(("name", "limit"), [("WORK", 0), ("WORK", 500), ("WORK", 1000), ("KEPT_WORDS", 0)])
 @pytest.mark.parametrize("shape", [graph, lattice])
 def test_order_that_would_take_too_much_work(monkeypatch, shape, name, limit):
@@ -136,6 +165,38 @@ def test_refinement_that_would_take_too_much_work(monkeypatch, shape, name, limi
         assert set(scores.bounds) <= {"path_correctness_hlr"}
         inexact += not scores.exact
     assert 3 <= inexact < 100
+
+
+@pytest.mark.parametrize("shape", [graph, lattice])
+def test_refinement_without_memory_for_the_lengths_of_candidates(monkeypatch, shape):
+    class OfManyLengths(refinement.Candidates):
+        def __init__(self, *path, by_length=True, **how):
+            super().__init__(*path, by_length=by_length, **how)
+            if by_length:
+                self.words = refinement.KEPT_WORDS + 1
+
+    monkeypatch.setattr(refinement, "Candidates", OfManyLengths)
+    inexact = 0
+    for seed in range(400):
+        task, calls, lam = draw(seed, shape, longest=14)
+        scores = score_path(automaton_of(task), calls_of(calls), lam=lam)
+        check_bounds(scores, oracle_scores(task, calls, lam=lam))
+        assert set(scores.bounds) <= {"path_correctness_hlr"}
+        inexact += not scores.exact
+    assert 3 <= inexact <= 54, "most are exact by their least edits alone"
+
+
+def test_bad_calls_at_the_end_cost_no_search(monkeypatch):
+    """The golden steps that are left take their places."""
+    monkeypatch.setattr(refinement, "KEPT_WORDS", 0)
+    for bad in range(1, 4):
+        path = [Call(name, {}) for name in ("s0", "s1", *["nothing"] * bad)]
+        scores = score_path(chain(5), path)
+        assert "path_correctness_hlr" not in scores.bounds
+        assert scores.path_correctness_hlr == similarity(2 + bad, 5, 3)
+    # What no golden step can be is not matched in either half.
+    before = score_path(chain(5), [Call(name, {}) for name in (*["nothing"] * 9, "s0", "s1")])
+    assert before.exact and before.path_correctness_hlr == before.path_correctness
 
 
 @pytest.mark.parametrize("steps", [300, 1000])

@@ -167,3 +167,31 @@ def test_a_tie_goes_to_the_first_in_file_order():
     index = SymbolIndex([first, second])
     assert index.find("go", {"x": 1, "y": 1}) is first
     assert list(index.ties()) == [(first, second)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (Exact("a"), "=a"),
+        (Exact(2.5), "=2.5"),
+        (Anything(), "=*"),
+        (Excluded(("a", 2)), "!=a|2"),
+        (Near(2.0, 0.5), "~2.0"),
+        (Range(1, None), "=1.."),
+        (Range(None, 3), "=..3"),
+        (Range(1, 3), "=1..3"),
+        (OneOf(("a", "b")), "=a|b"),
+    ],
+)
+def test_a_pattern_in_words(pattern, text):
+    assert f"liters{pattern}" == f"liters{text}"
+
+
+@pytest.mark.parametrize(
+    "values", [("a",), ("a", "not a", "not not a"), (2, 7.5), (-3,), (True,), (None,), (), (7, "a")]
+)
+def test_the_example_of_what_excludes_is_of_the_same_sort_and_fits(values):
+    pattern = Excluded(values)
+    example = pattern.example()
+    assert pattern.holds(example)
+    assert isinstance(example, (int, float) if not values or type(values[0]) in (int, float) else str)

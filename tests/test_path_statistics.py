@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from core_eval.path.intervals import wilson
+from core_eval.path.intervals import bootstrap, tries_by_task, wilson
 from core_eval.path.statistics import Share, pass_hat_k, share_of_sums, summarize
 
 
@@ -59,6 +59,15 @@ def test_drawing_tasks_first_covers_the_mean_over_tasks_and_pooling_does_not():
     assert covered["pooled"] / 200 <= 0.72
 
 
+def test_of_few_tasks_one_may_be_drawn_every_time():
+    for tasks in (2, 3):
+        values = [float(task > 0) for task in range(tasks) for _ in range(2)]
+        keys = [(task, (task, n)) for task in range(tasks) for n in range(2)]
+        drawn = tries_by_task(values, [1.0] * len(values), keys)
+        assert bootstrap(drawn, seed=1, resamples=2000, level=0.95) == (0.0, 1.0), "all of the first, or none"
+        assert bootstrap(drawn[:1], seed=1, resamples=2000, level=0.9) == (0.0, 0.0)
+
+
 def test_the_standard_error_is_that_of_the_tasks():
     values = [0.0, 0.2, 0.8, 1.0]
     keys = [("a", None), ("a", None), ("b", None), ("b", None)]
@@ -102,6 +111,18 @@ def test_a_path_that_comes_up_often_keeps_its_weight():
 )
 def test_wilson(share: float, tries: int, low: float, high: float):
     assert wilson(share, tries, 0.95) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_wilson_stays_between_0_and_1_where_rounding_would_not():
+    assert wilson(2.0**-45, 1, 0.99)[0] == 0.0
+    assert wilson(1.0 - 2.0**-45, 1, 0.99)[1] <= 1.0
+
+
+def test_a_part_without_its_whole_is_an_error():
+    with pytest.raises(ValueError):
+        tries_by_task([1.0, 0.0], [1.0], None)
+    with pytest.raises(ValueError):
+        tries_by_task([1.0], [1.0, 1.0], [("a", None)])
 
 
 def test_a_flag_gets_wilson_over_its_distinct_tries():

@@ -4,7 +4,8 @@ mutmut makes the mutants and runs, for each, the tests that execute the changed 
 seeded sample, leaves out what was judged before (an interrupted run goes on where it stopped), and holds the
 survivors against `equivalent.yaml`: changes that no test can tell, each with its reason.
 
-Exit status: 0 where at least `--goal` of the mutants that are not equivalent were noticed, else 1.
+Exit status: 0 where at least `--goal` of the mutants that are not equivalent were noticed, 1 where fewer
+were, 2 where the mutants could not be run.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent.yaml")
 NOTICED = frozenset({1, 3, 24, 36, 37, 152, -24, -11, -9, 245, 247})
 """mutmut's codes for a failed test, a time-out and a crash."""
 STATUS = {0: "survived", 33: "executed by no test", None: "not run"}
+TRIES = 3
 TEXTS = re.compile(r"Error\(|Refusal\(|Exception\(|message|reason|help=|description|title|RuntimeWarning")
 
 
@@ -112,10 +114,23 @@ def main() -> int:
         f"{len(known)} mutants in all, {len(names)} drawn with seed {chosen.seed}, {len(todo)} still to run"
     )
     for first in range(0, len(todo), chosen.batch):
-        part = todo[first : first + chosen.batch]
-        _mutmut("run", "--max-children", str(chosen.children), *part)
+        if not _judge(todo[first : first + chosen.batch], chosen.children):
+            return 2
         print(f"{min(first + chosen.batch, len(todo))} of {len(todo)} run", flush=True)
     return report(names, chosen.goal)
+
+
+def _judge(names: list[str], children: int) -> bool:
+    """Run the tests against these mutants, and again where mutmut broke off; whether all were judged."""
+    for _ in range(TRIES):
+        ran = _mutmut("run", "--max-children", str(children), *names)
+        codes = results()
+        names = [name for name in names if codes.get(name) is None]
+        if not names:
+            return True
+        print(f"mutmut broke off with status {ran.returncode}, {len(names)} to go", flush=True)
+    print(ran.stdout[-2000:], ran.stderr[-2000:], "not run: ", *names, sep="\n", file=sys.stderr)
+    return False
 
 
 def report(names: list[str], goal: float) -> int:
