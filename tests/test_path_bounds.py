@@ -18,9 +18,9 @@ from core_eval.path import (
     compile_plan,
     golden,
     order,
+    order_graph,
     refinement,
     score_path,
-    unfolding,
 )
 from core_eval.path.metrics import similarity
 
@@ -72,7 +72,7 @@ def test_walks_that_are_too_many_leave_one_as_the_upper_bound(monkeypatch):
 def test_order_with_too_many_unfolded_states(monkeypatch):
     monkeypatch.setattr(golden, "SMALL_TREE", 0)
     monkeypatch.setattr(golden, "NODES_PER_STATE", 0)
-    monkeypatch.setattr(unfolding, "UNFOLDED_STATES", 12)
+    monkeypatch.setattr(order_graph, "UNFOLDED_STATES", 12)
     inexact = 0
     for seed in range(400):
         task, calls, lam = draw(seed, lattice)

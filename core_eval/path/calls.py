@@ -1,4 +1,4 @@
-"""One tool call of an agent, and the vocabulary of what becomes of it."""
+"""One tool call of an agent, its status and its kind."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Status = Literal["ok", "rejected", "invalid", "blocked", "fault"]
-"""How a call ended: done, refused by the device, not a valid call, refused by the guard, or a rig fault."""
+"""How a call ended: executed, rejected by the device, invalid, blocked by the guard, or a rig fault."""
 
 Kind = Literal["progress", "loop", "harmful", "fault"]
-"""What a call was worth in the state it was issued in."""
+"""The automaton's verdict on a call in the state in which it was issued."""
 
 STATUSES: tuple[Status, ...] = ("ok", "rejected", "invalid", "blocked", "fault")
 
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call as it was logged: tool name, arguments, and how it ended."""
+    """A logged tool call: tool name, arguments and status."""
 
     name: str
     arguments: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""JSON text that every reader takes, whatever the strings and numbers in it."""
+"""Writes JSON text that every reader accepts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """The value as JSON. What UTF-8 cannot hold is escaped; numbers that JSON lacks (NaN) are null."""
+    """Return the value as JSON. What UTF-8 cannot encode is escaped; NaN and infinities become null."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     except ValueError:

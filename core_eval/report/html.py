@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.calls import logged_calls
-from core_eval.path.drawing import FAINT, HARM, INK, PAPER, WAY, to_svg
+from core_eval.path.drawing import FAINT, HARM, INK, PAPER, PATH_INK, to_svg
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons
 from core_eval.report.event_choice import most_telling, trace_of
@@ -51,7 +51,7 @@ STORIES = 100
 PAGE_COLOURS = {
     INK: "var(--ink)",
     FAINT: "var(--faint)",
-    WAY: "var(--way)",
+    PATH_INK: "var(--trace)",
     HARM: "var(--harm)",
     PAPER: "var(--paper)",
 }
