@@ -1,4 +1,4 @@
-"""Turns what a run tells its listener into events of the live page, on a thread of its own."""
+"""Turns listener events into events of the live page, on a separate thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUNNING = (
     "harmful_call_rate",
     "efficiency",
 )
-"""The scores that are shown while an episode runs."""
+"""Scores that are shown while an episode runs."""
 PAST = ("path_correctness", "harmful_calls", "unobserved_harm")
 CLOSE_SECONDS = 2.0
 BATCH_SECONDS = 0.03
@@ -37,9 +37,9 @@ BATCH_SECONDS = 0.03
 
 
 class LiveRecorder(Listener):
-    """A `Listener` whose methods return at once: the work is done later, and its first fault is kept.
+    """A `Listener` whose methods return at once: its thread does the work and keeps the first error.
 
-    A context: its thread runs inside, and what is told before and after is let be.
+    As a context manager it runs the thread; events outside the context are ignored.
 
     Args:
         history: where the events go.
@@ -61,36 +61,36 @@ class LiveRecorder(Listener):
         return self
 
     def __exit__(self, *_: object) -> None:
-        # What still waits is shown, as far as that takes no time.
+        # Queued events are still shown, within a time limit.
         self._leaving.set()
         self._queue.put(None)
         self._thread.join(CLOSE_SECONDS)
         self._history.close()
 
     def publish(self, kind: str, data: Mapping[str, Any], key: str | None = None) -> None:
-        """An event of somebody else's, in its turn."""
+        """Queue an event from another source."""
         self._queue.put(lambda: self._history.add(kind, data, key))
 
     def episode_started(self, episode: int, task: Task, agent: str, seed: int) -> None:
-        """A new page."""
+        """Start a new page."""
         data = {"id": episode, "task": task.id, "prompt": task.prompt, "agent": agent, "seed": seed}
         self._queue.put(lambda: self._begin(task, data))
 
     def rig_ready(self, rig: str, device: str, guard: str) -> None:
-        """Which rig, and how it is guarded."""
+        """Show the rig and its guard mode."""
         self.publish("rig", {"rig": rig, "device": device, "guard": guard}, "rig")
 
     def decided(
         self, k: int, tool: str, arguments: Mapping[str, Any], kind: str, decision: GuardDecision
     ) -> None:
-        """A call that goes out now, or was held back."""
+        """Show a call that is sent, or was blocked."""
         call = {"k": k, "call": call_text(tool, arguments), "kind": kind}
         self.publish("call", {**call, "action": decision.action, "reason": decision.reason}, f"call {k}")
 
     def step(
         self, k: int, tool: str | None, arguments: Mapping[str, Any], outcome: Outcome, kind: str
     ) -> None:
-        """A step with what became of it, and the scores so far."""
+        """Show a step with its outcome, and the scores so far."""
         data = {
             "k": k,
             "call": call_text(tool, arguments),
@@ -105,16 +105,16 @@ class LiveRecorder(Listener):
         self._queue.put(lambda: self._take(k, data, call))
 
     def sample(self, sample: Sample) -> None:
-        """The last reading of each sensor."""
+        """Show the latest reading of each sensor."""
         data = {"sensor": sample.sensor, "value": sample.value, "t": sample.t}
         self.publish("sample", data, f"sample {sample.sensor}")
 
     def rig_status(self, source: str, state: str) -> None:
-        """The last word of the rig, or of the host about it."""
+        """Show the latest status from the rig or the host."""
         self.publish("status", {"source": source, "state": state}, f"status {source}")
 
     def episode_ended(self, episode: EpisodeRow) -> None:
-        """A line that stays."""
+        """Show a permanent line for the episode."""
         shown = [(BY_NAME[name].heading, cell(name, episode.scores.get(name), 1)) for name in PAST]
         data = {
             "id": episode.id,
@@ -153,12 +153,12 @@ class LiveRecorder(Listener):
             try:
                 if work is not None:
                     work()
-                # Where steps come faster than they can be scored, the last one's scores are enough.
+                # If steps arrive faster than they can be scored, only the latest scores are shown.
                 if self._unscored and self._scorer is not None and self._queue.empty():
                     self._unscored = False
                     self._show_scores(self._scorer)
                 if self._queue.empty():
-                    # To be woken by each event would take the interpreter from the run again and again.
+                    # Batching: waking up for each event would slow down the run.
                     self._leaving.wait(BATCH_SECONDS)
             except Exception as error:
                 self.trouble = self.trouble or f"{type(error).__name__}: {error}"
