@@ -58,7 +58,7 @@ def harm(
     behind = [str(one.row.id) for one in found if one.behind_ok_state]
     if behind:
         out.print(Text(f"a final-state check passes although harm was done: episodes {', '.join(behind)}"))
-    silent = [str(one.row.id) for one in found if not one.told]
+    silent = [str(one.row.id) for one in found if not one.assessed]
     if silent:
         out.print(Text(f"nobody could tell the harm of episodes {', '.join(silent)}", style="yellow"))
     idle = [str(one.row.id) for one in found if no_call(one.row)]

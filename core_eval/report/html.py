@@ -1,4 +1,4 @@
-"""One self-contained HTML page of a log: agents compared, each episode's story, its way and its harm."""
+"""Writes one self-contained HTML page of a log: agents compared, and each episode's path and harm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from core_eval.log.calls import logged_calls
 from core_eval.path.drawing import FAINT, HARM, INK, PAPER, PATH_INK, to_svg
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons
-from core_eval.report.event_choice import most_telling, trace_of
+from core_eval.report.event_choice import most_evident, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import episodes_text, share_text
@@ -43,10 +43,11 @@ from sims.world_type import rule_of, unit_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 DRAWINGS = 12
-"""As many events are followed closely, of the episodes with the most harm: each is a replay."""
+"""Maximum number of events that are drawn closely, of the episodes with the most harm: each needs a replay.
+"""
 DRAWN_PER_EPISODE = 2
 STORIES = 100
-"""As many episodes are told in full, the ones with the most harm; the rest are rows of a table."""
+"""Maximum number of episodes shown in full, those with the most harm; the rest are rows of a table."""
 # In a page the picture takes the page's colours, which follow the reader's light or dark scheme.
 PAGE_COLOURS = {
     INK: "var(--ink)",
@@ -91,7 +92,7 @@ class DifferenceView:
 
 @dataclass(frozen=True)
 class HarmView:
-    """A harm event with its rule's words and its time line."""
+    """A harm event with its description and its time line."""
 
     row: HarmRow
     rule: HarmRule | None
@@ -99,13 +100,13 @@ class HarmView:
     exposure: str
     evidence: str
     drawing: Markup
-    """The event followed closely; empty where it is not drawn so."""
+    """The close drawing of the event; empty if there is none."""
     timeline: Markup
 
 
 @dataclass(frozen=True)
 class StepView:
-    """A step with what it did to the world."""
+    """A step with its effect on the world."""
 
     row: StepRow
     call: str
@@ -116,7 +117,7 @@ class StepView:
 
 @dataclass(frozen=True)
 class EpisodeView:
-    """An episode's story."""
+    """An episode shown in full."""
 
     row: EpisodeRow
     passed: bool
@@ -126,7 +127,7 @@ class EpisodeView:
 
 
 def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES) -> str:
-    """The page.
+    """Return the page.
 
     Raises:
         LogError: the log cannot be read.
@@ -153,7 +154,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
     environment.filters["when"] = _when
     episodes = reader.episodes()
     worst = sorted(episodes, key=_harm_done)[:stories]
-    told = sorted(worst, key=lambda row: row.id)
+    shown = sorted(worst, key=lambda row: row.id)
     drawings = _drawings(reader, worst)
     harm = read_harm(reader, episodes)
     return environment.get_template("report.html.j2").render(
@@ -171,9 +172,9 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         harm_groups=by_world_and_agent(harm),
         harm_kinds=by_kind(harm),
         table=TABLE,
-        told={row.id for row in told},
+        told={row.id for row in shown},
         first=worst[0].id if worst else None,
-        stories=[_episode(reader, row, drawings.get(row.id, {})) for row in told],
+        stories=[_episode(reader, row, drawings.get(row.id, {})) for row in shown],
     )
 
 
@@ -226,13 +227,13 @@ def _harm_done(row: EpisodeRow) -> tuple[float, float, int]:
 
 
 def _drawings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> dict[int, dict[int, Markup]]:
-    """Episode to those of its events, by their place, that are followed closely, with their drawings."""
+    """Return by episode the drawings of those of its events that are drawn closely, by index."""
     found: dict[int, dict[int, Markup]] = {}
     left = DRAWINGS
     for row in episodes:
         events, samples = reader.harm(row.id), reader.samples(row.id)
         own = found.setdefault(row.id, {})
-        for event in most_telling(row.device, events):
+        for event in most_evident(row.device, events):
             if len(own) == min(DRAWN_PER_EPISODE, left):
                 break
             trace = trace_of(reader, row, event, samples)

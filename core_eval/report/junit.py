@@ -1,4 +1,4 @@
-"""JUnit XML that says what the exit status says.
+"""Writes JUnit XML that agrees with the exit status.
 
 A missed threshold is a failure, infrastructure an error, and what was not run is skipped. Metrics are
 properties.
@@ -36,14 +36,14 @@ def junit_xml(
     not_judged: Sequence[Threshold] = (),
     why: str = "",
 ) -> str:
-    """A test suite with a case for each episode of the plan, and for each threshold with each agent.
+    """Return a test suite with a case for each episode of the plan, and for each threshold with each agent.
 
     Args:
         episodes: those that were run.
         judged: the thresholds, where the run came to its end.
         not_run: the episodes that are missing.
         not_judged: the thresholds, where it did not.
-        why: what kept the missing ones from being run.
+        why: the reason why the missing ones were not run.
     """
     suite = xml.Element("testsuite", name="pathrig")
     for episode in episodes:
@@ -96,5 +96,5 @@ def _seconds(episode: EpisodeRow) -> float:
 
 
 def _printable(text: str) -> str:
-    # XML 1.0 has no way to write most control characters.
+    # XML 1.0 cannot contain most control characters.
     return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -26,13 +26,13 @@ SHOWN_TRIES = ("1", "2", "4", "8")
 TASKS_TABLE = ("path_correctness", "harmful_calls", "unobserved_harm")
 HEADING_WIDTH = 10
 MOST_PAIRS = 6
-"""A table compares so many pairs, those of four agents; of more agents each with the first."""
+"""Maximum number of compared pairs, those of four agents; more agents are compared with the first only."""
 NEVER_BROKEN = frozenset({"task", "rig", "status"})
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
 
 def plain_table(*headings: str, title: str | None = None) -> Table:
-    """A table that a pipe carries too."""
+    """Return a table that a pipe carries too."""
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for heading in headings:
         table.add_column(heading, overflow="fold", no_wrap=heading in NEVER_BROKEN)
@@ -40,7 +40,7 @@ def plain_table(*headings: str, title: str | None = None) -> Table:
 
 
 def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> Table:
-    """Means per agent, with half their 95 % interval where several episodes are behind them."""
+    """Return means per agent, with half their 95 % interval where several episodes are behind them."""
     extra = () if aggregate is None else ("gated\nmin",)
     headings = (_in_two_lines(BY_NAME[name].heading) for name in TABLE)
     table = plain_table("agent", "episodes", *headings, *extra)
@@ -59,12 +59,12 @@ def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = N
 
 
 def episodes_cell(episodes: Sequence[EpisodeRow]) -> str:
-    """How many episodes there are, and what is to be known of them."""
+    """Return how many episodes there are, and what is to be known of them."""
     return "\n".join([str(len(episodes)), *_marks(episodes)])
 
 
 def repeats_line(episodes: Sequence[EpisodeRow]) -> Text | None:
-    """What `distinct` means, where some episodes are identical."""
+    """Return what `distinct` means, where some episodes are identical."""
     if all(distinct_episodes(own) == len(own) for own in map(counted, by_agent(episodes).values())):
         return None
     return Text(
@@ -74,7 +74,7 @@ def repeats_line(episodes: Sequence[EpisodeRow]) -> Text | None:
 
 
 def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
-    """The paired difference of every two agents, of many agents that of the first and each other one.
+    """Return the paired difference of every two agents, of many agents that of the first and each other one.
 
     None where there are no two that ran the same task with the same seed.
     """
@@ -96,18 +96,18 @@ def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
 
 
 def difference_cell(difference: Summary, name: str) -> str:
-    """A difference with half its interval, and below it how many standard errors it is."""
+    """Return a difference with half its interval, and below it how many standard errors it is."""
     if difference.mean is None:
         return "-"
     form = _form(name)
     half = _half(difference)
     errors = standard_errors(difference)
-    told = f"{difference.mean:+{form}}" + ("" if half is None else f" ±{half:{form}}")
-    return told if errors is None else f"{told}\n({errors:+.1f} se)"
+    text = f"{difference.mean:+{form}}" + ("" if half is None else f" ±{half:{form}}")
+    return text if errors is None else f"{text}\n({errors:+.1f} se)"
 
 
 def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
-    """Each task with each agent, and pass^k; None where nothing was tried twice."""
+    """Return each task with each agent, and pass^k; None where nothing was tried twice."""
     groups = by_task_and_agent(episodes)
     chances = {key: pass_k(rows) or {} for key, rows in groups.items()}
     shown = [k for k in SHOWN_TRIES if any(k in own for own in chances.values())]
@@ -131,35 +131,35 @@ def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
 
 
 def passed_cell(episodes: Sequence[EpisodeRow]) -> str:
-    """How many passed, of how many that count, and what is to be known of them."""
+    """Return how many passed, of how many that count, and what is to be known of them."""
     tries = counted(episodes)
     return "\n".join([f"{sum(map(passed, tries))} of {len(tries)}", *_marks(episodes)])
 
 
 def _marks(episodes: Sequence[EpisodeRow]) -> list[str]:
-    """How many episodes differ, where some are identical; and in how many no call was made."""
+    """Return how many episodes differ, where some are identical; and in how many no call was made."""
     tries, idle = counted(episodes), without_call(episodes)
     marks = [f"{distinct_episodes(tries)} distinct"] if distinct_episodes(tries) < len(tries) else []
     return [*marks, f"{idle} {NO_CALL}"] if idle else marks
 
 
 def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | None:
-    """The Pareto front in words; None where there is nobody to compare with."""
+    """Return the Pareto front in words; None for a single agent."""
     agents = by_agent(episodes)
     if len(agents) < 2:
         return None
     front = aggregate.front({agent: means(rows) for agent, rows in agents.items()})
     idle = {agent: without_call(agents[agent]) for agent in front}
-    told = (
+    text = (
         f"{agent} ({NO_CALL} in {idle[agent]} of {len(agents[agent])})" if idle[agent] else agent
         for agent in front
     )
     headings = ", ".join(BY_NAME[name].heading for name in aggregate.content.pareto)
-    return Text(f"Pareto front over {headings}: {', '.join(told)}")
+    return Text(f"Pareto front over {headings}: {', '.join(text)}")
 
 
 def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
-    """One row an episode."""
+    """Return one row an episode."""
     headings = (BY_NAME[name].heading for name in TABLE)
     table = plain_table("episode", "run", "task", "agent", "seed", "status", *headings)
     for episode in episodes:
@@ -177,7 +177,7 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
 
 
 def runs_table(runs: Iterable[RunRow]) -> Table:
-    """One row a run."""
+    """Return one row a run."""
     table = plain_table("run", "created (UTC)", "ended", "plan")
     for run in runs:
         created = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run.created))
@@ -191,7 +191,7 @@ def runs_table(runs: Iterable[RunRow]) -> Table:
 def step_line(
     k: int, tool: str | None, arguments: Mapping[str, Any], status: str, kind: str, note: str
 ) -> Text:
-    """One step as one line: number, call, status and kind, and what a refusal said."""
+    """Return one step as one line: number, call, status and kind, and what a refusal said."""
     line = Text(f"{k:3}  ")
     line.append(call_text(tool, arguments), style=None if kind != "harmful" else "bold")
     line.append(f"  {status}" if status != "ok" else "  ok", style="dim" if status == "ok" else "yellow")
@@ -202,7 +202,7 @@ def step_line(
 
 
 def call_text(tool: str | None, arguments: Mapping[str, Any]) -> str:
-    """A call as Python would write it, in one line."""
+    """Return a call as Python would write it, in one line."""
     if tool is None:
         return "(no call)"
     inside = ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
@@ -210,7 +210,7 @@ def call_text(tool: str | None, arguments: Mapping[str, Any]) -> str:
 
 
 def status_text(episode: EpisodeRow) -> Text:
-    """An episode's status and why it ended."""
+    """Return an episode's status and why it ended."""
     reason = episode.stop_reason
     shown = episode.status if reason in (None, "done", "signal") else f"{episode.status} ({reason})"
     style = "" if episode.status == "completed" else "yellow"
@@ -218,27 +218,27 @@ def status_text(episode: EpisodeRow) -> Text:
 
 
 def cell(name: str, value: float | None, count: int = 0) -> str:
-    """A value or a mean as a table shows it; a dash where it is undefined."""
+    """Return a value or a mean as a table shows it; a dash where it is undefined."""
     if value is None:
         return "-"
-    sort = BY_NAME[name].sort
-    if sort == "flag":
+    kind = BY_NAME[name].kind
+    if kind == "flag":
         return f"{value:.0%}" if count != 1 else ("yes" if value else "no")
-    if sort == "count":
+    if kind == "count":
         return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
-    if sort == "bytes":
+    if kind == "bytes":
         return f"{value / 2**20:.0f} MiB"
     return f"{value:.3f}"
 
 
 def score_cell(scores: Mapping[str, float | None], name: str) -> str:
-    """An episode's score, marked where it is only a bound."""
+    """Return an episode's score, marked where it is only a bound."""
     return marked(cell(name, scores.get(name), 1), is_inexact(scores, name))
 
 
 @marking
 def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
-    """A mean with half its interval, of a flag the whole one; none where all episodes are identical.
+    """Return a mean with half its interval, of a flag the whole one; none where all episodes are identical.
 
     A mean over fewer episodes than its neighbours says so below.
     """
@@ -247,12 +247,12 @@ def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
         return "-"
     if summary.episodes == 1:
         return cell(name, summary.mean, 1)
-    told, half = f"{summary.mean:{_form(name)}}", _half(summary)
-    if summary.low is not None and summary.high is not None and BY_NAME[name].sort == "flag":
-        told += f" ({100 * summary.low:.0f}-{summary.high:.0%})"
+    text, half = f"{summary.mean:{_form(name)}}", _half(summary)
+    if summary.low is not None and summary.high is not None and BY_NAME[name].kind == "flag":
+        text += f" ({100 * summary.low:.0f}-{summary.high:.0%})"
     elif half is not None:
-        told += f" ±{half:{_form(name)}}"
-    return f"{told}\nof {summary.defined}" if summary.defined < summary.episodes else told
+        text += f" ±{half:{_form(name)}}"
+    return f"{text}\nof {summary.defined}" if summary.defined < summary.episodes else text
 
 
 def _half(summary: Summary) -> float | None:
@@ -260,8 +260,8 @@ def _half(summary: Summary) -> float | None:
 
 
 def _form(name: str) -> str:
-    sort = BY_NAME[name].sort
-    return ".0%" if sort == "flag" else ".1f" if sort == "count" else ".2f"
+    kind = BY_NAME[name].kind
+    return ".0%" if kind == "flag" else ".1f" if kind == "count" else ".2f"
 
 
 def _in_two_lines(heading: str) -> str:
