@@ -23,7 +23,7 @@ FORMS = (
 
 
 def make_agent(spec: str) -> Agent:
-    """The agent that a specification names, ready for `start`.
+    """Return the agent that a specification names, ready for `start`.
 
     Raises:
         AgentSpecError: the specification has none of the `FORMS`, or its file or model is not right.

@@ -57,7 +57,7 @@ class InterruptibleAgent:
         self._ask(lambda: self._agent.start(context), self._deadline)
 
     def act(self, observation: Observation | None) -> Action:
-        """The agent's next action; `max_time` where it does not keep its limit.
+        """Return the agent's next action; `max_time` where it does not keep its limit.
 
         Raises:
             CancelledError: the episode was cancelled meanwhile.
@@ -68,7 +68,7 @@ class InterruptibleAgent:
             return StopAction("max_time")
 
     def close(self) -> None:
-        """Close the agent when it is through; one that hangs is left to the end of the process."""
+        """Close the agent when it is idle; one that hangs is left to the end of the process."""
         if self._thread is None:
             self._agent.close()
             return
@@ -114,4 +114,4 @@ class InterruptibleAgent:
 
 
 class _TimeUpError(CancelledError):
-    """The agent did not keep its limit of time."""
+    """The agent exceeded its time limit."""

@@ -30,7 +30,7 @@ class ReplayAgent(FixedActions):
 
 
 def read_steps(path: Path, episode: int) -> list[ToolCallAction | InvalidAction]:
-    """The actions of an episode, by `k`. The log is opened for reading alone.
+    """Return the actions of an episode, by `k`. The log is opened for reading alone.
 
     Raises:
         AgentSpecError: the file is no log, or holds no such episode.
