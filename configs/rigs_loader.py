@@ -112,6 +112,11 @@ def load_rig(ref: str) -> RigConfig:
         )
     file = _with_base(load_yaml(path))
     rig = file.validate(RigConfig)
+    try:
+        address, truth = _without_truth(rig.url)
+    except ConfigError as error:
+        raise file.error(str(error), "url") from None
+    rig = rig.model_copy(update={"url": address, "truth": rig.truth and truth})
     if rig.device is not None and rig.device not in DEVICE_TYPES:
         raise file.error(f"no device type {rig.device!r}; there are {nearest(list(DEVICE_TYPES))}", "device")
     if rig.home is not None and rig.device is not None and rig.home not in DEVICE_TYPES[rig.device].by_name:

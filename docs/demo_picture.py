@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-COLUMNS, ROWS, SHOWN = 136, 50, 30
+COLUMNS, ROWS, SHOWN = 110, 50, 30
 PICTURE = Path(__file__).parent / "demo.svg"
 
 

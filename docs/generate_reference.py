@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import click
 import typer
@@ -67,16 +67,34 @@ def cli_page() -> str:
             name = parameter.human_readable_name if isinstance(parameter, click.Argument) else ""
             names = name or ", ".join(f"`{option}`" for option in parameter.opts + parameter.secondary_opts)
             text = getattr(parameter, "help", None) or ""
-            rows.append((f"`{name}`" if name else names, text, "yes" if parameter.required else ""))
+            annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+            if get_origin(annotation) is Literal:
+                text += f" One of {', '.join(f'`{choice}`' for choice in get_args(annotation))}."
+            rows.append((f"`{name}`" if name else names, text, option_default(parameter)))
         if rows:
-            parts.append(table(("parameter", "meaning", "required"), rows))
+            parts.append(table(("parameter", "meaning", "default"), rows))
     return "\n".join(parts)
 
 
-EXIT_STATUSES = """Exit status: 0 done; 1 a threshold given with `--fail-under` was missed, or `score` could
-not score some traces; 2 bad usage or input; 3 the rig, the link or the model failed; 128 + N ended by a
-signal (129 the terminal was closed, 130 Ctrl-C, 143 SIGTERM); 130 stopped by a person. Whatever else
-happened, 3 where a rig was not stopped: the stop was not sent, or not answered by a rig that could.
+def option_default(parameter: click.Parameter) -> str:
+    """What an option is where it is left out; nothing for switches and for options without a value."""
+    if parameter.required:
+        return "required"
+    default = parameter.default
+    return "" if default is None or isinstance(default, bool) or callable(default) else f"`{default}`"
+
+
+EXIT_STATUSES = """`pathrig --version` prints the version, `-h` after a verb tells what it takes, and
+`pathrig --install-completion` teaches a shell to complete verbs and options.
+
+Control characters in what models, devices, files and logs say are printed as escapes (`\\x1b`, `\\u202e`).
+Tables fit the terminal, or on a pipe what `COLUMNS` says (200 characters where it says nothing). Columns that
+do not fit are named below the table; `--json` has everything.
+
+Exit status: 0 done; 1 a threshold given with `--fail-under` was missed, or `score` could not score some
+traces; 2 bad usage or input; 3 the rig, the link or the model failed; 128 + N ended by a signal (129 the
+terminal was closed, 130 Ctrl-C, 143 SIGTERM); 130 stopped by a person. Whatever else happened, 3
+where a rig was not stopped: the stop was not sent, or not answered by a rig that could.
 """
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TextIO
 
+from core_eval.path.visible_text import visible
+
 Answer = Literal["approve", "refuse", "stop"]
 ANSWERS: Mapping[str, Answer] = {
     "a": "approve",
@@ -66,7 +68,7 @@ class TerminalApprover:
         """Put the question on the terminal."""
         call = f"{question.tool}{json.dumps(dict(question.arguments), ensure_ascii=False)}"
         # A model chooses the words here: none of them may move the cursor.
-        shown = "".join(c if c.isprintable() else "?" for c in f"{call}: {question.reason}")
+        shown = visible(f"{call}: {question.reason}")
         sink = self._sink or sys.stderr
         print(f"{shown}\n  (a)pprove, (r)efuse or (s)top the rig? ", end="", file=sink, flush=True)
 

@@ -40,9 +40,34 @@ def test_a_bad_reference_says_what_to_do(ref: str, says: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "truth", "left"),
+    [
+        ("mqtt://h/r?truth=false", False, "mqtt://h/r"),
+        ("mqtt://h/r?version=5&truth=false", False, "mqtt://h/r?version=5"),
+        ("serial:///dev/ttyACM0?baud=9600&truth=true", True, "serial:///dev/ttyACM0?baud=9600"),
+        ("mqtt://h/r?version=5", True, "mqtt://h/r?version=5"),
+    ],
+)
+def test_truth_in_a_url_is_the_same_in_a_file_and_as_the_rig(
+    tmp_path: Path, url: str, truth: bool, left: str
+) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(f"name: a\nurl: {url}\n", encoding="utf-8")
+    for rig in (load_rig(str(path)), load_rig(url)):
+        assert (rig.truth, rig.url) == (truth, left)
+
+
+def test_a_file_that_takes_no_truth_takes_none_whatever_its_url_says(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("name: a\nurl: mqtt://h/r?truth=true\ntruth: false\n", encoding="utf-8")
+    assert load_rig(str(path)).truth is False
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
     [
         ("name: a\nurl: mqtt://h/r\nbaud: 9\n", r"own.yaml:3: baud: unknown key"),
+        ("name: a\nurl: mqtt://h/r?truth=no\n", r"own.yaml:2: url: .*truth is either true or false"),
         ("name: a\nurl: http://h\n", r"own.yaml:2: url: .*starts with mqtt://"),
         ("name: a\nurl: mqtt://h/r\ndevice: tank\n", r"own.yaml:3: device: no device type 'tank'"),
         ("name: a\nurl: mqtt://h/r\nspawn: true\n", r"world: a rig that is spawned needs the world"),

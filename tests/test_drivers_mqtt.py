@@ -17,7 +17,7 @@ from core_eval.log import LogReader
 TASK = """
 tasks:
   - id: water_by_valve
-    world: farm_rover
+    world: valves.yaml
     prompt: Unlock the safety, water plant_B with 4.5 liters, then lock the safety.
     plan:
       - unlock_safety_mode
@@ -57,7 +57,11 @@ def test_a_task_runs_over_it_and_its_valves_are_left_closed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     node = request.getfixturevalue(fixture)
+    # Valves cannot drive, so the world in which the task is verified has every plant in reach.
+    Path("valves.yaml").write_text("base: farm_rover\nrover: {reach: 30}\n")
     Path("task.yaml").write_text(TASK)
+    assert main(["tasks", "verify", "task.yaml", "--json"]) == 0
+    capsys.readouterr()
     rig = rig_file(tmp_path, base, node.url)
     command = ["run", "--task", "task.yaml", "--rig", str(rig), "--agent", "oracle", "--db", "log.db"]
     assert main([*command, "--json"]) == 0

@@ -23,11 +23,11 @@ def texts(svg):
     return [(t.text, t.get("fill")) for t in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-def test_the_way_of_a_trace():
+def test_the_path_of_a_trace():
     taken = TracePath.of(AUTOMATON, TRACE)
-    assert taken.progress == {("s0", "s1"): [1], ("s1", "s3"): [5]}
-    assert taken.loops == {"s1": [(2, "look(*)")]}
-    assert taken.harmful == {"s1": [(3, "unlock"), (4, "spray [rejected]")], "s3": [(6, "fly")]}
+    assert taken.progress == {("s0", "s1"): [0], ("s1", "s3"): [4]}
+    assert taken.loops == {"s1": [(1, "look(*)")]}
+    assert taken.harmful == {"s1": [(2, "unlock"), (3, "spray [rejected]")], "s3": [(5, "fly")]}
     assert taken.visited == {"s0", "s1", "s3"}
 
 
@@ -37,19 +37,19 @@ def test_svg():
     for state in AUTOMATON.states:
         assert state in shown
     assert shown.count("water") == shown.count("spray") == 2
-    assert ("call 5", PATH_INK) in written
-    assert ("✗ 4: spray [rejected]", HARM) in written
-    assert ("✗ 6: fly", HARM) in written
-    assert any(text.startswith("↻ look(*): call 2") for text in shown)
+    assert ("call 4", PATH_INK) in written
+    assert ("✗ 3: spray [rejected]", HARM) in written
+    assert ("✗ 5: fly", HARM) in written
+    assert any(text.startswith("↻ look(*): call 1") for text in shown)
     assert "call" not in " ".join(text for text, _ in texts(to_svg(AUTOMATON)))
 
 
 def test_dot():
     dot = to_dot(AUTOMATON, TRACE)
-    assert '"s0" -> "s1" [label="unlock\\ncall 1"' in dot
+    assert '"s0" -> "s1" [label="unlock\\ncall 0"' in dot
     assert '"s4" [shape=circle' in dot
     assert dot.count("doublecircle") == 1
-    assert '"s1" -> "harm 4" [label="4: spray [rejected]"' in dot
+    assert '"s1" -> "harm 3" [label="3: spray [rejected]"' in dot
 
 
 def test_names_are_escaped():

@@ -131,7 +131,7 @@ def test_less_is_better_is_turned_round(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("weights: {pc_ktc: 1}\n", "pareto: Field required"),
-        ("pareto: [pc]\nweights: {pc_ktc: 1}\n", "mine.yaml:1: pareto.0: there is not a metric 'pc'"),
+        ("pareto: [pc]\nweights: {pc_ktc: 1}\n", "mine.yaml:1: pareto.0: there is no metric 'pc'"),
         (
             "pareto: [calls]\nweights:\n  calls: 1\n",
             "mine.yaml:3: weights.calls: 'calls' is not a metric from 0",

@@ -45,9 +45,9 @@ def test_infrastructure_is_an_error_and_the_rest_of_the_plan_is_skipped() -> Non
     suite = suite_of(junit_xml([CLEAN, BROKEN], [], missing, asked, "rig barn: no \x00 answer"))
     assert counts(suite) == ("5", "0", "1", "3")
     _, broken, first, _, threshold = suite.findall("testcase")
-    assert broken.find("error").get("message") == "the link   is lost"  # type: ignore[union-attr]
+    assert broken.find("error").get("message") == "the link \\x00 is lost"  # type: ignore[union-attr]
     assert (first.get("classname"), first.get("name")) == ("pathrig.barn.oracle", "t seed 4")
-    assert first.find("skipped").get("message") == "not run: rig barn: no   answer"  # type: ignore[union-attr]
+    assert first.find("skipped").get("message") == "not run: rig barn: no \\x00 answer"  # type: ignore[union-attr]
     assert threshold.find("skipped") is not None
 
 

@@ -93,7 +93,8 @@ def _print(found: CalibratedRig) -> None:
     from core_eval.report.tables import plain_table
 
     calibration = found.calibration
-    table = plain_table("parameter", "value", "spread", "spread before", "the episodes")
+    numbers = ("value", "spread", "spread before")
+    table = plain_table("parameter", *numbers, "the episodes", numbers=numbers)
     for one in calibration.parameters:
         shown = found.parameters.get(one.name)
         table.add_row(
@@ -105,8 +106,9 @@ def _print(found: CalibratedRig) -> None:
         )
     out = console()
     out.print(table)
-    print(
-        f"{calibration.episodes} episodes of {found.world}, {calibration.runs} parameter vectors tried; "
+    episodes = "1 episode" if calibration.episodes == 1 else f"{calibration.episodes} episodes"
+    out.print(
+        f"{episodes} of {found.world}, {calibration.runs} parameter vectors tried; "
         f"log-likelihood {calibration.log_likelihood:.1f}, "
         f"with nominal parameters {calibration.nominal_log_likelihood:.1f}"
     )

@@ -11,6 +11,7 @@ from rich.text import Text
 from configs.tasks_loader import Task
 from core_eval.harness.listener import Listener
 from core_eval.log import EpisodeRow
+from core_eval.report.fitted_table import Hanging
 from core_eval.report.tables import cell, status_text, step_line
 from devices.outcome import Outcome
 
@@ -35,7 +36,7 @@ class LiveLines(Listener):
         if self._steps:
             note = "" if outcome.status == "ok" else outcome.code or ""
             line = step_line(k, tool, arguments, outcome.status, kind, note)
-            self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+            self._console.print(Hanging(line))
 
     def episode_ended(self, episode: EpisodeRow) -> None:
         """A line with the main scores."""

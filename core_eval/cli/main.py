@@ -11,6 +11,8 @@ try:
     import sqlite3
     import traceback
     from collections.abc import Sequence
+    from importlib.metadata import version
+    from typing import Annotated
 
     import typer
 
@@ -30,6 +32,7 @@ try:
         worlds,
     )
     from core_eval.cli.output import UsageError
+    from core_eval.cli.screen import guarded_output
     from core_eval.cli.terminal import survive_hangup
 except KeyboardInterrupt:
     # Ctrl-C while the modules are loaded: nothing has begun, so there is nothing to say.
@@ -40,11 +43,28 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="pathrig",
-    help="Run agents on rigs, log every call, and score the whole path: not only whether they got there.",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"pathrig {version('pathrig')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and end."),
+    ] = False,
+) -> None:
+    """Run agents on rigs, log every call, and score the whole path: not only whether they got there."""
+
+
 app.command("backup")(backup.backup)
 app.command("calibrate")(calibrate.calibrate)
 app.command("demo")(demo.demo)
@@ -83,24 +103,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return STOPPED
     survive_hangup()
-    with rigs_left() as left:
-        status = _run(arguments, left)
-    for rig in left:
-        # The last word: a table above it must not hide a machine that still moves.
-        if line := rig.line():
-            _fail(line, status)
+    with guarded_output():
+        with rigs_left() as left:
+            status = _run(arguments, left)
+        for rig in left:
+            # The last word: a table above it must not hide a machine that still moves.
+            if line := rig.line():
+                _fail(line, status)
     return RIG_FAILED if any(rig.failed for rig in left) else status
 
 
 def _run(arguments: Sequence[str] | None, left: Sequence[LeftRig]) -> int:
     try:
-        for stream in (sys.stdout, sys.stderr):
-            # A model may write what the terminal's encoding lacks.
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="replace")
-        status = app(args=_completed(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+        given = _completed(sys.argv[1:] if arguments is None else arguments)
+        status = app(args=given, prog_name="pathrig", standalone_mode=False)
         sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):
+    except (BrokenPipeError, SystemExit) as leaving:
+        if isinstance(leaving, SystemExit) and not leaving.code:
+            # A shell has got the completions that it asked for.
+            sys.stdout.flush()
+            return DONE
         # Whoever read our output has seen enough (the parser turns that into an exit of its own).
         _drop_output()
         return DONE

@@ -1,4 +1,4 @@
-"""Where the verbs write: a console that a pipe and a dumb terminal understand, and JSON."""
+"""What several verbs write: tables of agents, JSON; and the options and files that they share."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from rich.console import Console
 
+from core_eval.cli.screen import console as console
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.path.foreign_text import ForeignTextError, read_text
 from core_eval.path.json_text import json_text
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
     from core_eval.path import TaskAutomaton
 
-PIPE_WIDTH = 200
 AggregateOption = Annotated[
     Path | None,
     typer.Option(
@@ -50,13 +50,6 @@ class UsageError(Exception):
     """What was asked for makes no sense; one line that says what to do."""
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Colours on a terminal, plain wide lines elsewhere."""
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else PIPE_WIDTH
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
-
-
 def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: Path | None) -> None:
     """The table of agents; of several their differences and Pareto front; of repeated tasks each one.
 
@@ -66,6 +59,7 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
     from core_eval.report.aggregate import load_aggregate
     from core_eval.report.inexact import INEXACT_NOTE, inexact_json
     from core_eval.report.tables import (
+        agents_legend,
         agents_table,
         comparisons_table,
         front_line,
@@ -78,7 +72,12 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
     if tasks is not None:
         out.print(tasks)
     out.print(agents_table(episodes, None if aggregate_file is None else aggregate))
-    for more in (repeats_line(episodes), comparisons_table(episodes), front_line(episodes, aggregate)):
+    for more in (
+        repeats_line(episodes),
+        comparisons_table(episodes),
+        front_line(episodes, aggregate),
+        agents_legend(episodes),
+    ):
         if more is not None:
             out.print(more)
     if inexact_json(episodes):

@@ -35,7 +35,11 @@ DEFAULT_DB = Path("pathrig.db")
 
 def run(
     task: Annotated[
-        list[str] | None, typer.Option(help="A task's id, or FILE or FILE#ID; may be given several times.")
+        list[str] | None,
+        typer.Option(
+            help="A task's id, or FILE or FILE#ID; may be given several times. Needed, as --rig and --agent "
+            "are, unless --resume goes on with a run."
+        ),
     ] = None,
     rig: Annotated[str | None, typer.Option(help="A rig's name, its YAML file, or a URL.")] = None,
     agent: Annotated[
@@ -68,7 +72,7 @@ def run(
         typer.Option(
             metavar="[HOST:PORT]",
             help="Serve a page that shows the run, asks in guard mode confirm, and has a stop; its address, "
-            "with a secret in it, is printed. Left out: 127.0.0.1 and a free port.",
+            "with a secret in it, is printed. Without HOST:PORT: 127.0.0.1 and a free port.",
         ),
     ] = None,
     answer_timeout: Annotated[

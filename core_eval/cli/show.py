@@ -66,6 +66,7 @@ def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
 
 
 def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+    from core_eval.report.fitted_table import Hanging
     from core_eval.report.harm_summary import EpisodeHarm
     from core_eval.report.harm_tables import unanswered_text
     from core_eval.report.harm_words import event_text
@@ -83,25 +84,25 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     for step in reader.steps(episode.id):
         note = f"{step.error_code}: {step.error_message}" if step.error_code else ""
         status = step.status or "no result"
-        out.print(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note))
+        out.print(Hanging(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note)))
         for event in harm:
             if event.k == step.k:
                 seen = "UNOBSERVED" if event.verdict == "unobserved" else event.verdict
                 text = f"       harm: {event.kind}, {seen}: {event_text(episode.device, event)}"
                 if event.probability is not None:
                     text += f"; probability {event.probability:.2f}"
-                out.print(Text(text, style="red"))
+                out.print(Hanging(Text(text, style="red"), 9))
         for row in deviations:
             if row.k == step.k:
                 effect = {True: "with effect", False: "without effect", None: "effect unknown"}[row.effect]
-                out.print(Text(f"       off the path, {effect} on the world", style="yellow"))
+                out.print(Hanging(Text(f"       off the path, {effect} on the world", style="yellow"), 9))
         for pair in episode.pairs:
             if pair.later == step.k:
                 text = (
                     f"       undoes step {pair.earlier}: {', '.join(pair.restored)}; "
                     f"a power cut in the {pair.stranded:.1f} s between would have left that wrong"
                 )
-                out.print(Text(text, style="magenta"))
+                out.print(Hanging(Text(text, style="magenta"), 9))
     lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
     if lost is not None:
         out.print(Text(lost, style="yellow"))

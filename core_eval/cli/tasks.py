@@ -73,6 +73,7 @@ def show(
     import json as text
 
     from configs.tasks_loader import load_task
+    from core_eval.report.fitted_table import Hanging
 
     loaded = load_task(task)
     if svg is not None or dot is not None:
@@ -112,10 +113,12 @@ def show(
     )
     for symbol in automaton.symbols.values():
         arguments = ", ".join(f"{name}{pattern}" for name, pattern in symbol.arguments.items())
-        out.print(Text(f"  {symbol.name}: {symbol.tool}({arguments})"))
+        # Symbols of a plan are named by their calls, those of CORE's files by their authors.
+        called = "" if symbol.name.startswith(symbol.tool) else f": {symbol.tool}({arguments})"
+        out.print(Hanging(Text(f"  {symbol.name}{called}")))
     out.print(Text(f"golden paths (the first {GOLDEN_SHOWN} at most):"))
     for path in golden:
-        out.print(Text("  " + " > ".join(path)))
+        out.print(Hanging(Text("  " + " > ".join(path))))
     for warning in automaton.warnings:
         out.print(Text(f"warning: {warning}", style="yellow"))
 
@@ -129,6 +132,7 @@ def verify(
     """Run golden paths, and small changes of them, on the tasks' worlds. Exit with 2 when a task fails."""
     from configs.tasks_loader import read_tasks
     from core_eval.harness.verify import malformed_task, verify_task
+    from core_eval.report.fitted_table import Hanging
 
     found = read_tasks(file)
     warn_of_cycles(task.automaton for task in found.tasks)
@@ -142,9 +146,9 @@ def verify(
         for result in results:
             out.print(Text(f"{result.task}: {_verdict(result)}"))
             for fault in result.faults:
-                out.print(Text(f"  fault: {fault}", style="red"))
+                out.print(Hanging(Text(f"  fault: {fault}", style="red")))
             for remark in result.remarks:
-                out.print(Text(f"  remark: {remark}", style="dim"))
+                out.print(Hanging(Text(f"  remark: {remark}", style="dim")))
     if failed:
         raise UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
     return DONE
@@ -155,4 +159,6 @@ def _verdict(result: Verification) -> str:
         return "MALFORMED"
     which = "a sample of " if result.sampled else ""
     verdict = "FAILS" if result.faults else "holds"
-    return f"{verdict} ({which}{result.paths} golden paths, {result.mutants} changes of them)"
+    paths = "1 golden path" if result.paths == 1 else f"{result.paths} golden paths"
+    changes = "1 change" if result.mutants == 1 else f"{result.mutants} changes"
+    return f"{verdict} ({which}{paths}, {changes} of {'it' if result.paths == 1 else 'them'})"

@@ -39,7 +39,8 @@ def list_worlds(json: Annotated[bool, typer.Option("--json", help="Print them as
     if json:
         print_json(rows)
         return
-    table = plain_table("world", "tools", "rules", "package", "what it is")
+    numbers = ("tools", "rules")
+    table = plain_table("world", *numbers, "package", "what it is", numbers=numbers)
     for row in rows:
         cells = (row["world"], row["tools"], row["harm_rules"], row["package"], row["description"])
         table.add_row(*(Text(str(cell)) for cell in cells))

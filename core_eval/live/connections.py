@@ -61,7 +61,7 @@ class BoundedConnection(H11Protocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is closed."""
+        """Stop the request timer and forget the connection."""
         self._stop_watching()
         super().connection_lost(exc)
 

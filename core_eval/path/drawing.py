@@ -16,6 +16,7 @@ from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
 from core_eval.path.layout import Edge, Layout, arrange
 from core_eval.path.trace import TracePath
+from core_eval.path.visible_text import visible
 
 PATH_INK = "#1769aa"
 HARM = "#c62828"
@@ -86,6 +87,7 @@ def to_dot(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
 
 
 def _quoted(text: str) -> str:
+    text = visible(text, "\n")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
@@ -243,7 +245,7 @@ def _svg_state(
 ) -> list[str]:
     x, y = layout.places[state]
     colour, width = (PATH_INK, 2.5) if visited else (INK, 1.2)
-    parts = [f"<g><title>{escape(state)}</title>"]
+    parts = [f"<g><title>{escape(visible(state))}</title>"]
     if state == automaton.start:
         into = f"M{x - _RADIUS - 22:.1f} {y:.1f}H{x - _RADIUS:.1f}"
         parts.append(f'<path d="{into}" stroke="{INK}" marker-end="url(#ink)"/>')
@@ -262,4 +264,4 @@ def _svg_state(
 def _text(x: float, y: float, text: str, colour: str, *, halo: bool = False, anchor: str = "middle") -> str:
     around = f' stroke="{PAPER}" stroke-width="4" paint-order="stroke"' if halo else ""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text {place} fill="{colour}"{around}>{escape(text)}</text>'
+    return f'<text {place} fill="{colour}"{around}>{escape(visible(text))}</text>'

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from typing import Any
 
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+from core_eval.path.visible_text import visible
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """Return the value as JSON. What UTF-8 cannot encode is escaped; NaN and infinities become null."""
+    """Return JSON text. What UTF-8 or a terminal cannot take is escaped; NaN and infinities become null."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     except ValueError:
         text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent)
-    return LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return visible(text, "\n")
 
 
 def _finite(value: Any) -> Any:

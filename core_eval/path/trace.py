@@ -13,7 +13,7 @@ from core_eval.path.scorer import OnlineScorer
 
 @dataclass
 class TracePath:
-    """Call numbers (from 1) of a trace by state: progress, self-loops and harmful attempts."""
+    """Call numbers (from 0) of a trace by state: progress, self-loops and harmful attempts."""
 
     progress: dict[Edge, list[int]] = field(default_factory=dict)
     loops: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class TracePath:
         """Follow a trace through the automaton."""
         path = cls(visited={automaton.start})
         scorer = OnlineScorer(automaton)
-        for number, call in enumerate(calls, 1):
+        for number, call in enumerate(calls):
             verdict = scorer.step(call)
             state = verdict.state_before
             if verdict.kind == "progress":

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from core_eval.log import HarmRow, StepRow
 from core_eval.path.statistics import Share
+from core_eval.report.agent_names import short_names
+from core_eval.report.fitted_table import Table
 from core_eval.report.harm_summary import EpisodeHarm, GroupHarm, KindHarm
 from core_eval.report.harm_words import amount, event_text, evidence_text, exposure
 from core_eval.report.no_call import NO_CALL
@@ -59,8 +60,8 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
 
 def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
     """Return one row a call off the path that was carried out; None where there is none."""
-    table = plain_table("episode", "step", "call", "effect", "telemetry", "evidence")
-    table.columns[0].justify = table.columns[1].justify = "right"
+    headings = ("episode", "step", "call", "effect", "telemetry", "evidence")
+    table = plain_table(*headings, numbers=("episode", "step"))
     for episode in episodes:
         calls = _calls(steps[episode.row.id])
         for row in episode.deviations:
@@ -77,10 +78,9 @@ def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequen
 
 def kinds_table(kinds: Iterable[KindHarm]) -> Table:
     """Return one row a kind; exposures are sums."""
-    headings = ("device", "kind", "events", "unobserved", "unknown", "most beyond the limit", "exposure")
-    table = plain_table(*headings, "of it unobserved")
-    for column in table.columns[2:]:
-        column.justify = "right"
+    numbers = ("events", "unobserved", "unknown", "most beyond the limit", "exposure", "of it unobserved")
+    optional = ("of it unobserved", "unknown", "device", "most beyond the limit")
+    table = plain_table("device", "kind", *numbers, optional=optional, numbers=numbers)
     for kind in kinds:
         rule = rule_of(kind.device, kind.kind)
         table.add_row(
@@ -98,16 +98,18 @@ def kinds_table(kinds: Iterable[KindHarm]) -> Table:
 
 def groups_table(groups: Iterable[GroupHarm]) -> Table:
     """Return one row for each agent in each world."""
-    table = plain_table(
-        "world", "agent", "episodes", "with harm", "events", "unobserved", "unobserved share",
+    found = list(groups)
+    numbers = (
+        "episodes", "with harm", "events", "unobserved", "unobserved share",
         "unknown", "hidden at the end", "behind an ok state", "deviations", "pairs",
     )  # fmt: skip
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for group in groups:
+    optional = ("pairs", "deviations", "hidden at the end", "with harm", "behind an ok state", "unknown")
+    table = plain_table("world", "agent", *numbers, optional=optional, numbers=numbers)
+    names = short_names(group.agent for group in found)
+    for group in found:
         table.add_row(
             Text(group.world),
-            Text(group.agent),
+            names[group.agent],
             episodes_text(group),
             str(group.with_harm),
             str(group.events),
@@ -124,7 +126,8 @@ def groups_table(groups: Iterable[GroupHarm]) -> Table:
 
 def pairs_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
     """Return one row a compensating pair; None where there is none."""
-    table = plain_table("episode", "step", "call", "undone by", "restored", "stranded s")
+    numbers = ("episode", "step", "stranded s")
+    table = plain_table("episode", "step", "call", "undone by", "restored", "stranded s", numbers=numbers)
     for episode in episodes:
         calls = _calls(steps[episode.row.id])
         for pair in episode.row.pairs:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.calls import logged_calls
 from core_eval.path.drawing import FAINT, HARM, INK, PAPER, PATH_INK, to_svg
+from core_eval.path.visible_text import LINE_AND_TAB, visible
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons
 from core_eval.report.event_choice import most_evident, trace_of
@@ -136,6 +137,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -302,6 +304,13 @@ def _plan(run: RunRow) -> str:
     cells: Sequence[dict[str, Any]] = run.config.get("cells", [])
     parts = (dict.fromkeys(str(one[key]) for one in cells) for key in ("task", "rig", "agent"))
     return " × ".join(", ".join(part) for part in parts)
+
+
+def _shown(value: Any) -> Any:
+    """Escape control and bidirectional characters of a value for the page."""
+    if isinstance(value, Markup):
+        return Markup(visible(str(value), LINE_AND_TAB))
+    return visible(value, LINE_AND_TAB) if isinstance(value, str) else value
 
 
 def _when(seconds: float) -> str:

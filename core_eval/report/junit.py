@@ -1,7 +1,7 @@
 """Writes JUnit XML that agrees with the exit status.
 
 A missed threshold is a failure, infrastructure an error, and what was not run is skipped. Metrics are
-properties.
+properties. XML 1.0 cannot contain most control characters: they are shown as escapes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree as xml
 
 from core_eval.log import EpisodeRow
+from core_eval.path.visible_text import visible
 from core_eval.report.metrics import METRICS, json_value
 from core_eval.report.no_call import NO_CALL, no_call
 from core_eval.report.thresholds import Judged, Threshold
@@ -50,14 +51,14 @@ def junit_xml(
         _episode_case(suite, episode)
     for missing in not_run:
         case = _case(suite, f"pathrig.{missing.rig}.{missing.agent}", f"{missing.task} seed {missing.seed}")
-        xml.SubElement(case, "skipped", message=_printable(f"not run: {why}"))
+        xml.SubElement(case, "skipped", message=visible(f"not run: {why}"))
     for one in judged:
         case = _case(suite, "pathrig.thresholds", f"{one.threshold} ({one.who})")
         if one.missed is not None:
-            xml.SubElement(case, "failure", type="threshold", message=_printable(one.missed))
+            xml.SubElement(case, "failure", type="threshold", message=visible(one.missed))
     for threshold in not_judged:
         case = _case(suite, "pathrig.thresholds", str(threshold))
-        xml.SubElement(case, "skipped", message=_printable(f"not judged: {why}"))
+        xml.SubElement(case, "skipped", message=visible(f"not judged: {why}"))
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))
@@ -72,7 +73,7 @@ def junit_xml(
 
 
 def _case(suite: xml.Element, group: str, name: str) -> xml.Element:
-    return xml.SubElement(suite, "testcase", classname=_printable(group), name=_printable(name))
+    return xml.SubElement(suite, "testcase", classname=visible(group), name=visible(name))
 
 
 def _episode_case(suite: xml.Element, episode: EpisodeRow) -> None:
@@ -88,13 +89,8 @@ def _episode_case(suite: xml.Element, episode: EpisodeRow) -> None:
         xml.SubElement(properties, "property", name=NO_CALL.replace(" ", "_"), value="True")
     if episode.status in INFRASTRUCTURE:
         message = episode.error or f"the episode was {episode.status}"
-        xml.SubElement(case, "error", type=episode.status, message=_printable(message))
+        xml.SubElement(case, "error", type=episode.status, message=visible(message))
 
 
 def _seconds(episode: EpisodeRow) -> float:
     return episode.wall_seconds or 0.0
-
-
-def _printable(text: str) -> str:
-    # XML 1.0 cannot contain most control characters.
-    return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -6,61 +6,75 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from core_eval.log import EpisodeRow, RunRow
 from core_eval.path.statistics import Summary
+from core_eval.path.visible_text import visible
+from core_eval.report.agent_names import legend, short_names
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons, standard_errors
 from core_eval.report.counted import counted, distinct_episodes
+from core_eval.report.fitted_table import Table
 from core_eval.report.inexact import count_inexact, is_inexact, marked, marking
 from core_eval.report.metrics import BY_NAME, TABLE
 from core_eval.report.no_call import NO_CALL, no_call, without_call
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed, spread
 from core_eval.report.summary import gated_value, means
 
-AGENT_WIDTH = 16
+STATUS_WIDTH = 10
 SHOWN_TRIES = ("1", "2", "4", "8")
 TASKS_TABLE = ("path_correctness", "harmful_calls", "unobserved_harm")
-HEADING_WIDTH = 10
 MOST_PAIRS = 6
 """Maximum number of compared pairs, those of four agents; more agents are compared with the first only."""
-NEVER_BROKEN = frozenset({"task", "rig", "status"})
+LEAVING = (
+    "harm rate",
+    "efficiency",
+    "deviations",
+    "PC-KTC",
+    "PrefixCrit",
+    "final state ok",
+    "harmful calls",
+)
+"""Metrics that a narrow table omits, in this order."""
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
 
-def plain_table(*headings: str, title: str | None = None) -> Table:
-    """Return a table that a pipe carries too."""
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold", no_wrap=heading in NEVER_BROKEN)
+def plain_table(*headings: str, optional: Sequence[str] = (), numbers: Sequence[str] = ()) -> Table:
+    """Return a table that fits its terminal; `optional` columns may leave, `numbers` are never broken."""
+    table = Table(*headings, optional=optional)
+    for column in table.columns:
+        if column.heading in numbers:
+            column.justify = "right"
     return table
 
 
 def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> Table:
     """Return means per agent, with half their 95 % interval where several episodes are behind them."""
-    extra = () if aggregate is None else ("gated\nmin",)
-    headings = (_in_two_lines(BY_NAME[name].heading) for name in TABLE)
-    table = plain_table("agent", "episodes", *headings, *extra)
-    table.padding = (0, 1, 0, 0)
-    table.columns[0].max_width = AGENT_WIDTH
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for agent, own in by_agent(episodes).items():
+    extra = () if aggregate is None else ("gated min",)
+    numbers = ("episodes", *(BY_NAME[name].heading for name in TABLE), *extra)
+    table = plain_table("agent", *numbers, optional=LEAVING, numbers=numbers)
+    agents = by_agent(episodes)
+    names = short_names(agents)
+    for agent, own in agents.items():
         cells = [mean_cell(own, name) for name in TABLE]
         if aggregate is not None:
             value = gated_value(aggregate, own)
             inexact = sum(count_inexact(own, name) for name in aggregate.content.weights)
             cells.append("-" if value is None else marked(f"{value:.3f}", inexact))
-        table.add_row(Text(agent), episodes_cell(own), *cells)
+        table.add_row(names[agent], episodes_cell(own), *cells)
     return table
 
 
 def episodes_cell(episodes: Sequence[EpisodeRow]) -> str:
     """Return how many episodes there are, and what is to be known of them."""
     return "\n".join([str(len(episodes)), *_marks(episodes)])
+
+
+def agents_legend(episodes: Sequence[EpisodeRow]) -> Text | None:
+    """Return which agents stand behind names that two would share; None where no two would."""
+    lines = legend(short_names(by_agent(episodes)))
+    return Text("\n".join(lines)) if lines else None
 
 
 def repeats_line(episodes: Sequence[EpisodeRow]) -> Text | None:
@@ -83,15 +97,12 @@ def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
         return None
     if len(found) > MOST_PAIRS:
         found = [one for one in found if one.first == found[0].first]
-    headings = (_in_two_lines(BY_NAME[name].heading) for name in TASKS_TABLE)
-    table = plain_table("difference", "pairs", *headings)
-    table.padding = (0, 1, 0, 0)
-    table.columns[0].max_width = AGENT_WIDTH
-    for column in table.columns[1:]:
-        column.justify = "right"
+    numbers = ("pairs", *(BY_NAME[name].heading for name in TASKS_TABLE))
+    table = plain_table("difference", *numbers, numbers=numbers)
+    names = short_names(by_agent(episodes))
     for one in found:
         cells = (difference_cell(one.differences[name], name) for name in TASKS_TABLE)
-        table.add_row(Text(f"{one.first} -\n{one.second}"), str(one.pairs), *cells)
+        table.add_row(f"{names[one.first]} -\n{names[one.second]}", str(one.pairs), *cells)
     return table
 
 
@@ -113,16 +124,14 @@ def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
     shown = [k for k in SHOWN_TRIES if any(k in own for own in chances.values())]
     if all(len(counted(rows)) < 2 for rows in groups.values()):
         return None
-    headings = (_in_two_lines(BY_NAME[name].heading) for name in TASKS_TABLE)
-    table = plain_table("task", "agent", "passed", *headings, *(f"pass^{k}" for k in shown))
-    table.padding = (0, 1, 0, 0)
-    table.columns[0].max_width, table.columns[1].max_width = 26, AGENT_WIDTH
-    for column in table.columns[2:]:
-        column.justify = "right"
+    numbers = ("passed", *(BY_NAME[name].heading for name in TASKS_TABLE), *(f"pass^{k}" for k in shown))
+    optional = ("pass^4", "pass^2", "pass^1", "pass^8", "unobserved harm", "harmful calls")
+    table = plain_table("task", "agent", *numbers, optional=optional, numbers=numbers)
+    names = short_names(agent for _, agent in groups)
     for (task, agent), rows in groups.items():
         table.add_row(
-            Text(task),
-            Text(agent),
+            visible(task),
+            names[agent],
             passed_cell(rows),
             *(mean_cell(rows, name) for name in TASKS_TABLE),
             *(f"{own[k]:.2f}" if k in own else "-" for own in (chances[task, agent],) for k in shown),
@@ -150,8 +159,11 @@ def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | N
         return None
     front = aggregate.front({agent: means(rows) for agent, rows in agents.items()})
     idle = {agent: without_call(agents[agent]) for agent in front}
+    names = short_names(agents)
     text = (
-        f"{agent} ({NO_CALL} in {idle[agent]} of {len(agents[agent])})" if idle[agent] else agent
+        f"{names[agent]} ({NO_CALL} in {idle[agent]} of {len(agents[agent])})"
+        if idle[agent]
+        else names[agent]
         for agent in front
     )
     headings = ", ".join(BY_NAME[name].heading for name in aggregate.content.pareto)
@@ -160,17 +172,33 @@ def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | N
 
 def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
     """Return one row an episode."""
-    headings = (BY_NAME[name].heading for name in TABLE)
-    table = plain_table("episode", "run", "task", "agent", "seed", "status", *headings)
-    for episode in episodes:
+    rows = list(episodes)
+    metrics = [BY_NAME[name].heading for name in TABLE]
+    statuses = [status_text(row) for row in rows]
+    # The status column is optional if all episodes completed.
+    optional_status = ("status",) if all(status.plain == "completed" for status in statuses) else ()
+    table = plain_table(
+        "episode",
+        "run",
+        "task",
+        "agent",
+        "seed",
+        "status",
+        *metrics,
+        optional=(*LEAVING[:4], "run", "seed", *LEAVING[4:6], *optional_status, *LEAVING[6:]),
+        numbers=("episode", "run", "seed", *metrics),
+    )
+    table.columns[5].least = STATUS_WIDTH
+    names = short_names(row.agent for row in rows)
+    for episode, status in zip(rows, statuses, strict=True):
         values = (score_cell(episode.scores, name) for name in TABLE)
         table.add_row(
             str(episode.id),
             str(episode.run_id),
-            Text(episode.task),
-            Text(episode.agent),
+            visible(episode.task),
+            names[episode.agent],
             str(episode.seed),
-            status_text(episode),
+            status,
             *values,
         )
     return table
@@ -178,13 +206,13 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
 
 def runs_table(runs: Iterable[RunRow]) -> Table:
     """Return one row a run."""
-    table = plain_table("run", "created (UTC)", "ended", "plan")
+    table = plain_table("run", "created (UTC)", "ended", "plan", numbers=("run", "created (UTC)"))
     for run in runs:
         created = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run.created))
         cells = run.config.get("cells", [])
         tasks = ", ".join(dict.fromkeys(str(item["task"]) for item in cells))
         plan = f"{tasks} x {run.config.get('episodes', '?')}"
-        table.add_row(str(run.id), created, "no" if run.ended is None else "yes", Text(plan))
+        table.add_row(str(run.id), created, "no" if run.ended is None else "yes", visible(plan))
     return table
 
 
@@ -206,7 +234,7 @@ def call_text(tool: str | None, arguments: Mapping[str, Any]) -> str:
     if tool is None:
         return "(no call)"
     inside = ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
-    return " ".join(f"{tool}({inside})".split())
+    return visible(" ".join(f"{tool}({inside})".split()))
 
 
 def status_text(episode: EpisodeRow) -> Text:
@@ -262,10 +290,6 @@ def _half(summary: Summary) -> float | None:
 def _form(name: str) -> str:
     kind = BY_NAME[name].kind
     return ".0%" if kind == "flag" else ".1f" if kind == "count" else ".2f"
-
-
-def _in_two_lines(heading: str) -> str:
-    return heading if len(heading) <= HEADING_WIDTH else heading.replace(" ", "\n", 1)
 
 
 def _short(value: Any) -> str:

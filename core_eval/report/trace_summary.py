@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import isnan, nan
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from core_eval.path.statistics import Summary, pass_hat_k, summarize
 from core_eval.path.trace_file import SCORE_NAMES
 from core_eval.report.aggregate import Aggregate
+from core_eval.report.fitted_table import Table
 from core_eval.report.inexact import marked
 from core_eval.report.metrics import BY_NAME
-from core_eval.report.tables import cell, plain_table
+from core_eval.report.tables import LEAVING, cell, plain_table
 
 MOST_TRIES = 10
 """pass^k is reported for k from 1 to the number of tries, up to this maximum."""
@@ -79,7 +79,8 @@ class TraceSummary:
     def table(self, *, gated: bool) -> Table:
         """Return a line for each task and one for all; optionally with the gated minimum of all."""
         names = [name for name in SCORE_NAMES if name != "exact"]
-        table = plain_table("task", "traces", *(BY_NAME[name].heading for name in names))
+        numbers = ("traces", *(BY_NAME[name].heading for name in names))
+        table = plain_table("task", *numbers, optional=LEAVING, numbers=numbers)
         rows = [(task, [group], group.inexact) for task, group in self._tasks.items()]
         if len(rows) != 1:
             rows.append(("all", list(self._tasks.values()), self.inexact))
@@ -90,7 +91,6 @@ class TraceSummary:
         if gated:
             value = self.gated_minimum()
             table.caption = f"gated minimum: {'-' if value is None else f'{value:.3f}'}"
-            table.caption_justify = "left"
         return table
 
 

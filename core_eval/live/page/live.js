@@ -44,7 +44,7 @@ function row(k) {
 
 function fill(item, k, call, kind, tags, notes) {
   const line = element("div", null, "line");
-  line.append(element("span", k + 1, "k"), element("code", call), element("span", kind, "tag kind"));
+  line.append(element("span", k, "k"), element("code", call), element("span", kind, "tag kind"));
   for (const [text, name] of tags) line.append(element("span", text, "tag " + name));
   item.replaceChildren(line, ...notes.map((text) => element("p", text, "note")));
 }

@@ -1,0 +1,48 @@
+"""Agents' names as tables show them: short, and never two alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+
+from core_eval.path.visible_text import visible
+
+LONGEST = 16
+"""Characters; longer names are shortened."""
+
+
+def short_names(agents: Iterable[str]) -> dict[str, str]:
+    """Return each agent's name for a table: a server's model, a file without its folders.
+
+    Names that would then be alike are numbered, in order; `legend` says what stands behind those.
+    """
+    names = list(dict.fromkeys(agents))
+    short = {name: visible(_short(name)) for name in names}
+    times = Counter(short.values())
+    seen: Counter[str] = Counter()
+    for name in names:
+        own = short[name]
+        if times[own] > 1:
+            seen[own] += 1
+            short[name] = f"{own} ({seen[own]})"
+    return short
+
+
+def legend(names: Mapping[str, str]) -> list[str]:
+    """Return a line for each name that had to be numbered."""
+    plain = {name: visible(_short(name)) for name in names}
+    return [f"{short}: {visible(name)}" for name, short in names.items() if short != plain[name]]
+
+
+def _short(name: str) -> str:
+    if len(name) <= LONGEST:
+        return name
+    kind, colon, rest = name.partition(":")
+    if kind == "openai" and "#" in rest:
+        return rest.rpartition("#")[2] or name
+    if kind in ("llama", "scripted") and rest:
+        return PurePath(rest).name or name
+    if kind == "replay" and rest:
+        return f"{kind}{colon}{PurePath(rest).name}"
+    return name
