@@ -13,7 +13,7 @@ from devices.tool import Tool
 
 StopReason = Literal["done", "decline", "max_steps", "max_tokens", "max_time", "context"]
 Answer = Literal["decline", "nothing"]
-"""How a task is done that asks for no call: by declining it, or by doing nothing."""
+"""How a task without a call is solved: by declining it, or by doing nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class EpisodeContext:
     """An agent's input at the start of an episode. Automaton and answer are for `oracle` alone.
 
     An agent that waits or computes for long looks at `cancellation` meanwhile: once the episode is cancelled
-    nobody waits for its action any more.
+    its action is no longer used.
     """
 
     prompt: str

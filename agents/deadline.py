@@ -1,4 +1,4 @@
-"""How long an answer may take, and whether anybody still waits for it."""
+"""Deadlines of answers, and their cancellation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 SLICE_SECONDS = 0.2
-"""The longest single wait: a signal that comes just before one begins is handled only after it."""
+"""Longest single wait, s: a signal that arrives just before a wait is handled only after it."""
 
 
 class CancelledError(Exception):

@@ -1,4 +1,4 @@
-"""What agents share whose actions are fixed before the first step."""
+"""Base of agents whose actions are fixed before the first step."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) 
     """Send a POST, and read the whole answer; redirects are not followed, proxies are the environment's.
 
     The request runs on a thread of its own, since name look-ups and slow servers can hold up a socket longer
-    than any timeout says; when nobody waits any more its connection is cut.
+    than any timeout says; on cancellation its connection is closed.
 
     Raises:
         TimeoutError: no whole answer before the deadline.

@@ -1,4 +1,4 @@
-"""The oracle gone wrong: a golden path with seeded mistakes, as models make them."""
+"""An oracle with errors: a golden path with seeded mistakes, as models make them."""
 
 from __future__ import annotations
 
