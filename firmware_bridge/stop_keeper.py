@@ -81,13 +81,15 @@ while True:
         continue
     if lost:
         wait_for_port()
+    if not ready:
+        # Told first: the host may be back before the last stop is out.
+        os.write(1, b"s")
     sent = strike()
     if ready:
         if not sent:
             wait_for_port()
         break
     struck = True
-    os.write(1, b"s")
     if not sent:
         wait_for_port()
 """

@@ -263,6 +263,6 @@ def test_the_driver_in_the_docs_loads(tmp_path: Path) -> None:
     (tmp_path / "my-pump.yaml").write_text(example)
     driver = load_driver(str(tmp_path / "my-pump.yaml"))
     assert write(driver.tools["water_plant"].values["ms"], Scope({"liters": 4.5}, {"flow": 0.1})) == "45000"
-    own = page.split("# bed.yaml")[1].split("```")[0]
+    own = page.split("# my-bed.yaml")[1].split("```")[0]
     (tmp_path / "bed.yaml").write_text(own)
     assert load_rig(str(tmp_path / "bed.yaml")).driver_tables["plants"] == {"basil": {"x": 0.4, "y": 0.3}}
