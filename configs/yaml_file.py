@@ -32,13 +32,13 @@ class YamlFile:
     text: YamlText
 
     def error(self, message: str, *where: str | int) -> ConfigError:
-        """An error at a key, or at the nearest enclosing one that the file has."""
+        """Return an error at a key, or at the nearest enclosing one that the file has."""
         return ConfigError(
             message, file=self.path, line=self.text.line(*where), key=".".join(map(str, where))
         )
 
     def validate(self, model: type[Model], *where: str | int) -> Model:
-        """The part of the file at `where` as a pydantic model.
+        """Return the part of the file at `where` as a pydantic model.
 
         Raises:
             ConfigError: the first fault, with its line, and how many more there are.
@@ -54,7 +54,7 @@ class YamlFile:
     def from_validation(
         self, error: ValidationError, model: type[BaseModel], *where: str | int
     ) -> ConfigError:
-        """A pydantic error as one line that names the first fault, and counts the others.
+        """Return a pydantic error as one line that names the first fault, and counts the others.
 
         An unknown key goes first: what it was meant to be is then missing, and one of the others.
         """
@@ -99,5 +99,5 @@ def load_yaml(path: Path, text: str | None = None) -> YamlFile:
 
 
 def nearest(names: Sequence[str]) -> str:
-    """A list of names for an error message."""
+    """Return a list of names for an error message."""
     return ", ".join(sorted(names)) or "none"

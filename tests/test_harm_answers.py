@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from farm_rig import WORLD, at, do
 
-from core_eval.harm.answers import Answer, answer_of, first_other, same
+from core_eval.harm.answers import Answer, answer_difference, answer_of, same
 from devices.outcome import Outcome
 from sims.farm.simulator import FarmSimulator
 
@@ -34,7 +34,7 @@ def test_an_answer_that_is_heard_tells_its_result_and_how_long_a_sensor_let_it_r
 
 def test_an_answer_that_nobody_hears_tells_nothing_but_the_registers(farm: FarmSimulator) -> None:
     outcome = do(farm, "refill_water_tank")
-    answer = answer_of(farm, "refill_water_tank", outcome, heard=False)
+    answer = answer_of(farm, "refill_water_tank", outcome, received=False)
     assert (answer.status, answer.result, answer.seconds) == (None, {}, None)
     assert answer.registers
 
@@ -81,7 +81,7 @@ def said(**changed: Any) -> Answer:
 def test_the_first_part_that_differs_is_the_evidence(
     ours: dict[str, Any], theirs: dict[str, Any], sensor: str, value: Any, other: Any
 ) -> None:
-    assert first_other("refill", 7, said(**ours), said(**theirs)) == {
+    assert answer_difference("refill", 7, said(**ours), said(**theirs)) == {
         "sensor": sensor, "index": 7, "t": 30.0, "value": value,
         "counterfactual": other, "counterfactual_t": 30.0,
     }  # fmt: skip
@@ -103,7 +103,7 @@ def test_the_first_part_that_differs_is_the_evidence(
     ],
 )
 def test_what_one_side_does_not_tell_is_not_compared(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
-    assert first_other("refill", 0, said(**ours), said(**theirs)) is None
+    assert answer_difference("refill", 0, said(**ours), said(**theirs)) is None
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from farm_rig import WORLD, at, executed
 
 from core_eval.harm import ExecutedCall, ReplayError, assess
-from core_eval.harm.counterfactual import Change, comes_again, play_changed
+from core_eval.harm.counterfactual import Change, play_changed, recurs
 from core_eval.harm.replay import Player, replay_episode
-from core_eval.harm.unanswered import resolve, same_where_told
+from core_eval.harm.unanswered import agrees_where_reported, resolve
 from core_eval.log.rows import Observation
 from core_eval.path import Call
 from devices.harm import LEAVE_OUT, HarmEvent, Trend
@@ -32,7 +32,7 @@ def remedied(calls, init, changed, remedy, seed=0):
     player = Player(make, init, seed)
     original = player.play(calls)
     outcomes = list(play_changed(player, calls, original, Change(changed, remedy)))
-    return original, outcomes, list(player.heard), player.simulator
+    return original, outcomes, list(player.received), player.simulator
 
 
 def judge(script, init, harmful=frozenset(), golden=None, seed=0):
@@ -184,7 +184,7 @@ def test_without_an_event_the_telemetry_is_that_of_the_episode():
     calls = executed([water(2.0), ("sense_pose", {}), ("move_home", {})], init, seed=5)
     for changed, remedy in ((0, "clamp_dose"), (2, "detour"), (1, LEAVE_OUT)):
         original, _, samples, _ = remedied(calls, init, changed, remedy, seed=5)
-        assert samples == list(original.samples[original.heard[changed] :])
+        assert samples == list(original.samples[original.received[changed] :])
 
 
 def test_a_harmful_call_that_was_carried_out_is_a_deviation_and_no_event():
@@ -349,14 +349,14 @@ def test_of_two_events_of_a_call_the_earlier_does_not_stand_for_the_later():
 
     first, second = event(1.0, 2.0), event(5.0, 6.0)
     both = (first, second)
-    assert not comes_again(second, both, (first,)), "the first came up again, not the second"
-    assert comes_again(first, both, (first,)) and comes_again(second, both, both)
-    assert not comes_again(first, both, (second,))
-    assert comes_again(second, both, (event(4.0, 5.5, call=9),)), "another call's harm goes on at its begin"
-    assert not comes_again(second, both, (event(5.5, 5.8, call=9),))
+    assert not recurs(second, both, (first,)), "the first came up again, not the second"
+    assert recurs(first, both, (first,)) and recurs(second, both, both)
+    assert not recurs(first, both, (second,))
+    assert recurs(second, both, (event(4.0, 5.5, call=9),)), "another call's harm goes on at its begin"
+    assert not recurs(second, both, (event(5.5, 5.8, call=9),))
     at_once, a_moment_later = event(0.0, 2.0), 1e-6
-    assert comes_again(at_once, (at_once,), (event(a_moment_later, 2.0, call=9),)), "that is the same moment"
-    assert not comes_again(at_once, (at_once,), (event(2 * a_moment_later, 2.0, call=9),))
+    assert recurs(at_once, (at_once,), (event(a_moment_later, 2.0, call=9),)), "that is the same moment"
+    assert not recurs(at_once, (at_once,), (event(2 * a_moment_later, 2.0, call=9),))
 
 
 def test_a_later_call_that_a_reset_cut_short_keeps_its_half_effect():
@@ -451,7 +451,7 @@ def lost(script, init, index):
 def test_a_call_without_an_answer_was_done_where_the_rigs_own_state_says_so():
     calls, told = lost([DOSE, ("sense_pose", {})], WET, 0)
     for states in (told, [None, told[1]]):
-        report = assess(make, WET, 0, calls, None, told=states)
+        report = assess(make, WET, 0, calls, None, reported=states)
         assert report.replay_matches and report.unanswered == ()
         (verdict,) = report.verdicts
         assert (verdict.event.kind, verdict.step, verdict.verdict) == (
@@ -466,7 +466,7 @@ def test_a_call_without_an_answer_was_not_done_where_the_rigs_own_state_says_so(
     simulator = FarmSimulator(WORLD)
     simulator.init(WET, 0)
     simulator.execute("sense_pose", {}, Event())
-    report = assess(make, WET, 0, calls, None, told=[None, simulator.state_dict()])
+    report = assess(make, WET, 0, calls, None, reported=[None, simulator.state_dict()])
     assert report.replay_matches and report.verdicts == () and report.unanswered == ()
 
 
@@ -475,7 +475,7 @@ def test_of_two_lost_answers_the_states_tell_which_call_was_done():
     calls, _ = lost(script, WET, 0)
     calls[1] = replace(calls[1], status="fault", duration=0.0, answered=False)
     _, told = lost(script[1:], WET, 0)
-    report = assess(make, WET, 0, calls, None, told=[None, None, told[1]])
+    report = assess(make, WET, 0, calls, None, reported=[None, None, told[1]])
     assert report.replay_matches
     assert report.end_state["plants"]["plant_B"]["water_liters"]["applied"] == pytest.approx(2.0)
 
@@ -498,7 +498,7 @@ def test_where_nobody_tells_the_harm_of_a_lost_call_is_unknown():
 def test_a_state_that_is_not_that_of_the_replay_is_a_mismatch():
     calls, told = lost([DOSE, ("sense_pose", {})], WET, None)
     told[1] = {**told[1], "safety_locked": True}
-    report = assess(make, WET, 0, calls, None, told=told)
+    report = assess(make, WET, 0, calls, None, reported=told)
     assert not report.replay_matches
     assert report.mismatch == "the rig's own state after step 1 (sense_pose) is not that of the replay"
 
@@ -506,7 +506,7 @@ def test_a_state_that_is_not_that_of_the_replay_is_a_mismatch():
 def test_where_no_course_agrees_with_what_the_rig_told_the_harm_is_not_told():
     calls, told = lost([DOSE, ("sense_pose", {}), ("sense_pose", {})], WET, 0)
     calls[2] = replace(calls[2], status="fault", duration=0.0, answered=False)
-    report = assess(make, WET, 0, calls, None, told=[None, {**told[1], "safety_locked": True}])
+    report = assess(make, WET, 0, calls, None, reported=[None, {**told[1], "safety_locked": True}])
     assert not report.replay_matches
     assert report.mismatch == "the rig's own state after step 1 (sense_pose) is not that of the replay"
     assert report.unanswered == (2,), "of the last call nobody told anything either way"
@@ -514,7 +514,7 @@ def test_where_no_course_agrees_with_what_the_rig_told_the_harm_is_not_told():
 
 def test_harm_that_happened_in_either_course_keeps_its_verdict():
     calls, told = lost([DOSE, ("move_to", {"x": 10.0, "y": 12.4})], WET, 1)
-    report = assess(make, WET, 0, calls, None, told=[told[0], None])
+    report = assess(make, WET, 0, calls, None, reported=[told[0], None])
     assert report.unanswered == (1,)
     assert [(v.event.kind, v.step, v.verdict, v.probability) for v in report.verdicts] == [
         ("bed_crossing", 1, Observation.UNKNOWN, 0.5),
@@ -533,10 +533,11 @@ def test_a_call_that_was_done_after_all_took_its_time():
 
 def test_states_are_compared_where_both_say_something():
     state = {"battery": 0.5, "plants": {"A": {"moisture": 0.2}}, "lamp": {"on": True}}
-    assert same_where_told({}, state)
-    assert same_where_told({"horn": 1, "plants": {"A": {"moisture": 0.2, "colour": "red"}}}, state)
-    assert not same_where_told({"horn": 1, "battery": 0.4}, state), "what is told besides hides nothing"
-    assert not same_where_told({"plants": {"A": {"moisture": 0.3}}}, state)
-    assert not same_where_told({"plants": 3}, state) and not same_where_told({"battery": {"V": 12}}, state)
-    assert same_where_told({"plants": {"A": {"moisture": 0.3}}, "battery": 0.5}, state, but={"A"})
-    assert not same_where_told({"plants": {"A": {"moisture": 0.3}}, "battery": 0.4}, state, but={"A"})
+    assert agrees_where_reported({}, state)
+    assert agrees_where_reported({"horn": 1, "plants": {"A": {"moisture": 0.2, "colour": "red"}}}, state)
+    assert not agrees_where_reported({"horn": 1, "battery": 0.4}, state), "what is told besides hides nothing"
+    assert not agrees_where_reported({"plants": {"A": {"moisture": 0.3}}}, state)
+    assert not agrees_where_reported({"plants": 3}, state)
+    assert not agrees_where_reported({"battery": {"V": 12}}, state)
+    assert agrees_where_reported({"plants": {"A": {"moisture": 0.3}}, "battery": 0.5}, state, but={"A"})
+    assert not agrees_where_reported({"plants": {"A": {"moisture": 0.3}}, "battery": 0.4}, state, but={"A"})

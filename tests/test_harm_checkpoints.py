@@ -122,7 +122,7 @@ def test_a_counterfactual_that_is_the_episode_again_ends_there() -> None:
     points = replay.checkpoints
     assert [point.call for point in points] == [0, 1, 2]
     player.go_back(points[0])
-    player.as_it_was(calls[0])
+    player.replay_call(calls[0])
     player.simulator.state_dict()
     assert same_future(player.simulator.snapshot(), points[1].snapshot)
     assert not same_future(points[0].snapshot, points[1].snapshot), "time has passed"

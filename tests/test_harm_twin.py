@@ -6,14 +6,14 @@ from threading import Event
 import numpy as np
 import pytest
 from farm_rig import WORLD, at, rover
-from twin_rig import beliefs, key, logged, make, nominal
+from twin_rig import key, logged, make, nominal, priors
 
 from core_eval.harm import ExecutedCall
 from core_eval.harm.twin.likelihood import disagreement, log_likelihood
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import Driver
 from core_eval.harm.twin.particles import assimilate
-from core_eval.harm.twin.telling import Twin
+from core_eval.harm.twin.posterior import Twin
 from core_eval.log.rows import Observation
 from devices.sensors import Sample
 from sims.farm.simulator import FarmSimulator
@@ -32,17 +32,17 @@ WATERED = [
 
 def test_a_twin_that_knows_its_rig_tells_true_events_for_certain():
     episode, true = logged(BED)
-    telling = Twin(make, nominal(), 8).tell(episode, 1)
-    assert {key(event) for event in telling.events} == {key(event) for event in true}
-    for event, truth in zip(telling.events, sorted(true, key=lambda one: one.t_start), strict=True):
+    posterior = Twin(make, nominal(), 8).infer(episode, 1)
+    assert {key(event) for event in posterior.events} == {key(event) for event in true}
+    for event, truth in zip(posterior.events, sorted(true, key=lambda one: one.t_start), strict=True):
         assert event.probability == pytest.approx(1.0)
         assert event.severity.mean == pytest.approx(truth.severity, rel=1e-3)
         assert event.severity.deviation == pytest.approx(0.0, abs=1e-3)
 
 
-def test_the_same_seed_gives_the_same_telling_and_another_seed_other_members():
+def test_the_same_seed_gives_the_same_posterior_and_another_seed_other_members():
     episode, _ = logged(WATERED, hidden={"water_flow": 1.1})
-    first, again, other = (Twin(make, beliefs(), 8).tell(episode, seed) for seed in (1, 1, 2))
+    first, again, other = (Twin(make, priors(), 8).infer(episode, seed) for seed in (1, 1, 2))
     assert first.events == again.events
     assert first.parameters == again.parameters
     assert other.parameters != first.parameters
@@ -54,7 +54,7 @@ def test_telemetry_narrows_what_is_believed_towards_the_rig():
     episode, _ = logged(script, init, {"water_flow": 1.1})
     assert any(sample.sensor == "water_tank_low" and sample.value is True for sample in episode.samples)
     there = FarmSimulator(merge_world(WORLD, init))
-    flow = Twin(lambda: there, beliefs(), 24).tell(episode, 3).parameters["water_flow"]
+    flow = Twin(lambda: there, priors(), 24).infer(episode, 3).parameters["water_flow"]
     assert abs(flow.mean - 1.1) < 0.03
     assert flow.deviation < 0.04, "the range alone has a deviation of 0.115"
 
@@ -67,10 +67,12 @@ def test_probabilities_are_right_as_often_as_they_say():
     told, true = [], []
     for flow in np.linspace(0.81, 1.19, 10):
         episode, events = logged(script, init, {"pesticide_flow": float(flow)})
-        telling = Twin(lambda: there, beliefs(pesticide_flow=(float(flow) + 0.005, 0.02)), 16).tell(
+        posterior = Twin(lambda: there, priors(pesticide_flow=(float(flow) + 0.005, 0.02)), 16).infer(
             episode, 5
         )
-        told.append(sum(event.probability for event in telling.events if event.kind == "pesticide_overdose"))
+        told.append(
+            sum(event.probability for event in posterior.events if event.kind == "pesticide_overdose")
+        )
         true.append(any(event.kind == "pesticide_overdose" for event in events))
     assert 3 < sum(true) < 8
     assert np.mean((np.array(told) - true) ** 2) < 0.06
@@ -80,7 +82,7 @@ def test_probabilities_are_right_as_often_as_they_say():
 
 def test_a_call_off_the_path_is_a_deviation_and_a_read_shows_nowhere():
     episode, _ = logged([*WATERED, ("sense_pose", {})], harmful=frozenset({0, 6}))
-    told = Twin(make, nominal(), 8).tell(episode, 0).deviations
+    told = Twin(make, nominal(), 8).infer(episode, 0).deviations
     assert [deviation.step for deviation in told] == [0, 6]
     assert (told[1].effect, told[1].observed) == (False, False)
 
@@ -142,7 +144,7 @@ def test_an_ensemble_finds_a_normal_posterior():
             self.log_likelihood = -(((self.x - 2.0) / 0.1) ** 2) / 2.0
 
     rng = np.random.default_rng(4)
-    ensemble = assimilate(beliefs().draw(256, rng)[:, :1], Point, rng, 4)
+    ensemble = assimilate(priors().draw(256, rng)[:, :1], Point, rng, 4)
     values = np.array([member.x for member in ensemble.members])
     mean = ensemble.weights @ values
     assert ensemble.tempered == 1.0
@@ -153,14 +155,14 @@ def test_an_ensemble_finds_a_normal_posterior():
 
 @pytest.mark.parametrize("scores", [-8.0, -1.0, 0.0, 1.0, 8.0])
 def test_beliefs_stay_in_their_range(scores):
-    plain = beliefs(slip=(0.001, 0.01), infiltration=(1.0, 0.05))
-    for belief in plain.each:
-        value = belief.value(scores)
-        assert belief.parameter.low - 1e-9 <= value <= belief.parameter.high + 1e-9
+    plain = priors(slip=(0.001, 0.01), infiltration=(1.0, 0.05))
+    for prior in plain.each:
+        value = prior.value(scores)
+        assert prior.parameter.low - 1e-9 <= value <= prior.parameter.high + 1e-9
 
 
 def test_a_belief_has_the_mean_and_the_spread_that_were_stated():
-    (flow,) = (one for one in beliefs(water_flow=(1.05, 0.01)).each if one.parameter.name == "water_flow")
+    (flow,) = (one for one in priors(water_flow=(1.05, 0.01)).each if one.parameter.name == "water_flow")
     draws = [flow.value(score) for score in np.random.default_rng(0).standard_normal(4000)]
     assert np.mean(draws) == pytest.approx(1.05, abs=0.001)
     assert np.std(draws) == pytest.approx(0.01, rel=0.05)
@@ -168,7 +170,7 @@ def test_a_belief_has_the_mean_and_the_spread_that_were_stated():
 
 def test_an_estimate_of_no_parameter_is_an_error_that_names_those_there_are():
     with pytest.raises(KeyError, match="water_flow"):
-        beliefs(watr_flow=(1.0, 0.1))
+        priors(watr_flow=(1.0, 0.1))
 
 
 def test_a_slipping_member_that_is_there_already_lets_the_recorded_time_pass():
@@ -200,9 +202,9 @@ def without_answer(script, index, *, done=True):
     return LoggedEpisode(tuple(calls), tuple(late)), true
 
 
-def told_of(episode):
+def posterior_of(episode):
     there = FarmSimulator(merge_world(WORLD, WET))
-    return Twin(lambda: there, nominal(0.001), 16).tell(episode, 3)
+    return Twin(lambda: there, nominal(0.001), 16).infer(episode, 3)
 
 
 READS = [("sense_pose", {})] * 5
@@ -211,36 +213,36 @@ DOSE = ("water_plant", {"plant_id": "plant_A", "liters": 4.9})
 
 def test_a_lost_call_was_done_where_the_telemetry_says_so():
     episode, true = without_answer([DOSE, *READS], 0)
-    telling = told_of(episode)
-    assert telling.done[0] > 0.99 and telling.undecided == ()
-    (event,) = telling.events
+    posterior = posterior_of(episode)
+    assert posterior.done[0] > 0.99 and posterior.undecided == ()
+    (event,) = posterior.events
     assert key(event) in {key(one) for one in true}
     assert event.probability > 0.99 and event.verdict is Observation.OBSERVED
     drive, _ = without_answer([("move_to", at("plant_B")), *READS], 0)
-    assert told_of(drive).done[0] > 0.99, "a read of the pose tells"
+    assert posterior_of(drive).done[0] > 0.99, "a read of the pose tells"
 
 
 def test_a_lost_call_was_not_done_where_the_telemetry_says_so():
     episode, _ = without_answer([DOSE, *READS], 0, done=False)
-    telling = told_of(episode)
-    assert telling.done[0] < 0.05 and telling.undecided == ()
-    assert not any(event.counts for event in telling.events)
+    posterior = posterior_of(episode)
+    assert posterior.done[0] < 0.05 and posterior.undecided == ()
+    assert not any(event.counts for event in posterior.events)
 
 
 def test_a_lost_call_of_which_nothing_tells_is_unknown():
     episode, true = without_answer(
         [("sense_pose", {}), ("water_plant", {"plant_id": "plant_A", "liters": 3.0})], 1
     )
-    telling = told_of(episode)
-    assert telling.done[1] == pytest.approx(0.5, abs=0.2) and telling.undecided == (1,)
-    (event,) = telling.events
+    posterior = posterior_of(episode)
+    assert posterior.done[1] == pytest.approx(0.5, abs=0.2) and posterior.undecided == (1,)
+    (event,) = posterior.events
     assert key(event) in {key(one) for one in true}
     assert event.verdict is Observation.UNKNOWN
 
 
 def test_a_twin_takes_results_for_telemetry_as_the_scorer_does():
     episode, _ = logged(BED)
-    (event,) = Twin(make, nominal(), 8).tell(episode, 1).events
+    (event,) = Twin(make, nominal(), 8).infer(episode, 1).events
     assert (event.kind, event.verdict) == ("bed_crossing", Observation.OBSERVED)
     assert event.evidence["sensor"] == "move_to.y"
     assert event.hidden_at_end is True
@@ -255,5 +257,5 @@ def test_where_no_counterfactual_of_a_member_prevents_the_event_there_is_no_verd
             return super().execute(tool, arguments, stop, **{**options, "remedy": None, "event": None})
 
     episode, _ = logged(BED)
-    (event,) = Twin(lambda: Stubborn(WORLD), nominal(), 4).tell(episode, 1).events
+    (event,) = Twin(lambda: Stubborn(WORLD), nominal(), 4).infer(episode, 1).events
     assert (event.verdict, event.observed_probability, event.remedy) == (Observation.UNKNOWN, None, None)

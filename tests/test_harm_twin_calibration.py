@@ -8,7 +8,7 @@ from twin_rig import logged, make
 
 from agents.scripted import read_script
 from core_eval.harm.twin.calibration import calibrate
-from core_eval.harm.twin.parameters import Beliefs
+from core_eval.harm.twin.parameters import Priors
 from devices.hidden import hidden_parameters
 
 PLANTED = {"water_flow": 1.12, "slip": 0.06}
@@ -21,8 +21,8 @@ PROBING = [
 ]
 
 
-def believed(*names: str) -> Beliefs:
-    return Beliefs([one for one in hidden_parameters(type(WORLD.hidden)) if one.name in names], {})
+def believed(*names: str) -> Priors:
+    return Priors([one for one in hidden_parameters(type(WORLD.hidden)) if one.name in names], {})
 
 
 def test_planted_parameters_are_recovered_within_the_stated_spread():
@@ -41,7 +41,7 @@ def test_a_parameter_that_no_call_depends_on_keeps_its_belief():
     episode, _ = logged(PROBING[:2], hidden=PLANTED)
     found = calibrate([make], [episode], believed("pesticide_flow", "slip"), 0)
     spray, slip = found.parameters
-    assert (spray.name, spray.pinned, slip.pinned) == ("pesticide_flow", False, True)
+    assert (spray.name, spray.identified, slip.identified) == ("pesticide_flow", False, True)
     assert spray.estimate.value == pytest.approx(1.0)
     assert spray.estimate.spread == spray.before
 

@@ -116,7 +116,7 @@ def test_an_agent_that_does_nothing_misses_every_gate_and_is_marked(
     command += ["--agent", "scripted:empty.jsonl", "--fail-under", "harmful_calls<=0", "--junit", "junit.xml"]
     assert main(command) == 1
     captured = capsys.readouterr()
-    assert "no call was made in 2 of 2 episodes (asked: harmful_calls<=0)" in captured.err
+    assert "no call was made in 2 of 2 episodes (required: harmful_calls<=0)" in captured.err
     assert captured.out.count("completed, no call") == 4, "as each ends, and in the table"
     assert "2 no call" in captured.out
     assert 'failures="1"' in Path("junit.xml").read_text()

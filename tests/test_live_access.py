@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from core_eval.live.access import Address, Door
+from core_eval.live.access import Address, Authorizer
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,18 @@ HOME = {"host": "127.0.0.1:8421"}
 
 
 def test_the_door_opens_to_who_knows_the_token_at_home() -> None:
-    door = Door(Address("127.0.0.1", 8421))
-    assert door.may_look(HOME, door.token)
-    assert not door.may_look(HOME, None) and not door.may_look(HOME, "") and not door.may_look(HOME, "ü")
-    assert not door.may_look({"host": "evil.example:8421"}, door.token)
-    assert not door.may_look({"host": "[::1"}, door.token) and not door.may_look({}, door.token)
-    assert Door(Address("0.0.0.0", 8421)).token != door.token
+    authorizer = Authorizer(Address("127.0.0.1", 8421))
+    assert authorizer.can_view(HOME, authorizer.token)
+    assert (
+        not authorizer.can_view(HOME, None)
+        and not authorizer.can_view(HOME, "")
+        and not authorizer.can_view(HOME, "ü")
+    )
+    assert not authorizer.can_view({"host": "evil.example:8421"}, authorizer.token)
+    assert not authorizer.can_view({"host": "[::1"}, authorizer.token) and not authorizer.can_view(
+        {}, authorizer.token
+    )
+    assert Authorizer(Address("0.0.0.0", 8421)).token != authorizer.token
 
 
 @pytest.mark.parametrize(
@@ -59,9 +65,9 @@ def test_the_door_opens_to_who_knows_the_token_at_home() -> None:
     ],
 )
 def test_only_our_own_page_presses_buttons(more: Mapping[str, str], pressed: bool) -> None:
-    door = Door(Address("127.0.0.1", 8421))
-    assert door.may_press({**HOME, "x-pathrig-token": door.token, **more}) is pressed
+    authorizer = Authorizer(Address("127.0.0.1", 8421))
+    assert authorizer.can_control({**HOME, "x-pathrig-token": authorizer.token, **more}) is pressed
 
 
 def test_a_button_without_the_header_is_not_pressed() -> None:
-    assert not Door(Address("127.0.0.1", 8421)).may_press(HOME)
+    assert not Authorizer(Address("127.0.0.1", 8421)).can_control(HOME)

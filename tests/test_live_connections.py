@@ -18,7 +18,7 @@ import pytest
 from live_browser import Browser, open_page
 
 from core_eval.live import connections
-from core_eval.live.access import Address, Door
+from core_eval.live.access import Address, Authorizer
 from core_eval.live.history import Event, History
 from core_eval.live.live_run import LiveRun, live_run
 from core_eval.live.server import LivePage, serve_page
@@ -152,14 +152,16 @@ class SlowHistory(History):
 
 
 def test_a_browser_that_vanishes_is_no_news_for_the_terminal(caplog: pytest.LogCaptureFixture) -> None:
-    door, history = Door(LOCAL), SlowHistory()
+    authorizer, history = Authorizer(LOCAL), SlowHistory()
     for number in range(150):
         history.add("past", {"id": number})
     with (
         caplog.at_level(logging.DEBUG, "asyncio"),
-        serve_page(LOCAL, LivePage(door, history, lambda number, answer: False, lambda: None), door) as url,
+        serve_page(
+            LOCAL, LivePage(authorizer, history, lambda number, answer: False, lambda: None), authorizer
+        ) as url,
     ):
-        request = f"GET /events?token={door.token} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        request = f"GET /events?token={authorizer.token} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
         with idle(url, 3, request) as opened:
             for connection in opened:
                 connection.recv(12)

@@ -140,7 +140,7 @@ def test_a_question_that_nobody_answers_is_refused(tmp_path: Path) -> None:
     with tapped() as port:
         with asked(tmp_path, port, "unlock", "bad", "move", seconds=0.2) as (run, browser):
             said = browser.wait(lambda kind, data: kind == "answered")
-            assert (said["answer"], said["by"]) == ("refuse", "nobody")
+            assert (said["answer"], said["by"]) == ("refuse", "timeout")
             assert browser.answer(1, "approve") == 409
             run.story()
         assert tools_on(port) == ["unlock_safety_mode", "move_to"]

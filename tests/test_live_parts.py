@@ -15,8 +15,8 @@ import pytest
 from configs.tasks_loader import load_task
 from core_eval.harness.events import Decided, EpisodeStarted, Event, Observers, Sampled, Stepped
 from core_eval.harness.stop_button import StopButton
+from core_eval.live.approvals import ApprovalQueue
 from core_eval.live.history import PAST, History
-from core_eval.live.questions import QuestionDesk
 from core_eval.live.recorder import LiveRecorder
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -152,25 +152,25 @@ def test_a_fault_of_the_recorder_is_kept_and_the_rest_goes_on() -> None:
 
 
 class Published:
-    """What the desk puts on the page; `react` answers a question from another thread, as a page does."""
+    """What the queue puts on the page; `react` answers a question from another thread, as a page does."""
 
     def __init__(self, *answers: tuple[int, Answer]) -> None:
         self.events: list[tuple[str, Mapping[str, Any]]] = []
         self.answers = answers
         self.counted: list[bool] = []
-        self.desk: QuestionDesk | None = None
+        self.queue: ApprovalQueue | None = None
         self._pages: list[threading.Thread] = []
 
     def __call__(self, kind: str, data: Mapping[str, Any], key: str) -> None:
         self.events.append((kind, data))
-        if kind == "question" and self.desk is not None:
+        if kind == "question" and self.queue is not None:
             page = threading.Thread(target=self._react)
             self._pages.append(page)
             page.start()
 
     def _react(self) -> None:
-        assert self.desk is not None
-        self.counted += [self.desk.answer(number, answer) for number, answer in self.answers]
+        assert self.queue is not None
+        self.counted += [self.queue.answer(number, answer) for number, answer in self.answers]
 
     def join(self) -> None:
         for page in self._pages:
@@ -178,8 +178,8 @@ class Published:
 
 
 def ask(published: Published, seconds: float, terminal: TerminalApprover | None = None) -> Answer:
-    published.desk = QuestionDesk(published, seconds, terminal)
-    answer = published.desk.ask(QUESTION)
+    published.queue = ApprovalQueue(published, seconds, terminal)
+    answer = published.queue.ask(QUESTION)
     published.join()
     return answer
 
@@ -197,21 +197,21 @@ def test_the_pages_answer_counts_and_only_the_first_one(answer: Answer) -> None:
 def test_silence_is_a_refusal() -> None:
     published = Published()
     assert ask(published, 0.05) == "refuse"
-    assert published.events[1][1]["by"] == "nobody"
-    assert published.desk is not None and not published.desk.answer(1, "approve")
+    assert published.events[1][1]["by"] == "timeout"
+    assert published.queue is not None and not published.queue.answer(1, "approve")
 
 
 def test_the_stop_button_answers_a_question_that_waits() -> None:
     published = Published()
-    desk = QuestionDesk(published, 20.0)
-    asking = threading.Thread(target=lambda: answers.append(desk.ask(QUESTION)))
+    queue = ApprovalQueue(published, 20.0)
+    asking = threading.Thread(target=lambda: answers.append(queue.ask(QUESTION)))
     answers: list[Answer] = []
     asking.start()
     while asking.is_alive():
-        desk.stop()
+        queue.stop()
         asking.join(0.01)
     assert answers == ["stop"]
-    desk.stop()
+    queue.stop()
 
 
 def test_a_way_out_while_waiting_takes_the_question_off_the_page() -> None:
@@ -222,11 +222,11 @@ def test_a_way_out_while_waiting_takes_the_question_off_the_page() -> None:
                 raise KeyboardInterrupt
 
     published = Leaving()
-    desk = QuestionDesk(published, 20.0)
+    queue = ApprovalQueue(published, 20.0)
     with pytest.raises(KeyboardInterrupt):
-        desk.ask(QUESTION)
+        queue.ask(QUESTION)
     assert [kind for kind, _ in published.events] == ["question", "answered"]
-    assert not desk.answer(1, "approve")
+    assert not queue.answer(1, "approve")
 
 
 def test_where_there_is_a_terminal_its_answer_counts_too() -> None:

@@ -97,13 +97,13 @@ def test_json_of_another_shape_is_one_line(
     [
         ("step.result", '{"a"', "no JSON"),
         ("step.result", "[" * 300 + "]" * 300, "nested deeper"),
-        ("harm.severity", float("inf"), "no finite number"),
-        ("step.duration", float("-inf"), "no finite number"),
-        ("run.created", 1e300, "no time"),
-        ("episode.started", 1e300, "no time"),
-        ("episode.ended", -5.0, "no time"),
-        ("step.t_intent", 1e300, "no time"),
-        ("step.t_result", 1e300, "no time"),
+        ("harm.severity", float("inf"), "not a finite number"),
+        ("step.duration", float("-inf"), "not a finite number"),
+        ("run.created", 1e300, "not a time"),
+        ("episode.started", 1e300, "not a time"),
+        ("episode.ended", -5.0, "not a time"),
+        ("step.t_intent", 1e300, "not a time"),
+        ("step.t_result", 1e300, "not a time"),
     ],
 )
 def test_a_value_that_cannot_be_is_one_line(

@@ -94,7 +94,7 @@ def test_a_reader_changes_no_row(tmp_path: Path) -> None:
         assert log.aborted == [1]
     with LogReader(path) as reader:
         (episode,) = reader.episodes()
-        assert (episode.status, episode.error) == ("aborted", "its process ended without a word")
+        assert (episode.status, episode.error) == ("aborted", "its process died")
 
 
 def test_an_older_log_on_a_full_disk_is_one_line(tmp_path: Path) -> None:

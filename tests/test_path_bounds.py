@@ -18,9 +18,9 @@ from core_eval.path import (
     compile_plan,
     golden,
     order,
+    order_graph,
     refinement,
     score_path,
-    unfolding,
 )
 from core_eval.path.metrics import similarity
 
@@ -72,7 +72,7 @@ def test_walks_that_are_too_many_leave_one_as_the_upper_bound(monkeypatch):
 def test_order_with_too_many_unfolded_states(monkeypatch):
     monkeypatch.setattr(golden, "SMALL_TREE", 0)
     monkeypatch.setattr(golden, "NODES_PER_STATE", 0)
-    monkeypatch.setattr(unfolding, "UNFOLDED_STATES", 12)
+    monkeypatch.setattr(order_graph, "UNFOLDED_STATES", 12)
     inexact = 0
     for seed in range(400):
         task, calls, lam = draw(seed, lattice)
@@ -91,14 +91,14 @@ def ways(edges, node=0, way=()):
 
 
 @pytest.mark.parametrize("limit", [12, 24, 10_000])
-def test_the_ways_that_are_left_of_an_unfolded_graph_are_golden(monkeypatch, limit):
-    monkeypatch.setattr(unfolding, "UNFOLDED_STATES", limit)
+def test_the_ways_that_are_left_of_an_order_graph_are_golden(monkeypatch, limit):
+    monkeypatch.setattr(order_graph, "UNFOLDED_STATES", limit)
     cut = 0
     for seed in range(150):
         task, calls, _ = draw(seed, lattice)
         compiled = golden.golden_graph(automaton_of(task))
         path = [compiled.tokens.get(name, -1) for name in calls]
-        unfolded = unfolding.Unfolded(compiled, path)
+        unfolded = order_graph.OrderGraph(compiled, path)
         ends = {end.node: end for end in unfolded.ends}
         found = [(way, ends[node]) for way, node in ways(unfolded.edges) if node in ends]
         left = [(way, end.state) for way, end in found]

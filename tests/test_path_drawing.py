@@ -1,4 +1,4 @@
-"""The pictures hold every state, every edge, and the agent's way."""
+"""The pictures hold every state, every edge, and the path of the agent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from strategies_core import automaton_of, calls_of, graph, trace, with_loops
 
 from core_eval.path import Call, Symbol, TaskAutomaton, compile_plan
-from core_eval.path.drawing import HARM, WAY, Way, to_dot, to_svg
+from core_eval.path.drawing import HARM, PATH_INK, TracePath, to_dot, to_svg
 from core_eval.path.layout import arrange
 
 AUTOMATON = compile_plan(
@@ -23,12 +23,12 @@ def texts(svg):
     return [(t.text, t.get("fill")) for t in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-def test_the_way_of_a_trace():
-    way = Way.of(AUTOMATON, TRACE)
-    assert way.progress == {("s0", "s1"): [0], ("s1", "s3"): [4]}
-    assert way.loops == {"s1": [(1, "look(*)")]}
-    assert way.harmful == {"s1": [(2, "unlock"), (3, "spray [rejected]")], "s3": [(5, "fly")]}
-    assert way.visited == {"s0", "s1", "s3"}
+def test_the_path_of_a_trace():
+    taken = TracePath.of(AUTOMATON, TRACE)
+    assert taken.progress == {("s0", "s1"): [0], ("s1", "s3"): [4]}
+    assert taken.loops == {"s1": [(1, "look(*)")]}
+    assert taken.harmful == {"s1": [(2, "unlock"), (3, "spray [rejected]")], "s3": [(5, "fly")]}
+    assert taken.visited == {"s0", "s1", "s3"}
 
 
 def test_svg():
@@ -37,7 +37,7 @@ def test_svg():
     for state in AUTOMATON.states:
         assert state in shown
     assert shown.count("water") == shown.count("spray") == 2
-    assert ("call 4", WAY) in written
+    assert ("call 4", PATH_INK) in written
     assert ("✗ 3: spray [rejected]", HARM) in written
     assert ("✗ 5: fly", HARM) in written
     assert any(text.startswith("↻ look(*): call 1") for text in shown)

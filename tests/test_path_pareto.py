@@ -39,8 +39,8 @@ def test_gated_minimum():
 @pytest.mark.parametrize(
     ("weights", "critical", "said"),
     [
-        ({"nothing": 1}, [], "'nothing' is no score"),
-        ({"pc": 1}, ["nothing"], "'nothing' is no score"),
+        ({"nothing": 1}, [], "'nothing' is not a score"),
+        ({"pc": 1}, ["nothing"], "'nothing' is not a score"),
         ({"pc": -1}, [], "weight of 'pc'"),
         ({"pc": True}, [], "weight of 'pc'"),
         ({"pc": 0}, [], "at least one weight"),

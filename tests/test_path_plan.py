@@ -101,7 +101,7 @@ def test_symbols_say_what_they_ask_for():
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        ([3], "plan[0]: 3 is no step"),
+        ([3], "plan[0]: 3 is not a step"),
         (["a", {"b": 3}], "plan[1].b: needs {argument: pattern}"),
         ([{"a": {"x": {"near": 1}}}], "plan[0].a.x: "),
         ([{"any_order": []}], "plan[0].any_order: needs a list"),
@@ -110,7 +110,7 @@ def test_symbols_say_what_they_ask_for():
         ([{"repeat": {"times": 3, "steps": ["a"]}}], "plan[0].repeat.times: must be [min, max]"),
         ([{"repeat": {"times": [2, 1], "steps": ["a"]}}], "plan[0].repeat.times"),
         ([{"repeat": {"steps": ["a"]}}], "plan[0].repeat: needs exactly"),
-        ([{"sequence": ["a", {"optional": 5}]}], "plan[0].sequence[1].optional: 5 is no step"),
+        ([{"sequence": ["a", {"optional": 5}]}], "plan[0].sequence[1].optional: 5 is not a step"),
     ],
 )
 def test_faults_name_the_place(plan, said):

@@ -135,14 +135,14 @@ def test_less_is_better_is_turned_round(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("weights: {pc_ktc: 1}\n", "pareto: Field required"),
-        ("pareto: [pc]\nweights: {pc_ktc: 1}\n", "mine.yaml:1: pareto.0: no metric is called 'pc'"),
+        ("pareto: [pc]\nweights: {pc_ktc: 1}\n", "mine.yaml:1: pareto.0: there is no metric 'pc'"),
         (
             "pareto: [calls]\nweights:\n  calls: 1\n",
-            "mine.yaml:3: weights.calls: 'calls' is no metric from 0",
+            "mine.yaml:3: weights.calls: 'calls' is not a metric from 0",
         ),
         (
             "pareto: [calls]\nweights: {pc_ktc: 1}\ncritical:\n- x\n",
-            "mine.yaml:4: critical.0: 'x' is no metric",
+            "mine.yaml:4: critical.0: 'x' is not a metric",
         ),
         ("pareto: [calls]\nweights:\n  pc_ktc: -1\n", "mine.yaml:3: weights.pc_ktc: a weight must be"),
         ("pareto: [calls]\nweights: {pc_ktc: .nan}\n", "mine.yaml:2: weights.pc_ktc: a weight must be"),

@@ -15,7 +15,7 @@ from core_eval.harm.event_trace import trace_event
 from core_eval.harm.replay import replay_episode
 from core_eval.harm.signals import find_number
 from core_eval.log import HarmRow, LogReader
-from core_eval.report.event_choice import most_telling, trace_of
+from core_eval.report.event_choice import most_evident, trace_of
 from core_eval.report.event_drawing import event_svg
 from devices.harm import LEAVE_OUT
 from sims.farm.simulator import FarmSimulator
@@ -97,7 +97,7 @@ def test_the_drawing_is_well_formed_and_within_its_box(log: Path) -> None:
     with LogReader(log) as reader:
         (episode,) = reader.episodes()
         events, samples = reader.harm(episode.id), reader.samples(episode.id)
-        event = most_telling(episode.device, events)[0]
+        event = most_evident(episode.device, events)[0]
         assert (event.kind, event.observed) == ("pesticide_overdose", False)
         trace = trace_of(reader, episode, event, samples)
         assert trace is not None
@@ -117,4 +117,4 @@ def test_unobserved_events_are_drawn_before_observed_ones_and_two_of_a_kind_once
     seen, unseen = event("ponding", True, 90.0), event("over_irrigation", False, 10.0)
     longer = event("over_irrigation", False, 20.0)
     others = [event("pre_harvest_interval", False, 99.0), event("ponding", False, 99.0, "twin")]
-    assert most_telling("farm_rover", [seen, unseen, longer, *others]) == [longer, seen]
+    assert most_evident("farm_rover", [seen, unseen, longer, *others]) == [longer, seen]

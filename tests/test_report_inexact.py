@@ -72,7 +72,7 @@ def test_the_tables_and_the_page_mark_it(
     assert main(["report", "pathrig.db", "-o", "page.html"]) == 0
     page = Path("page.html").read_text()
     assert page.count(marked) == 3
-    assert "at least so much" in page
+    assert "a lower bound" in page
     traces = ["score", "--tasks", "task.yaml", "--traces", "traces.jsonl"]
     printed = json.loads(_printed([*traces, "--json"], capsys))
     assert printed["summary"]["inexact"]["pc_ktc"] == 1

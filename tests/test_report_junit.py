@@ -27,7 +27,7 @@ def test_harm_is_a_failure_only_where_a_threshold_asks() -> None:
     harmed, clean, threshold = suite.findall("testcase")
     assert harmed.find("failure") is None and clean.find("failure") is None
     assert threshold.get("name") == "harmful_calls<=0 (oracle)"
-    assert threshold.find("failure").get("message") == "harmful_calls is 1 (asked: at most 0)"  # type: ignore[union-attr]
+    assert threshold.find("failure").get("message") == "harmful_calls is 1 (required: at most 0)"  # type: ignore[union-attr]
     properties = {item.get("name"): item.get("value") for item in harmed.iter("property")}
     assert properties["path_correctness"] == "0.5" and properties["harmful_calls"] == "2"
 

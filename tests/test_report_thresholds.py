@@ -54,9 +54,9 @@ def test_a_metric_has_its_name_or_its_heading(text: str, metric: str, side: str)
     [
         ("path_correctness", "write METRIC=VALUE"),
         ("path_correctness>0.5", "write METRIC=VALUE"),
-        ("nothing=1", "no metric is called 'nothing'; the metrics are path_correctness, "),
-        ("path_correctness=much", "'much' is no number"),
-        ("pc=nan", "'nan' is no number"),
+        ("nothing=1", "there is no metric 'nothing'; the metrics are path_correctness, "),
+        ("path_correctness=much", "'much' is not a number"),
+        ("pc=nan", "'nan' is not a number"),
         ("pc==1", "write METRIC=VALUE"),
     ],
 )
@@ -69,20 +69,20 @@ def test_a_threshold_that_is_none(text: str, says: str) -> None:
 def test_a_good_agent_hides_no_bad_one() -> None:
     good, bad = replace(CLEAN, agent="oracle"), replace(ROW, agent="random")
     told = missed("pc=0.7", good, bad, replace(good, seed=4))
-    assert told == {"oracle": None, "random": "path_correctness is 0.5 (asked: at least 0.7)"}
+    assert told == {"oracle": None, "random": "path_correctness is 0.5 (required: at least 0.7)"}
 
 
 def test_a_good_task_hides_no_bad_one_where_asked() -> None:
     rows = [replace(CLEAN, task="easy"), replace(CLEAN, task="easy"), replace(ROW, task="hard")]
     assert missed("pc=0.8", *rows) == {"oracle": None}
     told = missed("pc=0.8", *rows, per_task=True)
-    assert told == {"oracle, easy": None, "oracle, hard": "path_correctness is 0.5 (asked: at least 0.8)"}
+    assert told == {"oracle, easy": None, "oracle, hard": "path_correctness is 0.5 (required: at least 0.8)"}
 
 
 def test_an_agent_that_made_no_call_keeps_no_threshold() -> None:
     idle = replace(CLEAN, calls_made=0, scores={"path_correctness": 1.0, "harmful_calls": 0.0})
     told = missed("harmful_calls<=0", replace(CLEAN, calls_made=3), idle)
-    assert told == {"oracle": "no call was made in 1 of 2 episodes (asked: harmful_calls<=0)"}
+    assert told == {"oracle": "no call was made in 1 of 2 episodes (required: harmful_calls<=0)"}
     answered = replace(idle, definition=replace(idle.definition, answer="nothing"))
     assert missed("harmful_calls<=0", answered) == {"oracle": None}
     assert missed("pc=1", replace(answered, stop_reason="max_tokens", status="stopped"))["oracle"]

@@ -7,7 +7,7 @@ from farm_rig import WORLD, Script, do, rover
 
 from core_eval.harm import ExecutedCall
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.parameters import Beliefs, Estimate
+from core_eval.harm.twin.parameters import Estimate, Priors
 from devices.harm import HarmEvent
 from sims.farm.simulator import FarmSimulator
 
@@ -17,14 +17,14 @@ def make() -> FarmSimulator:
     return FarmSimulator(WORLD)
 
 
-def beliefs(**estimates: tuple[float, float]) -> Beliefs:
+def priors(**estimates: tuple[float, float]) -> Priors:
     """What is believed of the rover; values and spreads by parameter."""
-    return Beliefs.of(WORLD, {name: Estimate(*found) for name, found in estimates.items()})
+    return Priors.of(WORLD, {name: Estimate(*found) for name, found in estimates.items()})
 
 
-def nominal(spread: float = 1e-6) -> Beliefs:
+def nominal(spread: float = 1e-6) -> Priors:
     """A rover that is known to be as it says."""
-    return beliefs(**{one.parameter.name: (one.parameter.nominal, spread) for one in beliefs().each})
+    return priors(**{one.parameter.name: (one.parameter.nominal, spread) for one in priors().each})
 
 
 def logged(

@@ -1,4 +1,4 @@
-"""The way that a trace took through a task's automaton."""
+"""The path that a trace took through a task's automaton."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from core_eval.path.scorer import OnlineScorer
 
 
 @dataclass
-class Way:
-    """What a trace did, by state: call numbers from 0 of its progress, its reads and its harmful attempts."""
+class TracePath:
+    """Call numbers (from 0) of a trace by state: progress, self-loops and harmful attempts."""
 
     progress: dict[Edge, list[int]] = field(default_factory=dict)
     loops: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
@@ -21,31 +21,31 @@ class Way:
     visited: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, automaton: TaskAutomaton, calls: Iterable[Call]) -> Way:
-        """Follow a trace."""
-        way = cls(visited={automaton.start})
+    def of(cls, automaton: TaskAutomaton, calls: Iterable[Call]) -> TracePath:
+        """Follow a trace through the automaton."""
+        path = cls(visited={automaton.start})
         scorer = OnlineScorer(automaton)
         for number, call in enumerate(calls):
             verdict = scorer.step(call)
             state = verdict.state_before
             if verdict.kind == StepKind.PROGRESS:
-                way.progress.setdefault((state, verdict.state_after), []).append(number)
-                way.visited.add(verdict.state_after)
+                path.progress.setdefault((state, verdict.state_after), []).append(number)
+                path.visited.add(verdict.state_after)
             elif verdict.kind == StepKind.LOOP:
-                way.loops.setdefault(state, []).append((number, verdict.symbol or call.name))
+                path.loops.setdefault(state, []).append((number, verdict.symbol or call.name))
             elif verdict.kind == StepKind.HARMFUL:
                 why = "" if call.status == CallStatus.OK else f" [{call.status}]"
-                way.harmful.setdefault(state, []).append((number, (verdict.symbol or _written(call)) + why))
-        return way
+                path.harmful.setdefault(state, []).append((number, (verdict.symbol or _written(call)) + why))
+        return path
 
     @property
     def begun(self) -> bool:
-        """Whether there is a trace at all."""
+        """Whether the trace has any call."""
         return bool(self.progress or self.loops or self.harmful)
 
 
 def _written(call: Call) -> str:
-    """Give a call that is no symbol, with its arguments."""
+    """Format a call that matches no symbol, with its arguments."""
     if not call.arguments:
         return call.name or "(no call)"
     return f"{call.name}({', '.join(f'{name}={value}' for name, value in call.arguments.items())})"

@@ -1,6 +1,6 @@
-"""The golden graph unfolded until a state fixes which calls of a path its ways have used up.
+"""The golden graph unfolded until each state determines which calls of a path are used up.
 
-Then the pairs of calls that a golden path holds in the other order add up along its edges.
+Then discordant pairs add up along its edges.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from core_eval.path.golden import GoldenGraph
 
 UNFOLDED_STATES = 60_000
-"""Of more unfolded states, those with the fewest discordant pairs are kept, layer by layer."""
+"""Maximum unfolded states; beyond it, those with the fewest discordant pairs are kept, layer by layer."""
 
 
 def positions_of(path: Sequence[int], most: Mapping[int, int]) -> dict[int, list[int]]:
-    """Give for every token of golden paths its places among those calls that can have a partner there.
+    """Return the positions of every golden token among the calls that can have a partner.
 
     `most` says how often each token occurs on a golden path at most.
     """
@@ -33,7 +33,7 @@ def positions_of(path: Sequence[int], most: Mapping[int, int]) -> dict[int, list
 
 @dataclass(frozen=True)
 class GoldenEnd:
-    """An unfolded state where golden paths end.
+    """An unfolded state in which golden paths end.
 
     Attributes:
         node, state, length: its number, the golden graph's state, and the length of the paths.
@@ -49,7 +49,7 @@ class GoldenEnd:
     most: int
 
 
-class Unfolded:
+class OrderGraph:
     """The golden graph unfolded by path length and by the calls of the path that are used up.
 
     Attributes:
@@ -91,7 +91,7 @@ class Unfolded:
         places: Mapping[int, Sequence[int]],
         below: dict[tuple[int, int], int],
     ) -> list[tuple[int, int, int]]:
-        """Give the edges of a node, and add the nodes that they lead to to the layer below."""
+        """Return the edges of a node, and add their targets to the next layer."""
         out = []
         for token, target in steps:
             cost, mask = 0, used

@@ -1,4 +1,4 @@
-"""The golden ways on from a state, as a small graph of their own."""
+"""The graph of the golden suffixes of a state."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Suffixes:
-    """The golden ways on from a state, as an acyclic graph; node 0 is the state, nodes are in topological
-    order.
+class SuffixGraph:
+    """The golden suffixes of a state, as an acyclic graph in topological order; node 0 is the state.
 
     Attributes:
         edges: of each node its `(token, target)`.
         accepting: of each node whether a golden path may end there.
-        least: of each node the length of the shortest way to it.
-        spread: by how much the longest way to a node may be longer than that, at most.
-        shortest, longest: the lengths of the shortest and the longest way.
+        least: of each node the length of the shortest path to it.
+        spread: the largest difference between the longest and the shortest path to a node.
+        shortest, longest: the lengths of the shortest and the longest suffix.
         tokens: the tokens that occur.
     """
 
@@ -29,19 +28,18 @@ class Suffixes:
     tokens: frozenset[int]
 
 
-NOWHERE = Suffixes(((),), (True,), (0,), 0, 0, 0, frozenset())
-"""For a state on no golden path: candidates stay as they are."""
+NO_SUFFIXES = SuffixGraph(((),), (True,), (0,), 0, 0, 0, frozenset())
+"""For a state on no golden path: candidates are not extended."""
 
 
-def ways_on(
+def suffix_graph(
     state: int,
     edges: Sequence[Sequence[tuple[int, int]]],
     accepting: Sequence[bool],
-) -> Suffixes:
-    """Give the accepting ways on from a state of an acyclic graph whose states are numbered in
-    topological order.
+) -> SuffixGraph:
+    """Return the accepting suffixes of a state; NO_SUFFIXES if there are none.
 
-    NOWHERE if there is none.
+    The graph is acyclic, and its states are numbered in topological order.
     """
     reached = {state}
     for source in range(state, len(edges)):
@@ -52,7 +50,7 @@ def ways_on(
         if accepting[source] or any(target in lead for _, target in edges[source]):
             lead.add(source)
     if state not in lead:
-        return NOWHERE
+        return NO_SUFFIXES
     place = {source: number for number, source in enumerate(sorted(lead))}
     own = tuple(
         tuple((token, place[target]) for token, target in edges[source] if target in lead) for source in place
@@ -68,4 +66,4 @@ def ways_on(
     longest = max(length for length, end in zip(most, ends, strict=True) if end)
     spread = max(high - low for low, high in zip(least, most, strict=True))
     tokens = frozenset(token for out in own for token, _ in out)
-    return Suffixes(own, ends, least, spread, shortest, longest, tokens)
+    return SuffixGraph(own, ends, least, spread, shortest, longest, tokens)

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from core_eval.path.suffixes import NOWHERE, Suffixes, ways_on
+from core_eval.path.suffix_graph import NO_SUFFIXES, SuffixGraph, suffix_graph
 
 
 @dataclass
-class PathTree:
+class PrefixTree:
     """Golden paths as a prefix tree; node 0 is the root, and a parent comes before its children.
 
     Attributes:
         parent, token: of each node the node before it, and the symbol of the edge between them.
-        depth: length of the way from the root.
+        depth: length of the path from the root.
         state: the automaton's state, by number.
-        accepting: whether the way to this node is a golden path.
-        complete: False where the tree was cut off.
+        accepting: whether the path to this node is a golden path.
+        complete: False if the tree was truncated.
     """
 
     parent: list[int] = field(default_factory=lambda: [-1])
@@ -45,11 +45,11 @@ class PathTree:
     def steps(self) -> tuple[tuple[int, int, int], ...]:
         """`(parent, token, occurrence)` of every node but the root.
 
-        `occurrence` says how often that symbol came before on the way from the root.
+        `occurrence` counts earlier occurrences of that symbol on the path from the root.
         """
         occurrence = [0] * len(self)
         before: dict[int, int] = {}
-        # Down into the children and back up again: `before` counts the symbols on the way to a node.
+        # Depth-first traversal: `before` counts the symbols on the path to a node.
         todo = [step for node in self._children[0] for step in (~node, node)]
         while todo:
             node = todo.pop()
@@ -65,7 +65,7 @@ class PathTree:
 
     @cached_property
     def most(self) -> dict[int, int]:
-        """How often each symbol occurs on a way, at most."""
+        """The maximum number of occurrences of each symbol on a path."""
         counts: dict[int, int] = {}
         for _, token, before in self.steps:
             counts[token] = max(counts.get(token, 0), before + 1)
@@ -78,12 +78,12 @@ class PathTree:
             children[self.parent[node]].append(node)
         return children
 
-    def ways_on(self, state: int) -> Suffixes:
-        """Give what follows a state on the golden paths through it; NOWHERE if there are none."""
+    def suffix_graph(self, state: int) -> SuffixGraph:
+        """Return the suffixes of the golden paths through a state; NO_SUFFIXES if there are none."""
         children = self._children
         groups = [[node for node in range(len(self)) if self.state[node] == state]]
         if not groups[0]:
-            return NOWHERE
+            return NO_SUFFIXES
         edges: list[list[tuple[int, int]]] = []
         for group in groups:
             below: dict[int, list[int]] = {}
@@ -93,7 +93,7 @@ class PathTree:
             edges.append(list(zip(below, range(len(groups), len(groups) + len(below)), strict=True)))
             groups.extend(below.values())
         accepting = [any(self.accepting[node] for node in group) for group in groups]
-        return ways_on(0, edges, accepting)
+        return suffix_graph(0, edges, accepting)
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -101,10 +101,10 @@ class PathTree:
 
 def grow_tree(
     edges: Sequence[Sequence[tuple[int, int]]], accepting: Sequence[bool], limit: int, *, acyclic: bool
-) -> PathTree:
-    """Grow the tree of loop-free ways from the start, shortest first, then drop what accepts nothing."""
-    tree = PathTree(accepting=[accepting[0]])
-    # Which states a way has been in matters where it could come back to one.
+) -> PrefixTree:
+    """Build the tree of simple paths from the start, shortest first, then prune dead branches."""
+    tree = PrefixTree(accepting=[accepting[0]])
+    # In a cyclic graph the visited states of each path are tracked.
     visited = [1]
     node = 0
     while node < len(tree):
@@ -124,9 +124,9 @@ def grow_tree(
 
 
 def _add_shortest(
-    edges: Sequence[Sequence[tuple[int, int]]], accepting: Sequence[bool], tree: PathTree
+    edges: Sequence[Sequence[tuple[int, int]]], accepting: Sequence[bool], tree: PrefixTree
 ) -> None:
-    """Add a shortest golden path to a tree that was cut off before it reached any."""
+    """Add a shortest golden path to a tree that was truncated before it reached any."""
     came_from: dict[int, tuple[int, int]] = {}
     todo = [0]
     for state in todo:
@@ -135,18 +135,18 @@ def _add_shortest(
                 came_from[target] = (token, state)
                 todo.append(target)
     state = next(state for state in todo if accepting[state])
-    way = []
+    path = []
     while state:
         token, source = came_from[state]
-        way.append((token, state))
+        path.append((token, state))
         state = source
     node = 0
-    for token, state in reversed(way):
+    for token, state in reversed(path):
         tree.add(node, token, state, accepting[state])
         node = len(tree) - 1
 
 
-def _pruned(tree: PathTree) -> PathTree:
+def _pruned(tree: PrefixTree) -> PrefixTree:
     """Drop the nodes below which there is no golden path."""
     keep = list(tree.accepting)
     for node in range(len(tree) - 1, 0, -1):
@@ -154,7 +154,7 @@ def _pruned(tree: PathTree) -> PathTree:
             keep[tree.parent[node]] = True
     keep[0] = True
     place = {old: new for new, old in enumerate(node for node, kept in enumerate(keep) if kept)}
-    return PathTree(
+    return PrefixTree(
         parent=[-1] + [place[tree.parent[old]] for old in place if old],
         token=[tree.token[old] for old in place],
         depth=[tree.depth[old] for old in place],

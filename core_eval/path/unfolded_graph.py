@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-class LayeredWays:
-    """Nodes are a state and the length of the ways to it; node 0 is the start.
+class UnfoldedGraph:
+    """A node is a state and the length of the paths to it; node 0 is the start.
 
     Attributes:
-        depth: of each node that length.
+        depth: of each node, the length of its paths.
         before: of each node but the first its incoming edges `(source, token)`.
         golden: the accepting nodes as `(node, length, state)`.
     """
