@@ -23,7 +23,7 @@ from devices.drivers.settings import settings_faults
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import GuardMode
 from firmware_bridge.links import LINK_TYPES, LinkType, link_type
-from firmware_bridge.mqtt_address import without_password
+from firmware_bridge.mqtt.address import without_password
 
 RIGS_FOLDER = Path(__file__).parent / "rigs"
 IN_PROCESS = "sim"

@@ -21,7 +21,7 @@ from configs.yaml_file import YamlFile, load_yaml, nearest
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
 from core_eval.path.foreign_text import STDIN, ForeignTextError, read_text
 from devices.device_type import DeviceType, knows_all
-from devices.from_alphabet import device_from_alphabet
+from devices.inferred_device import device_from_alphabet
 from sims.overrides import stack_overrides
 from sims.world_type import WORLD_TYPES
 

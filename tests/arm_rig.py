@@ -12,7 +12,7 @@ from devices.harm import HarmEvent
 from devices.outcome import Outcome
 from devices.robotic_arm.world import BenchWorld
 from devices.sensors import Sample
-from sims.arm.simulator import ArmSimulator
+from sims.robotic_arm.simulator import ArmSimulator
 
 WORLD_FILE = Path(__file__).parent.parent / "configs" / "worlds" / "robotic_arm.yaml"
 STATE = {key: value for key, value in yaml.safe_load(WORLD_FILE.read_text()).items() if key != "vary"}

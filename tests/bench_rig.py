@@ -11,7 +11,7 @@ from devices.device import Emit, Truth
 from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.serial_port import SerialPort
+from firmware_bridge.serial.port import SerialPort
 
 
 class BenchRover:

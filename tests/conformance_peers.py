@@ -27,10 +27,10 @@ from devices.device import Truth
 from devices.outcome import Outcome
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import Port
-from firmware_bridge.mqtt_link import MqttPort
-from firmware_bridge.serial_port import SerialPort
-from sims.farm import board_pins as pins
-from sims.farm.simulator import FarmSimulator
+from firmware_bridge.mqtt.link import MqttPort
+from firmware_bridge.serial.port import SerialPort
+from sims.farm_rover import board_pins as pins
+from sims.farm_rover.simulator import FarmSimulator
 
 ROVER = {
     "READ": "sense_pose",

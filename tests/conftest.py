@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from bridge_rig import Mosquitto
 
-from firmware_bridge.broker import start_broker_process
+from firmware_bridge.broker.process import start_broker_process
 
 # pytest-xdist gives its workers a terminal's width; tests read what a pipe gets, as they do without it.
 os.environ.pop("COLUMNS", None)

@@ -12,7 +12,7 @@ from core_eval.harm import ExecutedCall
 from devices.farm_rover.world import FarmWorld
 from devices.outcome import Outcome
 from devices.sensors import Sample
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 
 WORLD_FILE = Path(__file__).parent.parent / "configs" / "worlds" / "farm_rover.yaml"
 STATE = {key: value for key, value in yaml.safe_load(WORLD_FILE.read_text()).items() if key != "vary"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from firmware_bridge.codec import LineDecoder, to_line
-from sims.farm.firmware_tables import HEADER
+from sims.farm_rover.firmware_tables import HEADER
 
 STANDIN = Path(__file__).with_name("standins") / "rover_native.c"
 HEADERS = {

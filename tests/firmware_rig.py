@@ -16,8 +16,8 @@ import pytest
 
 from firmware_bridge.codec import LineDecoder, to_line
 from firmware_bridge.firmware.build import missing_packages
-from sims.farm.board_pins import Outputs
-from sims.farm.emulated_board import EmulatedBoard, initial_world
+from sims.farm_rover.board_pins import Outputs
+from sims.farm_rover.emulated_board import EmulatedBoard, initial_world
 
 WORLD_SPEED = 20
 ANSWER_SECONDS = 15.0

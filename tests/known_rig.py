@@ -40,9 +40,9 @@ class Watched:
             assert outcome.status == "rejected", (tool, arguments, refusal.message, outcome)
         self.rejected += outcome.status == "rejected"
         self.foreseen += refusal is not None
-        self.known.learned(tool, full, outcome)
+        self.known.on_outcome(tool, full, outcome)
         for sample in self.samples:
-            self.known.sampled(sample)
+            self.known.on_sample(sample)
         self.samples.clear()
         return None if refusal is None else refusal.code, outcome
 

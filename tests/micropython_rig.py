@@ -14,7 +14,7 @@ from typing import IO
 
 import paho.mqtt.client as mqtt
 
-from firmware_bridge.broker import EmbeddedBroker
+from firmware_bridge.broker.process import EmbeddedBroker
 from firmware_bridge.client import RigClient
 from firmware_bridge.firmware.build import FIRMWARE_FOLDER
 from firmware_bridge.links import open_link

@@ -7,8 +7,8 @@ from arm_rig import UNLOCKED, WORLD, arm, do, events, executed, pick, place, run
 from core_eval.harm import assess
 from core_eval.path import Call
 from devices.robotic_arm.harm_rules import HARM_RULES
-from sims.arm.scene import FINGER_THICKNESS, FINGER_WIDTH
-from sims.arm.simulator import ArmSimulator
+from sims.robotic_arm.scene import FINGER_THICKNESS, FINGER_WIDTH
+from sims.robotic_arm.simulator import ArmSimulator
 
 BOX = WORLD.objects["box_small"]
 CUP = WORLD.objects["cup"]

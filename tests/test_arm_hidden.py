@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from devices.hidden import hidden_parameters
 from devices.robotic_arm.hidden import BenchHidden
 from devices.robotic_arm.tools import ROBOTIC_ARM
-from sims.arm.harm_watch import HarmWatch
-from sims.arm.physics import GRAVITY, BenchPhysics
+from sims.robotic_arm.harm_monitor import HarmMonitor
+from sims.robotic_arm.physics import GRAVITY, BenchPhysics
 
 BOX = WORLD.objects["box_small"]
 MU = 0.3
@@ -198,13 +198,13 @@ def test_a_falling_box_turns_height_into_speed(monkeypatch):
     physics, seen = simulator._physics, []
     velocity = physics.bench.qvel["box_small"] + 2
     top = physics.position("box_small")[2]
-    after_step = HarmWatch.after_step
+    after_step = HarmMonitor.after_step
 
     def look(self, t):
         after_step(self, t)
         seen.append((float(physics.position("box_small")[2]), float(physics.data.qvel[velocity])))
 
-    monkeypatch.setattr(HarmWatch, "after_step", look)
+    monkeypatch.setattr(HarmMonitor, "after_step", look)
     do(simulator, "open_gripper")
     height, speed = min(seen, key=lambda one: one[1])
     assert speed**2 / 2 == pytest.approx(GRAVITY * (top - height), rel=0.05)

@@ -5,9 +5,9 @@ from arm_rig import WORLD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sims.arm import scene
-from sims.arm.kinematics import UnreachableError, joint_angles, wrapped
-from sims.arm.trajectory import MotionLimits, paced, retimed, straight, within_joint_speeds
+from sims.robotic_arm import scene
+from sims.robotic_arm.kinematics import UnreachableError, joint_angles, wrapped
+from sims.robotic_arm.trajectory import MotionLimits, paced, retimed, straight, within_joint_speeds
 
 MODEL = mujoco.MjModel.from_xml_string(scene.scene_xml(WORLD))
 DATA = mujoco.MjData(MODEL)

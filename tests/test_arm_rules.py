@@ -7,7 +7,7 @@ import pytest
 from arm_rig import UNLOCKED, WORLD, arm, do, events, pick, place, run, to
 
 from devices.harm import LEAVE_OUT, Trend
-from sims.arm.simulator import ArmSimulator
+from sims.robotic_arm.simulator import ArmSimulator
 
 BOX = WORLD.objects["box_small"]
 AT_LEFT = {"pose": {"x": 0.6, "y": 0.4, "z": 0.3}}

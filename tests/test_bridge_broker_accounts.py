@@ -17,13 +17,13 @@ from paho.mqtt.enums import CallbackAPIVersion
 from test_bridge_broker_files import OwnBroker, made, may_be_opened, may_write
 
 from core_eval.cli.main import main
-from firmware_bridge.broker_files import BrokerFiles
+from firmware_bridge.broker.files import BrokerFiles
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
-from firmware_bridge.mqtt_address import parse_mqtt_url
-from firmware_bridge.mqtt_link import MqttPort
+from firmware_bridge.mqtt.address import parse_mqtt_url
+from firmware_bridge.mqtt.link import MqttPort
 
 SIM = """
 import sys

@@ -16,13 +16,13 @@ from bridge_rig import Mosquitto, ScriptedDevice, free_port, wait_until
 from paho.mqtt.enums import CallbackAPIVersion
 
 from core_eval.cli.main import main
-from firmware_bridge.broker_files import BrokerFiles, write_broker_files
-from firmware_bridge.broker_rigs import add_rig
+from firmware_bridge.broker.files import BrokerFiles, write_broker_files
+from firmware_bridge.broker.rigs import add_rig
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
-from firmware_bridge.mqtt_link import MqttPort
+from firmware_bridge.mqtt.link import MqttPort
 
 
 class OwnBroker(Mosquitto):
@@ -167,7 +167,7 @@ def test_a_permission_that_is_taken_away_in_mid_run_is_a_fault_long_before_the_t
 def test_a_broker_that_cannot_tell_what_it_drops_is_suspected_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("firmware_bridge.mqtt_link.may_publish", lambda *_: None)
+    monkeypatch.setattr("firmware_bridge.mqtt.link.may_publish", lambda *_: None)
     files, broker = made(tmp_path / "broker")
     with (
         broker,

@@ -16,7 +16,7 @@ from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
 from firmware_bridge.link import Link, LinkError
-from firmware_bridge.local_link import LocalLink
+from firmware_bridge.local.link import LocalLink
 from firmware_bridge.peer import Callbacks, Peer, Pending
 
 Reply = Callable[["FakeLink", dict[str, Any]], None]

@@ -148,14 +148,14 @@ class Knows:
         self.asked.append((tool, arguments))
         return self._refusal
 
-    def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+    def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         self.asked.append((tool, arguments))
         return self._beyond
 
-    def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+    def on_outcome(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         self.told.append((tool, arguments, outcome))
 
-    def sampled(self, sample: Sample) -> None:
+    def on_sample(self, sample: Sample) -> None:
         self.told.append(sample)
 
 
@@ -262,7 +262,7 @@ def test_outcomes_and_samples_reach_what_is_known() -> None:
     samples: SimpleQueue[Sample] = SimpleQueue()
     guard = Guard("block", known=knows, samples=samples)
     samples.put(Sample("water_tank_low", True, 1.0))
-    guard.learned(CALL, Outcome("ok", {}))
+    guard.on_outcome(CALL, Outcome("ok", {}))
     # What was read meanwhile counts from the next decision on.
     assert guard.decide(FINE, CALL).action == "allow"
     assert knows.told == [

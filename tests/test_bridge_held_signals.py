@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from firmware_bridge import held_signals
-from firmware_bridge.held_signals import HeldSignals
+from firmware_bridge import deferred_signals as deferred_signals
+from firmware_bridge.deferred_signals import DeferredSignals
 
 
 class Struck(BaseException):
@@ -34,7 +34,7 @@ def ctrl_c() -> None:
 
 def test_a_held_signal_reaches_its_handler_at_the_end() -> None:
     finished = False
-    with pytest.raises(Struck), HeldSignals():
+    with pytest.raises(Struck), DeferredSignals():
         ctrl_c()
         finished = True
     assert finished
@@ -46,7 +46,7 @@ def test_all_that_came_strike_in_their_order() -> None:
     numbers = [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers[:3]}
     try:
-        with HeldSignals():
+        with DeferredSignals():
             for number in numbers:
                 os.kill(os.getpid(), number)
             assert came == []
@@ -58,7 +58,7 @@ def test_all_that_came_strike_in_their_order() -> None:
 
 def test_it_strikes_at_once_while_open() -> None:
     finished = False
-    with pytest.raises(Struck), HeldSignals() as held:
+    with pytest.raises(Struck), DeferredSignals() as held:
         held.open = True
         ctrl_c()
         finished = True
@@ -68,7 +68,7 @@ def test_it_strikes_at_once_while_open() -> None:
 
 def test_a_second_one_does_not_tear_the_way_out_of_the_first() -> None:
     cleaned = False
-    with pytest.raises(Struck), HeldSignals() as held:
+    with pytest.raises(Struck), DeferredSignals() as held:
         held.open = True
         try:
             ctrl_c()
@@ -81,7 +81,7 @@ def test_a_second_one_does_not_tear_the_way_out_of_the_first() -> None:
 def test_a_handler_that_does_not_raise_leaves_it_open() -> None:
     came: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: came.append(number))
-    with HeldSignals() as held:
+    with DeferredSignals() as held:
         held.open = True
         ctrl_c()
         ctrl_c()
@@ -95,7 +95,7 @@ def test_a_handler_that_does_not_raise_leaves_it_open() -> None:
 def test_default_handlers_and_other_threads_are_left_alone() -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        with HeldSignals():
+        with DeferredSignals():
             assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
             assert signal.getsignal(signal.SIGINT) is not strike
     finally:
@@ -103,7 +103,7 @@ def test_default_handlers_and_other_threads_are_left_alone() -> None:
     seen: list[object] = []
 
     def other() -> None:
-        with HeldSignals():
+        with DeferredSignals():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=other)
@@ -114,8 +114,8 @@ def test_default_handlers_and_other_threads_are_left_alone() -> None:
 
 def test_one_within_another_is_that_other_one() -> None:
     finished = False
-    with pytest.raises(Struck), HeldSignals() as outer:
-        with HeldSignals() as inner:
+    with pytest.raises(Struck), DeferredSignals() as outer:
+        with DeferredSignals() as inner:
             assert inner is outer
             ctrl_c()
         finished = True
@@ -123,12 +123,12 @@ def test_one_within_another_is_that_other_one() -> None:
         finished = False
     assert finished
     assert signal.getsignal(signal.SIGINT) is strike
-    with HeldSignals() as later:
+    with DeferredSignals() as later:
         assert later is not outer
 
 
 def test_what_came_strikes_where_it_is_delivered() -> None:
-    with pytest.raises(Struck), HeldSignals() as held:
+    with pytest.raises(Struck), DeferredSignals() as held:
         ctrl_c()
         held.deliver()
         raise AssertionError("it did not strike")
@@ -139,7 +139,7 @@ def test_a_signal_while_handlers_are_set_or_set_back_leaves_none_of_ours_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = signal.signal(signal.SIGTERM, strike)
-    real = held_signals._signal
+    real = deferred_signals._signal
 
     class Struck1st:
         """Both signals come while a handler is set."""
@@ -154,11 +154,11 @@ def test_a_signal_while_handlers_are_set_or_set_back_leaves_none_of_ours_behind(
 
     try:
         for at_exit in (False, True):
-            held = HeldSignals()
+            held = DeferredSignals()
             if at_exit:
                 held.__enter__()
             with monkeypatch.context() as patched, pytest.raises(Struck):
-                patched.setattr(held_signals, "_signal", Struck1st)
+                patched.setattr(deferred_signals, "_signal", Struck1st)
                 if at_exit:
                     held.__exit__()
                 else:

@@ -17,9 +17,9 @@ from firmware_bridge.links import LINK_TYPES
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("devices", "firmware_bridge", "agents", "sims", "configs", "core_eval")
 OWN = {
-    "firmware_bridge/broker_rigs.py": "the URLs that the broker's own files hold",
-    "firmware_bridge/mqtt_address.py": "MQTT's own URLs",
-    "firmware_bridge/serial_address.py": "the serial line's own URLs",
+    "firmware_bridge/broker/rigs.py": "the URLs that the broker's own files hold",
+    "firmware_bridge/mqtt/address.py": "MQTT's own URLs",
+    "firmware_bridge/serial/address.py": "the serial line's own URLs",
     "core_eval/live/connections.py": "`socket` is what asyncio calls a transport's socket",
 }
 SCHEMES = {"mqtts", "rfc2217", "socket"}
@@ -27,7 +27,7 @@ SCHEMES = {"mqtts", "rfc2217", "socket"}
 
 A_LINK_OF_ITS_OWN = """
     from firmware_bridge.links import LinkType
-    from firmware_bridge.local_link import LocalLink
+    from firmware_bridge.local.link import LocalLink
 
     def open_can(url):
         from configs.worlds_loader import load_world, make_simulator

@@ -18,8 +18,8 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
-from firmware_bridge.mqtt_link import MqttPort
-from firmware_bridge.serial_port import SerialPort
+from firmware_bridge.mqtt.link import MqttPort
+from firmware_bridge.serial.port import SerialPort
 
 
 @dataclass

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import pytest
 from bridge_rig import Mosquitto, ScriptedDevice, python_child, wait_until
 
-from firmware_bridge import mqtt_lease
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
-from firmware_bridge.mqtt_lease import Claim, Lease, decode_claim
-from firmware_bridge.mqtt_link import MqttLink, MqttPort
+from firmware_bridge.mqtt import lease as mqtt_lease
+from firmware_bridge.mqtt.lease import Claim, Lease, decode_claim
+from firmware_bridge.mqtt.link import MqttLink, MqttPort
 
 HOST = """
 import sys, time

@@ -25,7 +25,7 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
-from firmware_bridge.mqtt_link import MqttLink, MqttPort
+from firmware_bridge.mqtt.link import MqttLink, MqttPort
 
 
 class Outsider:

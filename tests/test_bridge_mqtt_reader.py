@@ -19,7 +19,7 @@ from devices.sensors import Sample
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.links import open_link
-from firmware_bridge.mqtt_link import MqttPort
+from firmware_bridge.mqtt.link import MqttPort
 
 
 @contextmanager

@@ -8,11 +8,11 @@ from collections import deque
 
 from bridge_rig import wait_until
 
-from firmware_bridge.reading_turn import ReadingTurn
+from firmware_bridge.mqtt.leader_follower import LeaderFollower
 
 
 def test_one_thread_at_a_time_has_the_turn() -> None:
-    turn = ReadingTurn()
+    turn = LeaderFollower()
     assert turn.take()
     assert not turn.take()
     turn.leave()
@@ -20,7 +20,7 @@ def test_one_thread_at_a_time_has_the_turn() -> None:
 
 
 def test_who_waits_learns_that_the_turn_is_free() -> None:
-    turn, news, took = ReadingTurn(), threading.Condition(), threading.Event()
+    turn, news, took = LeaderFollower(), threading.Condition(), threading.Event()
     assert turn.take()
 
     def want() -> None:
@@ -39,7 +39,7 @@ def test_who_waits_learns_that_the_turn_is_free() -> None:
 
 
 def test_who_waits_is_told_what_another_thread_read() -> None:
-    turn, news, answers = ReadingTurn(), threading.Condition(), deque[str]()
+    turn, news, answers = LeaderFollower(), threading.Condition(), deque[str]()
     assert turn.take()
     thread = threading.Thread(
         target=lambda: turn.wait(news, lambda: bool(answers), lambda: True, 10.0), daemon=True
@@ -54,7 +54,7 @@ def test_who_waits_is_told_what_another_thread_read() -> None:
 
 
 def test_the_connections_own_thread_takes_over_once_nobody_has_read_for_a_while() -> None:
-    turn, returned = ReadingTurn(), threading.Event()
+    turn, returned = LeaderFollower(), threading.Event()
     assert turn.take()
 
     def own() -> None:
@@ -71,7 +71,7 @@ def test_the_connections_own_thread_takes_over_once_nobody_has_read_for_a_while(
 
 
 def test_a_call_ends_the_standing_by_of_the_own_thread_at_once() -> None:
-    turn = ReadingTurn()
+    turn = LeaderFollower()
     assert turn.take()
     thread = threading.Thread(target=turn.stand_by, daemon=True)
     thread.start()
@@ -84,7 +84,7 @@ def test_a_call_ends_the_standing_by_of_the_own_thread_at_once() -> None:
 
 
 def test_no_item_is_lost_where_many_threads_take_turns() -> None:
-    turn, news, lock = ReadingTurn(), threading.Condition(), threading.Lock()
+    turn, news, lock = LeaderFollower(), threading.Condition(), threading.Lock()
     source, left = deque(range(600)), [200, 200, 200]
     ended = threading.Event()
 

@@ -23,8 +23,8 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.codec import LineDecoder, encode, to_line
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
-from firmware_bridge.serial_link import SerialLink
-from firmware_bridge.serial_port import SerialPort
+from firmware_bridge.serial.link import SerialLink
+from firmware_bridge.serial.port import SerialPort
 
 
 class Rig:

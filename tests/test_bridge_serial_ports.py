@@ -17,15 +17,15 @@ import serial
 from bridge_rig import ScriptedDevice, wait_until
 from serial.rfc2217 import PortManager
 
-from firmware_bridge import serial_address
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
-from firmware_bridge.serial_address import parse_serial_url
-from firmware_bridge.serial_link import SerialLink
-from firmware_bridge.serial_port import SerialPort
-from firmware_bridge.serial_ports import PortInfo, Selector, find_by_plugging
+from firmware_bridge.serial import address as serial_address
+from firmware_bridge.serial.address import parse_serial_url
+from firmware_bridge.serial.link import SerialLink
+from firmware_bridge.serial.port import SerialPort
+from firmware_bridge.serial.ports import PortInfo, Selector, find_by_plugging
 
 MEGA = PortInfo("/dev/ttyACM0", "7563", 0x2341, 0x0042, "Mega")
 UNO = PortInfo("/dev/ttyACM1", "9999", 0x2341, 0x0043, "Uno")

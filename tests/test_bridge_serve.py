@@ -14,13 +14,13 @@ import paho.mqtt.publish
 import pytest
 from bridge_rig import ScriptedDevice, free_port, python_child, wait_until
 
-from firmware_bridge.broker import EmbeddedBroker, start_broker_process
+from firmware_bridge.broker.process import EmbeddedBroker, start_broker_process
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
-from firmware_bridge.mqtt_link import MqttPort
-from firmware_bridge.serial_port import SerialPort
+from firmware_bridge.mqtt.link import MqttPort
+from firmware_bridge.serial.port import SerialPort
 
 DEVICE = """
 import sys, pathlib
@@ -81,7 +81,7 @@ serve_serial(ScriptedDevice(), "pty", ready=lambda path: print("ready", flush=Tr
 '''
 process = subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, text=True)
 process.stdout.readline()
-from firmware_bridge.broker import start_broker_process
+from firmware_bridge.broker.process import start_broker_process
 broker = start_broker_process()
 print(process.pid, broker.pid, flush=True)
 sys.stdin.read()

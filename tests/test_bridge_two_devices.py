@@ -24,7 +24,7 @@ from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
 from firmware_bridge.messages import Status
-from firmware_bridge.mqtt_link import MqttPort
+from firmware_bridge.mqtt.link import MqttPort
 from firmware_bridge.name_monitor import NameMonitor
 
 SIM = """

@@ -13,7 +13,7 @@ from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.log import LogReader, RunLog
 from core_eval.path import compile_plan
 from devices.farm_rover.tools import FARM_ROVER
-from devices.from_alphabet import device_from_alphabet
+from devices.inferred_device import device_from_alphabet
 from devices.tool import Effect, NoArguments, Tool
 from training.rover_world import ROVER
 

@@ -126,23 +126,25 @@ def test_what_a_host_knows_are_the_registers_that_were_told(tmp_path: Path):
     assert unknown.refusal("pour", {"liters": 2.0}) is None
     assert unknown.refusal("light", {}) is None
     known = rules.known_state(stopped=True)
-    known.sampled(Sample("float", 1.5, t=1.0))
+    known.on_sample(Sample("float", 1.5, t=1.0))
     refusal = known.refusal("light", {})
     assert refusal is not None and refusal.code == "not_ready"
     assert refusal.message == "It needs level=2.., and level is 1.5."
-    known.learned("read_level", {}, Outcome("ok", {"level": 4.0}, t=3.0))
-    known.sampled(Sample("float", 1.5, t=2.0))
+    known.on_outcome("read_level", {}, Outcome("ok", {"level": 4.0}, t=3.0))
+    known.on_sample(Sample("float", 1.5, t=2.0))
     assert known.refusal("light", {}) is None, "the sample is older than the reading"
-    known.learned("light", {}, Outcome("rejected", code="x", t=4.0))
+    known.on_outcome("light", {}, Outcome("rejected", code="x", t=4.0))
     assert known.refusal("pour", {"liters": 2.0}) is None
-    known.learned("light", {}, Outcome("ok", {}, t=5.0))
+    known.on_outcome("light", {}, Outcome("ok", {}, t=5.0))
     hot = known.refusal("pour", {"liters": 2.0})
     assert hot is not None and (hot.code, hot.message) == ("hot", "The burner is lit. Put it out first.")
     assert known.refusal("pour", {"liters": 0.5}) is None, "it is required of large amounts alone"
-    known.learned("douse", {}, Outcome("fault", code="timeout", t=6.0))
+    known.on_outcome("douse", {}, Outcome("fault", code="timeout", t=6.0))
     assert known.refusal("pour", {"liters": 2.0}) is None, "nobody knows what was done"
-    assert known.beyond("pour", {"liters": 3.5}) == "pour has liters=3.5, and the limit is liters=..3"
-    assert known.beyond("pour", {"liters": 3.0}) is None
+    assert (
+        known.limit_violation("pour", {"liters": 3.5}) == "pour has liters=3.5, and the limit is liters=..3"
+    )
+    assert known.limit_violation("pour", {"liters": 3.0}) is None
 
 
 def test_the_guard_blocks_by_registers_and_limits(tmp_path: Path):
@@ -155,12 +157,12 @@ def test_the_guard_blocks_by_registers_and_limits(tmp_path: Path):
     light, much, hot = Call("light", {}), Call("pour", {"liters": 4.0}), Call("pour", {"liters": 2.0})
     assert guard.decide(scorer.peek(light), light).action == "allow"
     scorer.step(light)
-    guard.learned(light, Outcome("ok", {}, t=1.0))
+    guard.on_outcome(light, Outcome("ok", {}, t=1.0))
     decision = guard.decide(scorer.peek(hot), hot)
     assert (decision.action, decision.code) == ("block", "hot")
     little = Call("pour", {"liters": 0.5})
     assert guard.decide(scorer.peek(little), little).action == "allow"
-    guard.learned(Call("douse", {}), Outcome("ok", {}, t=2.0))
+    guard.on_outcome(Call("douse", {}), Outcome("ok", {}, t=2.0))
     decision = guard.decide(scorer.peek(much), much)
     assert (decision.action, decision.code) == ("block", "limit")
 

@@ -12,7 +12,7 @@ from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.interlocks import look
 from devices.outcome import Refusal
 from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView
-from sims.farm.firmware_tables import HEADER
+from sims.farm_rover.firmware_tables import HEADER
 from sims.world_type import WORLD_TYPES
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -109,28 +109,28 @@ def test_after_a_fault_only_the_layout_is_known() -> None:
     known = KnownFarmRover(WORLD, initial=True)
     move = {"x": 3.5, "y": 12.0, "yaw": 0.0}
     assert known.refusal("move_to", move) is not None
-    known.learned("move_to", move, Outcome("fault", code="timeout"))
+    known.on_outcome("move_to", move, Outcome("fault", code="timeout"))
     assert known.refusal("move_to", move) is None
     assert known.refusal("move_to", {**move, "x": 25.0}) is not None
     held = KnownArm(BENCH, initial=True)
     assert held.refusal("place", {"x": 0.5, "y": 0.0, "z": 0.1, "yaw": 0.0}) is not None
-    held.learned("pick", {"object_id": "cup"}, Outcome("fault", code="stopped"))
+    held.on_outcome("pick", {"object_id": "cup"}, Outcome("fault", code="stopped"))
     assert held.refusal("place", {"x": 0.5, "y": 0.0, "z": 0.1, "yaw": 0.0}) is None
 
 
 def test_a_refusal_of_the_device_tells_that_it_is_locked() -> None:
     known = KnownFarmRover()
     move = {"x": 1.0, "y": 1.0, "yaw": 0.0}
-    known.learned("move_to", move, Outcome("rejected", code="safety_locked"))
+    known.on_outcome("move_to", move, Outcome("rejected", code="safety_locked"))
     refusal = known.refusal("move_to", move)
     assert refusal is not None and refusal.code == "safety_locked"
 
 
 def test_results_of_another_shape_teach_nothing() -> None:
     known = KnownFarmRover()
-    known.learned("unlock_safety_mode", {}, Outcome("ok", {"safety": 3}))
-    known.learned("move_to", {"x": 1.0, "y": 1.0, "yaw": 0.0}, Outcome("ok", {}))
-    known.learned("water_plant", {"plant_id": "a", "liters": 1.0}, Outcome("ok", None))
+    known.on_outcome("unlock_safety_mode", {}, Outcome("ok", {"safety": 3}))
+    known.on_outcome("move_to", {"x": 1.0, "y": 1.0, "yaw": 0.0}, Outcome("ok", {}))
+    known.on_outcome("water_plant", {"plant_id": "a", "liters": 1.0}, Outcome("ok", None))
     assert known.refusal("water_plant", {"plant_id": "a", "liters": 19.0}) is None
 
 
@@ -138,12 +138,12 @@ def test_a_tank_that_was_filled_by_hand_is_believed_to_be_full() -> None:
     known = KnownFarmRover(WORLD)
     pour = {"plant_id": "plant_B", "liters": 4.9}
     said = {"plant_id": "plant_B", "liters": 4.9, "tank_liters": 0.1}
-    known.learned("water_plant", pour, Outcome("ok", said, t=50.0))
+    known.on_outcome("water_plant", pour, Outcome("ok", said, t=50.0))
     assert known.refusal("water_plant", pour) is not None
-    known.sampled(Sample("water_tank_low", False, 10.0))  # older than the result
-    known.sampled(Sample("water_tank_low", True, 60.0))
+    known.on_sample(Sample("water_tank_low", False, 10.0))  # older than the result
+    known.on_sample(Sample("water_tank_low", True, 60.0))
     assert known.refusal("water_plant", pour) is not None
-    known.sampled(Sample("water_tank_low", False, 70.0))
+    known.on_sample(Sample("water_tank_low", False, 70.0))
     assert known.refusal("water_plant", pour) is None
 
 
@@ -153,11 +153,11 @@ def test_a_tank_that_was_filled_by_hand_is_believed_to_be_full() -> None:
 def test_the_label_holds_over_all_sprayings_of_a_plant() -> None:
     known = KnownFarmRover(WORLD, initial=True)
     spray = {"plant_id": "plant_A", "ml": 60.0}
-    assert known.beyond("spray_pesticide", spray) is None
-    known.learned("spray_pesticide", spray, Outcome("fault", code="timeout"))
-    said = known.beyond("spray_pesticide", spray)
+    assert known.limit_violation("spray_pesticide", spray) is None
+    known.on_outcome("spray_pesticide", spray, Outcome("fault", code="timeout"))
+    said = known.limit_violation("spray_pesticide", spray)
     assert said is not None and "120 ml" in said and "100 ml" in said
-    assert known.beyond("spray_pesticide", {**spray, "plant_id": "plant_B"}) is None
+    assert known.limit_violation("spray_pesticide", {**spray, "plant_id": "plant_B"}) is None
 
 
 def test_no_soil_gets_more_than_it_takes_in() -> None:
@@ -165,10 +165,10 @@ def test_no_soil_gets_more_than_it_takes_in() -> None:
     room = soil_room(WORLD, WORLD.plants["plant_A"])
     assert room == pytest.approx(6.9)
     pour = {"plant_id": "plant_A", "liters": 4.5}
-    assert known.beyond("water_plant", pour) is None
+    assert known.limit_violation("water_plant", pour) is None
     said = {"plant_id": "plant_A", "liters": 4.5, "tank_liters": 0.5}
-    known.learned("water_plant", pour, Outcome("ok", said, t=45.0))
-    assert "6.9 L" in (known.beyond("water_plant", pour) or "")
+    known.on_outcome("water_plant", pour, Outcome("ok", said, t=45.0))
+    assert "6.9 L" in (known.limit_violation("water_plant", pour) or "")
 
 
 @pytest.mark.parametrize(
@@ -176,74 +176,77 @@ def test_no_soil_gets_more_than_it_takes_in() -> None:
     [(10.0, 12.4, "bed_north"), (13.3, 5.4, "bed_south"), (9.0, 16.2, "tree"), (3.0, 9.2, "rock")],
 )
 def test_no_goal_lies_in_a_bed_or_on_an_obstacle(x: float, y: float, thing: str) -> None:
-    said = KnownFarmRover(WORLD).beyond("move_to", {"x": x, "y": y, "yaw": 0.0})
+    said = KnownFarmRover(WORLD).limit_violation("move_to", {"x": x, "y": y, "yaw": 0.0})
     assert said is not None and thing in said
-    assert KnownFarmRover().beyond("move_to", {"x": x, "y": y, "yaw": 0.0}) is None
+    assert KnownFarmRover().limit_violation("move_to", {"x": x, "y": y, "yaw": 0.0}) is None
 
 
 def test_no_goal_lies_in_a_strip_to_keep_out_of() -> None:
     strip = {"keep_out": {"ditch": {"x_min": 1.0, "x_max": 4.0, "y_min": 2.0, "y_max": 3.0}}}
     known = KnownFarmRover(merge_world(WORLD, strip))
-    assert "ditch" in (known.beyond("move_to", {"x": 2.0, "y": 2.5, "yaw": 0.0}) or "")
+    assert "ditch" in (known.limit_violation("move_to", {"x": 2.0, "y": 2.5, "yaw": 0.0}) or "")
 
 
 def test_no_fruit_is_picked_that_was_just_sprayed() -> None:
     known = KnownFarmRover(WORLD, initial=True)
     pick = {"plant_id": "plant_A"}
-    assert known.beyond("harvest_fruit", pick) is None
+    assert known.limit_violation("harvest_fruit", pick) is None
     spray = {**pick, "ml": 10.0}
-    known.learned("spray_pesticide", spray, Outcome("ok", {**spray, "tank_ml": 240.0}, t=30.0))
-    known.learned("sense_pose", {}, Outcome("ok", {"x": 2.0, "y": 14.0, "yaw": 0.0}, t=40.0))
-    assert "sprayed 10 s ago" in (known.beyond("harvest_fruit", pick) or "")
-    assert known.beyond("harvest_fruit", {"plant_id": "plant_B"}) is None
-    known.learned("sense_pose", {}, Outcome("ok", {"x": 2.0, "y": 14.0, "yaw": 0.0}, t=700000.0))
-    assert known.beyond("harvest_fruit", pick) is None
+    known.on_outcome("spray_pesticide", spray, Outcome("ok", {**spray, "tank_ml": 240.0}, t=30.0))
+    known.on_outcome("sense_pose", {}, Outcome("ok", {"x": 2.0, "y": 14.0, "yaw": 0.0}, t=40.0))
+    assert "sprayed 10 s ago" in (known.limit_violation("harvest_fruit", pick) or "")
+    assert known.limit_violation("harvest_fruit", {"plant_id": "plant_B"}) is None
+    known.on_outcome("sense_pose", {}, Outcome("ok", {"x": 2.0, "y": 14.0, "yaw": 0.0}, t=700000.0))
+    assert known.limit_violation("harvest_fruit", pick) is None
 
 
 def test_fruit_may_ripen_while_another_call_lasts() -> None:
     known = KnownFarmRover()
     pick = {"plant_id": "plant_A"}
-    known.learned(
+    known.on_outcome(
         "scan_plant", pick, Outcome("ok", {**pick, "soil": "dry", "ripe": False, "pests": False}, t=1.0)
     )
     assert known.refusal("harvest_fruit", pick) is not None
-    known.learned("move_home", {}, Outcome("ok", {"x": 5.0, "y": 5.0, "yaw": 0.0}, t=60.0))
+    known.on_outcome("move_home", {}, Outcome("ok", {"x": 5.0, "y": 5.0, "yaw": 0.0}, t=60.0))
     assert known.refusal("harvest_fruit", pick) is None
 
 
 @pytest.mark.parametrize("known", [KnownFarmRover(), KnownFarmRover(WORLD)])
 def test_nothing_is_done_with_a_person_near(known: KnownFarmRover) -> None:
     move, read = ("move_home", {}), ("sense_pose", {})
-    known.sampled(Sample("person_near", True, 1.0))
-    assert "person" in (known.beyond(*move) or "") and known.beyond(*read) is None
-    assert known.beyond("lock_safety_mode", {}) is None
-    known.sampled(Sample("person_near", False, 2.0))
-    assert known.beyond(*move) is None
+    known.on_sample(Sample("person_near", True, 1.0))
+    assert "person" in (known.limit_violation(*move) or "") and known.limit_violation(*read) is None
+    assert known.limit_violation("lock_safety_mode", {}) is None
+    known.on_sample(Sample("person_near", False, 2.0))
+    assert known.limit_violation(*move) is None
 
 
 def test_the_arm_waits_while_somebody_stands_in_the_light_curtain() -> None:
     known = KnownArm()
-    known.sampled(Sample("light_curtain", True, 1.0))
-    known.learned("sense_pose", {}, Outcome("fault", code="timeout"))
-    assert "light curtain" in (known.beyond("home", {}) or "") and known.beyond("sense_pose", {}) is None
-    known.sampled(Sample("light_curtain", False, 2.0))
-    assert known.beyond("home", {}) is None
+    known.on_sample(Sample("light_curtain", True, 1.0))
+    known.on_outcome("sense_pose", {}, Outcome("fault", code="timeout"))
+    assert (
+        "light curtain" in (known.limit_violation("home", {}) or "")
+        and known.limit_violation("sense_pose", {}) is None
+    )
+    known.on_sample(Sample("light_curtain", False, 2.0))
+    assert known.limit_violation("home", {}) is None
 
 
 def test_every_place_of_the_field_can_be_driven_to() -> None:
     for name in PLACES:
-        assert KnownFarmRover(WORLD).beyond("move_to", {**at(name), "yaw": 0.0}) is None
+        assert KnownFarmRover(WORLD).limit_violation("move_to", {**at(name), "yaw": 0.0}) is None
 
 
 def test_the_standard_grip_is_not_for_what_breaks() -> None:
     known = KnownArm(BENCH, initial=True)
     over = {"x": 0.4, "y": -0.35, "z": 0.05, "yaw": 0.0}
-    assert known.beyond("close_gripper", {}) is None
-    known.learned("move_to", over, Outcome("ok", over))
-    said = known.beyond("close_gripper", {})
+    assert known.limit_violation("close_gripper", {}) is None
+    known.on_outcome("move_to", over, Outcome("ok", over))
+    said = known.limit_violation("close_gripper", {})
     assert said is not None and "cup bears 15 N" in said
-    known.learned("move_to", over, Outcome("ok", {**over, "z": 0.3}))
-    assert known.beyond("close_gripper", {}) is None
+    known.on_outcome("move_to", over, Outcome("ok", {**over, "z": 0.3}))
+    assert known.limit_violation("close_gripper", {}) is None
 
 
 @pytest.mark.parametrize("kind", ["obstacles", "zones"])
@@ -251,5 +254,5 @@ def test_no_move_ends_in_a_block_or_a_zone(kind: str) -> None:
     block = {kind: {"post": {"x": 0.7, "y": 0.3, "size": [0.1, 0.1, 0.3]}}}
     world: BenchWorld = merge_world(BENCH, block)
     known = KnownArm(world)
-    assert "post" in (known.beyond("move_to", {"x": 0.72, "y": 0.3, "z": 0.1, "yaw": 0.0}) or "")
-    assert known.beyond("move_to", {"x": 0.72, "y": 0.3, "z": 0.35, "yaw": 0.0}) is None
+    assert "post" in (known.limit_violation("move_to", {"x": 0.72, "y": 0.3, "z": 0.1, "yaw": 0.0}) or "")
+    assert known.limit_violation("move_to", {"x": 0.72, "y": 0.3, "z": 0.35, "yaw": 0.0}) is None

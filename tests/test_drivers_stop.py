@@ -25,10 +25,10 @@ from core_eval.cli.main import main
 from core_eval.harness import rig_session
 from core_eval.harness.rig_session import open_rig
 from devices.stop_outcome import StopOutcome
-from firmware_bridge import kept_port
-from firmware_bridge.late_stop import send_when_back
 from firmware_bridge.link import LinkError
-from firmware_bridge.serial_address import parse_serial_url
+from firmware_bridge.serial import kept_port
+from firmware_bridge.serial.address import parse_serial_url
+from firmware_bridge.serial.late_stop import send_when_back
 
 PLANT_B = {"x": 3.5, "y": 12.5}
 FAR = {"x": 15.0, "y": 15.0}

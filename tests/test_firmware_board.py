@@ -15,8 +15,8 @@ from devices.sensors import Sample
 from firmware_bridge.client import RigClient
 from firmware_bridge.firmware.build import RAM_BYTES, build, ram_used
 from firmware_bridge.links import open_link
-from sims.farm import board_pins as pins
-from sims.farm.emulated_board import EmulatedBoard
+from sims.farm_rover import board_pins as pins
+from sims.farm_rover.emulated_board import EmulatedBoard
 
 WATCHDOG_MS = 2000
 SLACK_MS = 50

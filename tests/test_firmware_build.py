@@ -5,9 +5,9 @@ import pytest
 
 from devices.registry import device_type
 from firmware_bridge.firmware.build import RAM_BYTES, BuildError, build, missing_packages, ram_used
-from sims.farm import board_pins as pins
-from sims.farm import firmware_tables as tables
-from sims.farm.firmware_tables import HEADER, TableError, make_tables, shipped_world
+from sims.farm_rover import board_pins as pins
+from sims.farm_rover import firmware_tables as tables
+from sims.farm_rover.firmware_tables import HEADER, TableError, make_tables, shipped_world
 from sims.overrides import merge_world
 
 ROVER = HEADER.parent
@@ -18,7 +18,7 @@ needs_compiler = pytest.mark.skipif(bool(missing_packages()), reason="the AVR to
 
 def test_the_committed_tables_are_those_of_the_devices() -> None:
     assert HEADER.read_text(encoding="utf-8") == make_tables(shipped_world()), (
-        "run python -m sims.farm.firmware_tables"
+        "run python -m sims.farm_rover.firmware_tables"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from firmware_native import NativeRover, compile_rover
 
-from sims.farm import board_pins as pins
+from sims.farm_rover import board_pins as pins
 
 WATER_FLOW = 0.1
 """L/s of the rover's pump."""

@@ -11,7 +11,7 @@ from firmware_rig import RawHost, Seen, board, crc_line, is_safe
 
 from firmware_bridge.client import RigClient
 from firmware_bridge.links import open_link
-from sims.farm import board_pins as pins
+from sims.farm_rover import board_pins as pins
 
 HANG_MS = 250
 WATCHDOG_RESET_MS = 500

@@ -54,7 +54,7 @@ def test_the_board_s_own_process_makes_a_rig_that_a_file_names(tmp_path: Path) -
     init.write_text(json.dumps({"battery": 0.5}))
     rig.write_text(f"name: mine\nurl: serial://{link}\ndevice: farm_rover\n")
     options = ["--link", str(link), "--init", str(init), "--world-speed", str(WORLD_SPEED)]
-    command = [sys.executable, "-m", "sims.farm.emulated_board", *options]
+    command = [sys.executable, "-m", "sims.farm_rover.emulated_board", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -81,7 +81,7 @@ def test_the_board_s_own_process_makes_a_rig_that_a_file_names(tmp_path: Path) -
 def test_a_bad_initial_state_is_one_clear_line(text: str, says: str, tmp_path: Path) -> None:
     init = tmp_path / "init.json"
     init.write_text(text)
-    command = [sys.executable, "-m", "sims.farm.emulated_board", "--init", str(init)]
+    command = [sys.executable, "-m", "sims.farm_rover.emulated_board", "--init", str(init)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert says in done.stderr

@@ -15,9 +15,9 @@ from firmware_native import compile_library
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sims.farm.firmware_tables import HEADER
-from sims.farm.geometry import Box, Disc
-from sims.farm.route import Ground, plan_route
+from sims.farm_rover.firmware_tables import HEADER
+from sims.farm_rover.geometry import Box, Disc
+from sims.farm_rover.route import Ground, plan_route
 
 MAX_DEPTH = 8
 PENDING = 0xFF

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from firmware_rig import RawHost, board, crc_line
 
-from sims.farm.emulated_board import EmulatedBoard
+from sims.farm_rover.emulated_board import EmulatedBoard
 
 
 @pytest.fixture(scope="module")

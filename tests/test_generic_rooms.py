@@ -63,8 +63,8 @@ NO_TOLERANCES = {("devices/robotic_arm/world.py", 1e-4): "the least mass of an o
 @pytest.mark.parametrize(
     ("home", "rooms"),
     [
-        ("devices/farm_rover", ("devices/farm_rover", "sims/farm")),
-        ("devices/robotic_arm", ("devices/robotic_arm", "sims/arm")),
+        ("devices/farm_rover", ("devices/farm_rover", "sims/farm_rover")),
+        ("devices/robotic_arm", ("devices/robotic_arm", "sims/robotic_arm")),
     ],
 )
 def test_the_tolerances_of_a_world_stand_in_one_file(home: str, rooms: tuple[str, ...]):

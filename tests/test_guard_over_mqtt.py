@@ -15,8 +15,8 @@ from test_bridge_mqtt_link import outsider
 
 from core_eval.cli.main import main
 from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.mqtt_link import MqttPort
-from sims.farm.simulator import FarmSimulator
+from firmware_bridge.mqtt.link import MqttPort
+from sims.farm_rover.simulator import FarmSimulator
 
 CALLS = (
     {"name": "unlock_safety_mode", "arguments": {}},

@@ -9,7 +9,7 @@ from farm_rig import WORLD, at, do
 
 from core_eval.harm.answers import Answer, answer_difference, answer_of, same
 from devices.outcome import Outcome
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 
 AT_THE_TANK = {"safety_locked": False, "pose": at("water_station"), "water_tank": {"liters": 1.0}}
 

@@ -12,7 +12,7 @@ from core_eval.harm.unanswered import agrees_where_reported, resolve
 from core_eval.log.rows import Observation
 from core_eval.path import Call
 from devices.harm import LEAVE_OUT, HarmEvent, Trend
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 from sims.intervention import Flag, by_name
 
 BIG_TANK = {"water_tank": {"liters": 20.0, "capacity_liters": 20.0}}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from core_eval.harm import ExecutedCall, Player, assess
 from core_eval.harm.same_state import alike, same_future
-from sims.arm.simulator import ArmSimulator
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
+from sims.robotic_arm.simulator import ArmSimulator
 
 FARM_START = {"safety_locked": False, "sensors": {"moisture": {"noise": 0.02}}}
 FARM_PLACES = ["plant_A", "plant_B", "plant_C", "water_station", "base"]

@@ -8,8 +8,8 @@ from core_eval.path import compile_plan
 from devices.farm_rover.tools import FARM_ROVER
 from devices.registry import DEVICE_TYPES
 from devices.robotic_arm.tools import ROBOTIC_ARM
-from sims.arm.simulator import ArmSimulator
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
+from sims.robotic_arm.simulator import ArmSimulator
 
 READS = ("sense_pose",)
 

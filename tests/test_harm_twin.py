@@ -16,7 +16,7 @@ from core_eval.harm.twin.particles import assimilate
 from core_eval.harm.twin.posterior import Twin
 from core_eval.log.rows import Observation
 from devices.sensors import Sample
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world
 
 BED = [("unlock_safety_mode", {}), ("move_to", {"x": 10.0, "y": 12.4}), ("move_home", {})]

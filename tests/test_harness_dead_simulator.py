@@ -22,11 +22,11 @@ from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.simulator_process import ProcessWatch, RigError
 from core_eval.log import LogReader
 from firmware_bridge.link import LinkError
-from firmware_bridge.serial_link import SerialLink
+from firmware_bridge.serial.link import SerialLink
 
 SERIAL = RigConfig(name="spawned", url="serial://pty", world="farm_rover", spawn=True)
 MQTT = RigConfig(name="spawned", url="mqtt://127.0.0.1/rover", world="farm_rover", spawn=True)
-BROKER = "firmware_bridge.broker"
+BROKER = "firmware_bridge.broker.process"
 SIMULATOR = "core_eval.harness.serve_simulator"
 SOON = 8.0
 """Less than a lost link is waited for."""

@@ -24,7 +24,7 @@ from standins.farmbot import FarmBot
 from firmware_bridge import freeze_watch
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.freeze_watch import FreezeWatch
-from firmware_bridge.mqtt_link import MqttPort
+from firmware_bridge.mqtt.link import MqttPort
 
 ROOT = Path(__file__).parents[1]
 CALLS = """

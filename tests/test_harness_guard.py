@@ -28,8 +28,8 @@ from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Approver, Question
 from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.serial_port import SerialPort
-from sims.farm.simulator import FarmSimulator
+from firmware_bridge.serial.port import SerialPort
+from sims.farm_rover.simulator import FarmSimulator
 
 ENVELOPE = {"move_to": {"x": {"min": 0, "max": 3}, "yaw": {"exact": 0}}}
 FAR = ToolCallAction("move_to", {"x": 12.5, "y": 12.5})

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from core_eval.harness.machine_costs import MachineCosts, PowerMeter, find_meter, peak_memory, pmic_watts
+from core_eval.harness.resource_usage import MachineCosts, PowerMeter, find_meter, peak_memory, pmic_watts
 
 PMIC = """  3V3_SYS_A current(1)=0.50000000A
    VDD_CORE_A current(7)=2.00000000A

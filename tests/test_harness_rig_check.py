@@ -25,7 +25,7 @@ from firmware_bridge import client
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.links import open_link
-from firmware_bridge.mqtt_link import MqttPort
+from firmware_bridge.mqtt.link import MqttPort
 from firmware_bridge.result_cache import ResultCache
 
 EVERYTHING = (

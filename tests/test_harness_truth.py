@@ -25,7 +25,7 @@ from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import simulator_process
 from core_eval.log import EpisodeRow, LogReader, RunLog
-from firmware_bridge.broker import start_broker_process
+from firmware_bridge.broker.process import start_broker_process
 
 CALLS = [
     ("water_plant", {"plant_id": "plant_B", "liters": 4.5}),

@@ -9,7 +9,7 @@ from core_eval.cli.main import main
 from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.simulator_process import simulator_process
 from core_eval.log import LogReader, RunLog
-from firmware_bridge.broker import start_broker_process
+from firmware_bridge.broker.process import start_broker_process
 
 RIG = """\
 name: shy

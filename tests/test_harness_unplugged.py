@@ -17,7 +17,7 @@ from core_eval.harness.rig_session import open_rig
 from core_eval.harness.signals import StopSignals
 from core_eval.log import LogReader, RunLog
 from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.serial_port import SerialPort
+from firmware_bridge.serial.port import SerialPort
 
 
 class Board:

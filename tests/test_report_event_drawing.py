@@ -18,7 +18,7 @@ from core_eval.log import HarmRow, LogReader
 from core_eval.report.event_choice import most_evident, trace_of
 from core_eval.report.event_drawing import event_svg
 from devices.harm import LEAVE_OUT
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 
 INIT = {"safety_locked": False, "pose": at("plant_A")}
 SPRAY = ("spray_pesticide", {"plant_id": "plant_A", "ml": 140.0})

@@ -12,7 +12,7 @@ from devices.harm import LEAVE_OUT
 from devices.sensors import Sample, SensorSpec
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
-from sims.keyed_chance import keyed_noise
+from sims.counter_rng import keyed_noise
 
 
 class Quantity:

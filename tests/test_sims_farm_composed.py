@@ -6,9 +6,9 @@ import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from sims.farm.at_work import Works
-from sims.farm.driving import Driving
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.drive_control import Driving
+from sims.farm_rover.simulator import FarmSimulator
+from sims.farm_rover.tool_execution import Works
 from sims.simulator import Simulator
 
 SIMS = Path(__file__).resolve().parents[1] / "sims"

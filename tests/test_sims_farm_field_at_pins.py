@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from farm_rig import WORLD, at
 
-from sims.farm import board_pins as pins
-from sims.farm.board_pins import STEP_S, Outputs
-from sims.farm.field_at_pins import FieldAtPins
+from sims.farm_rover import board_pins as pins
+from sims.farm_rover.board_pins import STEP_S, Outputs
+from sims.farm_rover.field_at_pins import FieldAtPins
 from sims.overrides import merge_world
 
 STEP = STEP_S * 20

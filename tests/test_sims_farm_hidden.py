@@ -8,7 +8,7 @@ import pytest
 from farm_rig import WORLD, Script, at, do, rover, run
 
 from devices.hidden import hidden_parameters
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 
 OPEN = {"safety_locked": False}
 CALM = {"wind": {"speed": 0.0}}

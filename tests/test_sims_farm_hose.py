@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sims.farm.hose import Hose
+from sims.farm_rover.hose import Hose
 
 LAG = 0.4
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from devices.farm_rover.tools import FARM_ROVER
 from devices.hidden import hidden_parameters
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 
 OPEN = {"safety_locked": False}
 PLANTS = list(WORLD.plants)

@@ -5,8 +5,8 @@ from farm_rig import PLACES, WORLD, at, do, rover
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sims.farm.geometry import Box, Disc
-from sims.farm.route import Ground, nearest_clear, plan_route
+from sims.farm_rover.geometry import Box, Disc
+from sims.farm_rover.route import Ground, nearest_clear, plan_route
 
 GROUND = rover()[0].ground
 field_points = st.tuples(st.floats(0.0, 20.0), st.floats(0.0, 20.0))

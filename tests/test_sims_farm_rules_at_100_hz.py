@@ -11,7 +11,7 @@ from farm_rig import Script, at, do, rover
 
 from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.harm import HarmEvent
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 
 WRONG = [{"x": 4.4, "y": 14.0}, {"x": 4.0, "y": 11.1}, {"x": 1.2, "y": 11.5}]
 """On the strip to keep out of, at the post, and on the bed."""

@@ -5,7 +5,7 @@ import pytest
 from farm_rig import PLACES, WORLD, at, do, rover, run
 
 from devices.farm_rover.tools import FARM_ROVER
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 
 OPEN = {"safety_locked": False}
 WET = {"moisture": 0.25}

@@ -5,7 +5,7 @@ from farm_rig import WORLD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sims.farm.soil import SoilColumn, Stretch
+from sims.farm_rover.soil import SoilColumn, Stretch
 
 BRIM = WORLD.soil.rim_mm * WORLD.soil.area
 moistures = st.floats(0.02, WORLD.soil.saturation)

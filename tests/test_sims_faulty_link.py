@@ -9,13 +9,13 @@ from tank_rig import TankSimulator, tank
 from firmware_bridge import messages as wire
 from firmware_bridge.client import RigClient
 from firmware_bridge.codec import encode
-from firmware_bridge.device_port import port_for
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import Port
 from firmware_bridge.links import open_link
-from firmware_bridge.local_link import LocalLink
-from firmware_bridge.mqtt_link import MqttPort
-from firmware_bridge.serial_port import SerialPort
+from firmware_bridge.local.device_port import port_for
+from firmware_bridge.local.link import LocalLink
+from firmware_bridge.mqtt.link import MqttPort
+from firmware_bridge.serial.port import SerialPort
 from sims.faulty_link import Delayed, FaultyPort, LinkFaults
 
 BAD_LINK = {

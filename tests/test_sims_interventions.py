@@ -13,7 +13,7 @@ from farm_rig import WORLD, at
 from devices.farm_rover.tools import Water
 from devices.harm import LEAVE_OUT
 from devices.tool import ToolArguments
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 from sims.intervention import ChangedCall, Flag, Intervention, by_name
 from sims.world_type import WORLD_TYPES
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule, Trend
 from sims.clock import Clock
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 from sims.harm_ledger import HarmLedger
 from sims.overrides import WorldError, deep_merge, merge_world
 

@@ -9,7 +9,7 @@ from core_eval.harm import ExecutedCall
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Estimate, Priors
 from devices.harm import HarmEvent
-from sims.farm.simulator import FarmSimulator
+from sims.farm_rover.simulator import FarmSimulator
 
 
 def make() -> FarmSimulator:
