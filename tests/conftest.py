@@ -14,6 +14,13 @@ from firmware_bridge.broker.process import start_broker_process
 os.environ.pop("COLUMNS", None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file in one worker, and all with pseudo terminals: the machine numbers those."""
+    for item in items:
+        serial = item.get_closest_marker("serial") is not None
+        item.add_marker(pytest.mark.xdist_group("serial" if serial else str(item.path)))
+
+
 @pytest.fixture(scope="session")
 def mosquitto_url() -> Iterator[str]:
     """`mqtt://127.0.0.1:PORT` of a mosquitto with TCP_NODELAY."""
