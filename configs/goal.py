@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_eval.path import Pattern
-from core_eval.path.patterns import parse_pattern
+from core_eval.path.patterns import Exact, parse_pattern
+
+ABSENT = Exact(None)
+"""As in an initial state, null means that the key is not there."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,9 @@ class Goal:
         faults = []
         for key, pattern in self.patterns.items():
             found = list(_values(key, state))
-            if not found:
+            if not found and pattern != ABSENT:
                 faults.append(f"{key}: the state has no such key")
-            elif not pattern.holds(found[0]):
+            elif found and not pattern.holds(found[0]):
                 faults.append(f"{key}: {found[0]!r} does not fit {pattern}")
         return faults
 

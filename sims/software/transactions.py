@@ -19,7 +19,6 @@ Id = Annotated[str, Field(min_length=1, description="the account's id, such as A
 Source = Annotated[str, Field(description="id of the account that pays")]
 Target = Annotated[str, Field(description="id of the account that is paid")]
 Euros = Annotated[float, Field(gt=0.0, description="EUR, more than 0")]
-Opening = Annotated[float, Field(ge=0.0, description="EUR that it holds at first; left out: 0")]
 Percent = Annotated[float, Field(gt=0.0, le=100.0, description="interest in percent of the balance")]
 
 
@@ -139,11 +138,11 @@ class Bankers(SoftwareWorld[Bank]):
         return account
 
     @write(seconds=5.0, undone_by="close_account")
-    def create_account(self, account_id: Id, initial_balance: Opening = 0.0) -> Balance:
-        """Open an account under a new id."""
+    def create_account(self, account_id: Id) -> Balance:
+        """Open an account under a new id; it holds nothing."""
         self.check(account_id not in self.state.accounts, "exists", f"There is an account {account_id}.")
-        self.state.accounts[account_id] = Account(balance=cents(initial_balance))
-        return Balance(balance=cents(initial_balance))
+        self.state.accounts[account_id] = Account()
+        return Balance(balance=0.0)
 
     @write(seconds=2.0, undone_by="withdraw")
     def deposit(self, account_id: Id, amount: Euros) -> Balance:
