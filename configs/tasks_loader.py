@@ -268,7 +268,7 @@ def task_builder(ref: str) -> Build:
     if not wanted and len(entries) == 1:
         return entries[0][1]
     fault = f"no task {wanted!r}" if wanted else "it has several tasks, name one as FILE#ID"
-    ids = nearest([task_id for task_id, _ in entries])
+    ids = nearest([task_id for task_id, _ in entries], wanted)
     raise ConfigError(f"{fault}; the tasks are {ids}", file=path if is_file else None)
 
 

@@ -43,6 +43,11 @@ class Deed:
     undone: float | None = None
     undoes: bool = False
 
+    @property
+    def stands(self) -> bool:
+        """Whether it was done for its own sake, and not taken back."""
+        return not (self.void or self.undoes) and self.undone is None
+
     def fits(self, parts: Mapping[str, Any]) -> bool:
         """Whether it has these arguments and result parts."""
         return all(name in self.parts and self.parts[name] == value for name, value in parts.items())
@@ -56,11 +61,7 @@ class History:
 
     def did(self, tool: str, /, **parts: Any) -> list[Deed]:
         """The calls of a tool with these arguments and result parts that still stand, the latest last."""
-        return [
-            deed
-            for deed in self.deeds
-            if deed.tool == tool and not deed.void and deed.undone is None and deed.fits(parts)
-        ]
+        return [deed for deed in self.deeds if deed.tool == tool and deed.stands and deed.fits(parts)]
 
     def undone_by(
         self, tool: str, arguments: Mapping[str, Any], undos: Mapping[str, Sequence[Undo]]
