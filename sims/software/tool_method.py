@@ -101,6 +101,7 @@ def _tool(world: type, name: str, mark: Mark, known: Iterable[str]) -> Tool:
         if undo.tool not in known:
             raise TypeError(f"{where}: undone_by names {undo.tool!r}, which is no tool of this world")
     defaults = inspect.signature(method).parameters
+    hints.pop("self", None)
     fields: dict[str, Any] = {
         argument: (hint, ... if (given := defaults[argument].default) is inspect.Parameter.empty else given)
         for argument, hint in hints.items()

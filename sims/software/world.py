@@ -171,6 +171,11 @@ class SoftwareWorld(Simulator[State]):
             if undone is None or not undone.void:
                 result = getattr(self, tool)(**arguments)
             after = self.state
+        except (LookupError, ValueError, ArithmeticError) as error:
+            if not call.forced:
+                raise
+            # What it worked on is not there in this counterfactual.
+            raise Refusal("impossible", "The call cannot be done in this state.") from error
         finally:
             self.state = before
         self.pass_time(mark.seconds)
@@ -185,6 +190,7 @@ class SoftwareWorld(Simulator[State]):
             self._taken_back(undone, deed.t)
         for rule, entity, severity in self._harm:
             self.ledger.note(rule.kind, entity, call.index, deed.t, deed.t, severity, 0.0)
+            self.ledger.over(rule.kind, entity)
         if mark.effect is not Effect.READ:
             self._look_at_state(call.index)
         return result
@@ -196,7 +202,9 @@ class SoftwareWorld(Simulator[State]):
             entity = str(deed.parts.get(mark.entity, deed.tool))
             severity = float(deed.parts[mark.amount]) if mark.amount else 1.0
             exposure = severity * (now - deed.t)
-            self.ledger.note(mark.taken_back.kind, entity, deed.call, deed.t, now, severity, exposure)
+            key = mark.taken_back.kind, entity
+            self.ledger.note(*key, deed.call, deed.t, now, severity, exposure)
+            self.ledger.over(*key)
 
     def _look_at_state(self, call: int) -> None:
         """What the state breaks since this call, it answers for; what it broke before stays its causer's."""
@@ -208,6 +216,8 @@ class SoftwareWorld(Simulator[State]):
             self._standing[key] = cause, severity
             if cause >= 0:
                 self.ledger.note(*key, cause, now, now, severity, 0.0)
+        for key in standing.keys() - self._standing.keys():
+            self.ledger.over(*key)
 
 
 def world_of(
