@@ -58,6 +58,8 @@ def test_it_is_one_small_module_with_a_text_for_every_tool_and_rule(world: str):
         assert schema["description"].endswith(".")
         assert all(one["description"] for one in schema["parameters"]["properties"].values())
     assert all(rule.description for rule in kind.harm_rules)
+    sim = simulator(world)
+    assert {name.split(".")[0] for name in sim.page()} == set(sim.world.sensors) != set()
 
 
 @pytest.mark.parametrize("world", WORLDS)
