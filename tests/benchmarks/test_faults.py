@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 
 import pytest
-from paths import ROOT
 
-sys.path.insert(0, str(ROOT))
+pytestmark = pytest.mark.slow
+
 
 from benchmarks.fault_runs.ledger import Ledger, work
 from benchmarks.faults import run

@@ -1,10 +1,9 @@
 import dataclasses
-import sys
 
 import pytest
-from paths import ROOT
 
-sys.path.insert(0, str(ROOT))
+pytestmark = pytest.mark.slow
+
 
 from benchmarks.finer_sensors import (
     WORLDS,
