@@ -6,11 +6,10 @@ import threading
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
-
 from benchmarks.fault_runs.ledger import Ledger, work
 from benchmarks.faults import run
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(("kind", "scale"), [("serial", 0.03), ("broker", 0.06), ("disorder", 0.05)])

@@ -2,9 +2,6 @@ import dataclasses
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
-
 from benchmarks.finer_sensors import (
     WORLDS,
     Tally,
@@ -18,6 +15,8 @@ from benchmarks.finer_sensors import (
 from configs.tasks_loader import list_tasks
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm import assess
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", WORLDS)
