@@ -1,4 +1,4 @@
-"""The host's client: synchronous calls over a link; answers come in on whichever thread reads it."""
+"""The host's client: synchronous calls over a link, whose own thread reads the answers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from core_eval.path.calls import CallStatus
@@ -19,7 +20,6 @@ from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.answers import fault, outcome_of
 from firmware_bridge.codec import encode
-from firmware_bridge.deferred_signals import DeferredSignals
 from firmware_bridge.freeze_watch import FreezeWatch
 from firmware_bridge.link import Link, LinkError, Tell, tell_terminal
 from firmware_bridge.peer import Callbacks, ClockReading, Peer, Pending
@@ -52,8 +52,8 @@ Build = Callable[..., wire.Message]
 class RigClient:
     """Drives one rig over a link.
 
-    Callbacks run one at a time on the thread that reads, which is one that waits in a call of ours or the
-    link's own; they must not call back into the client. SIGINT and SIGTERM never strike within them.
+    Callbacks run one at a time on the link's own thread, and must not call the client. A signal handler may
+    raise during any call.
 
     Trouble of the link never raises from `call` and `init`: it is an outcome with status `fault` and code
     `timeout` (no answer before the deadline), `link` (no link), `offline` (the rig said that it went),
@@ -212,11 +212,10 @@ class RigClient:
 
     def give_up(self, within: float) -> None:
         """Wait for the answer to the call in flight, if there is one, `within` s at most. From any thread."""
-        with self._peer.changed:
+        with self._peer.lock:
             if self._peer.pending is not None:
                 self._peer.pending.give_up_at = min(self._peer.pending.give_up_at, time.monotonic() + within)
             self._peer.notify()
-        self._link.interrupt()
 
     def estop(self, timeout: float = 1.0) -> StopOutcome:
         """Stop the rig at once, and tell how that went; works during a call, and never raises LinkError.
@@ -314,11 +313,11 @@ class RigClient:
             LinkError: no answer, or the link is down.
         """
         with self._one_ping:
-            with self._peer.changed:
+            with self._peer.lock:
                 self._peer.pong = None
             sent = time.monotonic()
             self._link.send(PING)
-            self._wait(lambda: self._peer.pong is not None, timeout)
+            self._peer.wait(lambda: self._peer.pong is not None, timeout)
             trip = self._peer.pinged(sent)
         if trip is None:
             raise LinkError(f"no pong from {self._link.name} within {timeout:.2g} s")
@@ -349,7 +348,7 @@ class RigClient:
             stop = self.estop(timeout=0.0 if self._peer.present is None else CLOSE_SECONDS)
         self._closing.set()
         self._link.close()
-        with self._peer.changed:
+        with self._peer.lock:
             self._peer.notify()
         return stop
 
@@ -360,9 +359,8 @@ class RigClient:
         """
         self._ending = why
         self._closing.set()
-        with self._peer.changed:
+        with self._peer.lock:
             self._peer.notify()
-        self._link.interrupt()
         self._link.close()
 
     def regain(self, timeout: float) -> None:
@@ -401,11 +399,11 @@ class RigClient:
 
         It is sent again with the same id. Acks stretch `timeout`, not `within`.
         """
-        with self._one_call, DeferredSignals() if self._link.holds_signals else contextlib.nullcontext():
+        with self._one_call, self._peer.changes() as changes:
             pending = Pending(message_id, time.monotonic() + within)
             self._peer.pending = pending
             try:
-                return self._until_answered(pending, build, what, timeout, unanswered)
+                return self._until_answered(pending, changes, build, what, timeout, unanswered)
             except LinkError as error:
                 if self._closing.is_set():
                     return fault("link", self._ending)
@@ -415,7 +413,13 @@ class RigClient:
                 self._peer.pending = None
 
     def _until_answered(
-        self, pending: Pending, build: Build, what: str, timeout: float, unanswered: str
+        self,
+        pending: Pending,
+        changes: SimpleQueue[None],
+        build: Build,
+        what: str,
+        timeout: float,
+        unanswered: str,
     ) -> Outcome:
         peer, link = self._peer, self._link
         start = now = next_send = time.monotonic()
@@ -424,8 +428,6 @@ class RigClient:
         payload = b""
         restarts, asked = peer.clock.restarts, False
         while True:
-            # First of all, so that no news between here and the wait is missed.
-            seen = peer.news
             if peer.conflict is not None:
                 return fault("two_devices", peer.conflict)
             if pending.result is not None:
@@ -452,8 +454,8 @@ class RigClient:
                 self._await_boot(deadline)
                 next_send = now
             elif now < next_send:
-                wait = min(next_send, deadline) - now
-                link.read_until(lambda: peer.news != seen, wait, peer.changed)  # noqa: B023
+                with contextlib.suppress(Empty):
+                    changes.get(timeout=min(next_send, deadline) - now)
             elif not payload:
                 not_after = peer.clock.device_ms(deadline)
                 if not_after is None and peer.pongs and self._measure(min(1.0, deadline - now)):
@@ -511,7 +513,7 @@ class RigClient:
             self._link.send(HELLO)
 
     def _statuses(self) -> int:
-        with self._peer.changed:
+        with self._peer.lock:
             return self._peer.status_count
 
     def _hello(self, timeout: float) -> bool:
@@ -522,7 +524,7 @@ class RigClient:
         """Say hello; whether, after the `seen`th, a status came for which `until` holds. Raises LinkError."""
         peer = self._peer
         self._link.send(HELLO)
-        return self._wait(
+        return peer.wait(
             lambda: peer.status_count > seen and peer.status is not None and until(peer.status), timeout
         )
 
@@ -534,11 +536,6 @@ class RigClient:
         except LinkError:
             return False
         return True
-
-    def _wait(self, done: Callable[[], bool], timeout: float) -> bool:
-        """Wait until `done()`, at most `timeout` seconds; whether it is. It is called at every news."""
-        self._link.read_until(done, timeout, self._peer.changed)
-        return done()
 
     def _start_heartbeat(self) -> None:
         """A ping every third of the device's watchdog time, or every second."""

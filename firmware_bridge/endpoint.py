@@ -7,6 +7,7 @@ import secrets
 import threading
 import time
 from dataclasses import dataclass
+from queue import SimpleQueue
 from threading import Event
 
 from core_eval.path.calls import CallStatus
@@ -36,9 +37,8 @@ class _Running:
 class DeviceEndpoint:
     """Answers the wire for a device: results, acks, refusals, watchdog, status, samples, truth.
 
-    Stop, ping and hello are answered while a call runs on the worker thread, which reads the port itself
-    between calls where the port lets it. Every answered id is kept, refusals too: a second copy of a refused
-    call must not move the machine later.
+    Stop, ping and hello are answered while a call runs on the worker thread. Every answered id is kept,
+    refusals too: a second copy of a refused call must not move the machine later.
     An `init` is accepted while the device is stopped, and leaves it stopped. An ack goes out when a call
     takes longer than `ack_after` seconds, and again every `ack_every`; its eta is twice that.
 
@@ -77,8 +77,7 @@ class DeviceEndpoint:
         """What the device knew of its last stop; None: nothing but that it is one."""
         self._stop = Event()  # of the call that runs, and of the next one unless it was set
         self._results = ResultCache(results_kept)
-        self._job: _Running | None = None
-        self._news = threading.Condition(self._lock)
+        self._jobs: SimpleQueue[_Running | None] = SimpleQueue()
         self._t = 0.0
         self._closed = Event()
         self._worker = threading.Thread(target=self._work, name=f"calls of {device.name}", daemon=True)
@@ -119,9 +118,7 @@ class DeviceEndpoint:
         if not self._stopped or at_work or self.last_stop is StopOutcome.NOT_SENT:
             self._go_safe(publish=False)
         self._closed.set()
-        with self._news:
-            self._news.notify_all()
-        self._port.interrupt()
+        self._jobs.put(None)
         for thread in (self._worker, self._ticker):
             if thread.is_alive() and thread is not threading.current_thread():
                 thread.join(2.0)
@@ -191,9 +188,8 @@ class DeviceEndpoint:
                 if isinstance(message, CodecError):
                     refused = Outcome(CallStatus.INVALID, code="malformed", message=str(message), t=self._t)
                 elif (refused := self._refusal(message)) is None:
-                    job = _Running(message, self._stop, time.monotonic() + self._ack_after)
-                    self._running = self._job = job
-                    self._news.notify()
+                    self._running = _Running(message, self._stop, time.monotonic() + self._ack_after)
+                    self._jobs.put(self._running)
         if known is not None:
             self._port.send(*known)
         elif refused is not None:
@@ -205,7 +201,7 @@ class DeviceEndpoint:
         return refusal(message, self._running is not None, self._stopped, self._link_ms(), self._t)
 
     def _work(self) -> None:
-        while (job := self._next_job()) is not None:
+        while (job := self._jobs.get()) is not None:
             outcome = self._run(job)
             self._t = outcome.t
             self._send_truth(job.message)
@@ -226,11 +222,6 @@ class DeviceEndpoint:
             self._port.send(*answer)
             if leave or (self._stopped and self.last_stop is not before):
                 self._publish_status()
-
-    def _next_job(self) -> _Running | None:
-        self._port.read_until(lambda: self._job is not None or self._closed.is_set(), None, self._news)
-        job, self._job = self._job, None
-        return job
 
     def _run(self, job: _Running) -> Outcome:
         message = job.message

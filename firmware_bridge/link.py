@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol
@@ -28,25 +27,7 @@ class LinkError(Exception):
     """A link that cannot be opened, or is down; the text is one line that says what to do."""
 
 
-class Waitable:
-    """An end of a link whose messages a thread can wait for.
-
-    These defaults are those of a link or port that is read by a thread of its own.
-    """
-
-    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
-        """Wait until `done()`, at most `timeout` seconds; what comes may be delivered on this thread.
-
-        Only one thread reads at a time: `news` is to be notified of all that another one reads.
-        """
-        with news:
-            news.wait_for(done, timeout)
-
-    def interrupt(self) -> None:
-        """Have a thread that reads in `read_until` look again whether it is done."""
-
-
-class Link(Waitable, ABC):
+class Link(ABC):
     """The host's end. Payloads are JSON; the link frames them.
 
     What only some links do has a default here, so that whoever uses a link need not ask of which kind it is.
@@ -64,8 +45,6 @@ class Link(Waitable, ABC):
     """A broker stands in between: it has permissions of its own, and others reach the rig through it too."""
     stands_still_with_us: bool = False
     """Whatever stops this process stops the device as well."""
-    holds_signals: bool = False
-    """A waiting thread reads the link itself, so that no signal handler may raise during a call."""
 
     @property
     @abstractmethod
@@ -128,10 +107,10 @@ class Link(Waitable, ABC):
         """How the last `estop` went: what the device's status stated, unless the link itself knows better."""
         return stated
 
-    def discard(self) -> None:
+    def discard(self) -> None:  # noqa: B027
         """Forget what has not gone out, except an emergency stop."""
 
-    def check_permission(self) -> None:
+    def check_permission(self) -> None:  # noqa: B027
         """Ask whether our calls are let through, where a broker would not tell by itself.
 
         Raises:
@@ -148,7 +127,7 @@ class Link(Waitable, ABC):
         """
         return True
 
-    def renew(self) -> None:
+    def renew(self) -> None:  # noqa: B027
         """Keep what was claimed; to be called every two seconds or more often."""
 
     @abstractmethod
@@ -169,7 +148,7 @@ class PortHandler(Protocol):
         """The link is up, for the first time or again."""
 
 
-class Port(Waitable, ABC):
+class Port(ABC):
     """The device's end."""
 
     @property
@@ -185,7 +164,7 @@ class Port(Waitable, ABC):
     def send(self, message: DeviceMessage, payload: bytes) -> None:
         """Send a message, whose JSON is `payload`. Never blocks, never raises for link trouble."""
 
-    def discard(self) -> None:
+    def discard(self) -> None:  # noqa: B027
         """Forget what has not gone out: nobody was there to read it."""
 
     @abstractmethod

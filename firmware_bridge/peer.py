@@ -6,8 +6,10 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from core_eval.path.calls import CallStatus
@@ -57,11 +59,10 @@ class Callbacks:
 
 
 class Peer:
-    """The state of the far end of a link; `changed` guards it and is notified of every news.
+    """The state of the far end of a link; `lock` guards it.
 
     Attributes:
         status: the last status.
-        news: counts what was notified.
         status_count: how many statuses came that were no retained copies.
         offline_since: host time since when the rig has said that it is offline.
         down_since: host time at which the link was last seen to go down.
@@ -81,8 +82,7 @@ class Peer:
     """
 
     def __init__(self, name: str, callbacks: Callbacks) -> None:
-        self.changed = threading.Condition(threading.Lock())
-        self.news = 0
+        self.lock = threading.Lock()
         self.status: wire.Status | None = None
         self.status_count = 0
         self.offline_since: float | None = None
@@ -103,6 +103,7 @@ class Peer:
         self._callbacks = callbacks
         self.ping_missed = False
         self._answers: OrderedDict[wire.MessageId, wire.Result] = OrderedDict()
+        self._waiting: list[SimpleQueue[None]] = []
 
     @property
     def present(self) -> wire.Status | None:
@@ -112,14 +113,39 @@ class Peer:
             return None
         return status if self.status_count or self.pongs else None
 
+    @contextmanager
+    def changes(self) -> Iterator[SimpleQueue[None]]:
+        """A queue that receives an item at every change, for the duration of the block.
+
+        A thread that waits on it holds no lock, so a signal handler may raise there.
+        """
+        queue: SimpleQueue[None] = SimpleQueue()
+        self._waiting.append(queue)
+        try:
+            yield queue
+        finally:
+            self._waiting.remove(queue)
+
+    def wait(self, done: Callable[[], bool], timeout: float) -> bool:
+        """Wait until `done()`, at most `timeout` seconds; return whether it holds."""
+        deadline = time.monotonic() + timeout
+        with self.changes() as changes:
+            while not done():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                with suppress(Empty):
+                    changes.get(timeout=left)
+        return True
+
     def notify(self) -> None:
-        """Have all that wait look again. Needs `changed`."""
-        self.news += 1
-        self.changed.notify_all()
+        """Wake all threads that wait for a change."""
+        for queue in tuple(self._waiting):
+            queue.put(None)
 
     def link_changed(self, up: bool) -> None:
         """The link went up or down."""
-        with self.changed:
+        with self.lock:
             if up:
                 self.clock.forget()
             else:
@@ -131,7 +157,7 @@ class Peer:
 
         Measures the device's clock by it.
         """
-        with self.changed:
+        with self.lock:
             pong, missed = self.pong, self.ping_missed
             self.ping_missed = pong is None
             if pong is None:
@@ -174,7 +200,7 @@ class Peer:
 
     def _take_result(self, result: wire.Result) -> None:
         """The first result of an id is its answer; a device that repeats it says the same again."""
-        with self.changed:
+        with self.lock:
             pending = self.pending
             first = self._answers.get(result.id)
             if pending is not None and pending.id == result.id:
@@ -203,7 +229,7 @@ class Peer:
             self._take_result(unfit)
 
     def _take_ack(self, ack: wire.Ack, received: float) -> None:
-        with self.changed:
+        with self.lock:
             pending = self.pending
             if pending is not None and pending.id == ack.id:
                 pending.acks += 1
@@ -211,14 +237,14 @@ class Peer:
                 self.notify()
 
     def _take_pong(self, pong: wire.Pong, received: float) -> None:
-        with self.changed:
+        with self.lock:
             self.pongs += 1
             if self.pong is None:
                 self.pong = (received, pong.m)
             self.notify()
 
     def _take_status(self, status: wire.Status, retained: bool) -> None:
-        with self.changed:
+        with self.lock:
             another = self.boots.take(status, retained)
             if self.boots.conflict:
                 self.conflict = f"two devices answer as {self._name}: switch one off, or give it another name"

@@ -35,7 +35,6 @@ class MqttLink(Link):
     """
 
     brokered = True
-    holds_signals = True
 
     def __init__(self, url: str, timeout: float = 5.0) -> None:
         address = parse_mqtt_url(url)
@@ -85,14 +84,6 @@ class MqttLink(Link):
                 on_frame(payload, retained)
             self._early.clear()
             self._on_frame, self._on_state = on_frame, on_state
-
-    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
-        """Wait until `done()`, and read meanwhile if nobody else does."""
-        self._connection.read_until(done, timeout, news)
-
-    def interrupt(self) -> None:
-        """Have whoever reads look again whether it is done."""
-        self._connection.interrupt()
 
     def ensure(self, timeout: float) -> None:
         """Wait for the broker. Raises LinkError; once, where it refused what we sent."""
@@ -276,16 +267,6 @@ class MqttPort(Port):
             self._connection.publish(self._topics.of("truth"), payload)
         else:
             self._connection.publish(self._result_topic, payload)
-
-    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
-        """Wait until `done()`, and read meanwhile if nobody else does."""
-        assert self._connection is not None
-        self._connection.read_until(done, timeout, news)
-
-    def interrupt(self) -> None:
-        """Have whoever reads look again whether it is done."""
-        if self._connection is not None:
-            self._connection.interrupt()
 
     def close(self, last: bytes) -> None:
         """Publish the last status and disconnect."""
