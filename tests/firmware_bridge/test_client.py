@@ -243,7 +243,7 @@ def test_an_answer_that_is_repeated_with_another_time_contradicts_nothing() -> N
 
 
 def test_a_link_that_stays_away_ends_the_call_long_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firmware_bridge.client.LINK_BACK_SECONDS", 0.3)
+    monkeypatch.setattr("firmware_bridge.requests.LINK_BACK_SECONDS", 0.3)
 
     def pull(link: FakeLink, message: dict[str, Any]) -> None:
         if message["op"] == "call":
@@ -388,7 +388,7 @@ def test_a_stop_is_confirmed_by_the_rigs_own_word_alone() -> None:
     before = link.stops
     assert client.estop(1.2) is StopOutcome.SENT
     assert link.stops >= before + 2, "a line may lose it, so it is sent again"
-    assert "did not say within 1.2 s" in client.stop_error
+    assert "did not confirm within 1.2 s" in client.stop_error
     for said in ("sent", "not sent", "confirmed"):
         link.reply = lambda fake, _, said=said: fake.say({"op": "status", "state": "estop", "stop": said})  # type: ignore[misc]
         assert client.estop() == said
@@ -422,7 +422,7 @@ def test_a_link_that_comes_back_in_mid_call_gets_it_again() -> None:
 
 
 def test_a_rig_that_says_offline_and_stays_away_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firmware_bridge.client.OFFLINE_GRACE", 0.1)
+    monkeypatch.setattr("firmware_bridge.requests.OFFLINE_GRACE", 0.1)
 
     def dies(link: FakeLink, message: dict[str, Any]) -> None:
         if message["op"] == "call":

@@ -342,7 +342,7 @@ def test_options_of_a_url_that_make_no_sense_are_told(query: str, says: str) -> 
 def test_a_broker_that_is_gone_for_good_ends_the_call_when_the_client_has_waited_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("firmware_bridge.client.LINK_BACK_SECONDS", 0.5)
+    monkeypatch.setattr("firmware_bridge.requests.LINK_BACK_SECONDS", 0.5)
     device = ScriptedDevice()
     with Mosquitto() as broker, DeviceEndpoint(device, MqttPort(f"{broker.url}/rig")):
         with RigClient(open_link(f"{broker.url}/rig")) as client:
