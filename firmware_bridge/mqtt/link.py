@@ -93,15 +93,17 @@ class MqttLink(Link):
         self._connection.ensure(timeout)
 
     def send(self, payload: bytes) -> None:
-        """Publish on the call topic, QoS 1. Raises LinkError where the broker is gone."""
-        self._check_way()
+        """Publish on the call topic with QoS 1. Raises LinkError without a broker or the lease."""
+        self.send_call(payload, None, None)
+
+    def send_call(self, payload: bytes, call_id: str | None, seconds: float | None) -> None:
+        """As `send`; on MQTT 5 with message expiry, and the call's id as correlation data."""
+        if not self._connection.connected:
+            raise LinkError(f"no connection to the broker of {self.name}")
+        if self.lease.lost is not None:
+            raise LinkError(self.lease.lost)
         if payload == _RESET:
             self._stop_waits = False
-        self._connection.publish(self._call_topic, payload)
-
-    def send_call(self, payload: bytes, call_id: str, seconds: float) -> None:
-        """The same with, on MQTT 5, message expiry and the call's id as correlation data."""
-        self._check_way()
         self._connection.publish(self._call_topic, payload, expires=seconds, correlation=call_id)
 
     def check_permission(self) -> None:
@@ -144,12 +146,6 @@ class MqttLink(Link):
     def socket(self) -> socket.socket | None:
         """The live socket."""
         return self._connection.socket()
-
-    def _check_way(self) -> None:
-        if not self._connection.connected:
-            raise LinkError(f"no connection to the broker of {self.name}")
-        if self.lease.lost is not None:
-            raise LinkError(self.lease.lost)
 
     def _stop_again(self, status: bytes) -> None:
         # The rig may have come back to the broker after our stop had gone out there, to nobody.

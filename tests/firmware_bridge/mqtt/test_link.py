@@ -188,6 +188,8 @@ def test_a_stop_that_found_no_broker_goes_out_when_it_is_back(name: str) -> None
         broker.kill()
         assert client.call("echo", {}, timeout=0.1).code == "link"
         assert client.estop() is StopOutcome.NOT_SENT and "no connection" in client.stop_error
+        with pytest.raises(LinkError):
+            client.reset()
         assert client.call("echo", {}, timeout=0.1).code == "link"
         broker.start()
         assert device.made_safe.wait(10)
