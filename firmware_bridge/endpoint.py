@@ -1,4 +1,4 @@
-"""The device's end of the wire: one call at a time, each id once, and a stop that always works."""
+"""The device's end of the wire: one call at a time, each id once, and a stop at any time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from firmware_bridge.result_cache import ResultCache
 log = logging.getLogger(__name__)
 
 MAX_FRAME = 65_536
-"""Bytes of the longest frame that this endpoint takes, unless told otherwise."""
+"""Default of the longest frame that is accepted, bytes."""
 
 
 @dataclass(slots=True)
@@ -45,9 +45,9 @@ class DeviceEndpoint:
     Args:
         device: what runs the calls.
         port: the link's end.
-        watchdog_ms: goes to its safe state when a host that has spoken is silent for so long.
-        max_frame: bytes of the longest frame that is taken.
-        results_kept: results that are kept for repeated ids, at least 32.
+        watchdog_ms: the device stops when its host has sent nothing for so long; armed by the first message.
+        max_frame: longest accepted frame, bytes.
+        results_kept: number of results kept for repeated ids, at least 32.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class DeviceEndpoint:
         self._ack_after, self._ack_every = ack_after, ack_every
         self._born = time.monotonic()
         self._boot = secrets.token_hex(4)
-        self._heard: float | None = None
+        self._last_received: float | None = None
         self._lock = threading.Lock()
         self._safety = threading.RLock()
         self._running: _Running | None = None
         self._stopped = self._reset_waits = False
         self.last_stop: StopOutcome | None = None
-        """What the device knew of its last stop; None: nothing but that it is one."""
-        self._stop = Event()  # of the call that runs, and of the next one unless it was set
+        """How the last stop went; None if there was none."""
+        self._stop = Event()  # of the running call; once set, the next call gets another one
         self._results = ResultCache(results_kept)
         self._jobs: SimpleQueue[_Running | None] = SimpleQueue()
         self._t = 0.0
@@ -93,11 +93,11 @@ class DeviceEndpoint:
 
     @property
     def dropped(self) -> int:
-        """Frames that did not check or were no message."""
+        """Number of frames with a wrong checksum, or without a valid message."""
         return self._malformed + self._port.dropped
 
     def note_stop(self, outcome: StopOutcome) -> None:
-        """The device stopped once more by itself, and this is what it knows of it."""
+        """Record the outcome of a stop that the device made itself."""
         with self._safety:
             self.last_stop = outcome
         if self._stopped:
@@ -111,7 +111,7 @@ class DeviceEndpoint:
         self._ticker.start()
 
     def close(self) -> None:
-        """Stop a running call, leave the device safe, say offline, close the port."""
+        """Stop a running call and the device, publish `offline`, and close the port."""
         if self._closed.is_set():
             return
         at_work = self._running is not None
@@ -123,7 +123,7 @@ class DeviceEndpoint:
             if thread.is_alive() and thread is not threading.current_thread():
                 thread.join(2.0)
         if at_work:
-            # Where it is deaf to the stop, it may have started something since.
+            # A call that ignored the stop may have started something since.
             self._device_safe()
         self._port.close(encode(self._status("offline")))
 
@@ -135,16 +135,16 @@ class DeviceEndpoint:
         self.close()
 
     def on_up(self) -> None:
-        """The link is up: say so."""
+        """Publish the status: the link is up."""
         self._publish_status()
 
     def on_stop(self) -> None:
-        """The emergency stop: at once, whatever runs."""
-        self._heard = time.monotonic()
+        """Stop the device at once."""
+        self._last_received = time.monotonic()
         self._go_safe()
 
     def on_frame(self, payload: bytes, before_stop: bool = False) -> None:
-        """One payload from a host. Whatever is in it, this does not raise."""
+        """Handle a host's payload. Never raises."""
         if len(payload) > self._max_frame:
             self._malformed += 1
             return
@@ -154,7 +154,7 @@ class DeviceEndpoint:
             self._malformed += 1
             self._answer_unfit(error)
             return
-        self._heard = time.monotonic()
+        self._last_received = time.monotonic()
         match message:
             case wire.Call() | wire.Init():
                 self._accept(message.id, message)
@@ -175,11 +175,11 @@ class DeviceEndpoint:
             self.on_stop()
         message_id = id_of_unfit(error)
         if message_id is not None:
-            self._heard = time.monotonic()
+            self._last_received = time.monotonic()
             self._accept(message_id, error)
 
     def _accept(self, message_id: wire.MessageId, message: wire.Call | wire.Init | CodecError) -> None:
-        """Run a new message, or say why not; answer a known id, whatever comes with it this time."""
+        """Run or refuse a new message; answer a known id, whatever the rest of the message is."""
         refused = None
         with self._lock:
             known = self._results.get(message_id)
@@ -286,13 +286,13 @@ class DeviceEndpoint:
         wait = period
         while not self._closed.wait(wait):
             now = time.monotonic()
-            heard = self._heard
-            if heard is not None and not self._stopped and now - heard >= self._watchdog_ms / 1000:
+            received = self._last_received
+            if received is not None and not self._stopped and now - received >= self._watchdog_ms / 1000:
                 self._go_safe(publish=False)
                 self._port.discard()
                 self._publish_status()
-            # The watchdog is kept to the moment, not to the next tick.
-            left = None if heard is None or self._stopped else heard + self._watchdog_ms / 1000 - now
+            # The watchdog expires on time, not at the next tick.
+            left = None if received is None or self._stopped else received + self._watchdog_ms / 1000 - now
             wait = period if left is None else max(0.0, min(period, left))
             with self._lock:
                 job = self._running

@@ -35,13 +35,12 @@ class MqttConnection:
     Args:
         address: the broker.
         client_id: the MQTT client id.
-        subscriptions: topic filter, QoS, and whether nothing works without it.
+        subscriptions: topic filter, QoS, and whether it is required.
         on_message: takes topic, payload and the retain flag.
-        on_link: takes True once all subscriptions stand, and False when the connection is lost.
+        on_link: takes True once all subscriptions are acknowledged, and False when the connection is lost.
         will: topic and payload of the last will (QoS 1).
-        will_retained: whether the broker keeps the last will.
-        on_refused: takes the topic of a message that the broker says it does not let us publish; only
-            brokers of MQTT 5 say so.
+        will_retained: whether the broker retains the last will.
+        on_refused: takes the topic of a message that the broker refuses; only brokers of MQTT 5 report it.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class MqttConnection:
 
     @property
     def connected(self) -> bool:
-        """Whether the broker is there and all subscriptions stand."""
+        """Whether the broker is connected and all subscriptions are acknowledged."""
         return self._up
 
     def open(self, timeout: float = 5.0) -> None:
@@ -122,10 +121,9 @@ class MqttConnection:
         expires: float | None = None,
         correlation: str | None = None,
     ) -> mqtt.MQTTMessageInfo | None:
-        """Write a message; while the broker is gone (None), QoS 1 waits for it and QoS 0 is dropped.
+        """Publish a message; while the broker is away (None), QoS 1 is queued and QoS 0 is dropped.
 
-        `expires` (seconds that a broker may hold it) and `correlation` are for MQTT 5; 3.1.1 has no place
-        for them.
+        `expires` (seconds that a broker may hold it) and `correlation` need MQTT 5; 3.1.1 ignores them.
         """
         with self._lock:
             if not self._up:
@@ -146,13 +144,13 @@ class MqttConnection:
         return sock if isinstance(sock, socket.socket) else None
 
     def discard(self) -> None:
-        """Send nothing later of what was published before now and has not been acknowledged."""
+        """Discard messages that are queued or, if the connection is lost, not acknowledged."""
         with self._lock:
             self._backlog.clear()
             self._renewing = not self._up
 
     def close(self, timeout: float = 2.0) -> None:
-        """Disconnect in good order: the broker keeps the last will to itself."""
+        """Disconnect, so that the broker does not publish the last will."""
         with self._changed:
             if self._closing.is_set():
                 return

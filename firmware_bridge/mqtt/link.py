@@ -28,7 +28,7 @@ _PING = encode(wire.Ping())
 class MqttLink(Link):
     """The host's end. Connects in the constructor.
 
-    The last will takes our lease away, so that a host that was killed does not hold its rig.
+    The last will removes our lease, so that a killed host does not hold its rig.
 
     Raises:
         LinkError: the URL names no rig, no broker is there, or it refuses us.
@@ -74,11 +74,11 @@ class MqttLink(Link):
 
     @property
     def connected(self) -> bool:
-        """Whether the broker is there, and has not just refused what we sent."""
+        """Whether the broker is connected, and has not just refused a message."""
         return self._connection.connected and self._refused is None
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
-        """Deliver what came so far, and everything from now on."""
+        """Deliver the messages received so far, and all later ones."""
         with self._lock:
             for payload, retained in self._early:
                 on_frame(payload, retained)
@@ -86,7 +86,7 @@ class MqttLink(Link):
             self._on_frame, self._on_state = on_frame, on_state
 
     def ensure(self, timeout: float) -> None:
-        """Wait for the broker. Raises LinkError; once, where it refused what we sent."""
+        """Wait for the broker. Raises LinkError; once, if it refused a message."""
         refused, self._refused = self._refused, None
         if refused is not None:
             raise LinkError(refused)
@@ -107,12 +107,12 @@ class MqttLink(Link):
         self._connection.publish(self._call_topic, payload, expires=seconds, correlation=call_id)
 
     def check_permission(self) -> None:
-        """Raise LinkError where a broker of 3.1.1, which acknowledges what it drops, says so in MQTT 5."""
+        """Raise LinkError if the broker refuses in MQTT 5 what it drops silently in 3.1.1."""
         if self._version != 5 and may_publish(self._url, "call", _PING) is False:
             raise LinkError(self._forbidden(self._call_topic))
 
     def claim(self, timeout: float, tell: Tell) -> bool:
-        """Take the rig's lease; whether the broker keeps it. Raises LinkError where another host has it."""
+        """Acquire the lease; return whether the broker keeps it. Raises LinkError if another host has it."""
         self.lease.claim(timeout, tell)
         return self.lease.confirmed
 
@@ -122,20 +122,20 @@ class MqttLink(Link):
             self.lease.renew()
 
     def estop(self) -> None:
-        """Publish on the stop's own topic; where broker or rig are gone, as soon as they are back."""
+        """Publish the stop on its topic; again when a lost broker or rig returns. Raises LinkError."""
         self._last_estop = self._connection.publish(self._topics.of("estop"), _ESTOP)
         if self._last_estop is None:
             self._stop_waits = True
             raise LinkError(f"no connection to the broker of {self.name}")
 
     def discard(self) -> None:
-        """Forget calls that have not gone out."""
+        """Discard calls that were not sent."""
         self._connection.discard()
         if self._stop_waits:
             self._connection.publish(self._topics.of("estop"), _ESTOP)
 
     def close(self) -> None:
-        """Let a stop go out, and disconnect."""
+        """Wait until a stop is sent, and disconnect."""
         if self._last_estop is not None and self._connection.connected:
             with contextlib.suppress(RuntimeError, ValueError):
                 self._last_estop.wait_for_publish(1.0)
@@ -148,7 +148,7 @@ class MqttLink(Link):
         return self._connection.socket()
 
     def _stop_again(self, status: bytes) -> None:
-        # The rig may have come back to the broker after our stop had gone out there, to nobody.
+        # The rig may have reconnected to the broker after our stop was published.
         with contextlib.suppress(CodecError):
             message = decode_device_message(status)
             if isinstance(message, wire.Status) and message.state == "online":
@@ -161,7 +161,7 @@ class MqttLink(Link):
         return f"the broker does not let us publish on {topic}; check its access list"
 
     def _publish_refused(self, topic: str) -> None:
-        # The lock is for brokers that have a place for it; `rigs check` tells where one has none.
+        # A broker may forbid leases; `rigs check` reports it.
         if topic != self._topics.of("lease"):
             self._refused = self._forbidden(topic)
             if self._on_state is not None:
@@ -191,14 +191,14 @@ class MqttLink(Link):
 class MqttPort(Port):
     """The device's end.
 
-    Where another device answers under the same name, this one says so once, and connects no more.
+    If another device answers under the same name, this one reports it once and disconnects.
 
     Args:
         url: the broker's.
-        rig: the device's name there; left out, the URL's path.
-        timeout: seconds that the broker may take to answer.
-        on_conflict: takes the one line about another device under this name, on a thread of its own, and
-            sees to it that this one is closed; left out, the line goes to the terminal and the port closes.
+        rig: the device's name at the broker; by default the URL's path.
+        timeout: time in which the broker must answer, s.
+        on_conflict: takes one line about another device under this name, on another thread, and must close
+            this port; by default the line is printed and the port closes itself.
     """
 
     def __init__(
@@ -211,8 +211,7 @@ class MqttPort(Port):
         self._stop_topic = self._topics.of("estop")
         self._result_topic = self._topics.of("result")
         self._status_topic = self._topics.of("status")
-        # Whoever connects with another's client id throws it off the broker, whatever its own account may do:
-        # nobody can guess this one.
+        # A broker disconnects a client when another one connects with its id, so the id must be secret.
         self._client_id = f"pathrig-device-{self._address.rig}-{secrets.token_hex(8)}"
         self._timeout = timeout
         self._handler: PortHandler | None = None
@@ -221,12 +220,12 @@ class MqttPort(Port):
         self._names = NameMonitor(None)
         self._last_will = b""
         self.conflict: str | None = None
-        """Why this device has given up its name: another one answers under it; one line."""
+        """Why this device has disconnected: another one answers under its name; one line."""
         self._retained_calls = 0
 
     @property
     def dropped(self) -> int:
-        """Calls that came retained."""
+        """Number of retained calls, which are never run."""
         return self._retained_calls
 
     def open(self, handler: PortHandler, last_will: wire.Status, max_frame: int) -> None:
@@ -252,7 +251,7 @@ class MqttPort(Port):
         """Publish on the message's topic: samples with QoS 0, status retained."""
         if self._connection is None:
             return
-        # Told by op: an isinstance that does not hold is slow for pydantic's models.
+        # By op: a failing isinstance is slow for pydantic's models.
         if message.op == "result":
             self._connection.publish(self._result_topic, payload, correlation=str(message.id))
         elif message.op == "sample":
@@ -285,7 +284,7 @@ class MqttPort(Port):
         elif topic == self._status_topic:
             self._status_came(payload, retained)
         elif retained:
-            # A retained call would run again at every connection.
+            # A retained call would be run again after every reconnection.
             self._retained_calls += 1
         else:
             self._handler.on_frame(payload)
