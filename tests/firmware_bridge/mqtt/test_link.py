@@ -237,7 +237,7 @@ def test_a_device_that_is_killed_is_offline_by_its_last_will(mosquitto_url: str,
             client.open(0.3)
 
 
-def test_a_device_that_ends_in_order_says_offline_retained(mosquitto_url: str, name: str) -> None:
+def test_a_closed_device_leaves_a_retained_offline(mosquitto_url: str, name: str) -> None:
     with DeviceEndpoint(ScriptedDevice(), MqttPort(mosquitto_url, name)):
         pass
     with outsider(mosquitto_url, f"pathrig/v1/{name}/status") as host:
@@ -249,7 +249,7 @@ def with_link(url: str) -> None:
         client.open(0.3)
 
 
-def test_wrong_password_and_forbidden_topics_are_one_clear_line() -> None:
+def test_wrong_password_and_forbidden_topics_are_one_line() -> None:
     with Mosquitto("allow_anonymous false\n") as broker:
         with pytest.raises(LinkError, match="refuses the connection") as failure:
             open_link(f"mqtt://user:secret@127.0.0.1:{broker.port}/rig")
@@ -336,7 +336,7 @@ def test_on_version_5_calls_expire_and_carry_their_id(mosquitto_url: str, name: 
         ("ca=x.pem", "write mqtts://"),
     ],
 )
-def test_options_of_a_url_that_make_no_sense_are_told(query: str, says: str) -> None:
+def test_invalid_options_of_a_url_are_reported(query: str, says: str) -> None:
     with pytest.raises(LinkError, match=says):
         open_link(f"mqtt://127.0.0.1:1/rig?{query}")
 
