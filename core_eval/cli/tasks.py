@@ -1,4 +1,4 @@
-"""`pathrig tasks`: which tasks there are, what one asks, and whether it holds water."""
+"""`pathrig tasks`: lists, shows and verifies tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import UsageError, console, print_json, tell_faults, warn_of_cycles
+from core_eval.cli.output import UsageError, console, print_faults, print_json, warn_of_cycles
 from core_eval.cli.pictures import draw, made_calls
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FileArgument = Annotated[
     Path | None,
-    typer.Argument(help="A task file, YAML or CORE's JSON; - is standard input; left out: the shipped ones."),
+    typer.Argument(help="A task file, YAML or CORE's JSON; - is standard input; default: the shipped tasks."),
 ]
 GOLDEN_SHOWN = 5
 DONE, MALFORMED = 0, 2
@@ -31,12 +31,12 @@ def list_all(
     file: FileArgument = None,
     json: Json = False,
 ) -> int:
-    """List tasks. Exit with 2 when some of a file are malformed; the others are listed."""
+    """List tasks. Exit with 2 if some of a file are malformed; the others are listed."""
     from configs.tasks_loader import read_tasks
     from core_eval.report.tables import plain_table
 
     found = read_tasks(file)
-    tell_faults(found.malformed)
+    print_faults(found.malformed)
     if json:
         print_json(
             [
@@ -63,10 +63,10 @@ def show(
     task: Annotated[str, typer.Argument(help="A task's id, or FILE or FILE#ID.")],
     svg: Annotated[Path | None, typer.Option(help="Draw the automaton to this file, as SVG.")] = None,
     dot: Annotated[Path | None, typer.Option(help="Write the automaton to this file, as DOT.")] = None,
-    db: Annotated[Path | None, typer.Option(help="A log, of which --episode is drawn on top.")] = None,
-    episode: Annotated[int | None, typer.Option(help="The episode in --db whose way is drawn.")] = None,
+    db: Annotated[Path | None, typer.Option(help="A log with the episode to draw.")] = None,
+    episode: Annotated[int | None, typer.Option(help="The episode in --db whose path is drawn.")] = None,
     trace: Annotated[
-        Path | None, typer.Option(help="Traces, JSON lines: the way of the first one of this task is drawn.")
+        Path | None, typer.Option(help="Traces, JSON lines: the path of the task's first one is drawn.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -87,7 +87,7 @@ def show(
         )
         return
     if db is not None or episode is not None or trace is not None:
-        raise UsageError("--db, --episode and --trace are drawn: say where with --svg FILE or --dot FILE")
+        raise UsageError("--db, --episode and --trace need a drawing: give --svg FILE or --dot FILE")
     golden = [list(path) for path in loaded.automaton.golden_paths(limit=GOLDEN_SHOWN)]
     if json:
         print_json(
@@ -114,7 +114,7 @@ def show(
     )
     for symbol in automaton.symbols.values():
         arguments = ", ".join(f"{name}{pattern}" for name, pattern in symbol.arguments.items())
-        # Symbols of a plan are named by their calls, those of CORE's files by their authors.
+        # A plan's symbols are named after their calls; names in CORE's files are arbitrary.
         called = "" if symbol.name.startswith(symbol.tool) else f": {symbol.tool}({arguments})"
         out.print(Hanging(Text(f"  {symbol.name}{called}")))
     out.print(Text(f"golden paths (the first {GOLDEN_SHOWN} at most):"))
@@ -131,16 +131,16 @@ def verify(
     static: Annotated[
         bool,
         typer.Option(
-            "--static", help="Run nothing: check the calls against the device type, its rules and --rig."
+            "--static", help="Run nothing; check the calls against the device type, its rules and --rig."
         ),
     ] = False,
     rig: Annotated[
         str | None,
-        typer.Option(help="With --static: the rig, whose envelope and tools must admit the golden paths."),
+        typer.Option(help="With --static: the rig whose envelope and tools must allow the golden paths."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Run golden paths, and small changes of them, on the tasks' worlds. Exit with 2 when a task fails.
+    """Run golden paths and small changes of them on the tasks' worlds. Exit with 2 if a task fails.
 
     Tasks of a device file are checked as with --static.
     """
@@ -150,7 +150,7 @@ def verify(
     from core_eval.report.fitted_table import Hanging
 
     if rig is not None and not static:
-        raise UsageError("--rig is for --static: without it tasks run on their worlds")
+        raise UsageError("--rig needs --static: otherwise tasks run on their worlds")
     site = Site() if rig is None else _site(rig)
     found = read_tasks(file)
     warn_of_cycles(task.automaton for task in found.tasks)
