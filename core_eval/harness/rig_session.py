@@ -323,11 +323,16 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, monitor: Pro
     if config.driver is not None:
         driver = load_driver(config.driver)
         if driver.link != "pathrig":
-            from firmware_bridge.drivers.driver_link import open_driver_link
-
             assert driver.device is not None, "checked by the loader"
             settings = resolve(driver, config.driver_options, config.driver_tables)
-            return open_driver_link(driver, load_device(driver.device), settings, config.url, config.name)
+            parameters = driver, load_device(driver.device), settings, config.url, config.name
+            if driver.link == "python":
+                from firmware_bridge.drivers.python_link import open_python_driver
+
+                return open_python_driver(*parameters)
+            from firmware_bridge.drivers.driver_link import open_driver_link
+
+            return open_driver_link(*parameters)
     if not config.spawn:
         return open_link(config.url)
     assert config.world is not None, "checked by the loader"
