@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agents.random_agent import RandomAgent
+from agents.baselines.random import RandomAgent
 from configs.device_types import load_declared, load_device
 from configs.errors import ConfigError
 from configs.tasks_loader import list_tasks, load_task

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 from agents.agent import EpisodeContext, ToolCallAction
+from agents.baselines.example_arguments import fitting_value
+from agents.baselines.oracle import OracleAgent
 from agents.errors import AgentSpecError
-from agents.example_arguments import fitting_value
-from agents.oracle import OracleAgent
 from devices.tool import Tool
 
 DEFAULT_RATE = 0.3
