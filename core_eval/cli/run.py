@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.forms import FORMS
+from agents.forms import SHIPPED
 from core_eval.cli.output import (
     AggregateOption,
     UsageError,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from core_eval.report.thresholds import Threshold
 
 DEFAULT_DB = Path("pathrig.db")
+FORMS = [text for form in SHIPPED for text in form.forms]
 
 
 def run(
@@ -46,7 +47,7 @@ def run(
     rig: Annotated[str | None, typer.Option(help="A rig's name, its YAML file, or a URL.")] = None,
     agent: Annotated[
         list[str] | None,
-        typer.Option(help=f"{', '.join(FORMS[:-1])} or {FORMS[-1]}; may be given several times."),
+        typer.Option(help=f"{', '.join(FORMS)}, or one of an installed package; may be given several times."),
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes of each task with each agent.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the first episode; the i-th has SEED + i.")] = 0,

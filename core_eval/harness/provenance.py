@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from agents.registry import find_form
+
 PACKAGES = (
     "pathrig",
     "amqtt",
@@ -48,12 +50,11 @@ def host_info() -> dict[str, Any]:
 
 def agent_info(spec: str) -> dict[str, Any]:
     """Return name, size and SHA-256 of the model file of an agent's specification; empty without a file."""
-    kind, _, rest = spec.partition(":")
-    if kind != "llama":
+    form, rest = find_form(spec)
+    # An agent that was made without a specification has no form.
+    path = None if form is None else form.model_file(rest)
+    if path is None:
         return {}
-    from agents.backends.llama_backend import SHIPPED_MODEL
-
-    path = Path(rest) if rest else SHIPPED_MODEL
     return {"file": path.name, "bytes": path.stat().st_size, "sha256": _digest(path)}
 
 

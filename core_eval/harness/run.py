@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from agents.agent import Agent
-from agents.catalog import make_agent
 from agents.interruptible_agent import InterruptibleAgent
+from agents.registry import make_agent
 from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
