@@ -58,7 +58,10 @@ def make_agent(spec: str, read_calls: ReadCalls | None = None) -> Agent:
         from agents.backends.openai_backend import without_credentials
 
         known = ", ".join(text for one in AGENT_FORMS.values() for text in one.forms)
-        raise AgentSpecError(f"unknown agent {without_credentials(spec)!r}; the agents are {known}")
+        raise AgentSpecError(
+            f"unknown agent {without_credentials(spec)!r}; "
+            f"the agents are {known or 'not registered: install pathrig again'}"
+        )
     from agents.baselines.replay import no_log
 
     return form.make(rest, read_calls or no_log)
