@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -171,6 +171,16 @@ def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = Non
     return [build(init or {}) for _, build in _all_entries(file)]
 
 
+def merged_files(files: Iterable[TaskFile]) -> TaskFile:
+    """Return the tasks of several files as those of one."""
+    tasks: list[Task] = []
+    malformed: dict[str, tuple[str, ...]] = {}
+    for file in files:
+        tasks += file.tasks
+        malformed |= file.malformed
+    return TaskFile(tuple(tasks), malformed)
+
+
 def read_tasks(file: Path | None = None) -> TaskFile:
     """List the same tasks; a malformed one is reported instead of raised.
 
@@ -289,8 +299,12 @@ def _text(path: Path) -> str:
         raise ConfigError(f"cannot be read: {error}", file=path) from None
 
 
+_parsed = lru_cache(maxsize=64)(load_yaml)
+"""Task files as YAML: a run of a suite looks each of its tasks up in them."""
+
+
 def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
-    file = load_yaml(path, text)
+    file = _parsed(path, text)
     for key in file.data:
         if key != "tasks":
             raise file.error("unknown key, remove or correct it (a task file holds `tasks`)", str(key))
