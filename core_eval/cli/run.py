@@ -295,7 +295,7 @@ def _own_rig(task: str) -> str:
 
 def _print_left_out(suite: str, count: int, why: str) -> None:
     if count:
-        print(f"pathrig: --suite {suite}: {count} tasks left out: they {why}", file=sys.stderr)
+        print(f"pathrig: --suite {suite}: {count} tasks are left out: they {why}", file=sys.stderr)
 
 
 def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
