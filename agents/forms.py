@@ -55,13 +55,7 @@ def _oracle(_rest: str | None, _read_calls: ReadCalls) -> Agent:
 def _mutated(rest: str | None, _read_calls: ReadCalls) -> Agent:
     from agents.baselines.mutated import MutatedAgent
 
-    if rest is None:
-        return MutatedAgent()
-    try:
-        share = float(rest)
-    except ValueError:
-        raise AgentSpecError(f"agent 'mutated:{rest}': the rate is no number: write mutated:0.3") from None
-    return MutatedAgent(share)
+    return MutatedAgent.parse(rest or "")
 
 
 def _random(_rest: str | None, _read_calls: ReadCalls) -> Agent:
@@ -90,7 +84,7 @@ def _replay(rest: str | None, read_calls: ReadCalls) -> Agent:
 LLAMA = AgentForm(("llama", "llama:FILE.gguf"), _llama, _gguf)
 OPENAI = AgentForm(("openai:BASE_URL#MODEL",), _openai)
 ORACLE = AgentForm(("oracle",), _oracle)
-MUTATED = AgentForm(("mutated[:RATE]",), _mutated)
+MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _mutated)
 RANDOM = AgentForm(("random",), _random)
 SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
 REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
