@@ -18,7 +18,7 @@ from typing import Any
 
 from agents.agent import Agent, EpisodeContext, Limits, Observation, StopAction, ToolCallAction
 from agents.baselines.fixed_actions import FixedActions
-from agents.catalog import make_agent
+from agents.registry import make_agent
 from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
 from benchmarks.reliability import Record
 from configs.tasks_loader import Task, list_tasks

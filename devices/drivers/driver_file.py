@@ -239,8 +239,11 @@ class DriverFile(Strict):
     name: str = Field(description="the driver's name")
     description: str = Field(description="what it drives")
     protocol: str = Field(default="", description="where the protocol is described")
-    link: Literal["serial", "mqtt", "pathrig"] = Field(
-        description="serial lines, MQTT topics, or our own wire (docs/wire.md) on either"
+    link: Literal["serial", "mqtt", "pathrig", "python"] = Field(
+        description="serial lines, MQTT topics, our own wire (docs/wire.md) on either, or a Python class"
+    )
+    python: str = Field(
+        default="", description="link python: the class that drives the hardware, `package.module:Class`"
     )
     device: str | None = Field(
         default=None, description="the device type whose tools it maps: a registered name, or a device file"
@@ -259,7 +262,8 @@ class DriverFile(Strict):
     availability: Availability | None = Field(default=None, description="MQTT: whether it is there")
     macros: dict[str, list[Step]] = Field(default={}, description="steps by name, for `use`")
     tools: dict[str, ToolDriver] = Field(
-        default={}, description="the tools; those left out are not offered to an agent"
+        default={},
+        description="the tools; those left out are not offered to an agent (link python: empty means all)",
     )
 
     @property
