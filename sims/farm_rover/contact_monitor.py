@@ -10,9 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 from devices.farm_rover import tolerances
-from devices.farm_rover.harm_rules import COLLISION
+from devices.farm_rover.harm_rules import BED_CROSSING, COLLISION, KEEP_OUT
+from devices.farm_rover.world import FarmWorld
 from devices.harm import HarmRule
-from sims.farm_rover.geometry import Point, Shape
+from sims.farm_rover.geometry import Box, Disc, Point, Shape
 from sims.harm_ledger import HarmLedger
 
 CUTS = 12
@@ -32,12 +33,24 @@ class ContactMonitor:
     """
 
     def __init__(self, shapes: Mapping[Shape, HarmRule], radius: float, start: Point) -> None:
-        self._shapes = dict(shapes)
+        self.shapes = dict(shapes)
         self._radius = radius
         self._t = 0.0
-        self._excused = {shape for shape in self._shapes if self._overlap(shape, start) > tolerances.OVERLAP}
+        self._excused = {shape for shape in self.shapes if self._overlap(shape, start) > tolerances.OVERLAP}
         self._touched: dict[Shape, int] = {}
         self._step: dict[Shape, _Touch] = {}
+
+    @classmethod
+    def of(cls, world: FarmWorld) -> ContactMonitor:
+        """The monitor of a world's rover at its initial pose."""
+        strips = [(BED_CROSSING, world.beds), (KEEP_OUT, world.keep_out)]
+        shapes: dict[Shape, HarmRule] = {
+            Box(name, b.x_min, b.x_max, b.y_min, b.y_max): rule
+            for rule, boxes in strips
+            for name, b in boxes.items()
+        }
+        shapes |= {Disc(name, o.x, o.y, o.radius): COLLISION for name, o in world.obstacles.items()}
+        return cls(shapes, world.rover.radius, (world.pose.x, world.pose.y))
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> ContactMonitor:
         """Shapes and rules never change, so they are shared."""
@@ -55,14 +68,14 @@ class ContactMonitor:
 
     def overlaps(self, point: Point) -> dict[str, float]:
         """By how far the rover's footprint at this point overlaps each shape that it overlaps, m."""
-        depths = {shape.name: self._overlap(shape, point) for shape in self._shapes}
+        depths = {shape.name: self._overlap(shape, point) for shape in self.shapes}
         return {name: depth for name, depth in depths.items() if depth > tolerances.OVERLAP}
 
     def near(self, points: list[Point], margin: float = 0.0) -> bool:
         """Whether a drive along these corners, or off them by a margin (m), overlaps anything at all."""
         legs = list(pairwise(points)) or [(points[0], points[0])]
         reach = self._radius + margin - tolerances.OVERLAP
-        return any(shape.segment_distance(a, b) < reach for shape in self._shapes for a, b in legs)
+        return any(shape.segment_distance(a, b) < reach for shape in self.shapes for a, b in legs)
 
     def moved(self, a: Point, b: Point, call: int) -> float:
         """The rover goes from a to b in this step of a call; its overlap with obstacles at b, m.
@@ -70,7 +83,7 @@ class ContactMonitor:
         Where it touched or left a shape in between is interpolated: a step is up to 50 ms long.
         """
         deepest = 0.0
-        for shape, rule in self._shapes.items():
+        for shape, rule in self.shapes.items():
             before, depth = self._overlap(shape, a), self._overlap(shape, b)
             if rule.kind == COLLISION.kind:
                 deepest = max(deepest, depth)
@@ -94,7 +107,7 @@ class ContactMonitor:
         for shape, touch in self._step.items():
             start, end = self._t + touch.start * length, self._t + touch.end * length
             if end > start:
-                kind = self._shapes[shape].kind
+                kind = self.shapes[shape].kind
                 ledger.note(kind, shape.name, touch.call, start, end, touch.deepest, touch.mean * length)
         # As long as it does not move, it stays in what it is in.
         self._step = {shape: self._step[shape].stay() for shape in self._touched}

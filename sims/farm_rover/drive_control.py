@@ -14,10 +14,10 @@ import math
 from devices.farm_rover import tolerances, tools
 from devices.farm_rover.world import Pose, Rover
 from sims.clock import TICKS_PER_SECOND, Clock
-from sims.farm_rover.dynamics import FarmDynamics
+from sims.farm_rover.farm import Farm
 from sims.farm_rover.geometry import Point
 from sims.farm_rover.route import nearest_clear, plan_route
-from sims.farm_rover.tool_execution import TICK_S, Works
+from sims.farm_rover.tool_execution import TICK_S, ToolExecution
 from sims.farm_rover.trajectory import Drive
 from sims.faults import FaultSchedule, faults_of
 from sims.simulator import CallOptions
@@ -31,11 +31,11 @@ CORRECTIONS = 8
 DECIMALS = 3
 
 
-class Driving:
+class DriveControl:
     """The drives of a rover on a farm: to a pose, round all that is to keep off."""
 
-    def __init__(self, farm: FarmDynamics, works: Works) -> None:
-        self._farm, self._works = farm, works
+    def __init__(self, farm: Farm, execution: ToolExecution) -> None:
+        self._farm, self._execution = farm, execution
         self.keeps_clear = False
         """Drives end clear of everything, on wheels that stay on their track."""
         self._planned: tuple[Point, Point, tuple[Point, ...] | None] | None = None
@@ -50,8 +50,8 @@ class Driving:
         # A forced drive goes straight where there is no way.
         route = self.route(end) or (start, end)
         drive = Drive(state.pose, route, goal.yaw, world.rover, call.duration)
-        with self._works.at_work(call):
-            self._works.let_go_of_plant()
+        with self._execution.running(call):
+            self._execution.let_go_of_plant()
             state.goal, state.moving = drive.end, True
             try:
                 if self.keeps_clear or not self._may_slip:
@@ -176,7 +176,9 @@ class Driving:
                 state.contact_n = overlap * rover.contact_stiffness
                 state.shock_n = max(state.shock_n, state.contact_n)
 
-        self._works.run(move, min(drive.duration, ends_at - started), CONTACT_TICK_S if touches else TICK_S)
+        self._execution.run(
+            move, min(drive.duration, ends_at - started), CONTACT_TICK_S if touches else TICK_S
+        )
 
     def _slip(self, faults: FaultSchedule | None = None) -> float:
         fault = min(1.0, (faults or self._farm.faults).strength("wheel_slip"))

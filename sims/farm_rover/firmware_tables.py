@@ -203,10 +203,9 @@ def _shapes(world: FarmWorld) -> Iterable[str]:
         Box(name, bed.x_min, bed.x_max, bed.y_min, bed.y_max) for name, bed in world.beds.items()
     ]
     shapes += [Disc(name, disc.x, disc.y, disc.radius) for name, disc in world.obstacles.items()]
-    clearance = world.rover.radius + world.rover.clearance
-    ground = Ground(world.field.width, world.field.height, tuple(shapes), clearance)
+    ground = Ground.of(world, shapes)
     corners: list[Point] = [
-        corner for shape in shapes for corner in shape.corners(clearance) if ground.is_clear(corner)
+        corner for shape in shapes for corner in shape.corners(ground.clearance) if ground.is_clear(corner)
     ]
     if not world.beds or not world.obstacles or len(corners) > MAX_CORNERS:
         raise TableError(f"the board's map needs a bed, an obstacle and at most {MAX_CORNERS} corners")

@@ -5,23 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from devices.farm_rover.harm_rules import DRY_PUMP, OVER_IRRIGATION, PONDING
-from devices.farm_rover.world import Soil
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.pumping import Limit, Pumping
 from sims.farm_rover.soil_monitor import harmless_volume
 from sims.intervention import ChangedCall, Intervention, by_name
 
 if TYPE_CHECKING:
-    from sims.farm_rover.drive_control import Driving
-    from sims.farm_rover.tool_execution import Works
+    from sims.farm_rover.drive_control import DriveControl
+    from sims.farm_rover.tool_execution import ToolExecution
 
 
 class Rover(Farm, Protocol):
     """What interventions reach of the simulator."""
 
-    soil: Soil
-    works: Works
-    driving: Driving
+    execution: ToolExecution
+    drive_control: DriveControl
 
 
 class ClampDose(Intervention[Rover]):
@@ -33,12 +31,12 @@ class ClampDose(Intervention[Rover]):
         """Cut what will be pumped or picked."""
         state, hopper = sim.state, sim.world.hopper
         state.hopper_room = max(0.0, hopper.capacity * hopper.heaped_share - state.heap)
-        sim.works.limit_pumping = lambda pumping: self._limit(sim, call, pumping)
+        sim.execution.limit_pumping = lambda pumping: self._limit(sim, call, pumping)
 
     def after(self, sim: Rover, call: ChangedCall) -> None:
         """No later call is cut."""
         sim.state.hopper_room = None
-        sim.works.limit_pumping = None
+        sim.execution.limit_pumping = None
 
     @staticmethod
     def _limit(sim: Rover, call: ChangedCall, pumping: Pumping) -> Limit:
@@ -128,11 +126,11 @@ class Detour(Intervention[Rover]):
 
     def before(self, sim: Rover, call: ChangedCall) -> None:
         """End clear of everything, on wheels that stay on their track."""
-        sim.driving.keeps_clear = True
+        sim.drive_control.keeps_clear = True
 
     def after(self, sim: Rover, call: ChangedCall) -> None:
         """Later drives go where they are sent."""
-        sim.driving.keeps_clear = False
+        sim.drive_control.keeps_clear = False
 
 
 FARM_INTERVENTIONS = by_name((ClampDose(), Detour(), Wait(), Later(), ClosedValve(), Charged()))

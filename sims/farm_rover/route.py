@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from devices.farm_rover import tolerances
+from devices.farm_rover.world import FarmWorld
 from sims.farm_rover.geometry import Point, Shape
 
 
@@ -29,6 +31,12 @@ class Ground:
     height: float
     shapes: tuple[Shape, ...]
     clearance: float
+
+    @classmethod
+    def of(cls, world: FarmWorld, shapes: Iterable[Shape]) -> Ground:
+        """The ground of a world with these shapes on it."""
+        clearance = world.rover.radius + world.rover.clearance
+        return cls(world.field.width, world.field.height, tuple(shapes), clearance)
 
     def contains(self, point: Point) -> bool:
         """Whether the point lies in the field."""

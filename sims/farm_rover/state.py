@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -139,6 +140,7 @@ class FarmState:
         interval_over: what is picked now may be picked, however short ago it was sprayed.
         hopper_room: what a harvest may add to the heap; None: whatever the plant bears.
         drift: the share of the spraying that lands on each neighbour.
+        next_ripening: device time at which a plant's fruit ripens next, s.
         contact_n: force of contact with an obstacle now, N; `shock_n` its peak since the last sample.
     """
 
@@ -168,6 +170,7 @@ class FarmState:
     sprays_alone: bool = False
     interval_over: bool = False
     hopper_room: float | None = None
+    next_ripening: float = math.inf
     contact_n: float = 0.0
     shock_n: float = 0.0
     drift: dict[str, float] = field(default_factory=dict)
@@ -199,6 +202,10 @@ class FarmState:
             heap=world.hopper.fruit * hidden.fruit_size,
             plants=plants,
             goal=world.pose,
+            next_ripening=min(
+                (plant.ripens_at_s for plant in world.plants.values() if plant.ripens_at_s is not None),
+                default=math.inf,
+            ),
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FarmState:

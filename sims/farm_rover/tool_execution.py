@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from sims.clock import Clock
 from sims.farm_rover.dynamics import Activity, FarmDynamics
+from sims.farm_rover.farm import Farm
 from sims.farm_rover.hose import Hose
 from sims.farm_rover.pumping import FREE, Limit, Pumping
 from sims.farm_rover.soil_monitor import blame_watering
@@ -19,23 +20,23 @@ PERSON_TICK_S = 0.1
 """That step while a person is in the field, s."""
 
 
-class Works:
+class ToolExecution:
     """The rover's tools at work on a farm; what they are called stands in `sims.farm_rover.simulator`."""
 
-    def __init__(self, farm: FarmDynamics) -> None:
-        self._farm = farm
+    def __init__(self, farm: Farm, dynamics: FarmDynamics) -> None:
+        self._farm, self._dynamics = farm, dynamics
         self.limit_pumping: Callable[[Pumping], Limit] | None = None
         """What limits a pump's work from now on."""
 
     @contextmanager
-    def at_work(self, call: CallOptions) -> Iterator[None]:
+    def running(self, call: CallOptions) -> Iterator[None]:
         """While a call's tool runs."""
         state = self._farm.state
         state.working = call.index
         try:
             yield
         finally:
-            self._farm.activity = state.working = state.picking = None
+            self._dynamics.activity = state.working = state.picking = None
             state.sprays_alone = state.sprays_alone and not state.pesticide.still
 
     def run(self, activity: Activity | None, seconds: float, tick: float = TICK_S) -> None:
@@ -43,11 +44,11 @@ class Works:
         now = self._farm.clock.now
         if self._farm.world.person.comes(now, now + seconds):
             tick = min(tick, PERSON_TICK_S)
-        self._farm.activity = activity
+        self._dynamics.activity = activity
         try:
             self._farm.pass_time(seconds, tick)
         finally:
-            self._farm.activity = None
+            self._dynamics.activity = None
 
     def give_water(self, name: str, liters: float, call: CallOptions) -> float:
         """Pump water onto a plant's soil for as long as the nominal flow takes; the dose that came."""
