@@ -36,6 +36,8 @@ class CoarseSensor:
         after: called after each reading, for a quantity that is a peak since the last one.
         on, count, said: whether it is on, the index of its next periodic sample, and its last reading.
         last: the last value that reached the rig.
+        sensed: the quantity at its last reading; None if unknown.
+        steady: the same quantity always gives the same reading.
     """
 
     name: str
@@ -50,6 +52,11 @@ class CoarseSensor:
     period_ticks: int = 0
     delay_ticks: int = 0
     next_due: int = field(default=0)
+    sensed: float | None = None
+    steady: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.steady = not (self.spec.drift or self.spec.noise)
 
     def key(self, tick: int) -> int:
         """What noise and loss of a reading at this tick are keyed by."""
@@ -57,8 +64,11 @@ class CoarseSensor:
 
     def reading(self, seed: int, tick: int) -> SampleValue:
         """What the sensor would say now; a threshold sensor keeps whether it is on, for its hysteresis."""
-        spec = self.spec
-        quantity = float(self.quantity()) + spec.bias
+        spec, sensed = self.spec, float(self.quantity())
+        if self.steady and sensed == self.sensed and self.said is not None:
+            return self.said
+        self.sensed = sensed
+        quantity = sensed + spec.bias
         if spec.drift:
             quantity += spec.drift * Clock.to_seconds(tick) / 3600.0
         if spec.noise:
@@ -125,6 +135,7 @@ class SensorBank:
         self._late = list(late)
         for sensor, (on, count, said, last, due) in zip(self._sensors, sensors, strict=True):
             sensor.on, sensor.count, sensor.said, sensor.last, sensor.next_due = on, count, said, last, due
+            sensor.sensed = None
         self._plan()
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -71,21 +71,25 @@ class ContactMonitor:
         depths = {shape.name: self._overlap(shape, point) for shape in self.shapes}
         return {name: depth for name, depth in depths.items() if depth > tolerances.OVERLAP}
 
-    def near(self, points: list[Point], margin: float = 0.0) -> bool:
-        """Whether a drive along these corners, or off them by a margin (m), overlaps anything at all."""
+    def near(self, points: list[Point], margin: float = 0.0) -> list[Shape]:
+        """Return the shapes that a drive along these corners, or off them by a margin (m), overlaps."""
         legs = list(pairwise(points)) or [(points[0], points[0])]
         reach = self._radius + margin - tolerances.OVERLAP
-        return any(shape.segment_distance(a, b) < reach for shape in self.shapes for a, b in legs)
+        return [shape for shape in self.shapes if any(shape.segment_distance(a, b) < reach for a, b in legs)]
 
-    def moved(self, a: Point, b: Point, call: int) -> float:
-        """The rover goes from a to b in this step of a call; its overlap with obstacles at b, m.
+    def moved(self, a: Point, b: Point, call: int, near: Iterable[Shape] | None = None) -> float:
+        """Track a straight step of a call from a to b; return the overlap with obstacles at b, m.
 
-        Where it touched or left a shape in between is interpolated: a step is up to 50 ms long.
+        Where the rover touches or leaves a shape in between is interpolated: a step is up to 50 ms long.
+
+        Args:
+            a, b, call: as above.
+            near: the only shapes that it may overlap; None: all.
         """
         deepest = 0.0
-        for shape, rule in self.shapes.items():
+        for shape in self.shapes if near is None else near:
             before, depth = self._overlap(shape, a), self._overlap(shape, b)
-            if rule.kind == COLLISION.kind:
+            if self.shapes[shape].kind == COLLISION.kind:
                 deepest = max(deepest, depth)
             touches = depth > tolerances.OVERLAP
             if shape in self._excused:

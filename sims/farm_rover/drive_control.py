@@ -15,7 +15,7 @@ from devices.farm_rover import tolerances, tools
 from devices.farm_rover.world import Pose, Rover
 from sims.clock import TICKS_PER_SECOND, Clock
 from sims.farm_rover.farm import Farm
-from sims.farm_rover.geometry import Point
+from sims.farm_rover.geometry import Point, Shape
 from sims.farm_rover.route import nearest_clear, plan_route
 from sims.farm_rover.tool_execution import TICK_S, ToolExecution
 from sims.farm_rover.trajectory import Drive
@@ -95,16 +95,16 @@ class DriveControl:
         """Drive a route corner by corner, with a fix after each leg, and turn to the last heading."""
         state, rover = self._farm.state, self._farm.world.rover
         margin = rover.side_slip * self._most_slip * max(map(math.dist, route, route[1:]), default=0.0)
-        touches = self._farm.contact.near(planned.points, margin)
+        near = self._farm.contact.near(planned.points, margin)
         ends_at = math.inf if call.duration is None else self._farm.clock.now + call.duration
         pace = self._pace(route, yaw, call)
         for x, y in route[1:]:
             for _ in range(1 + CORRECTIONS):
                 if math.dist((state.pose.x, state.pose.y), (x, y)) <= tolerances.CORNER:
                     break
-                if not self._roll_on(_straight(state.pose, x, y, rover, pace), call, touches, ends_at):
+                if not self._roll_on(_straight(state.pose, x, y, rover, pace), call, near, ends_at):
                     return
-        self._roll_on(_turn(state.pose, yaw, rover, pace), call, touches, ends_at)
+        self._roll_on(_turn(state.pose, yaw, rover, pace), call, near, ends_at)
 
     def _pace(self, route: tuple[Point, ...], yaw: float, call: CallOptions) -> float:
         """How much faster than by nature it must drive to take the time that the call shall take."""
@@ -137,11 +137,11 @@ class DriveControl:
         seconds = Clock.to_seconds(tick - self._farm.clock.ticks) + _turn(pose, yaw, rover).duration
         return seconds, drives + 1
 
-    def _roll_on(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float) -> bool:
+    def _roll_on(self, drive: Drive, call: CallOptions, near: list[Shape], ends_at: float) -> bool:
         """One more drive, if a call with a set time still has the time for it; whether it had."""
         if drive.duration > ends_at - self._farm.clock.now + tolerances.DRIVE_END_S:
             return False
-        self._roll(drive, call, touches, ends_at)
+        self._roll(drive, call, near, ends_at)
         return True
 
     def _off_track(self, pose: Pose, lost: float) -> Pose:
@@ -149,7 +149,7 @@ class DriveControl:
         cos, sin, aside = math.cos(pose.yaw), math.sin(pose.yaw), self._farm.world.rover.side_slip * lost
         return Pose(x=pose.x - lost * cos - aside * sin, y=pose.y - lost * sin + aside * cos, yaw=pose.yaw)
 
-    def _roll(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float = math.inf) -> None:
+    def _roll(self, drive: Drive, call: CallOptions, near: list[Shape], ends_at: float = math.inf) -> None:
         """Drive without a fix on the way: slip moves the rover off its track."""
         state, rover = self._farm.state, self._farm.world.rover
         started, charge, draw = self._farm.clock.now, state.battery, self._farm.world.hidden.draw
@@ -170,15 +170,13 @@ class DriveControl:
                 pose = self._off_track(pose, lost)
             came_from, state.pose = state.pose, pose
             state.battery = max(0.0, charge - drive.charge_until(driven) * draw)
-            if touches:
+            if near:
                 way = (came_from.x, came_from.y), (pose.x, pose.y)
-                overlap = max(0.0, self._farm.contact.moved(*way, call.index))
+                overlap = max(0.0, self._farm.contact.moved(*way, call.index, near))
                 state.contact_n = overlap * rover.contact_stiffness
                 state.shock_n = max(state.shock_n, state.contact_n)
 
-        self._execution.run(
-            move, min(drive.duration, ends_at - started), CONTACT_TICK_S if touches else TICK_S
-        )
+        self._execution.run(move, min(drive.duration, ends_at - started), CONTACT_TICK_S if near else TICK_S)
 
     def _slip(self, faults: FaultSchedule | None = None) -> float:
         fault = min(1.0, (faults or self._farm.faults).strength("wheel_slip"))
