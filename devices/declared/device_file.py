@@ -13,7 +13,7 @@ Kind = Literal["number", "integer", "text", "boolean"]
 
 
 class Strict(BaseModel):
-    """No unknown keys, finite numbers, and nothing changes later."""
+    """Base: no unknown keys, finite numbers, frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
@@ -33,7 +33,7 @@ class Quantity(Strict):
 
     @property
     def kind(self) -> Kind:
-        """Its type, told or meant."""
+        """Its type, given or implied."""
         return self.type or ("number" if self.choices is None else "text")
 
 
@@ -55,7 +55,7 @@ class ResultPart(Quantity):
 
 
 class Register(Quantity):
-    """Something that the rig keeps, such as a relay's state; unknown until a call or a sensor tells it."""
+    """A state of the rig, such as a relay's; unknown until a call or a sensor reports it."""
 
     after_stop: Scalar | None = Field(
         default=None, description="what it is once the rig is stopped; left out: not known then"
@@ -63,7 +63,7 @@ class Register(Quantity):
 
 
 class Sensor(Strict):
-    """A sensor of the rig, as its samples are called; a dot in a sample's name parts sensor and entity."""
+    """A sensor of the rig by its name in samples; a dot there separates sensor and entity."""
 
     description: str = Field(default="", description="what it senses")
     unit: str = Field(default="", description="the unit of its samples")
@@ -79,7 +79,7 @@ class ArgumentRef(Strict):
 
 
 class Requirement(Strict):
-    """What must hold before a tool runs. A register that is not known holds nothing back."""
+    """A condition for a tool to run. An unknown register never refuses."""
 
     registers: dict[str, Any] = Field(
         min_length=1, description="register to pattern, as in a plan: a value, {min: 0}, {in: [..]}"

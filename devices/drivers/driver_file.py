@@ -268,7 +268,7 @@ class DriverFile(Strict):
         return frozenset(name for name, tool in self.tools.items() if tool.not_fitted is None)
 
     def asks(self, step: Step) -> bool:
-        """Whether a step ends by an answer; a `send` without `expect` waits for `answers.done`."""
+        """Return whether a step ends with an answer; a `send` without `expect` waits for `answers.done`."""
         if step.use is not None:
             return any(self.asks(inner) for inner in self.macros[step.use])
         return bool(self.answers.done if step.expect is None and step.send is not None else step.expect)

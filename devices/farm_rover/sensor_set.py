@@ -8,7 +8,7 @@ from devices.sensors import SensorSpec
 
 
 class Sensors(BaseModel):
-    """How each kind of sensor works. Those that default to none are not fitted unless they are given."""
+    """Specification of each kind of sensor. Those with default None are only fitted if given."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 

@@ -1,7 +1,7 @@
 """The farm rover's world: the whole initial state of field and rover, and the constants of its physics.
 
 Lengths in metres, angles in radians, water in litres, pesticide in millilitres, moisture in m3 of water per
-m3 of soil. The values that ship stand in `configs/worlds/farm_rover.yaml`.
+m3 of soil. The shipped values are in `configs/worlds/farm_rover.yaml`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from devices.faults import Faults
 STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
 
 LONGEST_SETTLING_S, LONGEST_HOSE_LAG_S = 1e6, 600.0
-"""Beyond these an episode would never end."""
+"""Maximum settling time and hose lag of an episode."""
 
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
@@ -77,7 +77,7 @@ class PesticideTank(Part):
 
 
 class Hopper(Part):
-    """The fruit hopper, in plants' worth of fruit: the rover counts plants, whatever they truly bear."""
+    """The fruit hopper, in plants' worth of fruit: the rover counts plants, not their true yield."""
 
     fruit: Annotated[int, Field(ge=0)]
     capacity: Annotated[int, Field(ge=1)]
@@ -93,7 +93,7 @@ class Hopper(Part):
 
 
 class Plant(Pose):
-    """A plant and the soil under it; a plant that is added needs only its place."""
+    """A plant and the soil under it; an added plant needs only its position."""
 
     moisture: Fraction = Field(default=0.12, description="of the root zone, m3/m3")
     surface_liters: NotNegative = Field(default=0.0, description="water that stands on the soil, L")
@@ -132,7 +132,7 @@ class Bed(Part):
 
 
 class Obstacle(Part):
-    """Something round that stands in the field."""
+    """A round obstacle on the field."""
 
     x: float
     y: float
@@ -140,13 +140,13 @@ class Obstacle(Part):
 
 
 class Rover(Part):
-    """The rover's body, drive and manners."""
+    """The rover's body, drive and behaviour."""
 
     radius: Positive = Field(description="of its footprint, m")
     mass: Positive = Field(description="kg")
     contact_stiffness: Positive = Field(description="force of contact over the overlap of footprints, N/m")
     side_slip: NotNegative = Field(
-        description="drift to the left over slip along the way, as on ground that falls to the left"
+        description="drift to the left over slip along the path, as on ground that falls to the left"
     )
     infrared_range_m: Positive = Field(description="of the person sensor, where it is fitted")
     clearance: NotNegative = Field(description="kept beyond its footprint when it plans, m")
@@ -246,10 +246,10 @@ class FarmWorld(Part):
         return self
 
     def contains(self, x: float, y: float) -> bool:
-        """Whether a point lies in the field."""
+        """Return whether a point lies in the field."""
         return 0.0 <= x <= self.field.width and 0.0 <= y <= self.field.height
 
 
 def distance(a: Pose, b: Pose) -> float:
-    """Between two places, m."""
+    """Return the distance between two places, m."""
     return math.hypot(a.x - b.x, a.y - b.y)

@@ -1,4 +1,4 @@
-"""What every part of a bench's initial state shares: ranges of numbers, and no unknown keys."""
+"""Common base of the parts of a bench's initial state: ranges of numbers, and no unknown keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 BENCH_LIMIT = 1.5
-"""How far from the arm's base a thing may stand, m."""
+"""Maximum distance of a thing from the arm's base, m."""
 
 Coordinate = Annotated[float, Field(ge=-BENCH_LIMIT, le=BENCH_LIMIT)]
 Height = Annotated[float, Field(ge=0.0, le=BENCH_LIMIT)]

@@ -1,4 +1,4 @@
-"""By how much an arm and its bench differ from what the arm's controller believes of them."""
+"""Hidden parameters of an arm and its bench: deviations from the controller's model."""
 
 from __future__ import annotations
 

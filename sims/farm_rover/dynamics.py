@@ -9,7 +9,7 @@ from devices.farm_rover import tolerances
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.rover_monitor import RoverMonitor
 from sims.farm_rover.soil import Stretch
-from sims.farm_rover.soil_monitor import watch_soil
+from sims.farm_rover.soil_monitor import monitor_soil
 from sims.farm_rover.state import PlantState
 
 Activity = Callable[[float, float], None]
@@ -97,7 +97,7 @@ class FarmDynamics:
         self, name: str, plant: PlantState, t: float
     ) -> Callable[[float], Callable[[Stretch], None]]:
         farm = self._farm
-        return lambda passed: watch_soil(farm.ledger, name, plant, farm.soil, t + passed)
+        return lambda passed: monitor_soil(farm.ledger, name, plant, farm.soil, t + passed)
 
     def _spread(self, ml: float, t: float, seconds: float) -> None:
         """Distribute pesticide from the nozzle over the plant that it aims at and, with the wind, others."""

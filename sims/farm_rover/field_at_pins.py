@@ -1,6 +1,6 @@
 """The farm's physics at the pins of a board: wheels, pump and tools as switched, sensors as they are read.
 
-No tool call reaches it: the firmware decides, and the field only follows the pins.
+No tool call reaches it: the firmware decides, and the field follows the pins.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from sims.farm_rover.state import FarmState, PlantState
 from sims.farm_rover.trajectory import wrapped
 
 PROBES = 4
-"""Moisture probes that the board has."""
+"""Number of moisture probes on the board."""
 SLOW_STEPS = 20
-"""Steps between two new values of the analogue inputs, which change slowly."""
+"""Steps between two updates of the analogue inputs, which change slowly."""
 TOOL_PINS = pins.PUMP | pins.SPRAYER | pins.PICKER | pins.GATE
 PINS_CALL = 0
-"""What the harm ledger names as the cause: there are no calls on this side of the pins."""
+"""The cause in the harm ledger: there are no calls on this side of the pins."""
 
 
 class FieldAtPins:
@@ -59,7 +59,7 @@ class FieldAtPins:
         return self.farm.world
 
     def step(self, outputs: Outputs, seconds: float) -> Inputs:
-        """Let device time pass with the pins like this; what the board reads then."""
+        """Advance device time with these pins; return what the board reads then."""
         self.outputs = outputs
         self.state.safety_locked = not outputs.port_a & pins.ENABLE
         self._switch_pumps()
@@ -96,20 +96,20 @@ class FieldAtPins:
         right = self.outputs.right * per_duty * self.wheel_shares[1]
         self._left_m += left
         self._right_m += right
-        way, turn = (left + right) / 2, (right - left) / pins.TRACK
+        travel, turn = (left + right) / 2, (right - left) / pins.TRACK
         middle, came_from = state.pose.yaw + turn / 2, (state.pose.x, state.pose.y)
         state.pose = Pose(
-            x=state.pose.x + way * math.cos(middle),
-            y=state.pose.y + way * math.sin(middle),
+            x=state.pose.x + travel * math.cos(middle),
+            y=state.pose.y + travel * math.sin(middle),
             yaw=wrapped(state.pose.yaw + turn),
         )
-        used = abs(way) * rover.drive_charge_per_m + abs(turn) * rover.turn_charge_per_rad
+        used = abs(travel) * rover.drive_charge_per_m + abs(turn) * rover.turn_charge_per_rad
         state.battery = max(0.0, state.battery - used)
         overlap = max(0.0, self.farm.contact.moved(came_from, (state.pose.x, state.pose.y), PINS_CALL))
         state.contact_n = overlap * rover.contact_stiffness
 
     def _switch_pumps(self) -> None:
-        """Pumps as the pins say, onto the plant in reach; whoever waters it, these pins are to blame."""
+        """Switch the pumps at the plant in reach; all its water is attributed to the pins."""
         state, rover, port = self.state, self._world.rover, self.outputs.port_a
         stuck = self.farm.faults.strength("stuck_valve")
         near = self._plant_in_reach()
@@ -166,11 +166,11 @@ class FieldAtPins:
             self.state.battery = min(1.0, charged)
 
     def _at(self, station: str) -> bool:
-        """Whether the station can be used from here: a little beyond the reach that the firmware allows."""
+        """Return whether the station is in reach: a little beyond the reach that the firmware allows."""
         return distance(self.state.pose, self._world.stations[station]) <= 1.1 * self._world.rover.reach
 
     def _plant_in_reach(self) -> tuple[str, PlantState] | None:
-        """The plant that hose, sprayer and picker reach: the nearest one."""
+        """Return the plant that hose, sprayer and picker reach: the nearest one."""
         pose = self.state.pose
         plants = self.state.plants
         name = min(plants, key=lambda plant: distance(plants[plant].place, pose), default=None)
@@ -204,7 +204,7 @@ class FieldAtPins:
         return sum(bit for bit, high in levels.items() if high)
 
     def _port_l(self) -> int:
-        """The camera module: ripe in the low bits and pests in the high ones, plants in their order."""
+        """Return the camera module's bits: ripe in the low ones and pests in the high ones, by plant."""
         return sum(
             (plant.ripe << index) | (plant.pests << (4 + index))
             for index, plant in enumerate(self.state.plants.values())

@@ -1,4 +1,4 @@
-"""How a counterfactual makes a call of the farm rover harmless."""
+"""Interventions that make a call of the farm rover harmless."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 class Rover(Farm, Protocol):
-    """What interventions reach of the simulator."""
+    """The simulator as interventions see it."""
 
     execution: ToolExecution
     drive_control: DriveControl
 
 
 class ClampDose(Intervention[Rover]):
-    """The same call with the dose cut to the limit: of water, pesticide or fruit."""
+    """The same call with the dose of water, pesticide or fruit cut to the limit."""
 
     name = "clamp_dose"
 
     def before(self, sim: Rover, call: ChangedCall) -> None:
-        """Cut what will be pumped or picked."""
+        """Limit pumps and harvest."""
         state, hopper = sim.state, sim.world.hopper
         state.hopper_room = max(0.0, hopper.capacity * hopper.heaped_share - state.heap)
         sim.execution.limit_pumping = lambda pumping: self._limit(sim, call, pumping)
 
     def after(self, sim: Rover, call: ChangedCall) -> None:
-        """No later call is cut."""
+        """Remove the limits."""
         sim.state.hopper_room = None
         sim.execution.limit_pumping = None
 
@@ -43,7 +43,7 @@ class ClampDose(Intervention[Rover]):
         event = call.event
         if event is not None and event.kind == DRY_PUMP.kind:
             return Limit(tight=event.entity != pumping.plant, stops_when_dry=True)
-        # The event of another plant comes from what drips there later, so its valve is to close.
+        # Harm to another plant comes from drips there, so the valve must close.
         tight = event is not None and event.entity != pumping.plant
         budget = _harmless_water if pumping.hose is sim.state.water else _harmless_pesticide
         return Limit(budget(sim, call, pumping), tight=tight)
@@ -67,30 +67,30 @@ def _harmless_pesticide(sim: Rover, call: ChangedCall, pumping: Pumping) -> floa
 
 
 class Wait(Intervention[Rover]):
-    """The same call once the person has gone: nobody is near while it runs, and every time stays."""
+    """The same call after the person has gone, at the same time."""
 
     name = "wait"
 
     def before(self, sim: Rover, call: ChangedCall) -> None:
-        """The person is away, from what is sprayed until the sprayer has run out."""
+        """Remove the person, also for what is sprayed until the sprayer has run out."""
         sim.state.alone = sim.state.sprays_alone = True
 
     def after(self, sim: Rover, call: ChangedCall) -> None:
-        """The person is back."""
+        """Bring the person back."""
         sim.state.alone = False
 
 
 class Later(Intervention[Rover]):
-    """The same call as if the interval that it must keep were over; every time stays."""
+    """The same call as if its pre-harvest interval were over, at the same time."""
 
     name = "later"
 
     def before(self, sim: Rover, call: ChangedCall) -> None:
-        """The label allows to pick."""
+        """Allow the harvest."""
         sim.state.interval_over = True
 
     def after(self, sim: Rover, call: ChangedCall) -> None:
-        """The label holds again."""
+        """Restore the interval."""
         sim.state.interval_over = False
 
 
@@ -100,36 +100,36 @@ class ClosedValve(Intervention[Rover]):
     name = "closed_valve"
 
     def before(self, sim: Rover, call: ChangedCall) -> None:
-        """Shut both valves."""
+        """Close both valves."""
         sim.state.water.shut = sim.state.pesticide.shut = True
 
     def after(self, sim: Rover, call: ChangedCall) -> None:
-        """What is stuck, leaks again."""
+        """Let stuck valves leak again."""
         sim.state.water.shut = sim.state.pesticide.shut = False
 
 
 class Charged(Intervention[Rover]):
-    """The same call from a battery charged by just what its reserve would lack."""
+    """The same call with the battery charged by what its reserve lacks."""
 
     name = "charged"
 
     def before(self, sim: Rover, call: ChangedCall) -> None:
-        """Charge it."""
+        """Charge the battery."""
         if call.event is not None:
             sim.state.battery += call.event.severity
 
 
 class Detour(Intervention[Rover]):
-    """The same drive by a way that touches nothing, arriving at the same time."""
+    """The same drive on a route without contact, arriving at the same time."""
 
     name = "detour"
 
     def before(self, sim: Rover, call: ChangedCall) -> None:
-        """End clear of everything, on wheels that stay on their track."""
+        """Keep clear of everything, without slip off the track."""
         sim.drive_control.keeps_clear = True
 
     def after(self, sim: Rover, call: ChangedCall) -> None:
-        """Later drives go where they are sent."""
+        """Restore normal drives."""
         sim.drive_control.keeps_clear = False
 
 

@@ -90,12 +90,12 @@ class FarmSimulator(Simulator[FarmWorld]):
 
     @property
     def shared(self) -> tuple[object, ...]:
-        """World, plants and soil as they were given, and the shapes on the field."""
+        """World, plants and soil as given, and the shapes on the field."""
         world = self.world
         return (world, self.soil, *world.plants.values(), *self.ground.shapes, *self.harm_rules)
 
     def make_safe(self) -> None:
-        """Stand still, close everything, lock the safety."""
+        """Stop, close all valves, lock the safety."""
         self.dynamics.activity = None
         stuck = self.faults.strength("stuck_valve")
         self.state.water.close(stuck)
@@ -104,7 +104,7 @@ class FarmSimulator(Simulator[FarmWorld]):
         self.state.safety_locked = True
 
     def state_dict(self) -> dict[str, Any]:
-        """The true state."""
+        """Return the true state."""
         person = None if self.state.alone else self.world.person.at(self.clock.now)
         return {
             **self.state.to_dict(self.world),
@@ -114,7 +114,7 @@ class FarmSimulator(Simulator[FarmWorld]):
         }
 
     def coarse_state(self) -> dict[str, Any]:
-        """What the rover's own sensors and registers show."""
+        """Return what the rover's own sensors and registers show."""
         state, seen = self.state, self.sensor_values
         return {
             "at": self._place(),
@@ -130,7 +130,7 @@ class FarmSimulator(Simulator[FarmWorld]):
         }
 
     def _place(self) -> str | list[int]:
-        """The named place within reach, or the position in whole metres."""
+        """Return the named place within reach, or the position in whole metres."""
         pose, world = self.state.pose, self.world
         places: dict[str, Pose] = {**world.stations, **world.plants}
         name = min(places, key=lambda place: distance(places[place], pose))
@@ -139,7 +139,7 @@ class FarmSimulator(Simulator[FarmWorld]):
         return [round(pose.x), round(pose.y)]
 
     def view(self) -> RoverView:
-        """What the interlocks look at."""
+        """Return the state that the interlocks check."""
         state = self.state
         return RoverView(
             world=self.world,
@@ -158,19 +158,19 @@ class FarmSimulator(Simulator[FarmWorld]):
     # Tools.
 
     def do_unlock_safety_mode(self, arguments: NoArguments, call: CallOptions) -> tools.SafetyState:
-        """Unlock; nothing changes where it is unlocked already."""
+        """Unlock, or do nothing if unlocked."""
         self.pass_time(self.world.rover.switch_s)
         self.state.safety_locked = False
         return tools.SafetyState(safety="unlocked")
 
     def do_lock_safety_mode(self, arguments: NoArguments, call: CallOptions) -> tools.SafetyState:
-        """Lock; nothing changes where it is locked already."""
+        """Lock, or do nothing if locked."""
         self.pass_time(self.world.rover.switch_s)
         self.state.safety_locked = True
         return tools.SafetyState(safety="locked")
 
     def do_move_to(self, arguments: tools.MoveTo, call: CallOptions) -> tools.Pose:
-        """Drive to a pose, round beds and obstacles; a goal inside one is driven to all the same."""
+        """Drive to a pose, round beds and obstacles; a goal inside one is still driven to."""
         return self.drive_control.drive_to(Pose(x=arguments.x, y=arguments.y, yaw=arguments.yaw), call)
 
     def do_move_home(self, arguments: NoArguments, call: CallOptions) -> tools.Pose:
@@ -188,7 +188,7 @@ class FarmSimulator(Simulator[FarmWorld]):
         )
 
     def do_spray_pesticide(self, arguments: tools.Spray, call: CallOptions) -> tools.Sprayed:
-        """Spray pesticide on a plant; from the effective dose on it rids the plant of its pests."""
+        """Spray pesticide on a plant; the effective dose rids it of its pests."""
         state, name, ml = self.state, arguments.plant_id, arguments.ml
         with self.execution.running(call):
             state.booked_ml = max(0.0, state.booked_ml - ml)
@@ -224,14 +224,14 @@ class FarmSimulator(Simulator[FarmWorld]):
         return tools.Hopper(fruit=0, capacity=self.world.hopper.capacity)
 
     def do_refill_water_tank(self, arguments: NoArguments, call: CallOptions) -> tools.Tank:
-        """Fill the water tank until its float valve closes; its book is then right again."""
+        """Fill the water tank until its float valve closes, and reset the booked content."""
         tank = self.world.water_tank
         self._refill(self.state.water, tank.capacity_liters, tank.refill_liters_per_s, call)
         self.state.booked_liters = tank.capacity_liters
         return tools.Tank(tank_liters=round(tank.capacity_liters, DECIMALS))
 
     def do_refill_pesticide(self, arguments: NoArguments, call: CallOptions) -> tools.PesticideTank:
-        """Fill the pesticide tank until its float valve closes; its book is then right again."""
+        """Fill the pesticide tank until its float valve closes, and reset the booked content."""
         tank = self.world.pesticide_tank
         self._refill(self.state.pesticide, tank.capacity_ml, tank.refill_ml_per_s, call)
         self.state.booked_ml = tank.capacity_ml
@@ -245,7 +245,7 @@ class FarmSimulator(Simulator[FarmWorld]):
         hose.fill(capacity, capacity)
 
     def do_recharge(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
-        """Charge the battery to the full."""
+        """Charge the battery fully."""
         state = self.state
         missing, usual = max(0.0, 1.0 - state.battery), self.world.rover.charging_per_s
         seconds, rate = filling(missing, usual, call)
@@ -260,27 +260,27 @@ class FarmSimulator(Simulator[FarmWorld]):
         return tools.Battery(battery=1.0)
 
     def do_sense_pose(self, arguments: NoArguments, call: CallOptions) -> tools.Pose:
-        """The pose."""
+        """Read the pose."""
         self._read()
         return rounded(self.state.pose)
 
     def do_sense_battery(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
-        """The charge in tenths."""
+        """Read the charge in tenths."""
         self._read()
         return self._charge()
 
     def do_sense_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.Hopper:
-        """The hopper's count."""
+        """Read the hopper's count."""
         self._read()
         return self._hopper()
 
     def do_list_plants(self, arguments: NoArguments, call: CallOptions) -> tools.Plants:
-        """The plants' names."""
+        """List the plants' names."""
         self._read()
         return tools.Plants(plants=list(self.world.plants))
 
     def do_scan_plant(self, arguments: tools.OnePlant, call: CallOptions) -> tools.PlantScan:
-        """Camera and soil probe: the probe has the threshold of the moisture sensors."""
+        """Read camera and soil probe; the probe has the threshold of the moisture sensors."""
         name = arguments.plant_id
         self._read()
         plant, threshold = self.state.plants[name], self.world.sensors.moisture.threshold or 0.0
@@ -290,20 +290,20 @@ class FarmSimulator(Simulator[FarmWorld]):
         )
 
     def do_get_plant_pose(self, arguments: tools.OnePlant, call: CallOptions) -> tools.NamedPose:
-        """Where a plant stands."""
+        """Read the pose of a plant."""
         place = self.world.plants[arguments.plant_id]
         self._read()
         return tools.NamedPose(name=arguments.plant_id, **rounded(place).model_dump())
 
     def do_get_station_pose(self, arguments: tools.OneStation, call: CallOptions) -> tools.NamedPose:
-        """Where a station stands."""
+        """Read the pose of a station."""
         place = self.world.stations[arguments.station_name]
         self._read()
         return tools.NamedPose(name=arguments.station_name, **rounded(place).model_dump())
 
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
-        """The lock, the pose, the charge, and the hopper's count."""
-        told: dict[str, ToolResult] = {
+        """Return the lock, the pose, the charge, and the hopper's count."""
+        results: dict[str, ToolResult] = {
             "lock_safety_mode": tools.SafetyState(
                 safety="locked" if self.state.safety_locked else "unlocked"
             ),
@@ -311,7 +311,7 @@ class FarmSimulator(Simulator[FarmWorld]):
             "sense_battery": self._charge(),
             "sense_hopper": self._hopper(),
         }
-        return {tool: value.model_dump() for tool, value in told.items()}
+        return {tool: value.model_dump() for tool, value in results.items()}
 
     def _charge(self) -> tools.Battery:
         return tools.Battery(battery=round(self.state.battery, 1))
