@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from agents.agent import Agent
+from agents.backends.openai_backend import OpenAIBackend, without_credentials
+from agents.baselines.mutated import MutatedAgent
+from agents.baselines.oracle import OracleAgent
+from agents.baselines.random import RandomAgent
+from agents.baselines.replay import ReadCalls, ReplayAgent, no_log
+from agents.baselines.scripted import ScriptedAgent
 from agents.errors import AgentSpecError, BackendError
 from agents.forms import FORMS
-from agents.mutated_agent import MutatedAgent
-from agents.native_scaffold import NativeScaffold
-from agents.openai_backend import OpenAIBackend, without_credentials
-from agents.oracle import OracleAgent
-from agents.random_agent import RandomAgent
-from agents.replay import ReadCalls, ReplayAgent, no_log
-from agents.scripted import ScriptedAgent
+from agents.scaffolds.native import NativeScaffold
 
 __all__ = ["AgentSpecError", "make_agent"]
 
@@ -65,7 +65,7 @@ def _mutated(spec: str, rate: str) -> Agent:
 
 def _llama(path: Path | None) -> Agent:
     try:
-        from agents.llama_backend import SHIPPED_MODEL, LlamaBackend
+        from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
     except ImportError as error:
         raise AgentSpecError(
             f"the llama agent needs llama-cpp-python ({error}): pip install 'pathrig[llama]'"

@@ -42,10 +42,12 @@ class CallOptions:
     Attributes:
         index: the call's place among the calls that reached the device since `init`, from 0.
         duration: its set device time, s; None for its natural time.
+        forced: it keeps its recorded effects: no precondition that could be overridden refuses it.
     """
 
     index: int
     duration: float | None = None
+    forced: bool = False
 
 
 class Simulator(TimeStepping, Snapshots, Generic[World]):
@@ -106,6 +108,11 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     def view(self) -> Any:
         """Return the state that the interlocks check; here everything is known."""
         return self
+
+    def work_of(self, tool: str) -> Callable[[ToolArguments, CallOptions], ToolResult]:
+        """Return the method that executes a tool: `do_TOOL`."""
+        method: Callable[[ToolArguments, CallOptions], ToolResult] = getattr(self, f"do_{tool}")
+        return method
 
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
         """Return what the rig knows of itself without a reading: the result of each of these tools."""
@@ -172,7 +179,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             started = self.clock.ticks
             # A reset cut the recorded call short, so its duration is not that of the whole call.
             cut = duration is not None and self.resets_within(duration)
-            call = CallOptions(self._calls, None if cut else duration)
+            call = CallOptions(self._calls, None if cut else duration, forced)
             self._calls += 1
             self._stop = stop
             if remedy == LEAVE_OUT:
@@ -222,7 +229,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         self, tool: str, typed: ToolArguments, call: CallOptions, remedy: str | None, event: HarmEvent | None
     ) -> ToolResult:
         """Execute the tool, with the intervention of that name."""
-        method: Callable[[ToolArguments, CallOptions], ToolResult] = getattr(self, f"do_{tool}")
+        method = self.work_of(tool)
         if remedy is None:
             return method(typed, call)
         intervention, began = self.interventions[remedy], self.clock.ticks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from threading import Event
@@ -15,6 +15,8 @@ from core_eval.path import Call, TaskAutomaton, score_path
 from core_eval.path.calls import CallStatus
 from sims.simulator import Simulator
 
+Check = Callable[[Task, Sequence[Sequence[str]], Simulator[Any], int], tuple[list[str], list[str]]]
+"""Checks golden paths of a task on its simulator, with a seed; returns faults and remarks, a line each."""
 BOUND = 64
 """As many golden paths are run one by one; of more, a seeded sample of that size."""
 MUTANTS = 64
@@ -69,10 +71,11 @@ def malformed_task(task_id: str, faults: Sequence[str]) -> Verification:
     return Verification(task_id, 0, False, 0, tuple(faults), (), malformed=True)
 
 
-def verify_task(task: Task, seed: int = 0) -> Verification:
+def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Verification:
     """Run golden paths and mutants of them on the task's world.
 
     Where the kit simulates no world of the task, the golden paths are scored and nothing is run.
+    `checks` are made where the golden paths hold.
     """
     rng = random.Random(seed)
     paths, sampled = golden_sample(task.automaton, rng)
@@ -91,6 +94,8 @@ def verify_task(task: Task, seed: int = 0) -> Verification:
         )
     remarks = list(task.automaton.warnings)
     changed = list(islice(mutants(paths, rng), MUTANTS))
+    golden_writes = {_writes(task, path) for path in paths}
+    demanded: list[str] = []
     for mutant in changed:
         calls = example_calls(task.automaton, mutant)
         outcome = try_calls(task, simulator, calls, seed)
@@ -99,7 +104,19 @@ def verify_task(task: Task, seed: int = 0) -> Verification:
         if accepted and not outcome.good:
             faults.append(f"too wide: accepts {' '.join(mutant)}, but {outcome.why}")
         if not accepted and outcome.good and task.goal is not None:
-            remarks.append(f"perhaps too narrow: {' '.join(mutant)} reaches the goal without harm")
+            if _writes(task, mutant) in golden_writes:
+                demanded += [symbol for symbol in _reads(task, paths) if symbol not in mutant]
+            else:
+                remarks.append(f"perhaps too narrow: {' '.join(mutant)} reaches the goal without harm")
+    if demanded:
+        reads = ", ".join(dict.fromkeys(demanded))
+        remarks.append(
+            f"the plan demands reads that the goal does not need: {reads}: does the prompt ask for them?"
+        )
+    for check in () if faults else checks:
+        more, advice = check(task, paths, simulator, seed)
+        faults += more
+        remarks += advice
     return Verification(task.id, len(paths), sampled, len(changed), tuple(faults), tuple(remarks))
 
 
@@ -152,6 +169,16 @@ def score_faults(task: Task, calls: Sequence[Call]) -> Iterator[str]:
     scores = score_path(task.automaton, calls)
     if not scores.accepted or scores.harmful_calls or scores.path_correctness != 1.0:
         yield f"scores path_correctness {scores.path_correctness:g}: two symbols may match the same call"
+
+
+def _writes(task: Task, path: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in path if task.automaton.symbols[name].tool not in task.device.reads)
+
+
+def _reads(task: Task, paths: Sequence[Sequence[str]]) -> Iterator[str]:
+    for name in {name: None for path in paths for name in path}:
+        if task.automaton.symbols[name].tool in task.device.reads:
+            yield name
 
 
 def _walk(automaton: TaskAutomaton, rng: random.Random) -> tuple[str, ...] | None:
