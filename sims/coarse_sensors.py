@@ -37,7 +37,7 @@ class CoarseSensor:
         on, count, current: whether it is on, the index of its next periodic sample, and its last reading.
         last: the last value that reached the rig.
         sensed: the quantity at its last reading; None if unknown.
-        steady: the same quantity always gives the same reading.
+        steady: the same quantity always gives the same reading, and a reading has no other effect.
     """
 
     name: str
@@ -56,7 +56,7 @@ class CoarseSensor:
     steady: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.steady = not (self.spec.drift or self.spec.noise)
+        self.steady = self.after is None and not (self.spec.drift or self.spec.noise)
 
     def key(self, tick: int) -> int:
         """Return the key of noise and loss of a reading at this tick."""
@@ -64,11 +64,9 @@ class CoarseSensor:
 
     def reading(self, seed: int, tick: int) -> SampleValue:
         """Return the reading now; a threshold sensor keeps whether it is on, for its hysteresis."""
-        spec, sensed = self.spec, float(self.quantity())
-        if self.steady and sensed == self.sensed and self.current is not None:
-            return self.current
-        self.sensed = sensed
-        quantity = sensed + spec.bias
+        spec = self.spec
+        self.sensed = float(self.quantity())
+        quantity = self.sensed + spec.bias
         if spec.drift:
             quantity += spec.drift * Clock.to_seconds(tick) / 3600.0
         if spec.noise:
@@ -173,7 +171,10 @@ class SensorBank:
                     sensor.next_due += sensor.period_ticks
             self._plan()
         if look:
+            skips = self._stuck is None
             for i, sensor in self._on_change:
+                if skips and sensor.steady and sensor.quantity() == sensor.sensed:
+                    continue
                 value = self._read(sensor, tick)
                 if value != sensor.current:
                     self._report(i, value, tick)

@@ -82,7 +82,8 @@ class FarmDynamics:
         if state.picking is not None and not state.interval_over:
             monitor.harvest(state.picking, t, seconds)
         monitor.battery(charge, t, seconds)
-        monitor.hopper(t, seconds)
+        if state.heaped_by is not None:
+            monitor.hopper(state.heaped_by, t, seconds)
         if end >= state.next_ripening:
             self._ripen(end)
 

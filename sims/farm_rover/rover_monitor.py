@@ -111,13 +111,11 @@ class RoverMonitor:
         excess = reserve - before, reserve - state.battery
         note_line(self._ledger, BATTERY_RESERVE, "battery", state.low_by or 0, (t, t + seconds), excess)
 
-    def hopper(self, t: float, seconds: float) -> None:
-        """Accumulate the overfill while the hopper is unchanged."""
+    def hopper(self, call: int, t: float, seconds: float) -> None:
+        """Accumulate the overfill by this call while the hopper is unchanged."""
         state = self._state
         excess = state.heap - self._world.hopper.capacity * self._world.hopper.heaped_share
-        if excess > tolerances.ABOVE_LIMIT and state.heaped_by is not None:
-            span = t, t + seconds
-            note_line(self._ledger, HOPPER_OVERFILL, "hopper", state.heaped_by, span, (excess, excess))
+        note_line(self._ledger, HOPPER_OVERFILL, "hopper", call, (t, t + seconds), (excess, excess))
 
     def harvest(self, name: str, t: float, seconds: float) -> None:
         """Note a harvest of a plant within its pre-harvest interval."""
