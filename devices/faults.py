@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from devices.models import FrozenModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +45,12 @@ Seconds = Annotated[float, Field(ge=0.0)]
 Strength = Annotated[float, Field(ge=0.0)]
 
 
-class FaultPart(BaseModel):
-    """Base: no unknown keys, finite numbers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
 def _check_entity(kind: str, entity: str | None) -> None:
     if (kind == STUCK_SENSOR) != (entity is not None):
         raise ValueError("a stuck_sensor needs the sensor's name as entity, and no other fault takes one")
 
 
-class Fault(FaultPart):
+class Fault(FrozenModel):
     """One fault, from a time on, for a time."""
 
     kind: str = Field(description="what fails: a kind that every rig has, or one of its world's own")
@@ -73,7 +69,7 @@ class Fault(FaultPart):
         return self
 
 
-class FaultRate(FaultPart):
+class FaultRate(FrozenModel):
     """Faults of a kind drawn by the seed: a Poisson process."""
 
     kind: str = Field(description="as in a fault of the schedule")
@@ -92,7 +88,7 @@ class FaultRate(FaultPart):
         return self
 
 
-class Faults(FaultPart):
+class Faults(FrozenModel):
     """The faults of an episode."""
 
     schedule: tuple[Fault, ...] = Field(default=(), description="at set times")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from devices.models import FrozenModel
 
 SampleValue = bool | int | float | str
 
 
-class SensorSpec(BaseModel):
+class SensorSpec(FrozenModel):
     """Specification of one kind of coarse sensor.
 
     It senses the true quantity plus `bias`, `drift` and `noise`, limited to `low` and `high`. A `threshold`
@@ -22,8 +24,6 @@ class SensorSpec(BaseModel):
     reaches the rig `delay` later and bears that time; a share `dropout` of them is lost. The first
     reading of an episode is neither late nor lost, and the last one is waited for.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     kind: Literal["threshold", "switch", "quantised", "continuous"] = Field(
         default="switch", description="what it reports: on and off, steps of its resolution, or the number"

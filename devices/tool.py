@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from devices.models import StrictModel
+
 
 class Effect(StrEnum):
     """What a call may change."""
@@ -22,10 +24,8 @@ class Effect(StrEnum):
     """The position of the machine."""
 
 
-class ToolArguments(BaseModel):
+class ToolArguments(StrictModel):
     """Base of every tool's arguments: strict types, finite numbers, no unknown names."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
 class NoArguments(ToolArguments):

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from devices.models import StrictModel
 from devices.tool import Effect
 
 Scalar = bool | int | float | str
 Kind = Literal["number", "integer", "text", "boolean"]
 
 
-class Strict(BaseModel):
-    """Base: no unknown keys, finite numbers, frozen."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
-
-
-class Quantity(Strict):
+class Quantity(StrictModel):
     """A typed value with its unit and bounds."""
 
     description: str = Field(default="", description="what it is, for a model")
@@ -62,7 +57,7 @@ class Register(Quantity):
     )
 
 
-class Sensor(Strict):
+class Sensor(StrictModel):
     """A sensor of the rig by its name in samples; a dot there separates sensor and entity."""
 
     description: str = Field(default="", description="what it senses")
@@ -72,13 +67,13 @@ class Sensor(Strict):
     )
 
 
-class ArgumentRef(Strict):
+class ArgumentRef(StrictModel):
     """The value of a call's argument."""
 
     argument: str = Field(description="the argument's name")
 
 
-class Requirement(Strict):
+class Requirement(StrictModel):
     """A condition for a tool to run. An unknown register never refuses."""
 
     registers: dict[str, Any] = Field(
@@ -93,7 +88,7 @@ class Requirement(Strict):
     )
 
 
-class ToolEntry(Strict):
+class ToolEntry(StrictModel):
     """A tool."""
 
     description: str = Field(min_length=1, description="what it does, for a model: one or two sentences")
@@ -126,7 +121,7 @@ class ToolEntry(Strict):
         return written
 
 
-class DeviceFile(Strict):
+class DeviceFile(StrictModel):
     """A device type: the tools that all rigs of one kind share."""
 
     name: str = Field(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from devices.hidden import hidden
+from devices.models import StrictModel
 
 
-class Hidden(BaseModel):
+class Hidden(StrictModel):
     """Deviations of this rover and this field from the controller's model.
 
     The controller uses nominal values: it runs a pump for dose over nominal flow, and books the content of
     its tanks and its hopper by the requested doses and harvests.
     """
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
     water_flow: float = hidden(1.0, 0.8, 1.2, "of the water pump, as a factor on rover.water_flow")
     pesticide_flow: float = hidden(1.0, 0.8, 1.2, "of the sprayer, as a factor on rover.pesticide_flow")

@@ -5,25 +5,21 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from devices.models import StrictModel
 
 NotNegative = Annotated[float, Field(ge=0.0)]
 
 
-class SurroundingsPart(BaseModel):
-    """Base: strict types, finite numbers, no unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-
-
-class Wind(SurroundingsPart):
+class Wind(StrictModel):
     """A steady wind."""
 
     speed: NotNegative = Field(description="m/s")
     towards: float = Field(description="the direction that it blows to, rad, 0 is east")
 
 
-class Waypoint(SurroundingsPart):
+class Waypoint(StrictModel):
     """The position of the person at a time."""
 
     t: NotNegative = Field(description="device time, s")
@@ -31,7 +27,7 @@ class Waypoint(SurroundingsPart):
     y: float
 
 
-class Person(SurroundingsPart):
+class Person(StrictModel):
     """A person who walks straight from waypoint to waypoint, present from the first to the last.
 
     The default is no person.

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from devices.farm_rover.fault_kinds import FARM_FAULTS
 from devices.farm_rover.hidden_parameters import Hidden
 from devices.farm_rover.sensor_set import Sensors
 from devices.farm_rover.surroundings import Person, Wind
 from devices.faults import Faults
+from devices.models import StrictModel
 
 STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
 
@@ -27,20 +28,14 @@ Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 
 
-class Part(BaseModel):
-    """Base of every part of the world: strict types, finite numbers, no unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-
-
-class Size(Part):
+class Size(StrictModel):
     """The field, from (0, 0) to (width, height), m."""
 
     width: Positive
     height: Positive
 
 
-class Pose(Part):
+class Pose(StrictModel):
     """A place and a heading, 0 east."""
 
     x: float
@@ -48,7 +43,7 @@ class Pose(Part):
     yaw: float = 0.0
 
 
-class WaterTank(Part):
+class WaterTank(StrictModel):
     """The rover's water tank, litres; the station fills it at its own rate, L/s."""
 
     liters: NotNegative
@@ -62,7 +57,7 @@ class WaterTank(Part):
         return self
 
 
-class PesticideTank(Part):
+class PesticideTank(StrictModel):
     """The rover's pesticide tank, ml; the station fills it at its own rate, ml/s."""
 
     ml: NotNegative
@@ -76,7 +71,7 @@ class PesticideTank(Part):
         return self
 
 
-class Hopper(Part):
+class Hopper(StrictModel):
     """The fruit hopper, in plants' worth of fruit: the rover counts plants, not their true yield."""
 
     fruit: Annotated[int, Field(ge=0)]
@@ -116,7 +111,7 @@ class Plant(Pose):
     )
 
 
-class Bed(Part):
+class Bed(StrictModel):
     """A strip that the rover must not drive over: a bed, or ground to keep out of."""
 
     x_min: float
@@ -131,7 +126,7 @@ class Bed(Part):
         return self
 
 
-class Obstacle(Part):
+class Obstacle(StrictModel):
     """A round obstacle on the field."""
 
     x: float
@@ -139,7 +134,7 @@ class Obstacle(Part):
     radius: Positive
 
 
-class Rover(Part):
+class Rover(StrictModel):
     """The rover's body, drive and behaviour."""
 
     radius: Positive = Field(description="of its footprint, m")
@@ -173,7 +168,7 @@ class Rover(Part):
     read_s: Positive = Field(description="of a reading, s")
 
 
-class Soil(Part):
+class Soil(StrictModel):
     """The soil under every plant: a surface store above a root zone, as `sims.farm_rover.soil` explains."""
 
     area: Positive = Field(description="that the rover wets round a plant, m2")
@@ -195,7 +190,7 @@ class Soil(Part):
         return self
 
 
-class FarmWorld(Part):
+class FarmWorld(StrictModel):
     """The initial state of the farm world; every key may be overridden."""
 
     field: Size
@@ -209,7 +204,7 @@ class FarmWorld(Part):
     stations: dict[str, Pose]
     beds: dict[str, Bed]
     obstacles: dict[str, Obstacle]
-    keep_out: dict[str, Bed] = {}
+    keep_out: dict[str, Bed] = Field(default={})
     wind: Wind
     person: Person = Person()
     rover: Rover

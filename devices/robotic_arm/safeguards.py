@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from devices.robotic_arm.bench_part import Angle, BenchPart, Coordinate, Height
+from devices.models import FrozenModel
+from devices.robotic_arm.bench_part import Angle, Coordinate, Height
 
 AxisName = Literal["axis1", "axis2", "axis3", "axis4", "axis5", "axis6"]
 AXES: tuple[AxisName, ...] = ("axis1", "axis2", "axis3", "axis4", "axis5", "axis6")
@@ -23,7 +24,7 @@ def each_axis(given: Mapping[AxisName, float], default: Mapping[AxisName, float]
     return tuple(given.get(axis, default[axis]) for axis in AXES)
 
 
-class Zone(BenchPart):
+class Zone(FrozenModel):
     """A keep-out box for arm and load; its pose is the middle of its base."""
 
     x: Coordinate
@@ -41,7 +42,7 @@ class Zone(BenchPart):
         return math.hypot(max(0.0, along - self.size[0] / 2), max(0.0, across - self.size[1] / 2))
 
 
-class Break(BenchPart):
+class Break(FrozenModel):
     """A time in which the light curtain is broken."""
 
     at: float = Field(ge=0.0, description="device time at which it begins, s")
@@ -53,7 +54,7 @@ def is_broken(breaks: Iterable[Break], t: float) -> bool:
     return any(one.at <= t < one.at + one.seconds for one in breaks)
 
 
-class Limits(BenchPart):
+class Limits(FrozenModel):
     """Limits of the harm rules."""
 
     displacement: float = Field(default=0.002, ge=0.0, description="an object may be pushed so far, m")

@@ -9,7 +9,8 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from devices.faults import Faults
-from devices.robotic_arm.bench_part import Angle, BenchPart, Coordinate, Height, Length, Name
+from devices.models import FrozenModel
+from devices.robotic_arm.bench_part import Angle, Coordinate, Height, Length, Name
 from devices.robotic_arm.fault_kinds import ARM_FAULTS
 from devices.robotic_arm.footprints import Footprint, first_overlap
 from devices.robotic_arm.hidden import BenchHidden
@@ -40,7 +41,7 @@ SensorName = Literal[
 ]
 
 
-class ToolPoint(BenchPart):
+class ToolPoint(FrozenModel):
     """A pose of the fingertips in the frame of the arm's base."""
 
     x: Coordinate
@@ -49,7 +50,7 @@ class ToolPoint(BenchPart):
     yaw: Angle = 0.0
 
 
-class BenchObject(BenchPart):
+class BenchObject(FrozenModel):
     """Something that can be picked.
 
     Its pose is that of its reference point, GRIP_HEIGHT above the middle of its base. A `z` below what it
@@ -80,7 +81,7 @@ class BenchObject(BenchPart):
         return self.size[0] if self.shape == "cylinder" else self.size[1]
 
 
-class Bin(BenchPart):
+class Bin(FrozenModel):
     """A tray. Its pose is the one to give to `place`: GRIP_HEIGHT above its floor, in its middle."""
 
     x: Coordinate
@@ -121,7 +122,7 @@ class Bin(BenchPart):
         return abs(along) < self.size[0] / 2 and abs(across) < self.size[1] / 2
 
 
-class Obstacle(BenchPart):
+class Obstacle(FrozenModel):
     """A fixed block; its pose is the middle of its base."""
 
     x: Coordinate
@@ -131,7 +132,7 @@ class Obstacle(BenchPart):
     size: tuple[Length, Length, Length] = Field(description="length, width and height")
 
 
-class ArmSpec(BenchPart):
+class ArmSpec(FrozenModel):
     """Limits of the arm's motion and grip."""
 
     reach: float = Field(
@@ -158,7 +159,7 @@ class ArmSpec(BenchPart):
         return each_axis(self.joint_speed, JOINT_SPEED)
 
 
-class BenchWorld(BenchPart):
+class BenchWorld(FrozenModel):
     """The initial state of the bench, as `pathrig sim robotic_arm --show-init` prints it."""
 
     safety_locked: bool = True
