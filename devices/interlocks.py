@@ -29,7 +29,7 @@ Interlocks = Mapping[str, tuple[Check[View], ...]]
 """The checks of each tool, in the order in which the device makes them; other tools have none."""
 
 
-def look(
+def check_interlocks(
     interlocks: Interlocks[View],
     tool: str,
     view: Callable[[], View],

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from devices.interlocks import Interlocks, look
+from devices.interlocks import Interlocks, check_interlocks
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
 from devices.tool import ToolResult
@@ -29,7 +29,7 @@ class KnownState(ABC):
     def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
         """Return the refusal that the device would give; None if none is known."""
         try:
-            look(self.interlocks, tool, self.view, arguments)
+            check_interlocks(self.interlocks, tool, self.view, arguments)
         except Refusal as refusal:
             return refusal
         return None

@@ -13,7 +13,7 @@ from devices.device import Emit, Truth
 from devices.device_type import DeviceType
 from devices.faults import Faults
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
-from devices.interlocks import Interlocks, look
+from devices.interlocks import Interlocks, check_interlocks
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.stop_outcome import StopOutcome
@@ -195,7 +195,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                     raise Refusal("estop", "The emergency stop is on. Reset the device before the next call.")
                 typed = self.device_type.validate(tool, arguments)
                 if remedy != LEAVE_OUT:
-                    look(self.interlocks, tool, self.view, typed.model_dump(), forced=forced)
+                    check_interlocks(self.interlocks, tool, self.view, typed.model_dump(), forced=forced)
                     value = self._use(tool, typed, call, remedy, event).model_dump(mode="json")
                 natural = Clock.to_seconds(self.clock.ticks - started)
                 if duration is not None:
