@@ -91,8 +91,6 @@ def _quick_bounds(
                 alone_in_body += 1
                 alone += not expected
         cost = max(calls - place, shortest) - (to_come if to_come < longest else longest)
-        if cost < 0:
-            cost = 0
         if alone_in_body + cost < least:
             least = alone_in_body + cost
     alone = max(alone, alone_in_body - longest)

@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +73,15 @@ def results() -> dict[str, int | None]:
     return found
 
 
+def forget(names: Collection[str]) -> None:
+    """Drop the verdicts on these mutants."""
+    for path in MUTANTS.rglob("*.py.meta"):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        codes = data["exit_code_by_key"]
+        codes.update(dict.fromkeys(codes.keys() & set(names)))
+        path.write_text(json.dumps(data, indent=4), encoding="utf-8")
+
+
 def mutant(name: str) -> Mutant:
     """The mutant of that name with its change."""
     lines = _mutmut("show", name).stdout.splitlines()
@@ -94,6 +104,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="part of a mutant's name, such as firmware_bridge.codec")
     parser.add_argument("--goal", type=float, default=0.95, help="share that must be noticed")
     parser.add_argument("--children", type=int, default=2, help="processes at once")
+    parser.add_argument("--again", action="store_true", help="judge survivors again, after a change of tests")
     parser.add_argument("--batch", type=int, default=50, help="mutants between two progress lines")
     chosen = parser.parse_args()
 
@@ -109,7 +120,8 @@ def main() -> int:
     names = [name for name in sorted(known) if chosen.only in name]
     if chosen.sample and chosen.sample < len(names):
         names = sorted(random.Random(chosen.seed).sample(names, chosen.sample))
-    todo = [name for name in names if known[name] is None]
+    todo = [name for name in names if known[name] is None or (chosen.again and known[name] not in NOTICED)]
+    forget(todo)
     print(
         f"{len(known)} mutants in all, {len(names)} drawn with seed {chosen.seed}, {len(todo)} still to run"
     )

@@ -39,6 +39,9 @@ STEPPED = SensorSpec(kind="quantised", resolution=0.1)
         ([(0.3, 0.0), (1.0, 60.0)], [(0.3, 0.0), (1.0, 60.4)], None),
         ([(0.3, 0.0), (1.0, 60.0)], [(0.3, 0.0), (1.0, 62.0)], 60.0),
         ([(0.3, 0.0), (1.0, 60.0)], [(0.3, 0.0)], 60.0),
+        # Just as far apart as the resolution and its rounding.
+        ([(0.0, 0.0)], [(0.1 + 1e-9, 0.0)], None),
+        ([(0.0, 0.0)], [(0.1 + 2e-9, 0.0), (0.0, 9.0)], 0.0),
     ],
 )
 def test_a_rounded_number_is_compared_by_what_it_shows_at_each_moment(ours, theirs, found):

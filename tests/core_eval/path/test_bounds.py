@@ -22,6 +22,7 @@ from core_eval.path import (
     refinement,
     score_path,
 )
+from core_eval.path.edit_row import GraphRow
 from core_eval.path.metrics import similarity
 
 BOUNDED = ("path_correctness", "pc_ktc", "path_correctness_hlr", "efficiency")
@@ -151,6 +152,26 @@ def test_more_work_narrows_the_bounds_of_order(monkeypatch):
         assert low <= exact.pc_ktc <= high
         gaps.append(high - low)
     assert gaps[0] > gaps[1] > gaps[2]
+
+
+def test_order_is_exact_where_the_bits_of_three_rounds_just_fit_in_memory(monkeypatch):
+    blocks = [[f"b{block}_{step}" for step in range(20)] for block in range(3)]
+    monkeypatch.setattr(golden, "SMALL_TREE", 0)
+    monkeypatch.setattr(golden, "NODES_PER_STATE", 0)
+    automaton = compile_plan([{"any_order": blocks}], free_reads=["look"], file="f", task="blocks")
+    names = [name for block in blocks for name in block]
+    path = [Call(name, {}) for name in Random(2).sample(names, len(names))]
+    compiled = golden.golden_graph(automaton)
+    tokens = [compiled.tokens[call.name] for call in path]
+    row = GraphRow(compiled.unfolded)
+    for token in tokens:
+        row.advance(token)
+    search = order.OrderSearch(order_graph.OrderGraph(compiled, tokens), tokens, row.edits(), 0.5)
+    search.run()
+    assert search.low == search.high
+    for share, exact in ((0.97, False), (1.03, True)):
+        monkeypatch.setattr(order, "KEPT_WORDS", share * 3 * search.bits / 64)
+        assert score_path(automaton, path).exact is exact
 
 
 @pytest.mark.parametrize(("name", "limit"), [("WORK", 0), ("WORK", 2000), ("KEPT_WORDS", 0)])

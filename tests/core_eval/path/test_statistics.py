@@ -116,6 +116,9 @@ def test_wilson(share: float, tries: int, low: float, high: float):
 def test_wilson_stays_between_0_and_1_where_rounding_would_not():
     assert wilson(2.0**-45, 1, 0.99)[0] == 0.0
     assert wilson(1.0 - 2.0**-45, 1, 0.99)[1] <= 1.0
+    assert all(
+        wilson(1.0, tries, 0.95)[1] == 1.0 and wilson(0.0, tries, 0.95)[0] == 0.0 for tries in range(1, 200)
+    )
 
 
 def test_a_part_without_its_whole_is_an_error():
