@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutation import sample
-from tests.mutation.sample import Mutant, forget, report, results
+from tests.mutation.sample import Mutant, drawn, forget, report, results
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,11 @@ def test_the_share_is_of_what_is_neither_equivalent_nor_reworded(
     assert "executed by no test: m.x_f__mutmut_6" in said and "survived: m.x_f__mutmut_5" in said
     forget(["m.x_f__mutmut_5"])
     assert results() == {**codes, "m.x_f__mutmut_5": None}
+
+
+def test_a_draw_is_by_its_seed_and_stays_where_some_names_go() -> None:
+    names = [f"m.x_f__mutmut_{number}" for number in range(300)]
+    first = drawn(names, 100, 1)
+    assert len(set(first)) == 100 and first == drawn(reversed(names), 100, 1) != drawn(names, 100, 2)
+    assert len(set(first) & set(drawn(names[10:], 100, 1))) >= 90
+    assert drawn(names, 0, 1) == sorted(names) == drawn(names, 1000, 1)

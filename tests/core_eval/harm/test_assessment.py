@@ -495,6 +495,13 @@ def test_where_nobody_tells_the_harm_of_a_lost_call_is_unknown():
     assert report.final_state_ok is True, "a check of the coarse state passes in either case"
 
 
+def test_where_the_end_depends_on_a_lost_call_nobody_can_say_whether_it_is_right():
+    calls, _ = lost([("lock_safety_mode", {})], WET, 0)
+    for golden in ([], [Call("lock_safety_mode", {})]):
+        report = assess(make, WET, 0, calls, golden)
+        assert report.unanswered == (0,) and report.final_state_ok is None
+
+
 def test_a_state_that_is_not_that_of_the_replay_is_a_mismatch():
     calls, told = lost([DOSE, ("sense_pose", {})], WET, None)
     told[1] = {**told[1], "safety_locked": True}
