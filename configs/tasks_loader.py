@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -38,6 +38,10 @@ class TaskLimits(BaseModel):
     seconds: float | None = Field(default=None, gt=0, description="wall-clock seconds")
 
 
+Difficulty = Literal["read-dominant", "preconditions", "safety interlock"]
+"""What a task is hard by: reading, the order that preconditions ask for, or interlocks of safety."""
+
+
 class TaskEntry(BaseModel):
     """One entry of a task file's `tasks` list."""
 
@@ -53,6 +57,13 @@ class TaskEntry(BaseModel):
         description="in place of a world: a device file, for tasks of a rig that nothing simulates",
     )
     prompt: str = Field(min_length=1, description="what the agent is told")
+    paraphrases: list[str] = Field(
+        default=[], description="the prompt in other words, which ask for the same"
+    )
+    difficulty: Difficulty | None = Field(
+        default=None,
+        description="what is hard about it: reading, preconditions, or the interlocks of safety",
+    )
     init: dict[str, Any] = Field(default={}, description="what differs from the world's initial state")
     plan: list[Any] = Field(
         default=[],
@@ -82,6 +93,8 @@ class Task:
         goal: None where the file names none.
         file: where it was read.
         answer: how it is done where it asks for no call; None where it asks for calls.
+        paraphrases: the prompt in other words.
+        difficulty: what it is hard by; None where its file does not say.
     """
 
     id: str
@@ -94,6 +107,8 @@ class Task:
     file: Path
     limits: TaskLimits
     answer: Answer | None = None
+    paraphrases: tuple[str, ...] = ()
+    difficulty: Difficulty | None = None
 
     def in_world(self, world: World) -> Task:
         """Return the same task in the world that a rig simulates.
@@ -120,7 +135,7 @@ def _device_in(world: World, init: Mapping[str, Any]) -> DeviceType:
 def task_files() -> list[Path]:
     """Return the task files that ship with the kit and with the worlds that other packages register."""
     folders = [TASKS_FOLDER, *(world.tasks for world in WORLD_TYPES.values() if world.tasks is not None)]
-    return [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
+    return [file for folder in folders for file in sorted(folder.rglob("*.yaml"))]
 
 
 class MalformedTaskError(ConfigError):
@@ -253,7 +268,7 @@ def task_builder(ref: str) -> Build:
     if not wanted and len(entries) == 1:
         return entries[0][1]
     fault = f"no task {wanted!r}" if wanted else "it has several tasks, name one as FILE#ID"
-    ids = nearest([task_id for task_id, _ in entries])
+    ids = nearest([task_id for task_id, _ in entries], wanted)
     raise ConfigError(f"{fault}; the tasks are {ids}", file=path if is_file else None)
 
 
@@ -393,6 +408,8 @@ def _task(
         file.path,
         entry.limits,
         entry.answer,
+        tuple(entry.paraphrases),
+        entry.difficulty,
     )
 
 

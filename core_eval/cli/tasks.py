@@ -44,6 +44,7 @@ def list_all(
                     "id": task.id,
                     "world": None if task.world is None else task.world.name,
                     "device": task.device.name,
+                    "difficulty": task.difficulty,
                     "prompt": task.prompt,
                     "file": str(task.file),
                 }
@@ -95,7 +96,9 @@ def show(
                 "task": loaded.id,
                 "device": loaded.device.name,
                 "world": None if loaded.world is None else loaded.world.name,
+                "difficulty": loaded.difficulty,
                 "prompt": loaded.prompt,
+                "paraphrases": list(loaded.paraphrases),
                 "init": dict(loaded.init),
                 "automaton": text.loads(loaded.automaton.to_json()),
                 "golden_paths": golden,
