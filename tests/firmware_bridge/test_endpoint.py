@@ -266,6 +266,7 @@ def test_malformed_frames_are_counted_and_a_known_id_is_told(rig: Rig) -> None:
         rig.port.give(payload)
     assert rig.endpoint.dropped == 6 and not rig.device.executed
     assert rig.port.result("a")["status"] == "invalid"
+    assert "args" in rig.port.result("a")["error"]["message"], "what is wrong with it"
     rig.port.give({"op": "call", "id": "long", "tool": "echo", "args": {"x": "y" * 70_000}})
     assert rig.endpoint.dropped == 7 and not rig.device.executed
     rig.port.give({"op": "dance"})

@@ -34,6 +34,8 @@ TEXTS = re.compile(
     r"log\.|Error\(|Refusal\(|Exception\(|message|reason|help=|description|title|RuntimeWarning"
 )
 
+SQL = re.compile(r'"(SELECT|INSERT|UPDATE) |" WHERE |= \?')
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -56,6 +58,13 @@ class Mutant:
         return all(
             _without_texts(a) == _without_texts(b) for a, b in zip(self.removed, self.added, strict=True)
         )
+
+    @property
+    def only_recases_sql(self) -> bool:
+        """Whether it changes nothing but upper and lower case of SQL's words and names, which SQL ignores."""
+        old, new = " ".join(self.removed), " ".join(self.added)
+        # A literal in quotes would be another one.
+        return old.lower() == new.lower() and SQL.search(old) is not None and "'" not in old
 
 
 def _without_texts(line: str) -> str:
@@ -164,7 +173,7 @@ def report(names: list[str], goal: float) -> int:
         change = mutant(name)
         if change.only_rewords:
             count["reworded"] += 1
-        elif (change.function, " ".join(" ".join(change.added).split())) in listed:
+        elif change.only_recases_sql or (change.function, " ".join(" ".join(change.added).split())) in listed:
             count["equivalent"] += 1
         else:
             count["survived"] += 1

@@ -30,7 +30,8 @@ def test_an_entry_is_a_small_change_of_a_statement_of_its_function(entry: dict[s
         matcher.set_seq1(statement.lower())
         return matcher.ratio()
 
-    assert max(map(likeness, statements)) >= ALIKE
+    target = f"{becomes.partition(' = ')[0]} = "
+    assert max(map(likeness, statements)) >= ALIKE or any(line.startswith(target) for line in lines)
 
 
 def test_no_entry_is_listed_twice() -> None:

@@ -37,6 +37,20 @@ def test_a_change_of_a_message_alone_only_rewords(removed: str, added: str, rewo
     assert Mutant("a", (removed,), (added,)).only_rewords is rewords
 
 
+@pytest.mark.parametrize(
+    ("removed", "added", "alike"),
+    [
+        ('"UPDATE step SET status = ?,"', '"update step set status = ?,"', True),
+        ('" WHERE id = ?",', '" WHERE ID = ?",', True),
+        ('"UPDATE step SET status = ?,"', '"XXUPDATE step SET status = ?,XX"', False),
+        ("\"SELECT id FROM step WHERE status = 'ok'\"", "\"SELECT ID FROM STEP WHERE STATUS = 'OK'\"", False),
+        ('status="running",', 'status="RUNNING",', False),
+    ],
+)
+def test_a_change_of_case_in_sql_is_none(removed: str, added: str, alike: bool) -> None:
+    assert Mutant("a", (removed,), (added,)).only_recases_sql is alike
+
+
 def test_the_share_is_of_what_is_neither_equivalent_nor_reworded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

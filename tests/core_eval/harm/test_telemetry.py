@@ -2,7 +2,7 @@
 
 import pytest
 
-from core_eval.harm.telemetry import first_difference
+from core_eval.harm.telemetry import Comparison, first_difference
 from devices.sensors import Sample, SensorSpec
 
 
@@ -50,6 +50,7 @@ def test_a_rounded_number_is_compared_by_what_it_shows_at_each_moment(ours, thei
     evidence = first_difference(*samples, {"s": STEPPED})
     assert (evidence is None) == (found is None)
     if found is not None:
+        assert evidence["sensor"] == "s"
         assert found in (evidence["t"], evidence["counterfactual_t"])
 
 
@@ -89,3 +90,15 @@ def test_a_word_that_one_side_alone_repeats_stands_against_nothing():
     found = first_difference(ours, [Sample("s", True, 0.0)], {"s": SensorSpec()})
     assert (found["t"], found["value"]) == (5.0, True)
     assert (found["counterfactual_t"], found["counterfactual"]) == (None, None)
+
+
+def test_nothing_is_settled_before_all_that_could_still_differ_has_come():
+    comparison = Comparison([Sample("s", True, 5.0), Sample("s", False, 9.0)], {"s": SensorSpec()})
+    assert not comparison.settled(4.0, 4.0)
+    assert comparison.settled(6.0, 4.0), "the next sample is of a later moment"
+    assert not comparison.settled(6.0, 5.0), "it has no counterpart yet"
+    comparison.take(Sample("s", False, 5.0))
+    assert comparison.moment == 5.0
+    assert comparison.settled(6.0, 5.5) and comparison.settled(10.0, 9.5), (
+        "one difference of a sensor is enough"
+    )

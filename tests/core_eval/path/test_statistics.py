@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from core_eval.path import intervals
 from core_eval.path.intervals import bootstrap, tries_by_task, wilson
 from core_eval.path.statistics import Share, pass_hat_k, share_of_sums, summarize
 
@@ -33,6 +34,13 @@ def test_the_interval_is_seeded():
     values = [rng.random() for _ in range(30)]
     assert summarize(values, seed=3) == summarize(values, seed=3)
     assert summarize(values, seed=3) != summarize(values, seed=4)
+
+
+def test_the_interval_is_the_same_however_many_resamples_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch):
+    values = [float(n % 7) for n in range(30)]
+    at_once = summarize(values, seed=3, resamples=400)
+    monkeypatch.setattr(intervals, "_CHUNK", 1000)
+    assert summarize(values, seed=3, resamples=400) == at_once
 
 
 def test_the_interval_covers_the_mean_as_often_as_it_says():
