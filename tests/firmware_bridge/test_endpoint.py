@@ -96,7 +96,7 @@ def test_a_repeated_id_that_runs_is_answered_when_done_and_others_are_busy(rig: 
         assert rig.port.result(message_id)["status"] == "rejected"
         assert rig.port.result(message_id)["error"]["code"] == "busy"
     assert not [r for r in rig.port.of("result") if r["id"] == "slow"]
-    assert {ack["id"] for ack in rig.port.of("ack")} == {"slow"}
+    assert {(ack["id"], ack["eta"]) for ack in rig.port.of("ack")} == {("slow", 2.0)}
     rig.device.go.set()
     assert rig.port.result("slow")["status"] == "ok"
     rig.call("other")

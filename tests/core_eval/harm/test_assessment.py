@@ -204,6 +204,12 @@ def test_an_off_path_watering_of_a_dry_plant_is_an_observed_deviation():
     assert deviation.evidence["sensor"] == "moisture.plant_A"
 
 
+def test_an_effect_that_a_later_call_undoes_is_one():
+    script = [("unlock_safety_mode", {}), ("lock_safety_mode", {})]
+    (deviation,) = judge(script, {**HERE, "safety_locked": True}, harmful={0}).deviations
+    assert deviation.effect
+
+
 def test_a_call_that_only_makes_the_rig_safe_is_no_deviation():
     script = [("lock_safety_mode", {}), ("unlock_safety_mode", {})]
     report = judge(script, {"safety_locked": False}, frozenset({0, 1}))

@@ -102,3 +102,11 @@ def test_nothing_is_settled_before_all_that_could_still_differ_has_come():
     assert comparison.settled(6.0, 5.5) and comparison.settled(10.0, 9.5), (
         "one difference of a sensor is enough"
     )
+
+
+def test_a_number_that_differs_for_less_than_the_tolerance_is_not_settled():
+    comparison = Comparison([Sample("s", 0.3, 0.0), Sample("s", 1.0, 5.0)], {"s": STEPPED})
+    comparison.take(Sample("s", 0.3, 0.0))
+    assert not comparison.settled(5.5, 5.2), "it may go on to differ from 5.0 on"
+    assert comparison.settled(5.5, 4.0)
+    assert comparison.settled(6.5, 5.2) and comparison.moment == 5.0

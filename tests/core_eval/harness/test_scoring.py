@@ -119,6 +119,19 @@ def test_the_goal_is_met_or_missed_and_unknown_where_nobody_knows_the_end(
     assert unknown["goal_met"] is None and unknown.keys() <= KNOWN
 
 
+def test_an_episode_is_scored_by_the_logs_parameters_or_by_others() -> None:
+    run(scripted(THERE_AND_BACK))
+    with RunLog(Path("log.db")) as log:
+        log.connection.execute("UPDATE episode SET scoring = ?", ('{"beta":0.75}',))
+    criticality: list[float | None] = []
+    with LogReader(Path("log.db")) as reader:
+        for parameters in ({}, {"beta": 0.75}, {"beta": 0.25}):
+            found = score_episode(reader, 1, parameters)
+            assert found is not None
+            criticality.append(found.scores["prefix_criticality"])
+    assert criticality[0] == criticality[1] != criticality[2]
+
+
 def test_every_score_is_a_metric_that_the_reports_know() -> None:
     run(scripted(THERE_AND_BACK))
     assert scored().scores.keys() <= KNOWN
