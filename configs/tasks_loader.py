@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.agent import Answer
+from configs.cautions import Caution
+from configs.core_aliases import CoreEntry
 from configs.core_file import is_core_text, load_core_file
 from configs.device_types import device_ref, load_declared
 from configs.errors import ConfigError
@@ -20,7 +22,7 @@ from configs.worlds_loader import World, known_world, load_world, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
 from core_eval.path.foreign_text import STDIN, ForeignTextError, read_text
-from devices.device_type import DeviceType, knows_all
+from devices.device_type import DeviceType, has_tools
 from devices.inferred_device import device_from_alphabet
 from sims.overrides import stack_overrides
 from sims.world_type import WORLD_TYPES
@@ -76,6 +78,9 @@ class TaskEntry(BaseModel):
     goal: dict[str, Any] = Field(
         default={}, description="patterns that the world's end state must match, by dotted key"
     )
+    cautions: list[Caution] = Field(
+        default=[], description="what must hold before a risky call, or be restored after it"
+    )
     free_reads: list[str] | None = Field(
         default=None, description="tools that may be called at any time; left out: every read"
     )
@@ -95,6 +100,7 @@ class Task:
         answer: how it is done where it asks for no call; None where it asks for calls.
         paraphrases: the prompt in other words.
         difficulty: what it is hard by; None where its file does not say.
+        cautions: what must hold before a risky call, or be restored after it.
     """
 
     id: str
@@ -109,6 +115,7 @@ class Task:
     answer: Answer | None = None
     paraphrases: tuple[str, ...] = ()
     difficulty: Difficulty | None = None
+    cautions: tuple[Caution, ...] = ()
 
     def in_world(self, world: World) -> Task:
         """Return the same task in the world that a rig simulates.
@@ -169,6 +176,16 @@ def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = Non
         ConfigError: the file or one of its tasks is wrong.
     """
     return [build(init or {}) for _, build in _all_entries(file)]
+
+
+def merged_files(files: Iterable[TaskFile]) -> TaskFile:
+    """Return the tasks of several files as those of one."""
+    tasks: list[Task] = []
+    malformed: dict[str, tuple[str, ...]] = {}
+    for file in files:
+        tasks += file.tasks
+        malformed |= file.malformed
+    return TaskFile(tuple(tasks), malformed)
 
 
 def read_tasks(file: Path | None = None) -> TaskFile:
@@ -289,11 +306,20 @@ def _text(path: Path) -> str:
         raise ConfigError(f"cannot be read: {error}", file=path) from None
 
 
+_parsed = lru_cache(maxsize=64)(load_yaml)
+"""Task files as YAML: a run of a suite looks each of its tasks up in them."""
+
+
 def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
-    file = load_yaml(path, text)
+    file = _parsed(path, text)
+    if "core" in file.data:
+        yield from _aliased_entries(file)
+        return
     for key in file.data:
         if key != "tasks":
-            raise file.error("unknown key, remove or correct it (a task file holds `tasks`)", str(key))
+            raise file.error(
+                "unknown key, remove or correct it (a task file holds `tasks`, or `core`)", str(key)
+            )
     entries = file.data.get("tasks")
     if not isinstance(entries, list) or not entries:
         raise file.error("must be a list of at least one task", "tasks")
@@ -316,7 +342,7 @@ def _check_place(file: YamlFile, index: int, entry: TaskEntry) -> None:
         wrong = "has neither" if entry.world is None else "has both; leave one out"
         message = "a task needs a `world`, or the `device` file of a rig that nothing simulates"
         raise file.error(f"{message}; this one {wrong}", "tasks", index, "world")
-    for key in ("init", "goal"):
+    for key in ("init", "goal", "cautions"):
         if entry.device is not None and getattr(entry, key):
             message = "is about a world's state, and the task names none: remove it"
             raise file.error(message, "tasks", index, key)
@@ -385,6 +411,10 @@ def _compiled(
     unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(device.by_name))
     if unknown:
         raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "plan")
+    for place, caution in enumerate(entry.cautions):
+        unknown = sorted(set(caution.tools) - set(device.by_name))
+        if unknown:
+            raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "cautions", place)
     return automaton, goal
 
 
@@ -410,13 +440,34 @@ def _task(
         entry.answer,
         tuple(entry.paraphrases),
         entry.difficulty,
+        tuple(entry.cautions),
     )
 
 
 def _core_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
     content = load_core_file(path, text)
     for task in content.tasks:
-        yield task.id, partial(_from_core, path, task)
+        yield task.id, partial(_from_core, path, task, {})
+    for task_id, faults in content.malformed.items():
+        yield task_id, partial(_malformed, faults)
+
+
+def _aliased_entries(file: YamlFile) -> Iterator[tuple[str, Build]]:
+    """Return the tasks of CORE's JSON that a task file names, with its aliases, world and initial states."""
+    entry = file.validate(CoreEntry)
+    path = file.path.parent / entry.core
+    if entry.world is not None and known_world(entry.world) is None:
+        raise file.error(f"no world {entry.world!r}; the worlds are {nearest(list(WORLD_TYPES))}", "world")
+    try:
+        content = load_core_file(path, aliases=entry.aliases)
+    except ConfigError as error:
+        raise file.error(str(error), "core") from None
+    unknown = sorted(set(entry.init) - {task.id for task in content.tasks})
+    if unknown:
+        raise file.error(f"{path} has no task {nearest(unknown)}", "init")
+    for task in content.tasks:
+        own = task if entry.world is None else replace(task, world=entry.world)
+        yield task.id, partial(_from_core, file.path, own, entry.init.get(task.id, {}))
     for task_id, faults in content.malformed.items():
         yield task_id, partial(_malformed, faults)
 
@@ -425,10 +476,12 @@ def _malformed(faults: Sequence[str], _: Mapping[str, Any]) -> Task:
     raise MalformedTaskError(faults)
 
 
-def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any]) -> Task:
+def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any], given: Mapping[str, Any]) -> Task:
+    """Build a task of CORE's JSON; `init` is its file's initial state, `given` the user's."""
+    init = stack_overrides(init, given)
     tools = {symbol.tool for symbol in task.automaton.symbols.values()}
     name = known_world(task.world) or next(
-        (world.name for world in WORLD_TYPES.values() if knows_all(world.device, tools)), None
+        (world.name for world in WORLD_TYPES.values() if has_tools(world.device, tools)), None
     )
     world = None if name is None else load_world(name)
     device = device_from_alphabet(task.world, task.automaton) if world is None else _device_in(world, init)

@@ -1,7 +1,10 @@
-"""`pathrig tasks`: which tasks there are, what one asks, and whether it holds water."""
+"""`pathrig tasks`: lists, shows and verifies tasks."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import UsageError, console, print_json, tell_faults, warn_of_cycles
+from core_eval.cli.output import UsageError, console, print_faults, print_json, warn_of_cycles
 from core_eval.cli.pictures import draw, made_calls
 
 if TYPE_CHECKING:
+    from configs.tasks_loader import Task
     from core_eval.harness.static_checks import Site
     from core_eval.harness.verify import Verification
 
@@ -20,9 +24,14 @@ app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FileArgument = Annotated[
     Path | None,
-    typer.Argument(help="A task file, YAML or CORE's JSON; - is standard input; left out: the shipped ones."),
+    typer.Argument(help="A task file, YAML or CORE's JSON; - is standard input; default: the shipped tasks."),
 ]
 GOLDEN_SHOWN = 5
+CORES = os.cpu_count() or 1
+MOST_LINES = 3
+"""Maximum number of faults, and of remarks, printed for a task."""
+MANY = 5
+"""Minimum number of tasks for a progress bar."""
 DONE, MALFORMED = 0, 2
 
 
@@ -31,12 +40,12 @@ def list_all(
     file: FileArgument = None,
     json: Json = False,
 ) -> int:
-    """List tasks. Exit with 2 when some of a file are malformed; the others are listed."""
+    """List tasks. Exit with 2 if some of a file are malformed; the others are listed."""
     from configs.tasks_loader import read_tasks
     from core_eval.report.tables import plain_table
 
     found = read_tasks(file)
-    tell_faults(found.malformed)
+    print_faults(found.malformed)
     if json:
         print_json(
             [
@@ -64,10 +73,10 @@ def show(
     task: Annotated[str, typer.Argument(help="A task's id, or FILE or FILE#ID.")],
     svg: Annotated[Path | None, typer.Option(help="Draw the automaton to this file, as SVG.")] = None,
     dot: Annotated[Path | None, typer.Option(help="Write the automaton to this file, as DOT.")] = None,
-    db: Annotated[Path | None, typer.Option(help="A log, of which --episode is drawn on top.")] = None,
-    episode: Annotated[int | None, typer.Option(help="The episode in --db whose way is drawn.")] = None,
+    db: Annotated[Path | None, typer.Option(help="A log with the episode to draw.")] = None,
+    episode: Annotated[int | None, typer.Option(help="The episode in --db whose path is drawn.")] = None,
     trace: Annotated[
-        Path | None, typer.Option(help="Traces, JSON lines: the way of the first one of this task is drawn.")
+        Path | None, typer.Option(help="Traces, JSON lines: the path of the task's first one is drawn.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -88,7 +97,7 @@ def show(
         )
         return
     if db is not None or episode is not None or trace is not None:
-        raise UsageError("--db, --episode and --trace are drawn: say where with --svg FILE or --dot FILE")
+        raise UsageError("--db, --episode and --trace need a drawing: give --svg FILE or --dot FILE")
     golden = [list(path) for path in loaded.automaton.golden_paths(limit=GOLDEN_SHOWN)]
     if json:
         print_json(
@@ -117,7 +126,7 @@ def show(
     )
     for symbol in automaton.symbols.values():
         arguments = ", ".join(f"{name}{pattern}" for name, pattern in symbol.arguments.items())
-        # Symbols of a plan are named by their calls, those of CORE's files by their authors.
+        # A plan's symbols are named after their calls; names in CORE's files are arbitrary.
         called = "" if symbol.name.startswith(symbol.tool) else f": {symbol.tool}({arguments})"
         out.print(Hanging(Text(f"  {symbol.name}{called}")))
     out.print(Text(f"golden paths (the first {GOLDEN_SHOWN} at most):"))
@@ -129,55 +138,116 @@ def show(
 
 @app.command("verify")
 def verify(
-    file: FileArgument = None,
+    suite: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Task files (YAML or CORE's JSON; - is standard input), folders, patterns of files, or "
+            "worlds' names; default: the shipped tasks."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
     static: Annotated[
         bool,
         typer.Option(
-            "--static", help="Run nothing: check the calls against the device type, its rules and --rig."
+            "--static", help="Run nothing; check the calls against the device type, its rules and --rig."
         ),
     ] = False,
     rig: Annotated[
         str | None,
-        typer.Option(help="With --static: the rig, whose envelope and tools must admit the golden paths."),
+        typer.Option(help="With --static: the rig whose envelope and tools must allow the golden paths."),
     ] = None,
+    nominal: Annotated[
+        bool, typer.Option("--nominal", help="Do not run golden paths on rigs with other hidden parameters.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes; default: one per core.")] = CORES,
     json: Json = False,
 ) -> int:
-    """Run golden paths, and small changes of them, on the tasks' worlds. Exit with 2 when a task fails.
+    """Run golden paths and small changes of them on the tasks' worlds. Exit with 2 if a task fails.
 
     Tasks of a device file are checked as with --static.
     """
-    from configs.tasks_loader import read_tasks
+    from configs.suites import read_suite
+    from configs.tasks_loader import merged_files, read_tasks
+    from core_eval.harness.argument_ranges import check_ranges
+    from core_eval.harness.other_rigs import check_other_rigs
     from core_eval.harness.static_checks import Site, verify_static
     from core_eval.harness.verify import malformed_task, verify_task
-    from core_eval.report.fitted_table import Hanging
+    from core_eval.harness.verify_many import verify_all
 
     if rig is not None and not static:
-        raise UsageError("--rig is for --static: without it tasks run on their worlds")
+        raise UsageError("--rig needs --static: otherwise tasks run on their worlds")
     site = Site() if rig is None else _site(rig)
-    found = read_tasks(file)
+    found = merged_files(map(read_suite, suite)) if suite else read_tasks()
     warn_of_cycles(task.automaton for task in found.tasks)
-    results = [
-        verify_static(task, site, seed)
-        if static or task.device.rules is not None
-        else verify_task(task, seed)
-        for task in found.tasks
-    ]
+    checks = [check_ranges] if nominal else [check_ranges, check_other_rigs]
+
+    def verified(task: Task) -> Verification:
+        if static or task.device.rules is not None:
+            return verify_static(task, site, seed)
+        return verify_task(task, seed, checks)
+
+    with _progress(len(found.tasks)) as advance:
+        results = verify_all(found.tasks, verified, jobs=jobs, on_done=advance)
     results += [malformed_task(task, faults) for task, faults in found.malformed.items()]
     failed = [result.task for result in results if result.faults]
     if json:
         print_json([asdict(result) for result in results])
     else:
-        out = console()
-        for result in results:
-            out.print(Text(f"{result.task}: {_verdict(result)}"))
-            for fault in result.faults:
-                out.print(Hanging(Text(f"  fault: {fault}", style="red")))
-            for remark in result.remarks:
-                out.print(Hanging(Text(f"  remark: {remark}", style="dim")))
+        _print_verified(results, {task.id: task for task in found.tasks})
     if failed:
         raise UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
     return DONE
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[Verification], None]]:
+    """Show the number of verified tasks, if standard error is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("verifying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    err = Console(stderr=True)
+    bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal or total < MANY)
+    shown = bar.add_task("", total=total)
+
+    def advance(_: Verification) -> None:
+        # Started after the processes were forked, as a fork must not copy the bar's thread.
+        bar.start()
+        bar.advance(shown)
+
+    try:
+        yield advance
+    finally:
+        bar.stop()
+
+
+def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) -> None:
+    from core_eval.report.fitted_table import Hanging
+    from core_eval.report.tables import plain_table
+
+    out = console()
+    numbers = ("states", "golden", "reads", "changes", "remarks")
+    table = plain_table("task", *numbers, "verdict", optional=("reads", "states"), numbers=numbers)
+    for result in results:
+        task = tasks.get(result.task)
+        table.add_row(
+            Text(result.task),
+            "-" if task is None else str(len(task.automaton.states)),
+            f"{result.paths}+" if result.sampled else str(result.paths),
+            "-" if task is None else str(len(task.device.reads)),
+            str(result.mutants),
+            str(len(result.remarks)),
+            Text(_verdict(result), style="red" if result.faults else ""),
+        )
+    out.print(table)
+    for result in results:
+        for style, kind, lines in (("red", "fault", result.faults), ("dim", "remark", result.remarks)):
+            for line in lines[:MOST_LINES]:
+                out.print(Hanging(Text(f"{result.task}: {kind}: {line}", style=style)))
+            if len(lines) > MOST_LINES:
+                out.print(
+                    Text(f"{result.task}: {len(lines) - MOST_LINES} more; --json prints all", style=style)
+                )
 
 
 def _site(rig: str) -> Site:
@@ -190,10 +260,4 @@ def _site(rig: str) -> Site:
 
 
 def _verdict(result: Verification) -> str:
-    if result.malformed:
-        return "MALFORMED"
-    which = "a sample of " if result.sampled else ""
-    verdict = "FAILS" if result.faults else "holds"
-    paths = "1 golden path" if result.paths == 1 else f"{result.paths} golden paths"
-    changes = "1 change" if result.mutants == 1 else f"{result.mutants} changes"
-    return f"{verdict} ({which}{paths}, {changes} of {'it' if result.paths == 1 else 'them'})"
+    return "MALFORMED" if result.malformed else "FAILS" if result.faults else "holds"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from software_rig import WORLDS, judged, run_tasks, simulator, tasks_of
 
-from agents.example_arguments import fitting_value
+from agents.baselines.example_arguments import fitting_value
 from core_eval.harness.verify import example_calls, verify_task
 from devices.harm import LEAVE_OUT
 from devices.tool import Effect

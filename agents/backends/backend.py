@@ -1,0 +1,61 @@
+"""What a scaffold asks of a model: one answer to a conversation with tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from agents.agent import Usage
+from agents.deadline import Deadline
+from agents.formats.tool_call_text import CallText, Nonsense
+
+Message = dict[str, Any]
+ReplyStop = Literal["end", "tokens", "time", "context"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyItem:
+    """A call in an answer, or an unreadable attempt; `call_id` if the backend gives calls an id."""
+
+    what: CallText | Nonsense
+    call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer.
+
+    Attributes:
+        message: the answer as the conversation goes on with it.
+        items: its calls, in order.
+        stop: why it ended: by itself, or at a limit (it may then be cut short).
+        usage: what it cost.
+    """
+
+    message: Message
+    items: tuple[ReplyItem, ...]
+    stop: ReplyStop
+    usage: Usage
+
+
+class ChatBackend(Protocol):
+    """A model that answers a conversation."""
+
+    @property
+    def name(self) -> str:
+        """What the log calls it."""
+
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
+        """Begin an episode with these tools (function schemas)."""
+
+    def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
+        """Return the next answer, of at most so many tokens, before the deadline.
+
+        Raises:
+            agents.errors.BackendError: the model cannot be reached or run.
+            agents.deadline.CancelledError: the episode was cancelled meanwhile.
+        """
+
+    def close(self) -> None:
+        """Let go of the model."""

@@ -1,0 +1,43 @@
+"""The agent that knows the task: it walks one of the automaton's golden paths."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from agents.agent import EpisodeContext, ToolCallAction
+from agents.baselines.example_arguments import with_required
+from agents.baselines.fixed_actions import FixedActions
+from agents.errors import BackendError
+
+FIRST_FEW = 8
+
+
+class OracleAgent(FixedActions):
+    """Plays a golden path, each symbol by its example arguments. Seed 0 takes the first path, other seeds one
+    of the first few. A task whose answer is to decline is declined."""
+
+    name = "oracle"
+
+    def start(self, context: EpisodeContext) -> None:
+        """Choose the path.
+
+        Raises:
+            BackendError: the context has no automaton, or the automaton no golden path.
+        """
+        automaton = context.automaton
+        if automaton is None:
+            raise BackendError("the agent oracle needs a task with an automaton")
+        paths = list(islice(automaton.golden_paths(), FIRST_FEW))
+        if not paths:
+            raise BackendError("the agent oracle found no golden path in the task's automaton")
+        tools = {tool.name: tool for tool in context.tools}
+        actions = []
+        for name in paths[context.seed % len(paths)]:
+            symbol = automaton.symbols[name]
+            arguments = symbol.example()
+            tool = tools.get(symbol.tool)
+            actions.append(ToolCallAction(symbol.tool, with_required(tool, arguments) if tool else arguments))
+        self._actions = actions
+        super().start(context)
+        if context.answer == "decline":
+            self._end = "decline"

@@ -1,0 +1,131 @@
+"""The native scaffold: a chat with tools, one call after another, until the model stops calling."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from agents.agent import (
+    NO_USAGE,
+    Action,
+    EpisodeContext,
+    InvalidAction,
+    Limits,
+    Observation,
+    StopAction,
+    StopReason,
+    ToolCallAction,
+    Usage,
+)
+from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
+from agents.deadline import Deadline
+from agents.formats.tool_call_text import Nonsense
+from agents.scaffolds.prompting import compact_json, error_value, outcome_text, system_prompt
+from core_eval.path.calls import CallStatus
+
+STOPS: dict[str, StopReason] = {"tokens": "max_tokens", "time": "max_time", "context": "context"}
+
+
+class NativeScaffold:
+    """An agent out of any chat backend.
+
+    Several calls in one answer are made one after another before the model is asked again, up to the first
+    one that fails: the rest was planned for a rig in another state, so it is dropped, and the model is told.
+    Nonsense is an `InvalidAction`; the model gets the error as the tool's answer and may go on. An answer
+    without a call ends the episode as `done`.
+    """
+
+    scaffold = "native"
+
+    def __init__(self, backend: ChatBackend, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._backend = backend
+        self._clock = clock
+        self._messages: list[Message] = []
+        self._queue: deque[ReplyItem] = deque()
+        self._waiting: ReplyItem | None = None
+        self._limits = Limits()
+        self._steps = self._tokens = 0
+        self._deadline = Deadline(0.0)
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        return self._backend.name
+
+    def start(self, context: EpisodeContext) -> None:
+        """Begin an episode with a fresh conversation."""
+        self._messages = [
+            {"role": "system", "content": system_prompt(context.advice)},
+            {"role": "user", "content": context.prompt},
+        ]
+        self._queue.clear()
+        self._waiting = None
+        self._limits = context.limits
+        self._steps = self._tokens = 0
+        self._backend.start(context.seed, [tool.schema() for tool in context.tools])
+        self._deadline = Deadline(context.limits.seconds, context.cancellation, self._clock)
+
+    def act(self, observation: Observation | None) -> Action:
+        """Return the next call, invalid step or stop."""
+        if self._waiting is not None and observation is not None:
+            self._say_result(self._waiting, outcome_text(observation.outcome))
+            if observation.outcome.status != CallStatus.OK:
+                self._drop_the_rest()
+        self._waiting = None
+        if self._steps >= self._limits.steps:
+            return StopAction("max_steps")
+        if self._deadline.left <= 0:
+            return StopAction("max_time")
+        if self._queue:
+            return self._step(self._queue.popleft(), NO_USAGE)
+        tokens = self._limits.output_tokens - self._tokens
+        if tokens <= 0:
+            return StopAction("max_tokens")
+        return self._read(self._backend.answer(self._messages, tokens=tokens, deadline=self._deadline))
+
+    def close(self) -> None:
+        """Close the backend."""
+        self._backend.close()
+
+    def _read(self, reply: Reply) -> Action:
+        self._tokens += reply.usage.output_tokens
+        if reply.stop in STOPS:
+            return StopAction(STOPS[reply.stop], reply.usage)
+        self._messages.append(reply.message)
+        if not reply.items:
+            return StopAction("done", reply.usage)
+        first, *later = reply.items
+        self._queue.extend(later)
+        return self._step(first, reply.usage)
+
+    def _step(self, item: ReplyItem, usage: Usage) -> Action:
+        self._steps += 1
+        if isinstance(item.what, Nonsense):
+            self._say_result(item, compact_json(error_value(item.what.code, item.what.reason)))
+            self._drop_the_rest()
+            return InvalidAction(item.what.text, item.what.reason, item.what.code, usage)
+        self._waiting = item
+        return ToolCallAction(item.what.name, item.what.arguments, usage)
+
+    def _drop_the_rest(self) -> None:
+        count = len(self._queue)
+        if not count:
+            return
+        calls = (
+            "1 further call of this answer was"
+            if count == 1
+            else f"{count} further calls of this answer were"
+        )
+        said = compact_json(error_value("not_run", f"{calls} not run, since the call before failed"))
+        # Where calls have ids, servers want an answer to each.
+        answered = [item for item in self._queue if item.call_id is not None] or [self._queue[0]]
+        for item in answered:
+            self._say_result(item, said)
+        self._queue.clear()
+
+    def _say_result(self, item: ReplyItem, content: str) -> None:
+        message: Message = {"role": "tool", "content": content}
+        if item.call_id is not None:
+            message["tool_call_id"] = item.call_id
+        self._messages.append(message)
