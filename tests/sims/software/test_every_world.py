@@ -58,6 +58,8 @@ def test_it_is_one_small_module_with_a_text_for_every_tool_and_rule(world: str):
         assert schema["description"].endswith(".")
         assert all(one["description"] for one in schema["parameters"]["properties"].values())
     assert all(rule.description for rule in kind.harm_rules)
+    sim = simulator(world)
+    assert {name.split(".")[0] for name in sim.page()} == set(sim.world.sensors) != set()
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -160,7 +162,7 @@ def rig_at(link: str, world: str, broker: str) -> Iterator[str]:
             process.terminate()
 
 
-@pytest.mark.parametrize("link", ["in process", "mqtt"])
+@pytest.mark.parametrize("link", ["in process", pytest.param("mqtt", marks=pytest.mark.broker)])
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_oracle_does_every_task_and_random_does_not(
     world: str, link: str, mosquitto_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
