@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.agent import Answer
+from configs.cautions import Caution
 from configs.core_file import is_core_text, load_core_file
 from configs.device_types import device_ref, load_declared
 from configs.errors import ConfigError
@@ -76,6 +77,9 @@ class TaskEntry(BaseModel):
     goal: dict[str, Any] = Field(
         default={}, description="patterns that the world's end state must match, by dotted key"
     )
+    cautions: list[Caution] = Field(
+        default=[], description="what must hold before a risky call, or be restored after it"
+    )
     free_reads: list[str] | None = Field(
         default=None, description="tools that may be called at any time; left out: every read"
     )
@@ -95,6 +99,7 @@ class Task:
         answer: how it is done where it asks for no call; None where it asks for calls.
         paraphrases: the prompt in other words.
         difficulty: what it is hard by; None where its file does not say.
+        cautions: what must hold before a risky call, or be restored after it.
     """
 
     id: str
@@ -109,6 +114,7 @@ class Task:
     answer: Answer | None = None
     paraphrases: tuple[str, ...] = ()
     difficulty: Difficulty | None = None
+    cautions: tuple[Caution, ...] = ()
 
     def in_world(self, world: World) -> Task:
         """Return the same task in the world that a rig simulates.
@@ -330,7 +336,7 @@ def _check_place(file: YamlFile, index: int, entry: TaskEntry) -> None:
         wrong = "has neither" if entry.world is None else "has both; leave one out"
         message = "a task needs a `world`, or the `device` file of a rig that nothing simulates"
         raise file.error(f"{message}; this one {wrong}", "tasks", index, "world")
-    for key in ("init", "goal"):
+    for key in ("init", "goal", "cautions"):
         if entry.device is not None and getattr(entry, key):
             message = "is about a world's state, and the task names none: remove it"
             raise file.error(message, "tasks", index, key)
@@ -399,6 +405,10 @@ def _compiled(
     unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(device.by_name))
     if unknown:
         raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "plan")
+    for place, caution in enumerate(entry.cautions):
+        unknown = sorted(set(caution.tools) - set(device.by_name))
+        if unknown:
+            raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "cautions", place)
     return automaton, goal
 
 
@@ -424,6 +434,7 @@ def _task(
         entry.answer,
         tuple(entry.paraphrases),
         entry.difficulty,
+        tuple(entry.cautions),
     )
 
 
