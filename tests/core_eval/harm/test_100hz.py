@@ -20,6 +20,8 @@ from devices.registry import DEVICE_TYPES
 from sims.software.world import SoftwareWorld
 from tests.sims.farm_rover.test_rules_at_100_hz import danger
 
+pytestmark = pytest.mark.slow
+
 FARM_SEEDS = (21, 25, 27)
 BENCH_SEEDS = (2, 3, 5, 6)
 
