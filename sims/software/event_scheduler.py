@@ -20,7 +20,7 @@ from sims.software.world import Part, SoftwareState, SoftwareWorld, world_of
 FORMAT = "%Y-%m-%d %H:%M"
 TIME = r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$"
 Name = Annotated[str, Field(min_length=1, description="the event's name, such as Team Sync")]
-Start = Annotated[str, Field(pattern=TIME, description="when it begins, as YYYY-MM-DD HH:MM")]
+Start = Annotated[str, Field(description="when it begins, as YYYY-MM-DD HH:MM")]
 Minutes = Annotated[int, Field(ge=5, le=480, description="how long it takes, min")]
 Group = Annotated[str, Field(description="the group that is invited")]
 Days = Annotated[int, Field(ge=1, le=31, description="days from one time to the next")]
@@ -161,12 +161,13 @@ class EventScheduler(SoftwareWorld[Calendar]):
             future = False
         self.check(future, "bad_time", f"{event_time} is past, or no date: give a time that is to come.")
 
-    def enter(self, event_name: str, event: Event) -> Notified:
+    def enter(self, event_name: str, event_time: str, minutes: int, invitees: str, **more: int) -> Notified:
         """Put a new event into the calendar."""
         self.check_notices()
         self.check(event_name not in self.state.events, "exists", f"There is an event {event_name} already.")
-        self.check_future(event.event_time)
-        self.found(self.state.groups, event.invitees, "group")
+        self.check_future(event_time)
+        self.found(self.state.groups, invitees, "group")
+        event = Event(event_time=event_time, minutes=minutes, invitees=invitees, **more)
         self.state.events[event_name] = event
         return Notified(notified=self.invited(event))
 
@@ -175,7 +176,7 @@ class EventScheduler(SoftwareWorld[Calendar]):
         self, event_name: Name, event_time: Start, minutes: Minutes, invitees: Group
     ) -> Notified:
         """Enter a new event that takes place once, and invite a group ({groups}) to it."""
-        return self.enter(event_name, Event(event_time=event_time, minutes=minutes, invitees=invitees))
+        return self.enter(event_name, event_time, minutes, invitees)
 
     @change(undone_by="cancel_event", entity="event_name")
     def schedule_recurring_event(
@@ -188,12 +189,7 @@ class EventScheduler(SoftwareWorld[Calendar]):
         times: Times,
     ) -> Notified:
         """Enter a new event that takes place several times, and invite a group ({groups}) to it."""
-        return self.enter(
-            event_name,
-            Event(
-                event_time=event_time, minutes=minutes, invitees=invitees, every_days=every_days, times=times
-            ),
-        )
+        return self.enter(event_name, event_time, minutes, invitees, every_days=every_days, times=times)
 
     @change(undone_by=Undo("reschedule_event", {"new_time": "old_time"}), entity="notice")
     def reschedule_event(self, event_name: Name, new_time: Start) -> Moved:

@@ -72,7 +72,7 @@ class Checkpoints(ToolResult):
 
 BUMPED = act("bumped", "the robot ran into a wall")
 TRESPASSED = standing("trespassed", "the robot is in a forbidden cell", "", AROUND.name)
-PATROL_LOST = act("patrol_lost", "the record of the checkpoints was wiped", "checkpoints")
+PATROL_LOST = act("patrol_lost", "the record of the checkpoints was wiped", "checkpoint")
 MOVES: Mapping[str, Cell] = {"up": (0, 1), "down": (0, -1), "left": (-1, 0), "right": (1, 0)}
 
 

@@ -17,13 +17,13 @@ from sims.software.remedies import act, standing
 from sims.software.tool_method import read, write
 from sims.software.world import SoftwareState, SoftwareWorld, world_of
 
-WORD = r"^[A-Za-z'-]+$"
+WORD = re.compile("[A-Za-z'-]+")
 Kind = Literal["article", "adjective", "noun", "verb"]
 Article = Annotated[Literal["a", "an", "the"], Field(description="the article")]
-Noun = Annotated[str, Field(pattern=WORD, description="one noun, such as dog")]
-Verb = Annotated[str, Field(pattern=WORD, description="one verb, such as runs")]
-Adjective = Annotated[str, Field(pattern=WORD, description="one adjective, such as happy")]
-AnyWord = Annotated[str, Field(pattern=WORD, description="one word")]
+Noun = Annotated[str, Field(min_length=1, description="one noun, such as dog")]
+Verb = Annotated[str, Field(min_length=1, description="one verb, such as runs")]
+Adjective = Annotated[str, Field(min_length=1, description="one adjective, such as happy")]
+AnyWord = Annotated[str, Field(min_length=1, description="one word")]
 Published = Annotated[str, Field(min_length=1, description="a published sentence, as it is listed")]
 ORDER = re.compile("(article )?(adjective )*noun verb ((article )?(adjective )*noun )?")
 
@@ -106,6 +106,7 @@ class Writing(SoftwareWorld[Paper]):
 
     def add(self, word: str, kind: Kind) -> Draft:
         """Put a word at the end of the draft; one that the dictionary has must be of that kind."""
+        self.check(bool(WORD.fullmatch(word)), "bad_word", f"{word!r} is not one word.")
         known = self.state.dictionary.get(word.lower(), kind)
         self.check(known == kind, "wrong_kind", f"{word!r} is no {kind}: add it as {known}.")
         self.state.draft.append((word.lower(), kind))

@@ -88,7 +88,7 @@ def test_a_change_shortly_before_the_event_is_harm(begin, harm):
         (schedule("Team Sync", "2025-03-12 10:00"), {}, "exists"),
         (schedule("Talk", "2025-03-12 10:00", "cooks"), {}, "not_found"),
         (cancel("Team Sync"), {"notices_down": True}, "notices_down"),
-        (schedule("Talk", "tomorrow"), {}, "bad_arguments"),
+        (schedule("Talk", "tomorrow"), {}, "bad_time"),
     ],
 )
 def test_what_it_refuses(script, init, code):

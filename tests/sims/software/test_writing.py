@@ -103,7 +103,7 @@ def test_what_it_shows():
         (BACK, {}, "empty"),
         (DONE, {"draft": [["dog", "noun"]], "press_down": True}, "press_down"),
         (("add_noun", {"noun": "runs"}), {}, "wrong_kind"),
-        (("add_verb", {"verb": "two words"}), {}, "bad_arguments"),
+        (("add_verb", {"verb": "two words"}), {}, "bad_word"),
         (("add_article", {"article": "this"}), {}, "bad_arguments"),
         (GONE, {}, "not_found"),
         (("look_up_word", {"word": "fish"}), {}, "not_found"),
