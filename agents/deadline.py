@@ -1,4 +1,4 @@
-"""How long an answer may take, and whether anybody still waits for it."""
+"""Deadlines of answers, and their cancellation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from typing import Any
 
 SLICE_SECONDS = 0.2
-"""The longest single wait: a signal that comes just before one begins is handled only after it."""
+"""Longest single wait, s: a signal that arrives just before a wait is handled only after it."""
 
 
 class CancelledError(Exception):
-    """Nobody waits for the answer any more: a person's stop, a signal, or the end of the episode."""
+    """The answer is no longer needed: a person's stop, a signal, or the end of the episode."""
 
 
 class Cancellation:
-    """Tells an agent, on whatever thread it runs, that its episode is over; it stays so."""
+    """Signals an agent, on any thread, that its episode is over; it is never reset."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -40,7 +40,7 @@ class Cancellation:
 
     @contextmanager
     def waking(self, wake: Callable[[], None]) -> Iterator[None]:
-        """`wake` is called when it is cancelled, or at once where it is already; it must not block."""
+        """Call `wake` on cancellation, or at once if already cancelled; it must not block."""
         with self._lock:
             self._wakers.append(wake)
         try:
@@ -52,12 +52,12 @@ class Cancellation:
                 self._wakers.remove(wake)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is cancelled, at most `seconds`; whether it is."""
+        """Wait, at most until the time is up."""
         return self._event.wait(seconds)
 
 
 class Deadline:
-    """So many seconds from now, or less where the episode is cancelled before."""
+    """A time limit from now, which a cancellation ends early."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Deadline:
         return self.cancellation.cancelled or self._clock() >= self._end
 
     def check(self) -> None:
-        """Raise where nobody waits any more.
+        """Raise if the episode was cancelled.
 
         Raises:
             CancelledError: the episode was cancelled.
@@ -98,7 +98,7 @@ class Deadline:
         self.check()
 
     def wait_for(self, answer: Future[Any]) -> bool:
-        """Wait until there is an answer, the time is up or the episode cancelled; whether there is one."""
+        """Wait for an answer, the end of the time or a cancellation; return whether there is an answer."""
         news = threading.Event()
         answer.add_done_callback(lambda _: news.set())
         with self.cancellation.waking(news.set):

@@ -9,7 +9,7 @@ from devices.tool import Tool
 
 
 def with_required(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments, with a fitting value for each required one that is not among them."""
+    """Return the arguments, completed with a fitting value for each missing required one."""
     parameters = tool.parameters()
     filled = dict(arguments)
     for name in parameters["required"]:
@@ -19,7 +19,7 @@ def with_required(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fitting_value(schema: Mapping[str, Any]) -> Any:
-    """A value of a JSON schema's type within its bounds: as near to zero as they allow."""
+    """Return a value of a JSON schema's type within its bounds: as near to zero as they allow."""
     if "const" in schema:
         return schema["const"]
     if schema.get("enum"):

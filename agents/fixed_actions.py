@@ -1,4 +1,4 @@
-"""What agents share whose actions are fixed before the first step."""
+"""Base of agents whose actions are fixed before the first step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agents.agent import Action, EpisodeContext, Observation, StopAction, StopRe
 
 
 class FixedActions:
-    """Takes its actions in order, whatever comes of them; then it is done."""
+    """Issues its actions in order, whatever their results; then it is done."""
 
     scaffold = "none"
 
@@ -18,16 +18,16 @@ class FixedActions:
         self._end: StopReason = "done"
 
     def start(self, context: EpisodeContext) -> None:
-        """Back to the first action."""
+        """Return to the first action."""
         self._next = 0
         self._end = "done"
 
     def act(self, observation: Observation | None) -> Action:
-        """The next action, or the end."""
+        """Return the next action, or the end."""
         if self._next == len(self._actions):
             return StopAction(self._end)
         self._next += 1
         return self._actions[self._next - 1]
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there are no resources."""

@@ -31,7 +31,7 @@ DEEPEST = 6
 
 
 def answer_grammar(schemas: Sequence[Mapping[str, Any]]) -> str:
-    """The grammar of an answer with these tools (function schemas); its root is `root`."""
+    """Return the grammar of an answer with these tools (function schemas); its root is `root`."""
     rules = Rules()
     text = rules.text_without(OPEN, "text")
     thought = rules.text_without("</think>", "thought")
@@ -45,7 +45,7 @@ def answer_grammar(schemas: Sequence[Mapping[str, Any]]) -> str:
 
 
 class Rules:
-    """The rules of a grammar in the making. Each method adds what it needs and returns an expression."""
+    """The rules of a grammar under construction. Each method adds what it needs and returns an expression."""
 
     def __init__(self) -> None:
         self._rules: dict[str, str] = {}
@@ -56,13 +56,13 @@ class Rules:
         return name
 
     def text(self) -> str:
-        """The grammar as GBNF."""
+        """Return the grammar as GBNF."""
         return (
             "\n".join(f"{name} ::= {rule}" for name, rule in self._rules.items()) + "\n" + BASE_RULES + "\n"
         )
 
     def text_without(self, mark: str, name: str) -> str:
-        """Any text in which `mark` does not occur.
+        """Return any text in which `mark` does not occur.
 
         One rule for each length of the mark that has just been read. The mark's first character must occur
         nowhere else in it, as in all tags: then a failed match starts again from nothing.
@@ -79,7 +79,7 @@ class Rules:
         return f"{name}-0"
 
     def calls(self, functions: Sequence[Mapping[str, Any]]) -> str | None:
-        """One call of any of these tools; None where there is no tool."""
+        """Return one call of any of these tools; None where there is no tool."""
         if not functions:
             return None
         bodies = []
@@ -92,7 +92,9 @@ class Rules:
         return self.add("call", f'{literal(OPEN)} "\\n" {inner} "\\n" {literal(CLOSE)}')
 
     def object_of(self, schema: Mapping[str, Any], name: str, depth: int = 0) -> str:
-        """An object with the schema's members, in its order; those that are not required may be left out."""
+        """Return an object with the schema's members, in its order; those that are not required may be left
+        out.
+        """
         properties = list((schema.get("properties") or {}).items())
         if not properties:
             return "object" if schema.get("additionalProperties") else '"{}"'
@@ -103,7 +105,7 @@ class Rules:
     def _members(
         self, properties: list[tuple[str, Mapping[str, Any]]], required: set[str], name: str, depth: int
     ) -> None:
-        """Rules `NAME-k-first` and `NAME-k-next`: the members from the k-th on, with none or some before."""
+        """Add rules `NAME-k-first` and `NAME-k-next`: members from the k-th on, with none or some before."""
         last = len(properties)
         self.add(f"{name}-{last}-first", '""')
         self.add(f"{name}-{last}-next", '""')
@@ -116,7 +118,9 @@ class Rules:
             self.add(f"{name}-{k}-next", " | ".join([f'", " {member}', *(s + "next" for s in skip)]))
 
     def value_of(self, schema: Mapping[str, Any], name: str, depth: int = 0) -> str:
-        """A value of a JSON schema: const, enum, alternatives and the plain types; else any JSON value."""
+        """Return a value of a JSON schema: const, enum, alternatives and the plain types; else any JSON
+        value.
+        """
         if depth > DEEPEST:
             return "value"
         if "const" in schema:
@@ -139,7 +143,7 @@ class Rules:
 
 
 def literal(text: str) -> str:
-    """A quoted GBNF literal."""
+    """Return a quoted GBNF literal."""
     escaped = "".join(_escaped(character, '"\\') for character in text)
     return f'"{escaped}"'
 

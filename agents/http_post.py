@@ -31,7 +31,7 @@ class TooLargeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What came back: the status, the headers (their names in lower case), and the body."""
+    """The answer: the status, the headers (names in lower case), and the body."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,10 +39,10 @@ class HttpAnswer:
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) -> HttpAnswer:
-    """POST, and read the whole answer; redirects are not followed. Proxies are those of the environment.
+    """Send a POST, and read the whole answer; redirects are not followed, proxies are the environment's.
 
     The request runs on a thread of its own, since name look-ups and slow servers can hold up a socket longer
-    than any timeout says; when nobody waits any more its connection is cut.
+    than any timeout says; on cancellation its connection is closed.
 
     Raises:
         TimeoutError: no whole answer before the deadline.
@@ -74,7 +74,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) 
 
 
 class _Line:
-    """The socket of a request, which another thread may cut."""
+    """The socket of a request, which another thread may close."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -82,7 +82,7 @@ class _Line:
         self._is_cut = False
 
     def connected(self, connection: socket.socket) -> None:
-        """This is the request's socket."""
+        """Set the request's socket."""
         with self._lock:
             self._socket = connection
             if not self._is_cut:
@@ -90,7 +90,7 @@ class _Line:
         self.cut()
 
     def cut(self) -> None:
-        """End whatever waits on the socket, now or later."""
+        """End any wait on the socket, now or later."""
         with self._lock:
             self._is_cut, connection = True, self._socket
         if connection is not None:

@@ -1,4 +1,4 @@
-"""An agent on a thread of its own, so that whoever waits for its action can stop waiting at any moment."""
+"""Runs an agent on a separate thread, so that waiting for its action can be cancelled at any time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents.deadline import CancelledError, Deadline
 GRACE_SECONDS = 0.5
 """That an agent may take beyond its limit to say by itself that the time is up, and what it cost."""
 CLOSE_SECONDS = 30.0
-"""That an answer nobody waits for may hold up the end of the run: llama.cpp built without an abort callback
+"""Time that a cancelled answer may delay the end of the run: llama.cpp built without an abort callback
 goes on to the end of its chunk, and its memory must not be freed before."""
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class InterruptibleAgent:
         self._ask(lambda: self._agent.start(context), self._deadline)
 
     def act(self, observation: Observation | None) -> Action:
-        """The agent's next action; `max_time` where it does not keep its limit.
+        """Return the agent's next action; `max_time` where it does not keep its limit.
 
         Raises:
             CancelledError: the episode was cancelled meanwhile.
@@ -68,7 +68,7 @@ class InterruptibleAgent:
             return StopAction("max_time")
 
     def close(self) -> None:
-        """Close the agent when it is through; one that hangs is left to the end of the process."""
+        """Close the agent when it is idle; one that hangs is left to the end of the process."""
         if self._thread is None:
             self._agent.close()
             return
@@ -114,4 +114,4 @@ class InterruptibleAgent:
 
 
 class _TimeUpError(CancelledError):
-    """The agent did not keep its limit of time."""
+    """The agent exceeded its time limit."""

@@ -81,7 +81,7 @@ class LlamaBackend:
         self._seed, self._answers, self._fresh = seed, 0, True
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
-        """The next answer.
+        """Return the next answer.
 
         Raises:
             BackendError: the template or llama.cpp fails.
@@ -92,7 +92,7 @@ class LlamaBackend:
             return self._answer(messages, tokens, deadline)
 
     def close(self) -> None:
-        """Free the model, when an answer that nobody waits for any more has noticed that."""
+        """Free the model, after any cancelled answer has ended."""
         with self._at_work:
             self._engine.close()
 

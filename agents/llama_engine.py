@@ -24,7 +24,7 @@ TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32
 
 
 class AbortedError(Exception):
-    """An evaluation was ended before its time; what was evaluated before it is still there."""
+    """An evaluation was aborted; the tokens evaluated before are kept."""
 
 
 class LlamaEngine:
@@ -95,12 +95,12 @@ class LlamaEngine:
         return template.decode() if template else None
 
     def special_text(self, kind: str) -> str:
-        """The text of the `bos` or `eos` token; empty where there is none."""
+        """Return the text of the `bos` or `eos` token; empty where there is none."""
         token = getattr(self._c, f"llama_vocab_{kind}")(self._vocab)
         return self.piece(token).decode(errors="replace") if token >= 0 else ""
 
     def tokenize(self, text: str) -> list[int]:
-        """Token ids of a rendered conversation; marks in it become their own tokens."""
+        """Return token ids of a rendered conversation; marks in it become their own tokens."""
         data = text.encode()
         room = len(data) + 8
         ids = (ctypes.c_int32 * room)()
@@ -110,7 +110,7 @@ class LlamaEngine:
         return list(ids[:count])
 
     def piece(self, token: int) -> bytes:
-        """The bytes of a token; they need not be whole characters."""
+        """Return the bytes of a token; they need not be whole characters."""
         buffer = ctypes.create_string_buffer(256)
         size = self._c.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, True)
         if size < 0:
@@ -119,7 +119,7 @@ class LlamaEngine:
         return buffer.raw[:size]
 
     def ends(self, token: int) -> bool:
-        """Whether the token ends an answer."""
+        """Return whether the token ends an answer."""
         return bool(self._c.llama_vocab_is_eog(self._vocab, token))
 
     def rewind(self, length: int) -> None:
@@ -166,7 +166,7 @@ class LlamaEngine:
             return True
 
     def sampler(self, *, seed: int, temperature: float, top_p: float, grammar: str | None) -> Sampler:
-        """A sampler over this context. Temperature 0 takes the likeliest token, always.
+        """Return a sampler over this context. Temperature 0 takes the likeliest token, always.
 
         Raises:
             BackendError: the grammar does not compile.
@@ -174,7 +174,7 @@ class LlamaEngine:
         return Sampler(self._c, self._context, self._vocab, self._size, seed, temperature, top_p, grammar)
 
     def evaluated_by_llama(self) -> int:
-        """llama.cpp's own count of evaluated tokens since the model was loaded."""
+        """Return llama.cpp's own count of evaluated tokens since the model was loaded."""
         counts = self._c.llama_perf_context(self._context)
         return int(counts.n_p_eval + counts.n_eval)
 
@@ -216,7 +216,7 @@ class Sampler:
         self._chain = self._grammar = None
 
     def next(self) -> int:
-        """The next token after what was evaluated last."""
+        """Return the next token after what was evaluated last."""
         token = self._pick(masked=False)
         if not self.allows(token):
             token = self._pick(masked=True)
@@ -237,7 +237,7 @@ class Sampler:
         return int(array.data[array.selected].id)
 
     def allows(self, token: int) -> bool:
-        """Whether the grammar, if there is one, lets this token come next."""
+        """Return whether the grammar, if there is one, lets this token come next."""
         if not self._grammar:
             return True
         one = (self._c.llama_token_data * 1)(self._c.llama_token_data(token, 1.0, 0.0))
@@ -246,14 +246,14 @@ class Sampler:
         return bool(one[0].logit > float("-inf"))
 
     def accept(self, token: int) -> None:
-        """Go on as if this token had been picked; the grammar must allow it."""
+        """Continue as if this token had been picked; the grammar must allow it."""
         if self._grammar:
             self._c.llama_sampler_accept(self._grammar, token)
         self._c.llama_sampler_accept(self._chain, token)
 
 
 def load_llama_cpp() -> Any:
-    """The C functions of llama-cpp-python, with llama.cpp's chatter switched off.
+    """Return the C functions of llama-cpp-python, with llama.cpp's log output switched off.
 
     Raises:
         AgentSpecError: it is not installed.
@@ -273,7 +273,7 @@ _callbacks: list[Any] = []
 
 
 def _silent(c: Any) -> Any:
-    """A log callback that says nothing. llama.cpp keeps the pointer, so the object must stay alive."""
+    """Return a log callback that does nothing. llama.cpp keeps the pointer, so the object must stay alive."""
     if not _callbacks:
         _callbacks.append(c.llama_log_callback(lambda level, text, data: None))
     return _callbacks[0]

@@ -1,4 +1,4 @@
-"""The oracle gone wrong: a golden path with seeded mistakes, as models make them."""
+"""An oracle with errors: a golden path with seeded mistakes, as models make them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class MutatedAgent(OracleAgent):
 
 
 def mutate(path: Sequence[ToolCallAction], tools: Sequence[Tool], rate: float, rng: Random) -> Calls:
-    """The calls with mistakes; a mistake that does not fit a call becomes a repetition."""
+    """Return the calls with mistakes; a mistake that does not fit a call becomes a repetition."""
     names = _names(path)
     mutated: Calls = []
     held: ToolCallAction | None = None
@@ -73,7 +73,7 @@ def mutate(path: Sequence[ToolCallAction], tools: Sequence[Tool], rate: float, r
 
 
 def _scaled(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str], rng: Random) -> Calls:
-    """One number of the call times a factor; poses have mistakes of their own."""
+    """Multiply one number of the call by a factor; poses have their own mistakes."""
     numbers = [key for key in _numbers(call) if not _is_pose(call)]
     if not numbers:
         return _repeated(call, tools, names, rng)
@@ -82,7 +82,7 @@ def _scaled(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str], r
 
 
 def _misplaced(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str], rng: Random) -> Calls:
-    """A pose near the right one, or far from it."""
+    """Return a pose near the right one, or far from it."""
     if not _is_pose(call):
         return _scaled(call, tools, names, rng)
     far = NEAR if rng.random() < 0.5 else FAR
@@ -95,7 +95,7 @@ def _misplaced(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str]
 
 
 def _renamed(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str], rng: Random) -> Calls:
-    """The same call on another entity that the path names."""
+    """Return the same call on another entity that the path names."""
     words = [key for key, value in call.arguments.items() if isinstance(value, str)]
     others = [name for name in names if name not in call.arguments.values()]
     if not words or not others:
@@ -117,7 +117,7 @@ def _swapped(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str], 
 
 
 def _preceded(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str], rng: Random) -> Calls:
-    """Another tool's call first, with arguments that fit its schema."""
+    """Insert another tool's call before it, with arguments that fit its schema."""
     if not tools:
         return [call]
     tool = rng.choice(tools)

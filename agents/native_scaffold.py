@@ -67,7 +67,7 @@ class NativeScaffold:
         self._deadline = Deadline(context.limits.seconds, context.cancellation, self._clock)
 
     def act(self, observation: Observation | None) -> Action:
-        """The next call, invalid step or stop."""
+        """Return the next call, invalid step or stop."""
         if self._waiting is not None and observation is not None:
             self._say_result(self._waiting, outcome_text(observation.outcome))
             if observation.outcome.status != CallStatus.OK:

@@ -87,10 +87,10 @@ class OpenAIBackend:
             raise self._error(f"the answer is no chat completion: {_short(json.dumps(answer))}") from None
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing: no connection is kept open."""
 
     def _post(self, body: bytes, deadline: Deadline) -> HttpAnswer:
-        """The answer to a request; trouble that may pass is tried again, as long as the time allows.
+        """Return the answer to a request; temporary errors are retried as long as the time allows.
 
         Raises:
             TimeoutError, CancelledError, BackendError
@@ -175,7 +175,7 @@ def _parts(base_url: str) -> SplitResult:
 
 
 def without_credentials(url: str) -> str:
-    """A URL, or what was meant as one, without what stands before an @."""
+    """Return a URL, valid or not, without the part before an @."""
     head, at, tail = url.rpartition("@")
     return f"{head.partition('//')[0]}//***@{tail}" if at else url
 
@@ -191,7 +191,7 @@ def _may_have_key(parts: SplitResult) -> bool:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """How long the server asks to be left alone, s; None where it gives no number."""
+    """Return the delay that the server asks for, s; None if it gives no number."""
     try:
         seconds = float(retry_after or "")
     except ValueError:
@@ -235,7 +235,7 @@ def _item(function: Mapping[str, Any], call_id: str | None) -> ReplyItem:
 
 
 def _usage(answer: Mapping[str, Any], message: Mapping[str, Any], seconds: float) -> Usage:
-    """Token counts as the server gives them; zero where it gives none, or nonsense."""
+    """Return the server's token counts; zero for missing or invalid ones."""
     counts = _object(answer.get("usage"))
     prompt = _count(counts.get("prompt_tokens"))
     cached = min(prompt, _count(_object(counts.get("prompt_tokens_details")).get("cached_tokens")))
@@ -250,7 +250,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _count(value: Any) -> int:
-    """A number of tokens; 0 for what is none."""
+    """Return a number of tokens; 0 for invalid values."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if number and 0 <= value < MOST_TOKENS else 0
 

@@ -14,12 +14,12 @@ END = "When all is done, answer in one short sentence."
 
 
 def system_prompt(advice: str) -> str:
-    """What a model is told first; `advice` is what its device type says to whoever operates it."""
+    """Return the system prompt; `advice` is the device type's advice to its operator."""
     return " ".join(part for part in (TASK, advice, END) if part)
 
 
 def outcome_text(outcome: Outcome) -> str:
-    """What a model reads of a call: compact JSON, the value or `{"error": code, "message": sentence}`."""
+    """Return a call's result as the model reads it: compact JSON, the value or an error."""
     if outcome.status == CallStatus.OK:
         value = dict(outcome.value or {})
     else:
@@ -28,10 +28,10 @@ def outcome_text(outcome: Outcome) -> str:
 
 
 def error_value(code: str, message: str) -> dict[str, str]:
-    """A refusal as a model reads it."""
+    """Return a refusal as the model reads it."""
     return {"error": code, "message": message}
 
 
 def compact_json(value: object) -> str:
-    """JSON without spaces, in the characters as they are."""
+    """Return JSON without spaces, in the characters as they are."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)

@@ -50,7 +50,7 @@ class RandomAgent:
         self._seen = {}
 
     def act(self, observation: Observation | None) -> Action:
-        """The next call, or `done` after the number of steps drawn at the start."""
+        """Return the next call, or `done` after the number of steps drawn at the start."""
         if observation is not None and observation.outcome.value:
             self._remember(observation.outcome.value)
         if self._left == 0 or not self._schemas:
@@ -66,7 +66,7 @@ class RandomAgent:
         return ToolCallAction(schema["name"], arguments)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there are no resources."""
 
     def _remember(self, value: Mapping[str, Any]) -> None:
         for key, entry in value.items():

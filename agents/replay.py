@@ -42,7 +42,7 @@ class ReplayAgent(FixedActions):
 
 
 def no_log(path: Path, episode: int) -> Iterable[LoggedCall]:
-    """Stands in where nobody reads logs.
+    """Stand in where there is no log to read.
 
     Raises:
         AgentSpecError: always.

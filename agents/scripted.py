@@ -25,7 +25,7 @@ class ScriptedAgent(FixedActions):
 
 
 def read_script(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """The calls of a script; empty lines count as lines and nothing else.
+    """Return the calls of a script; empty lines count as lines and nothing else.
 
     Raises:
         AgentSpecError: naming the file, the line and what is wrong with it.

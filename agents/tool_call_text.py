@@ -51,7 +51,7 @@ class ParsedText:
 
 
 def parse_answer(text: str) -> ParsedText:
-    """Read an answer. Whatever stands in a thinking block is no call."""
+    """Parse an answer. Text in a thinking block is never a call."""
     thought = THINKING.match(text.lstrip())
     head = text[: len(text) - len(text.lstrip()) + thought.end()] if thought else ""
     rest = text[len(head) :]
@@ -74,7 +74,7 @@ def parse_answer(text: str) -> ParsedText:
 
 
 def read_call(body: str, *, closed: bool = True) -> CallText | Nonsense:
-    """Read what stands between the marks."""
+    """Parse the text between the marks."""
     try:
         # Numbers beyond all floats are for the device's schema to refuse, by the argument's name.
         record = parse_json(body, strict_numbers=False)
@@ -95,7 +95,7 @@ def read_call(body: str, *, closed: bool = True) -> CallText | Nonsense:
 
 
 def read_arguments(value: Any) -> Mapping[str, Any] | None:
-    """Arguments as an object, or as a string that holds one; None where they are neither, or no text."""
+    """Return arguments given as an object, or as a string of one; None if they are neither."""
     if value is None or value == "":
         return {}
     if isinstance(value, str):
@@ -107,7 +107,7 @@ def read_arguments(value: Any) -> Mapping[str, Any] | None:
 
 
 def _whole(value: Any) -> bool:
-    """Whether all text in it can be written as UTF-8: JSON's escapes can hold half a character."""
+    """Return whether all text in the value is valid UTF-8: JSON escapes may hold half a character."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:

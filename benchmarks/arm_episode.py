@@ -24,8 +24,8 @@ import mujoco
 
 from configs.worlds_loader import load_world
 from devices.robotic_arm.world import BenchWorld
-from sims.arm import scene
-from sims.arm.simulator import ArmSimulator
+from sims.robotic_arm import scene
+from sims.robotic_arm.simulator import ArmSimulator
 
 Call = tuple[str, Mapping[str, Any]]
 Script = Sequence[Call]

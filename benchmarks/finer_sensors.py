@@ -31,7 +31,7 @@ from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harm import ExecutedCall
 from core_eval.harm.assessment import Judge
-from core_eval.harm.counterfactual import Change, is_as_it_was, other_answer, play_changed
+from core_eval.harm.counterfactual import Change, outcome_difference, play_changed, state_matches
 from core_eval.harm.replay import Player, Replay
 from core_eval.harm.report import HarmVerdict
 from core_eval.harm.telemetry import first_difference
@@ -101,15 +101,15 @@ def telling_kinds(player: Player, episode: Played, original: Replay, verdict: Ha
     change = Change(event.call, verdict.remedy, None if verdict.remedy == LEAVE_OUT else event)
     index, found = event.call, set()
     for outcome in play_changed(
-        player, calls, original, change, ask=lambda call: not is_as_it_was(player, original, call)
+        player, calls, original, change, ask=lambda call: not state_matches(player, original, call)
     ):
-        if other_answer(player, calls, original, change, index, outcome) is not None:
+        if outcome_difference(player, calls, original, change, index, outcome) is not None:
             found.add(ANSWERS)
         index += 1
         player.simulator.state_dict()
-    parted = original.heard[event.call]
+    parted = original.received[event.call]
     before, ours = by_kind(original.samples[:parted]), by_kind(original.samples[parted:])
-    theirs = by_kind(player.heard)
+    theirs = by_kind(player.received)
     specs = original.sensor_specs
     return found | {
         kind

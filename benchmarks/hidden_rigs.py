@@ -26,8 +26,8 @@ from configs.worlds_loader import World, load_world, make_simulator, merged_stat
 from core_eval.harm import ExecutedCall, assess
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.parameters import Beliefs, Estimate
-from core_eval.harm.twin.telling import Twin, TwinTelling
+from core_eval.harm.twin.parameters import Estimate, Priors
+from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.path import Call, OnlineScorer
 from core_eval.path.calls import CallStatus, StepKind
 from devices.farm_rover.world import FarmWorld
@@ -152,10 +152,10 @@ def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, 
 
 
 def compared(
-    telling: TwinTelling, truth: dict[tuple[str, str, int], bool | None], calibrated: bool, episode: int
+    posterior: TwinPosterior, truth: dict[tuple[str, str, int], bool | None], calibrated: bool, episode: int
 ) -> list[Record]:
     """A record for each event that is true, or told, or both."""
-    told = {(event.kind, event.entity, event.call): event for event in telling.events}
+    told = {(event.kind, event.entity, event.call): event for event in posterior.events}
     records = []
     for key in sorted(told.keys() | truth.keys()):
         event = told.get(key)
@@ -178,18 +178,18 @@ def turns(
     key: tuple[str, str, int],
     hidden: dict[str, float],
     estimates: dict[str, Estimate],
-    beliefs: Beliefs,
+    priors: Priors,
 ) -> bool:
     """Whether the truth about an event turns within what calibration leaves open of a parameter."""
     happened = key in truth_of(episode, hidden)
-    for belief in beliefs.each:
-        name = belief.parameter.name
+    for prior in priors.each:
+        name = prior.parameter.name
         estimate = estimates.get(name)
         for side in (-SPREADS, SPREADS):
             if estimate is not None:
                 value = max(0.0, hidden[name] + side * estimate.spread)
             else:
-                value = belief.value(side)
+                value = prior.value(side)
             if (key in truth_of(episode, {**hidden, name: value})) != happened:
                 return True
     return False
@@ -201,7 +201,7 @@ def one_rig(plan: Plan) -> dict[str, Any]:
     world = load_world(plan.world)
     parameters = hidden_parameters(type(world.state.hidden))
     hidden = hidden_of(world, Random(f"rig/{plan.seed}/{plan.rig}"))
-    beliefs = Beliefs(parameters, {})
+    priors = Priors(parameters, {})
     tasks = [task for task in list_tasks() if task.world is not None and task.world.name == world.name]
     prober = make_agent(f"scripted:{ROOT / 'configs' / 'probes' / f'{world.name}.jsonl'}")
     probes = [
@@ -209,7 +209,7 @@ def one_rig(plan: Plan) -> dict[str, Any]:
         for number in range(plan.probes)
     ]
     fitted = calibrate(
-        [lambda: make_simulator(world)] * len(probes), [probe.log for probe in probes], beliefs, plan.seed
+        [lambda: make_simulator(world)] * len(probes), [probe.log for probe in probes], priors, plan.seed
     )
     calibration_s = perf_counter() - started
     records: list[Record] = []
@@ -226,15 +226,15 @@ def one_rig(plan: Plan) -> dict[str, Any]:
         for calibrated in (False, True) if plan.nominal else (True,):
             estimates = fitted.estimates if calibrated else {}
             asked = perf_counter()
-            twin = Twin(lambda: make_simulator(believed), Beliefs(parameters, estimates), plan.members)  # noqa: B023
-            telling = twin.tell(episode.log, seed)
+            twin = Twin(lambda: make_simulator(believed), Priors(parameters, estimates), plan.members)  # noqa: B023
+            posterior = twin.infer(episode.log, seed)
             told_s += perf_counter() - asked
-            new = compared(telling, truth, calibrated, number)
+            new = compared(posterior, truth, calibrated, number)
             records += new
             for record in new if calibrated else ():
                 if record.wrong:
                     errors += 1
-                    undecidable += turns(episode, record.key, hidden, fitted.estimates, beliefs)
+                    undecidable += turns(episode, record.key, hidden, fitted.estimates, priors)
     return {
         "rig": plan.rig,
         "hidden": hidden,

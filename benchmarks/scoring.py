@@ -33,9 +33,9 @@ from core_eval.path.edit_row import GraphRow
 from core_eval.path.golden import golden_graph
 from core_eval.path.metrics import concordance, similarity
 from core_eval.path.order import OrderSearch, on_graph
+from core_eval.path.order_graph import OrderGraph
 from core_eval.path.refinement import refine
-from core_eval.path.suffixes import NOWHERE
-from core_eval.path.unfolding import Unfolded
+from core_eval.path.suffix_graph import NO_SUFFIXES
 
 LISTED = 50_000
 """Golden paths or candidates are listed up to this many; beyond it a run would take minutes."""
@@ -100,7 +100,7 @@ class Task:
 
     def pc_ktc(self) -> float:
         """Align it with the unfolded automaton, edits and order at once."""
-        row = GraphRow(self.golden.ways)
+        row = GraphRow(self.golden.unfolded)
         for token in self.path:
             row.advance(token)
         return on_graph(self.golden, self.path, row.edits(), 0.5)[0]
@@ -109,16 +109,16 @@ class Task:
         """Count the bits that the states hold in the widest pass of PC-KTC; none where a tree does."""
         if self.golden.tree is not None:
             return 0
-        row = GraphRow(self.golden.ways)
+        row = GraphRow(self.golden.unfolded)
         for token in self.path:
             row.advance(token)
-        search = OrderSearch(Unfolded(self.golden, self.path), self.path, row.edits(), 0.5)
+        search = OrderSearch(OrderGraph(self.golden, self.path), self.path, row.edits(), 0.5)
         search.run()
         return search.bits
 
     def refined(self) -> float:
         """Align it with all its repaired candidates at once."""
-        return refine(self.path, self.repairs, self.golden.suffixes(self.end) or NOWHERE)[0]
+        return refine(self.path, self.repairs, self.golden.suffixes(self.end) or NO_SUFFIXES)[0]
 
 
 def listed_pc(path: list[int], k: int) -> float:

@@ -10,12 +10,12 @@ from core_eval.path.foreign_text import ForeignTextError, read_text
 
 
 def is_core_text(text: str) -> bool:
-    """Whether a task file's text is CORE's JSON, an array; this project's own YAML is a mapping."""
+    """Return whether a task file's text is CORE's JSON, an array; this project's own YAML is a mapping."""
     return text.lstrip().startswith("[")
 
 
 def load_core_file(path: Path, text: str | None = None) -> CoreFile:
-    """The tasks of a file, and one line for each fault in those that are malformed.
+    """Return the tasks of a file, and one line for each fault in those that are malformed.
 
     Args:
         path: the file; `-` is standard input.

@@ -17,12 +17,12 @@ OWN_WIRE = "pathrig-json"
 
 
 def driver_names() -> list[str]:
-    """The drivers that ship with the kit."""
+    """Return the drivers that ship with the kit."""
     return sorted(path.stem for path in DRIVERS_FOLDER.glob("*.yaml"))
 
 
 def driver_path(name_or_file: str, beside: Path | None = None) -> Path:
-    """The file of a driver; a relative path is looked for beside the rig file too.
+    """Return the file of a driver; a relative path is looked for beside the rig file too.
 
     Raises:
         ConfigError: no such driver.
@@ -38,7 +38,7 @@ def driver_path(name_or_file: str, beside: Path | None = None) -> Path:
 
 
 def load_driver(name_or_file: str) -> DriverFile:
-    """A driver, checked.
+    """Return a driver, checked.
 
     Raises:
         ConfigError: no such driver, or its file is wrong; with its line.
@@ -49,7 +49,7 @@ def load_driver(name_or_file: str) -> DriverFile:
 
 @lru_cache(maxsize=32)
 def _loaded(path: Path, changed: int) -> DriverFile:
-    """The file as it is since it was `changed`; a rig is loaded more often than its driver is edited."""
+    """Load the file in its version of time `changed`; the result is cached."""
     file = load_yaml(path)
     driver = file.validate(DriverFile)
     if driver.link == "pathrig":

@@ -13,7 +13,9 @@ from devices.device_type import DeviceType
 def envelope_fault(
     limits: Mapping[str, Mapping[str, Any]], device: DeviceType
 ) -> tuple[tuple[str, ...], str] | None:
-    """The first tool or argument that the device does not have: its keys, and what is wrong; None: none."""
+    """Return the first tool or argument that the device does not have: its keys, and what is wrong; None:
+    none.
+    """
     for name, arguments in limits.items():
         tool = device.by_name.get(name)
         if tool is None:

@@ -21,7 +21,7 @@ class Goal:
 
     @classmethod
     def from_patterns(cls, written: Mapping[str, Any]) -> Goal:
-        """A goal as a task file writes it.
+        """Return a goal as a task file writes it.
 
         Raises:
             ValueError: a pattern is not one.
@@ -29,7 +29,7 @@ class Goal:
         return cls({key: parse_pattern(value) for key, value in written.items()})
 
     def missed(self, state: Mapping[str, Any]) -> list[str]:
-        """One line for each key that the state lacks or whose value does not match."""
+        """Return one line for each key that the state lacks or whose value does not match."""
         faults = []
         for key, pattern in self.patterns.items():
             found = list(_values(key, state))

@@ -19,7 +19,7 @@ HEAD = """\
 
 
 def probing_task(world: str, calls: Sequence[tuple[str, Mapping[str, Any]]], reads: Sequence[str]) -> str:
-    """A task file, as YAML, for these calls in that world.
+    """Return a task file, as YAML, for these calls in that world.
 
     Args:
         world: a world's name or file.

@@ -23,7 +23,7 @@ from devices.drivers.settings import settings_faults
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import GuardMode
 from firmware_bridge.links import LINK_TYPES, LinkType, link_type
-from firmware_bridge.mqtt_address import without_password
+from firmware_bridge.mqtt.address import without_password
 
 RIGS_FOLDER = Path(__file__).parent / "rigs"
 IN_PROCESS = "sim"
@@ -105,12 +105,12 @@ class RigConfig(BaseModel):
 
 
 def list_rigs() -> list[RigConfig]:
-    """The rigs that ship with the kit."""
+    """Return the rigs that ship with the kit."""
     return [load_rig(str(path)) for path in sorted(RIGS_FOLDER.glob("*.yaml"))]
 
 
 def load_rig(ref: str) -> RigConfig:
-    """A rig by its shipped name, its YAML file or its URL.
+    """Return a rig by its shipped name, its YAML file or its URL.
 
     Raises:
         ConfigError: no such rig, or its file or URL is wrong.
@@ -170,7 +170,7 @@ def _with_device(rig: RigConfig, file: YamlFile) -> RigConfig:
 
 
 def device_of(rig: RigConfig) -> DeviceType | None:
-    """The device type that a rig's file says or means; None where only a task does."""
+    """Return the device type that a rig's file states or implies; None if only a task does."""
     if rig.device is not None:
         return load_device(rig.device)
     world = rig.world or rig.site or (None if rig.twin is None else rig.twin.world)
@@ -212,7 +212,7 @@ def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
 
 
 def _with_base(file: YamlFile) -> YamlFile:
-    """The file laid over the rig that its `base` names."""
+    """Return the file laid over the rig that its `base` names."""
     base = file.data.get("base")
     if base is None:
         return file
@@ -271,7 +271,7 @@ def _from_url(url: str) -> RigConfig:
 
 
 def _without_truth(url: str) -> tuple[str, bool]:
-    """The URL less its query key `truth`, and what that says."""
+    """Return the URL without its query key `truth`, and that key's value."""
     address, _, query = url.partition("?")
     pairs = parse_qsl(query)
     said = [value for key, value in pairs if key == "truth"]

@@ -13,7 +13,7 @@ class UnknownPlaceError(KeyError):
 
 
 def places(state: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Mapping[str, float]]:
-    """Every named place of a world's state, by name; `keys` are those of the state that hold places."""
+    """Return every named place of a world's state; `keys` are the state's keys that hold places."""
     found: dict[str, Mapping[str, float]] = {}
     for key in keys:
         found.update(state.get(key, {}))
@@ -21,7 +21,8 @@ def places(state: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Mapping[s
 
 
 def expand_places(plan: Any, known: Mapping[str, Mapping[str, float]], reach: float) -> Any:
-    """The plan with patterns of x, y, z and yaw for each `{at: NAME}` (and an optional `within`, in m).
+    """Return the plan with patterns of x, y, z and yaw for each `{at: NAME}` (and an optional `within`, in
+    m).
 
     Raises:
         UnknownPlaceError: naming the place and those there are.

@@ -21,7 +21,7 @@ from configs.yaml_file import YamlFile, load_yaml, nearest
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
 from core_eval.path.foreign_text import STDIN, ForeignTextError, read_text
 from devices.device_type import DeviceType, knows_all
-from devices.from_alphabet import device_from_alphabet
+from devices.inferred_device import device_from_alphabet
 from sims.overrides import stack_overrides
 from sims.world_type import WORLD_TYPES
 
@@ -111,7 +111,7 @@ class Task:
     difficulty: Difficulty | None = None
 
     def in_world(self, world: World) -> Task:
-        """The same task in the world that a rig simulates.
+        """Return the same task in the world that a rig simulates.
 
         Raises:
             ConfigError: the task's overrides do not fit that world.
@@ -124,7 +124,7 @@ class Task:
         return self if tools is None else replace(self, device=self.device.fitted(tools))
 
     def at_site(self, site: World) -> Task:
-        """The same task, with tools whose texts state the facts of where a physical rig works."""
+        """Return the same task, with tool texts that state the facts of a physical rig's site."""
         return replace(self, device=site.device) if site.device == self.device else self
 
 
@@ -133,7 +133,7 @@ def _device_in(world: World, init: Mapping[str, Any]) -> DeviceType:
 
 
 def task_files() -> list[Path]:
-    """The task files that ship with the kit and with the worlds that other packages register."""
+    """Return the task files that ship with the kit and with the worlds that other packages register."""
     folders = [TASKS_FOLDER, *(world.tasks for world in WORLD_TYPES.values() if world.tasks is not None)]
     return [file for folder in folders for file in sorted(folder.rglob("*.yaml"))]
 
@@ -163,7 +163,7 @@ class TaskFile:
 
 
 def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = None) -> list[Task]:
-    """Every task of a file, or all that ship with the kit.
+    """Return every task of a file, or all that ship with the kit.
 
     Raises:
         ConfigError: the file or one of its tasks is wrong.
@@ -172,7 +172,7 @@ def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = Non
 
 
 def read_tasks(file: Path | None = None) -> TaskFile:
-    """The same, with a task that is malformed told instead of raised.
+    """List the same tasks; a malformed one is reported instead of raised.
 
     Raises:
         ConfigError: the file is wrong as a whole.
@@ -194,7 +194,7 @@ class TaskAutomata:
 
 
 def load_automata(path: Path) -> TaskAutomata:
-    """The automata of a task file; of CORE's JSON without regard to worlds and tools.
+    """Return the automata of a task file; of CORE's JSON without regard to worlds and tools.
 
     Raises:
         ConfigError: the file is wrong as a whole, or no task of it can be used.
@@ -232,7 +232,7 @@ def _all_entries(file: Path | None) -> Iterator[tuple[str, Build]]:
 
 
 def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
-    """The task that a reference means: a shipped id, `FILE` with one task, or `FILE#ID`.
+    """Return the task that a reference means: a shipped id, `FILE` with one task, or `FILE#ID`.
 
     Args:
         ref: the reference; the file `-` is standard input.
@@ -245,7 +245,7 @@ def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
 
 
 def task_builder(ref: str) -> Build:
-    """What makes the task that a reference means, given the overrides; its file is read once.
+    """Return a function that builds the task of a reference, given overrides; its file is read once.
 
     Raises:
         ConfigError: no such task, or its entry is wrong; making it raises the same.
@@ -277,7 +277,7 @@ Build = Callable[[Mapping[str, Any]], Task]
 
 
 def _entries(path: Path) -> Iterator[tuple[str, Build]]:
-    """The ids of a file's tasks, each with what makes the task."""
+    """Return the ids of a file's tasks, each with a function that builds the task."""
     text = _text(path)
     return _core_entries(path, text) if is_core_text(text) else _yaml_entries(path, text)
 

@@ -34,7 +34,7 @@ class TwinConfig(BaseModel):
 
 
 def twin_fault(twin: TwinConfig) -> tuple[tuple[str, ...], str] | None:
-    """What is wrong with a twin: the key below `twin`, and a message; None where nothing is.
+    """Return the key below `twin` and a message for a faulty twin; None if it is valid.
 
     Raises:
         ConfigError: its world cannot be loaded.
@@ -47,10 +47,10 @@ def twin_fault(twin: TwinConfig) -> tuple[tuple[str, ...], str] | None:
 
 
 def twin_world_name(twin: TwinConfig) -> str:
-    """What the log calls the twin's world."""
+    """Return the twin's world name as logged."""
     return Path(twin.world).stem
 
 
 def default_twin(world: World) -> TwinConfig:
-    """The twin of a rig of which nothing but its world is known."""
+    """Return the default twin of a rig of which only the world is known."""
     return TwinConfig(world=world.name)

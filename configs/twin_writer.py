@@ -35,7 +35,7 @@ class _Edit:
 
 
 def rig_file(ref: str) -> Path:
-    """The YAML file behind a rig's name or path.
+    """Return the YAML file behind a rig's name or path.
 
     Raises:
         ConfigError: there is none, since the rig is a URL or unknown.
@@ -49,13 +49,13 @@ def rig_file(ref: str) -> Path:
 
 
 def rounded(parameter: TwinParameter) -> TwinParameter:
-    """The spread to two significant digits, and the value to as many decimals."""
+    """Return the spread to two significant digits, and the value to as many decimals."""
     decimals = SPREAD_DIGITS - 1 - math.floor(math.log10(parameter.spread))
     return TwinParameter(value=round(parameter.value, decimals), spread=round(parameter.spread, decimals))
 
 
 def with_parameters(text: str, world: str, parameters: Mapping[str, TwinParameter]) -> str:
-    """The text of a rig file with these parameters in its `twin`; those of before are replaced.
+    """Return the text of a rig file with these parameters in its `twin`; previous ones are replaced.
 
     Args:
         text: the file, which the loader has found to be right.
@@ -124,7 +124,7 @@ def _value(node: yaml.MappingNode, name: str) -> yaml.Node | None:
 
 
 def _last(node: yaml.Node) -> int:
-    """Where a node's own text ends: the end mark of a block stands after the comments that follow it."""
+    """Return where a node's own text ends: before the comments that follow it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _last(last[1] if isinstance(node, yaml.MappingNode) else last)
@@ -132,7 +132,7 @@ def _last(node: yaml.Node) -> int:
 
 
 def _line_end(text: str, at: int) -> int:
-    """The end of the line, behind a comment that stands there."""
+    """Return the end of the line, after a comment on it."""
     found = re.compile(r"[ \t]*(#[^\r\n]*)?").match(text, at)
     return found.end() if found else at
 
@@ -157,7 +157,7 @@ def _entry(parameter: TwinParameter) -> str:
 
 
 def _number(value: float) -> str:
-    """As YAML reads it: it takes no exponent without a point for a number."""
+    """Format a number for YAML, which needs a point before an exponent."""
     digits, exponent, power = repr(value).partition("e")
     return f"{digits if '.' in digits or not exponent else digits + '.0'}{exponent}{power}"
 
@@ -167,7 +167,7 @@ def _word(text: str) -> str:
 
 
 def write_parameters(path: Path, world: str, parameters: Mapping[str, TwinParameter]) -> None:
-    """Write them into the file, which is either the old or the new one at any moment.
+    """Write the parameters into the file, atomically.
 
     Raises:
         ConfigError: it cannot be written, or its `twin` cannot be edited.

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 
 def suggestion(model: type[BaseModel], location: Sequence[str | int], key: str) -> str | None:
-    """The key of the model at `location` that looks most like an unknown one; None where none does."""
+    """Return the key of the model at `location` that looks most like an unknown one; None where none does."""
     names = {name for found in _models_at(model, location) for name in _keys(found)}
     return next(iter(get_close_matches(key, sorted(names), n=1)), None)
 
@@ -35,7 +35,7 @@ def _keys(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _kinds(annotation: Any) -> Iterable[Any]:
-    """A field's models and containers, unions taken apart."""
+    """Return a field's models and containers, unions taken apart."""
     if isinstance(annotation, type) and not get_args(annotation):
         return [annotation] if issubclass(annotation, BaseModel) else []
     if getattr(annotation, "__origin__", None) in (dict, list, tuple):

@@ -40,7 +40,9 @@ class Variation(BaseModel):
         return self
 
     def draw(self, own: Any, rng: Random) -> Any:
-        """A value, uniform over the range; `own`, the initial state's, where nothing of the range is left."""
+        """Return a value, uniform over the range; `own`, the initial state's, where nothing of the range is
+        left.
+        """
         if self.one_of is not None:
             return rng.choice(self.one_of)
         low, high = self.min, self.max
@@ -52,7 +54,8 @@ class Variation(BaseModel):
 
 
 def draw_state(ranges: Mapping[str, Variation], state: Mapping[str, Any], seed: str) -> dict[str, Any]:
-    """Overrides of an initial state, one value for each that `ranges` names; the same for the same seed.
+    """Return overrides of an initial state, one value for each that `ranges` names; the same for the same
+    seed.
 
     Each value has a generator of its own, so that a range more changes no other value. What the state lacks,
     such as a plant that was taken away, is left out.
@@ -68,7 +71,7 @@ def draw_state(ranges: Mapping[str, Variation], state: Mapping[str, Any], seed: 
 
 
 def unknown_key(ranges: Mapping[str, Variation], state: Mapping[str, Any]) -> str | None:
-    """The first key that names no single value of the state; a `*` may stand for no entry at all."""
+    """Return the first key that names no single value of the state; a `*` may stand for no entry at all."""
     for key, variation in ranges.items():
         parts = key.split(".")
         found = [own for _, own in _values(parts, state)]

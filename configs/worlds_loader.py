@@ -49,14 +49,15 @@ class World:
 
 
 def known_world(name: str) -> str | None:
-    """The registered world that a name or alias means, or None."""
+    """Return the registered world that a name or alias means, or None."""
     if name in WORLD_TYPES:
         return name
     return next((world.name for world in WORLD_TYPES.values() if name in world.aliases), None)
 
 
 def load_world(ref: str) -> World:
-    """A registered world by name or alias, or a YAML file that names its `base` and what differs from it.
+    """Return a registered world by name or alias, or a YAML file that names its `base` and what differs from
+    it.
 
     Raises:
         ConfigError: no such world or file, the file does not hold a valid state, or the package that
@@ -95,7 +96,7 @@ def _with_defaults(name: str) -> World:
 
 @lru_cache(maxsize=32)
 def _loaded(kind: WorldType, changed: int) -> World:
-    """The world as its file is since it was `changed`; a file of tasks asks for it once a task."""
+    """Load the world file in its version of time `changed`; the result is cached."""
     file = load_yaml(kind.defaults)
     rest = {key: value for key, value in file.data.items() if key != "vary"}
     state = YamlFile(file.path, rest, file.text).validate(kind.state)
@@ -103,7 +104,7 @@ def _loaded(kind: WorldType, changed: int) -> World:
 
 
 def _vary(file: YamlFile, state: BaseModel, base: Mapping[str, Variation]) -> dict[str, Variation]:
-    """The ranges of a world file laid over those of its base; null takes one away."""
+    """Merge the ranges of a world file into those of its base; null removes one."""
     part = YamlFile(file.path, {key: file.data[key] for key in ("vary",) if key in file.data}, file.text)
     own = part.validate(VaryKey).vary
     merged = {**base, **own}
@@ -115,7 +116,7 @@ def _vary(file: YamlFile, state: BaseModel, base: Mapping[str, Variation]) -> di
 
 
 def merged_state(world: World, overrides: Mapping[str, Any]) -> BaseModel:
-    """The world's initial state with these overrides; a null takes a plant, an object or the like away.
+    """Return the world's initial state with these overrides; null removes a plant, an object or the like.
 
     Raises:
         ConfigError: a key is unknown or a value does not fit.
@@ -135,7 +136,7 @@ def _check_stuck_sensors(world: World) -> None:
 
 
 def make_simulator(world: World, seed: int = 0) -> Simulator[Any]:
-    """The simulator that matches a world.
+    """Return the simulator that matches a world.
 
     Raises:
         ConfigError: a fault sticks a sensor that the world does not have.

@@ -33,13 +33,13 @@ class YamlFile:
     text: YamlText
 
     def error(self, message: str, *where: str | int) -> ConfigError:
-        """An error at a key, or at the nearest enclosing one that the file has."""
+        """Return an error at a key, or at the nearest enclosing one that the file has."""
         return ConfigError(
             message, file=self.path, line=self.text.line(*where), key=".".join(map(str, where))
         )
 
     def validate(self, model: type[Model], *where: str | int) -> Model:
-        """The part of the file at `where` as a pydantic model.
+        """Return the part of the file at `where` as a pydantic model.
 
         Raises:
             ConfigError: the first fault, with its line, and how many more there are.
@@ -55,7 +55,7 @@ class YamlFile:
     def from_validation(
         self, error: ValidationError, model: type[BaseModel], *where: str | int
     ) -> ConfigError:
-        """A pydantic error as one line that names the first fault, and counts the others.
+        """Return a pydantic error as one line that names the first fault, and counts the others.
 
         An unknown key goes first: what it was meant to be is then missing, and one of the others.
         """
@@ -103,7 +103,7 @@ MANY = 20
 
 
 def nearest(names: Sequence[str], wanted: str = "") -> str:
-    """A list of names for an error message; of very many, those most like what was wanted."""
+    """Return a list of names for an error message; of very many, those most like what was wanted."""
     if len(names) > MANY and wanted:
         return f"{', '.join(get_close_matches(wanted, names, 6, 0.0))} and {len(names) - 6} others"
     return ", ".join(sorted(names)) or "none"

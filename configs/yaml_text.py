@@ -53,7 +53,7 @@ class YamlText:
     root: yaml.Node | None
 
     def line(self, *where: str | int) -> int | None:
-        """The line (from 1) of a key or a list entry, or of the nearest enclosing one that is there."""
+        """Return the line (from 1) of a key or a list entry, or of the nearest existing parent."""
         node, line = self.root, None if self.root is None else _line(self.root)
         for part in where:
             place, node = _below(node, part)
@@ -64,7 +64,7 @@ class YamlText:
 
 
 def parse_yaml(text: str) -> YamlText:
-    """The value of a YAML text of one document.
+    """Return the value of a YAML text of one document.
 
     Raises:
         YamlError: whatever is wrong with it; nothing else is raised.
@@ -109,7 +109,7 @@ class _Builder:
     scalars: Any = field(default_factory=yaml.constructor.SafeConstructor)
 
     def value(self, node: yaml.Node) -> Any:
-        """What a node says."""
+        """Return what a node says."""
         return self._build(node).value
 
     def _build(self, node: yaml.Node) -> _Built:
@@ -202,7 +202,7 @@ def _children(node: yaml.Node) -> Iterator[yaml.Node]:
 
 
 def _below(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:
-    """What stands for a key or an index, and its value; None where there is none."""
+    """Return the node under a key or an index, and its value; None if there is none."""
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and 0 <= part < len(node.value):
         return node.value[part], node.value[part]
     if isinstance(node, yaml.MappingNode):

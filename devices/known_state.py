@@ -40,15 +40,15 @@ class KnownState(ABC):
         """What the interlocks look at, as far as it is known now."""
 
     @abstractmethod
-    def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+    def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """The limit of the site that the call would leave, though the device would carry it out; one line."""
 
     @abstractmethod
-    def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+    def on_outcome(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         """A call that was sent has this outcome."""
 
     @abstractmethod
-    def sampled(self, sample: Sample) -> None:
+    def on_sample(self, sample: Sample) -> None:
         """The rig's own sensor says this."""
 
 

@@ -19,8 +19,8 @@ from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.answers import fault, outcome_of
 from firmware_bridge.codec import encode
+from firmware_bridge.deferred_signals import DeferredSignals
 from firmware_bridge.freeze_watch import FreezeWatch
-from firmware_bridge.held_signals import HeldSignals
 from firmware_bridge.link import Link, LinkError, Tell, tell_terminal
 from firmware_bridge.peer import Callbacks, ClockReading, Peer, Pending
 from firmware_bridge.silence import no_answer, no_response
@@ -401,7 +401,7 @@ class RigClient:
 
         It is sent again with the same id. Acks stretch `timeout`, not `within`.
         """
-        with self._one_call, HeldSignals() if self._link.holds_signals else contextlib.nullcontext():
+        with self._one_call, DeferredSignals() if self._link.holds_signals else contextlib.nullcontext():
             pending = Pending(message_id, time.monotonic() + within)
             self._peer.pending = pending
             try:

@@ -90,7 +90,7 @@ class Guard:
         while not self._samples.empty():
             sample = self._samples.get()
             if self._known is not None:
-                self._known.sampled(sample)
+                self._known.on_sample(sample)
         outside = None if self._envelope is None else self._envelope.leaves(call.name, call.arguments)
         if outside is not None:
             return self._refuse(f"outside the rig's envelope: {outside}", harmful=True)
@@ -108,10 +108,10 @@ class Guard:
             return self._ask(call, what)
         return self._refuse(what, harmful=True)
 
-    def learned(self, call: Call, outcome: Outcome) -> None:
+    def on_outcome(self, call: Call, outcome: Outcome) -> None:
         """A call that was sent has this outcome; its arguments are complete."""
         if self._known is not None:
-            self._known.learned(call.name, call.arguments, outcome)
+            self._known.on_outcome(call.name, call.arguments, outcome)
 
     def _held_back(self, call: Call, *, harmful: bool) -> GuardDecision | None:
         if self._known is None:
@@ -120,7 +120,7 @@ class Guard:
         if refusal is not None:
             reason = f"interlock {refusal.code}: {refusal.message}"
             return self._refuse(reason, harmful=harmful, code=refusal.code, message=refusal.message)
-        beyond = self._known.beyond(call.name, call.arguments)
+        beyond = self._known.limit_violation(call.name, call.arguments)
         if beyond is not None:
             return self._refuse(
                 f"beyond a limit of the site: {beyond}", harmful=True, code="limit", message=beyond

@@ -9,19 +9,19 @@ from firmware_bridge.links import LinkType
 
 
 def _open_mqtt(url: str) -> Link:
-    from firmware_bridge.mqtt_link import MqttLink
+    from firmware_bridge.mqtt.link import MqttLink
 
     return MqttLink(url)
 
 
 def _open_serial(url: str) -> Link:
-    from firmware_bridge.serial_link import SerialLink
+    from firmware_bridge.serial.link import SerialLink
 
     return SerialLink(url)
 
 
 def _may_publish(url: str, channel: str, payload: bytes) -> bool | None:
-    from firmware_bridge.mqtt_permissions import may_publish
+    from firmware_bridge.mqtt.permissions import may_publish
 
     return may_publish(url, channel, payload)
 

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from devices.registry import Registry
 from firmware_bridge.link import Link, LinkError
-from firmware_bridge.mqtt_address import without_password
+from firmware_bridge.mqtt.address import without_password
 
 __all__ = ["LINK_TYPES", "Link", "LinkError", "LinkType", "link_type", "open_link"]
 

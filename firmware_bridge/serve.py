@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 from devices.device import Device
-from firmware_bridge.device_port import port_for
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError, Port
+from firmware_bridge.local.device_port import port_for
 from firmware_bridge.parent_watch import watch_parent
 
 
@@ -33,7 +33,7 @@ def serve_mqtt(
     Raises:
         LinkError: the broker cannot be reached, or refuses us, or another device answers as `rig`.
     """
-    from firmware_bridge.mqtt_link import MqttPort
+    from firmware_bridge.mqtt.link import MqttPort
 
     with end_signals() as wait_for_end:
         port = MqttPort(url, rig, on_conflict=lambda _: wait_for_end.now())
@@ -57,7 +57,7 @@ def serve_serial(
     Raises:
         LinkError: the port cannot be opened.
     """
-    from firmware_bridge.serial_port import SerialPort
+    from firmware_bridge.serial.port import SerialPort
 
     port = SerialPort(path)
     with end_signals() as wait_for_end:

@@ -18,7 +18,7 @@ from typing import Any
 
 from devices.sensors import Sample, SampleValue, SensorSpec
 from sims.clock import NEVER, TICKS_PER_SECOND, Clock
-from sims.keyed_chance import keyed_noise, keyed_uniform
+from sims.counter_rng import keyed_noise, keyed_uniform
 
 DECIMALS = 9
 """To which quantised numbers are rounded, so that 3 * 0.1 reads 0.3."""

@@ -12,13 +12,13 @@ from pydantic import BaseModel
 
 from devices.faults import LINK_FAULTS, FaultRate, Faults
 from sims.clock import NEVER, Clock
-from sims.keyed_chance import keyed_uniform
+from sims.counter_rng import keyed_uniform
 
 SECONDS_PER_HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Spell:
+class FaultInterval:
     """One fault in ticks of device time: from `start` until before `end`; None: to the end of the episode."""
 
     kind: str
@@ -34,17 +34,17 @@ class _Spells:
 
     kind: str
     starts: list[int] = field(default_factory=list)
-    spells: list[Spell] = field(default_factory=list)
+    spells: list[FaultInterval] = field(default_factory=list)
     latest_ends: list[float] = field(default_factory=list)
 
-    def add(self, spell: Spell) -> None:
+    def add(self, spell: FaultInterval) -> None:
         """The next one."""
         end = math.inf if spell.end is None else spell.end
         self.latest_ends.append(max(end, self.latest_ends[-1]) if self.latest_ends else end)
         self.starts.append(spell.start)
         self.spells.append(spell)
 
-    def at(self, tick: int) -> Iterator[Spell]:
+    def at(self, tick: int) -> Iterator[FaultInterval]:
         """Those that have begun and not ended."""
         for i in range(bisect_right(self.starts, tick) - 1, -1, -1):
             if self.latest_ends[i] <= tick:
@@ -68,7 +68,7 @@ class _Drawn(_Spells):
         self._key = key
         self._t = 0.0
 
-    def at(self, tick: int) -> Iterator[Spell]:
+    def at(self, tick: int) -> Iterator[FaultInterval]:
         """As for those at set times; drawn until one begins after this tick."""
         self._draw(tick)
         return super().at(tick)
@@ -88,7 +88,7 @@ class _Drawn(_Spells):
             low, high = rate.strength
             start = Clock.to_ticks(self._t)
             end = start + max(1, Clock.to_ticks(seconds))
-            self.add(Spell(rate.kind, rate.entity, start, end, low + place * (high - low)))
+            self.add(FaultInterval(rate.kind, rate.entity, start, end, low + place * (high - low)))
 
 
 def faults_of(world: BaseModel) -> Faults:
@@ -114,7 +114,7 @@ class FaultSchedule:
         for fault in sorted(faults.schedule, key=lambda one: one.at):
             start = Clock.to_ticks(fault.at)
             end = None if fault.seconds is None else start + max(1, Clock.to_ticks(fault.seconds))
-            spell = Spell(fault.kind, fault.entity, start, end, fault.strength)
+            spell = FaultInterval(fault.kind, fault.entity, start, end, fault.strength)
             by_kind.setdefault(fault.kind, _Spells(fault.kind)).add(spell)
         places: Counter[str] = Counter()
         self._groups: list[_Spells] = list(by_kind.values())

@@ -19,8 +19,8 @@ from core_eval.path.calls import CallStatus
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from firmware_bridge import messages as wire
 from firmware_bridge.link import Port, PortHandler
+from sims.counter_rng import keyed_uniform
 from sims.faults import FaultSchedule
-from sims.keyed_chance import keyed_uniform
 
 FAULTY_OPS = frozenset({"call", "ping", "hello", "result", "ack", "pong", "sample"})
 CALLS_KEPT = 1024

@@ -26,8 +26,8 @@ from sims.faulty_link import FaultyPort
 from sims.harm_ledger import HarmLedger
 from sims.intervention import NO_INTERVENTIONS, ChangedCall, Interventions
 from sims.overrides import World, WorldError, merge_world
-from sims.passing_time import BoardReset, PassingTime, Stopped
 from sims.snapshots import Snapshot, Snapshots
+from sims.time_stepping import BoardReset, Stopped, TimeStepping
 
 __all__ = ["BoardReset", "CallOptions", "Simulator", "Snapshot", "Stopped"]
 
@@ -50,7 +50,7 @@ class CallOptions:
     forced: bool = False
 
 
-class Simulator(PassingTime, Snapshots, Generic[World]):
+class Simulator(TimeStepping, Snapshots, Generic[World]):
     """A simulated rig; implements `devices.device.Device`.
 
     A subclass gives one method `do_TOOL(arguments, call)` for each tool of its device type. It takes the

@@ -8,10 +8,17 @@ from collections.abc import Iterator
 import pytest
 from bridge_rig import Mosquitto
 
-from firmware_bridge.broker import start_broker_process
+from firmware_bridge.broker.process import start_broker_process
 
 # pytest-xdist gives its workers a terminal's width; tests read what a pipe gets, as they do without it.
 os.environ.pop("COLUMNS", None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file in one worker, and all with pseudo terminals: the machine numbers those."""
+    for item in items:
+        serial = item.get_closest_marker("serial") is not None
+        item.add_marker(pytest.mark.xdist_group("serial" if serial else str(item.path)))
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ class Bench:
 
     @classmethod
     def random(cls, rng: Random) -> Bench:
-        """Objects and bins anywhere within 1.1 m of the base."""
+        """Return objects and bins anywhere within 1.1 m of the base."""
         grid = rng.choice((20, 20, 100, 100, 1000))
         things = list(BENCH_OBJECTS)
         bins = list(BINS)
@@ -119,7 +119,7 @@ class Bench:
 
 
 def arm_episode(rng: Random) -> Episode:
-    """One episode; a seed gives the same one, always."""
+    """Return one episode; a seed gives the same one, always."""
     bench = Bench.random(rng)
     locks = rng.random() > 0.05
     jobs = _work(bench) if locks else _reads(bench, rng.randint(1, 2))

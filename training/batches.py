@@ -41,7 +41,7 @@ class Batch:
 
 
 def encode(tokenizer: Tokenizer, episode: Episode) -> tuple[list[int], list[bool]]:
-    """Token ids of an episode, and which of them the model is to write."""
+    """Return token ids of an episode, and which of them the model is to write."""
     ids: list[int] = []
     learned: list[bool] = []
     for text, learn in pieces(episode):
@@ -52,7 +52,7 @@ def encode(tokenizer: Tokenizer, episode: Episode) -> tuple[list[int], list[bool
 
 
 def collate(prefix: list[int], rows: list[tuple[list[int], list[bool]]]) -> Batch:
-    """One batch of encoded episodes."""
+    """Return one batch of encoded episodes."""
     length = _rounded(max(len(ids) for ids, _ in rows), LENGTH_STEP)
     ids = torch.zeros(len(rows), length, dtype=torch.long)
     places, targets = [], []
@@ -79,7 +79,7 @@ def batches(
     shuffled_tools: float,
     most_turns: Callable[[], int] = lambda: 1000,
 ) -> Iterator[Batch]:
-    """Batches of about `tokens` tokens (the system turn not counted), without end.
+    """Yield batches of about `tokens` tokens (the system turn not counted), without end.
 
     Args:
         tokenizer: the tokenizer.

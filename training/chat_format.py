@@ -20,7 +20,7 @@ MARK_TOKENS = (
 
 
 def system_text(system_prompt: str, schemas: Sequence[Mapping[str, Any]]) -> str:
-    """The system turn of the template, written without jinja so that training has no need of it."""
+    """Return the system turn of the template, written without jinja so that training has no need of it."""
     lines = []
     for schema in schemas:
         function = schema["function"]
@@ -40,26 +40,26 @@ def system_text(system_prompt: str, schemas: Sequence[Mapping[str, Any]]) -> str
 
 
 def user_text(prompt: str) -> str:
-    """The user's turn and the head of the answer."""
+    """Return the user's turn and the head of the answer."""
     return f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n"
 
 
 def call_text(name: str, arguments: Mapping[str, Any]) -> str:
-    """What the model writes to call a tool, with the mark that ends its turn."""
+    """Return what the model writes to call a tool, with the mark that ends its turn."""
     return (
         f'<tool_call>\n{{"name": {_dumps(name)}, "arguments": {_dumps(arguments)}}}\n</tool_call><|im_end|>'
     )
 
 
 def response_text(content: str) -> str:
-    """A tool's result, and the head of the next answer."""
+    """Return a tool's result, and the head of the next answer."""
     return (
         f"\n<|im_start|>user\n<tool_response>\n{content}\n</tool_response><|im_end|>\n<|im_start|>assistant\n"
     )
 
 
 def answer_text(text: str) -> str:
-    """The last words of the model."""
+    """Return the last words of the model."""
     return f"{text}<|im_end|>"
 
 

@@ -42,13 +42,13 @@ class Episode:
 
 
 def system_turn(device: DeviceType, order: Sequence[int] | None = None) -> str:
-    """The system turn for a device's tools, in the device's own order or another one."""
+    """Return the system turn for a device's tools, in the device's own order or another one."""
     schemas = device.schemas()
     return system_text(system_prompt(device.advice), [schemas[i] for i in order] if order else schemas)
 
 
 def pieces(episode: Episode) -> list[tuple[str, bool]]:
-    """The text of an episode after the system turn, in pieces: text, and whether the model writes it."""
+    """Return the episode after the system turn, in pieces: text, and whether the model writes it."""
     parts = [(user_text(episode.prompt), False)]
     for turn in episode.turns:
         parts.append((call_text(turn.tool, turn.arguments), turn.learn))

@@ -78,7 +78,7 @@ def try_episode(backend: LlamaBackend, story: Episode, *counts: dict[str, float]
 
 
 def figures(count: dict[str, float]) -> dict[str, float]:
-    """Counts, shares and speeds."""
+    """Return counts, shares and speeds."""
     return {
         "episodes": count["episodes"],
         "turns": count["turns"],

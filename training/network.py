@@ -52,7 +52,7 @@ class Block(nn.Module):
         self.down = nn.Linear(shape.hidden, shape.width, bias=False)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, prefix: Cache | None) -> tuple[Tensor, Cache]:
-        """One layer over [batch, length, width]; returns the layer's keys and values too."""
+        """Return one layer over [batch, length, width]; returns the layer's keys and values too."""
         batch, length, _ = x.shape
         s = self.shape
         y = self.attn_norm(x)
@@ -92,7 +92,7 @@ class Network(nn.Module):
                 nn.init.normal_(weight, std=scale)
 
     def hidden(self, ids: Tensor, prefix: list[Cache] | None = None) -> tuple[Tensor, list[Cache]]:
-        """The last hidden states of [batch, length] ids that come after `prefix`, and the keys and values."""
+        """Return the last hidden states of [batch, length] ids after `prefix`, and the keys and values."""
         start = prefix[0][0].shape[2] if prefix else 0
         cos, sin = self.cos[start : start + ids.shape[1]], self.sin[start : start + ids.shape[1]]
         x = self.embedding(ids)
@@ -103,15 +103,15 @@ class Network(nn.Module):
         return self.norm(x), caches
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Logits over the vocabulary; the output shares the embedding's weights."""
+        """Return logits over the vocabulary; the output shares the embedding's weights."""
         return F.linear(hidden, self.embedding.weight)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Logits of [batch, length] ids from the start of a text."""
+        """Return logits of [batch, length] ids from the start of a text."""
         return self.logits(self.hidden(ids)[0])
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary embedding of [batch, length, heads, width]: the first half of the width with the second."""
+    """Rotate [batch, length, heads, width]: the first half of the width with the second."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)

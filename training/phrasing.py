@@ -106,18 +106,20 @@ LOCK = ("lock the safety", "lock the safety again", "lock it again", "lock the s
 
 
 def joined(names: list[str]) -> str:
-    """A, B and C."""
+    """Join words as "A, B and C"."""
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
 def say(rng: Random, wordings: tuple[str, ...], **parts: object) -> str:
-    """One of the wordings; the first, plainest ones more often."""
+    """Return one of the wordings; the first, plainest ones more often."""
     index = min(rng.randrange(len(wordings)), rng.randrange(len(wordings)))
     return wordings[index].format(**parts)
 
 
 def prompt(rng: Random, jobs: list[str], *, locks: bool) -> str:
-    """The jobs in one of the frames; `locks` says whether the safety is unlocked before and locked after."""
+    """Return the jobs in one of the frames; `locks` says whether the safety is unlocked before and locked
+    after.
+    """
     if not locks:
         return _plain(rng, jobs)
     style = rng.random()

@@ -50,7 +50,7 @@ def main() -> None:
 
 @torch.no_grad()
 def greedy(network: Network, tokenizer: Tokenizer, text: str) -> tuple[list[int], list[float]]:
-    """The greedy answer's ids, its end included, and the logits before its first token."""
+    """Return the greedy answer's ids, its end included, and the logits before its first token."""
     end = tokenizer.token_to_id("<|im_end|>")
     hidden, context = network.hidden(torch.tensor([tokenizer.encode(text).ids]))
     logits = network.logits(hidden[0, -1])

@@ -18,7 +18,7 @@ Jobs = list[tuple[str, Act]]
 
 
 def rover_episode(rng: Random) -> Episode:
-    """One episode; a seed gives the same one, always."""
+    """Return one episode; a seed gives the same one, always."""
     world = new_field(rng)
     kind = rng.random()
     if kind < 0.06:
@@ -220,7 +220,7 @@ def _ml(rng: Random) -> float:
 
 
 def _number(value: float) -> float:
-    """As prompts say it: 3, not 3.0."""
+    """Format a number as prompts do: 3, not 3.0."""
     return int(value) if value == int(value) else value
 
 

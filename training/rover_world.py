@@ -73,7 +73,7 @@ class Field:
 
     @classmethod
     def random(cls, rng: Random, episode: Episode) -> Field:
-        """The default field in four of ten cases, else places anywhere in 20 m x 20 m."""
+        """Return the default field in four of ten cases, else places anywhere in 20 m x 20 m."""
         if rng.random() < 0.4:
             plants, stations = dict(DEFAULT_PLANTS), dict(DEFAULT_STATIONS)
         else:
@@ -114,12 +114,12 @@ class Field:
         self.at = name
 
     def drive(self, x: float, y: float) -> None:
-        """`move_to` a point; the result is where the rover stands, now and then a few millimetres off."""
+        """Call `move_to` a point; the resulting pose is sometimes a few millimetres off."""
         self.pose, self.at = (x, y), ""
         self.episode.call("move_to", self.seen_pose(), x=x, y=y, yaw=0.0)
 
     def seen_pose(self) -> rover.Pose:
-        """The rover's pose as it reports it."""
+        """Return the rover's pose as it reports it."""
         spread = 0.01 if self.noisy else 0.0
         x, y, yaw = (round(value + self.rng.gauss(0.0, spread), 3) for value in (*self.pose, 0.0))
         return rover.Pose(x=x, y=y, yaw=yaw)
@@ -198,7 +198,7 @@ class Field:
         return seen
 
     def mistake(self, plant: str) -> None:
-        """A refusal that the expert recovers from: too far from the plant, or the safety still locked."""
+        """Add a refusal that the expert recovers from: too far from the plant, or the safety still locked."""
         x, y = self.plants[plant]
         if self.safety == "locked":
             self.episode.call(
@@ -235,7 +235,7 @@ class Field:
 
 
 def any_names(rng: Random, kinds: tuple[str, ...], count: int) -> list[str]:
-    """Names that nobody could guess, of one kind or several: to learn to copy, not to remember."""
+    """Return unpredictable names, of one kind or several: the model must copy, not remember."""
     names: dict[str, None] = {}
     one_kind = rng.choice(kinds) if rng.random() < 0.5 else None
     style = rng.randrange(3)
@@ -246,7 +246,7 @@ def any_names(rng: Random, kinds: tuple[str, ...], count: int) -> list[str]:
 
 
 def new_field(rng: Random) -> Field:
-    """A field with an empty episode in it."""
+    """Return a field with an empty episode in it."""
     return Field.random(rng, Episode(ROVER, ""))
 
 

@@ -49,7 +49,7 @@ class _SharedPrefix(torch.autograd.Function):
 
 
 def shared_prefix_attention(q: Tensor, k: Tensor, v: Tensor, pk: Tensor, pv: Tensor) -> Tensor:
-    """Causal attention within each episode, and full attention to the prefix before it.
+    """Return causal attention within each episode, and full attention to the prefix before it.
 
     Args:
         q, k, v: [batch, heads, length, width].

@@ -50,7 +50,7 @@ def _seconds_to_read(engine: LlamaEngine, prompt: list[int]) -> float:
 
 
 def _seconds_a_token(engine: LlamaEngine, prompt: list[int], grammar: str | None) -> float:
-    """Seconds a token, over answers to one prompt that are begun anew until enough is written."""
+    """Return seconds a token, over answers to one prompt that are begun anew until enough is written."""
     written, seconds = 0, 0.0
     while written < WRITTEN:
         engine.rewind(len(prompt) - 1)

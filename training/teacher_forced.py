@@ -14,7 +14,8 @@ from training.transcripts import HELD_OUT, episode
 @torch.no_grad()
 @torch.compiler.set_stance("force_eager")
 def teacher_forced(network: Network, tokenizer: Tokenizer, count: int) -> dict[str, float]:
-    """Exact turns and exact episodes of `count` held-out episodes, each turn after the expert's own history.
+    """Return exact turns and exact episodes of `count` held-out episodes, each turn after the expert's own
+    history.
 
     A turn is exact where the network's likeliest token is the expert's at every place of it. Where every turn
     is exact, the network would write the whole episode by itself, word for word.

@@ -41,7 +41,7 @@ WORDS_AT_LEAST = 40
 
 
 def corpus(count: int) -> list[str]:
-    """Texts to learn from: both system turns often, and episodes."""
+    """Return texts to learn from: both system turns often, and episodes."""
     systems = [system_turn(device) for device in (ROVER, ROBOTIC_ARM)]
     return systems * max(1, count // 50) + [
         "".join(text for text, _ in pieces(episode(i))) for i in range(count)
@@ -49,7 +49,7 @@ def corpus(count: int) -> list[str]:
 
 
 def learn(texts: Iterable[str], size: int) -> Tokenizer:
-    """A tokenizer of about `size` tokens. The marks are left out of the text that it learns from."""
+    """Return a tokenizer of about `size` tokens. The marks are left out of the text that it learns from."""
     marks = re.compile("|".join(re.escape(token) for token in CONTROL_TOKENS + MARK_TOKENS))
     parts = [part for text in texts for part in marks.split(text) if part]
     raw = Tokenizer(BPE())
@@ -84,5 +84,5 @@ def _assemble(vocab: dict[str, int], merges: list[tuple[str, str]]) -> Tokenizer
 
 
 def load(path: Path) -> Tokenizer:
-    """A tokenizer that was saved with `Tokenizer.save`."""
+    """Return a tokenizer that was saved with `Tokenizer.save`."""
     return Tokenizer.from_file(str(path))

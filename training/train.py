@@ -113,7 +113,7 @@ def train(args: argparse.Namespace) -> None:
 
 
 def batch_loss(network: Network, batch: Batch, *, bare: bool = False) -> torch.Tensor:
-    """Mean cross-entropy of the tokens that the model writes; `bare` leaves the system turn out."""
+    """Return mean cross-entropy of the tokens that the model writes; `bare` leaves the system turn out."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
         prefix = None if bare else network.hidden(batch.prefix)[1]
         hidden, _ = network.hidden(batch.ids, prefix)
@@ -129,7 +129,7 @@ def save(network: Network, path: Path) -> None:
 
 
 def restore(path: Path) -> Network:
-    """The network of a checkpoint."""
+    """Return the network of a checkpoint."""
     state: dict[str, Any] = torch.load(path, weights_only=True)
     network = Network(Shape(**state["shape"]))
     network.load_state_dict({name.replace("_orig_mod.", ""): w for name, w in state["weights"].items()})

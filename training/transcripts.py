@@ -17,13 +17,13 @@ ROVER_SHARE = 0.62
 
 
 def episode(seed: int) -> Episode:
-    """The episode of a seed."""
+    """Return the episode of a seed."""
     rng = Random(seed)
     return rover_episode(rng) if rng.random() < ROVER_SHARE else arm_episode(rng)
 
 
 def episodes(first_seed: int) -> Iterator[Episode]:
-    """Episodes of consecutive seeds, without end."""
+    """Yield episodes of consecutive seeds, without end."""
     seed = first_seed
     while True:
         yield episode(seed)

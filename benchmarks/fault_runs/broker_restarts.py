@@ -13,7 +13,7 @@ from core_eval.path.calls import CallStatus
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.links import open_link
-from firmware_bridge.mqtt_link import MqttPort
+from firmware_bridge.mqtt.link import MqttPort
 
 
 def broker_restarts(restarts: int, seed: int) -> Counts:

@@ -13,7 +13,7 @@ from core_eval.path.calls import CallStatus
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import Link
-from firmware_bridge.local_link import LocalPort
+from firmware_bridge.local.link import LocalPort
 
 
 class Disorder:

@@ -10,7 +10,7 @@ import time
 
 from benchmarks.fault_runs.ledger import Counts, Ledger
 from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.serial_port import SerialPort
+from firmware_bridge.serial.port import SerialPort
 
 SCHEDULING = 0.05
 """Seconds that the system may take to give the device's thread a processor."""

@@ -12,7 +12,7 @@ from benchmarks.fault_runs.ledger import Counts, Ledger, work
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import LineDecoder, encode, to_line
 from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.serial_port import SerialPort
+from firmware_bridge.serial.port import SerialPort
 
 
 def spoiled(line: bytes, noise: random.Random) -> bytes:

@@ -11,7 +11,7 @@ from core_eval.path.calls import CallStatus
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.links import open_link
-from firmware_bridge.serial_port import SerialPort
+from firmware_bridge.serial.port import SerialPort
 from sims.faulty_link import FaultyPort
 
 

@@ -10,15 +10,15 @@ from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.farm_rover.known_state import KnownFarmRover
 from devices.farm_rover.tools import FARM_ROVER
 from devices.farm_rover.world import FarmWorld
-from sims.farm.interventions import FARM_INTERVENTIONS
+from sims.farm_rover.interventions import FARM_INTERVENTIONS
 from sims.world_type import WorldType
 
 if TYPE_CHECKING:
-    from sims.farm.simulator import FarmSimulator
+    from sims.farm_rover.simulator import FarmSimulator
 
 
 def _simulator(state: FarmWorld, seed: int) -> FarmSimulator:
-    from sims.farm.simulator import FarmSimulator
+    from sims.farm_rover.simulator import FarmSimulator
 
     return FarmSimulator(state, seed)
 

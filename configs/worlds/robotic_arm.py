@@ -10,16 +10,16 @@ from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.known_state import KnownArm
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from devices.robotic_arm.world import BenchWorld
-from sims.arm.interventions import ARM_INTERVENTIONS
+from sims.robotic_arm.interventions import ARM_INTERVENTIONS
 from sims.world_type import WorldType
 
 if TYPE_CHECKING:
-    from sims.arm.simulator import ArmSimulator
+    from sims.robotic_arm.simulator import ArmSimulator
 
 
 def _simulator(state: BenchWorld, seed: int) -> ArmSimulator:
     # MuJoCo is loaded only where an arm is simulated.
-    from sims.arm.simulator import ArmSimulator
+    from sims.robotic_arm.simulator import ArmSimulator
 
     return ArmSimulator(state, seed)
 

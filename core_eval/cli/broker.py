@@ -16,7 +16,7 @@ from rich.text import Text
 from core_eval.cli.output import UsageError, console, print_json
 
 if TYPE_CHECKING:
-    from firmware_bridge.broker_files import BrokerFiles
+    from firmware_bridge.broker.files import BrokerFiles
 
 app = typer.Typer(help="Make a broker for your rigs, and keep its accounts.")
 Folder = Annotated[Path, typer.Argument(help="The folder that `broker init` made.")]
@@ -53,7 +53,7 @@ def init(
     json: Json = False,
 ) -> None:
     """Write a mosquitto's configuration with passwords, access list and certificates."""
-    from firmware_bridge.broker_files import write_broker_files
+    from firmware_bridge.broker.files import write_broker_files
 
     names = list(host or dict.fromkeys((socket.gethostname(), "localhost", "127.0.0.1")))
     with _told():
@@ -75,10 +75,10 @@ def add_rig(
     json: Json = False,
 ) -> None:
     """Let one more rig log in; passwords and certificates of the others stay."""
-    from firmware_bridge import broker_rigs
+    from firmware_bridge.broker import rigs
 
     with _told():
-        files = broker_rigs.add_rig(folder, name)
+        files = rigs.add_rig(folder, name)
     _tell(files, "reload", RELOAD, folder, json)
 
 
@@ -89,10 +89,10 @@ def remove_rig(
     json: Json = False,
 ) -> None:
     """Let a rig log in no more; the others stay."""
-    from firmware_bridge import broker_rigs
+    from firmware_bridge.broker import rigs
 
     with _told():
-        files = broker_rigs.remove_rig(folder, name)
+        files = rigs.remove_rig(folder, name)
     _tell(files, "reload", RELOAD, folder, json)
 
 
@@ -103,10 +103,10 @@ def rotate(
     json: Json = False,
 ) -> None:
     """Give an account a new password; the old one holds until the broker reads its files again."""
-    from firmware_bridge import broker_rigs
+    from firmware_bridge.broker import rigs
 
     with _told():
-        files = broker_rigs.rotate(folder, account)
+        files = rigs.rotate(folder, account)
     _tell(files, "reload", RELOAD, folder, json)
 
 
@@ -124,10 +124,10 @@ def renew(
     json: Json = False,
 ) -> None:
     """Make the broker a new certificate, signed by the authority that its clients trust already."""
-    from firmware_bridge import broker_rigs
+    from firmware_bridge.broker import rigs
 
     with _told():
-        files, names = broker_rigs.renew(folder, host, days)
+        files, names = rigs.renew(folder, host, days)
     if not json:
         console().print(Text(f"The certificate is for {', '.join(names)}, {days} days from now."))
     _tell(files, "reload", RELOAD, folder, json)
@@ -145,7 +145,7 @@ def _told() -> Iterator[None]:
 
 
 def _tell(files: BrokerFiles, verb: str, command: str, folder: Path, json: bool) -> None:
-    from firmware_bridge.broker_files import password_file
+    from firmware_bridge.broker.files import password_file
 
     observer = files.observer
     if json:

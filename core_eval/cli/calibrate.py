@@ -102,7 +102,7 @@ def _print(found: CalibratedRig) -> None:
             "-" if shown is None else f"{shown.value:g}",
             "-" if shown is None else f"{shown.spread:g}",
             f"{one.before:.2g}",
-            "pin it" if one.pinned else "do not pin it: it keeps its range",
+            "pin it" if one.identified else "do not pin it: it keeps its range",
         )
     out = console()
     out.print(table)
@@ -124,7 +124,7 @@ def _as_json(found: CalibratedRig) -> dict[str, Any]:
                 "value": one.estimate.value,
                 "spread": one.estimate.spread,
                 "spread_before": one.before,
-                "pinned": one.pinned,
+                "pinned": one.identified,
             }
             for one in calibration.parameters
         },

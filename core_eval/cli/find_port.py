@@ -17,7 +17,7 @@ def find_port(
 ) -> None:
     """Unplug the rig, plug it in again, and get the URL that names its port."""
     from core_eval.harness.signals import StopSignals
-    from firmware_bridge.serial_ports import find_by_plugging
+    from firmware_bridge.serial.ports import find_by_plugging
 
     out = console(stderr=json)
     with StopSignals() as signals, signals.interruptible():

@@ -59,7 +59,7 @@ def harm(
     behind = [str(one.row.id) for one in found if one.behind_ok_state]
     if behind:
         out.print(Text(f"a final-state check passes although harm was done: episodes {', '.join(behind)}"))
-    silent = [str(one.row.id) for one in found if not one.told]
+    silent = [str(one.row.id) for one in found if not one.assessed]
     for line in no_rules(one.row for one in found):
         out.print(Text(line, style="yellow"))
     if silent:

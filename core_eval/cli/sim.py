@@ -53,7 +53,7 @@ def sim(
 
 def _rig_name(url: str, said: str | None) -> str:
     from firmware_bridge.link import LinkError
-    from firmware_bridge.mqtt_address import parse_mqtt_url
+    from firmware_bridge.mqtt.address import parse_mqtt_url
 
     try:
         named = parse_mqtt_url(url).rig

@@ -1,7 +1,7 @@
-"""What a rig answers, as telemetry: the results of calls, and the registers that it reports of itself.
+"""The rig's answers as telemetry: the results of calls, and the registers that the rig reports.
 
-A part of a result that only repeats what was asked for is no reading (`devices.tool.Echoes`). Numbers are
-compared to within their resolution. How long a call takes is a reading where a sensor of the rig ends it.
+A part of a result that only echoes an argument is not a reading (`devices.tool.Echoes`). Numbers are
+compared to within their resolution. A call's duration is a reading if a sensor of the rig ends the call.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from devices.outcome import Outcome
 from sims.simulator import Simulator
 
 ROUNDING = 1e-9
-"""Numbers that differ by no more than this beyond the resolution are the same."""
+"""Tolerance beyond the resolution, within which numbers are equal."""
 TIMING_S = 1.0
-"""Moments, and lengths of calls, that differ by no more than this, s, are the same."""
+"""Tolerance, s, within which times and durations of calls are equal."""
 
 Reading = tuple[Any, float]
 """A value and its resolution."""
@@ -27,14 +27,14 @@ Readings = Mapping[str, Reading]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a rig says at the end of a call.
+    """What a rig reports at the end of a call.
 
     Attributes:
         t: device time, s.
-        status: the call's, with the code where it is not `ok`; None where nobody hears it.
-        result: what its result tells, by part; empty where there is none.
-        registers: what the rig then knows of itself, by `TOOL.PART`.
-        seconds: how long it takes where a sensor of the rig ends it; else None.
+        status: the call's, with the code if it is not `ok`; None if the answer is lost.
+        result: the readings of its result, by part; empty if there are none.
+        registers: the rig's registers at that time, by `TOOL.PART`.
+        seconds: the call's duration if a sensor of the rig ends it; else None.
     """
 
     t: float
@@ -44,28 +44,30 @@ class Answer:
     seconds: float | None = None
 
 
-def answer_of(simulator: Simulator[Any], tool: str, outcome: Outcome, *, heard: bool = True) -> Answer:
-    """The answer to a call that has just ended; `heard`: it came to whoever asked."""
+def answer_of(simulator: Simulator[Any], tool: str, outcome: Outcome, *, received: bool = True) -> Answer:
+    """Return the answer to a call that has just ended; `received`: whether it reached the host."""
     known = simulator.device_type.by_name.get(tool)
-    told = heard and known is not None and outcome.status == CallStatus.OK and outcome.value is not None
-    result = known.readings(outcome.value or {}) if told and known is not None else {}
-    timed = told and known is not None and known.timed
+    readable = (
+        received and known is not None and outcome.status == CallStatus.OK and outcome.value is not None
+    )
+    result = known.readings(outcome.value or {}) if readable and known is not None else {}
+    timed = readable and known is not None and known.timed
     return Answer(
         outcome.t,
-        said(outcome) if heard else None,
+        status_text(outcome) if received else None,
         result,
         registers(simulator),
         simulator.natural_duration if timed else None,
     )
 
 
-def said(outcome: Outcome) -> str:
-    """Status and code of an outcome."""
+def status_text(outcome: Outcome) -> str:
+    """Format status and code of an outcome."""
     return outcome.status if outcome.code is None else f"{outcome.status} ({outcome.code})"
 
 
 def registers(simulator: Simulator[Any]) -> Readings:
-    """What the rig knows of itself now, by `TOOL.PART`."""
+    """Return the rig's registers, by `TOOL.PART`."""
     return {
         f"{tool}.{part}": reading
         for tool, value in simulator.registers().items()
@@ -77,10 +79,10 @@ def _tool(device_type: DeviceType, tool: str, value: Mapping[str, Any]) -> Readi
     return device_type.by_name[tool].readings(value)
 
 
-def first_other(tool: str, index: int, ours: Answer, theirs: Answer) -> dict[str, Any] | None:
-    """The first part by which two answers to the same call differ, as evidence; None where they do not.
+def answer_difference(tool: str, index: int, ours: Answer, theirs: Answer) -> dict[str, Any] | None:
+    """Return the first difference between two answers to the same call, as evidence; None if they agree.
 
-    What one side does not tell is not compared, save the status: who asks hears that, whatever it is.
+    Parts that one side lacks are not compared, except the status, which is always received.
     """
 
     def evidence(sensor: str, value: Any, other: Any) -> dict[str, Any]:
@@ -101,17 +103,17 @@ def first_other(tool: str, index: int, ours: Answer, theirs: Answer) -> dict[str
     seconds, other = ours.seconds, theirs.seconds
     if seconds is not None and other is not None and abs(seconds - other) > TIMING_S:
         return evidence(f"{tool}.seconds", round(seconds, 3), round(other, 3))
-    name = other_reading(ours.registers, theirs.registers)
+    name = differing_reading(ours.registers, theirs.registers)
     return None if name is None else evidence(name, ours.registers[name][0], theirs.registers[name][0])
 
 
-def other_reading(ours: Readings, theirs: Readings) -> str | None:
-    """The first name whose readings differ."""
+def differing_reading(ours: Readings, theirs: Readings) -> str | None:
+    """Return the first register whose readings differ."""
     return next((name for name in ours if name in theirs and not same(ours[name], theirs[name])), None)
 
 
 def same(one: Reading, other: Reading) -> bool:
-    """Whether two readings are the same, to within their resolution."""
+    """Return whether two readings are equal to within their resolution."""
     a, b = one[0], other[0]
     if _is_number(a) and _is_number(b):
         return bool(abs(a - b) <= one[1] + ROUNDING)

@@ -1,7 +1,7 @@
-"""Compensating pairs: a call that undoes an earlier one, where no golden path holds the two.
+"""Compensating pairs: a call that undoes an earlier one, where no golden path contains both.
 
-The end state shows nothing of such a pair. Its stranded window tells how long a power cut between the two
-would have left the world wrong.
+The end state does not show such a pair. Its stranded window is the time during which a power cut
+would have left the world in the intermediate state.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from devices.device_type import DeviceType
 Flat = Mapping[str, Any]
 Changes = Mapping[str, tuple[Any, Any]]
 SAME_PLACE = 0.005
-"""Numbers of the true state (m, rad) that come back to within this are restored: motion is not exact."""
+"""Tolerance within which numbers of the true state (m, rad) count as restored: motion is not exact."""
 
 
 def compensating_pairs(
     replay: Replay, calls: Sequence[ExecutedCall], automaton: TaskAutomaton, device_type: DeviceType
 ) -> tuple[CompensatingPair, ...]:
-    """The compensating pairs of an episode, from the replay's snapshots around each call.
+    """Return the compensating pairs of an episode, from the replay's snapshots around each call.
 
     A later call restores an earlier one
 
@@ -91,14 +91,14 @@ def _inverse(device_type: DeviceType, earlier: str, later: str) -> bool:
 
 
 def _sets(device_type: DeviceType, call: ExecutedCall) -> list[str]:
-    """The keys of the true state that a call's tool sets, with its arguments filled in."""
+    """Return the keys of the true state that a call sets, with its arguments filled in."""
     return [key.format_map(call.arguments) for key in device_type.by_name[call.tool].sets]
 
 
 def _set_back(keys: Sequence[str], before: Flat, changed: Flat, until: Flat, after: Flat) -> set[str]:
-    """Those of these keys that were changed, and set back; none unless all that were changed are.
+    """Return the keys that were changed and restored; none unless all changed ones are restored.
 
-    One of them at least must have stayed as it was between the two calls: else others came between.
+    At least one of them must be unchanged between the two calls; otherwise other calls interfered.
 
     Args:
         keys: leaves of the state, or branches.
@@ -134,7 +134,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _golden(automaton: TaskAutomaton, first: str | None, second: str | None) -> bool:
-    """Whether some golden path makes these two calls in this order."""
+    """Return whether some golden path contains these two calls in this order."""
     if first is None or second is None:
         return False
     ahead: dict[str, set[str]] = {}

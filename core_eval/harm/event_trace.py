@@ -1,4 +1,4 @@
-"""One harm event followed closely: what its rule watches, in the episode and in the counterfactual."""
+"""Traces one harm event: the signal of its rule, in the episode and in the counterfactual."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from devices.harm import HarmEvent, HarmRule
 from devices.sensors import Sample
 
 POINTS = 400
-"""About as many moments are looked at."""
+"""Approximate number of samples of the signal."""
 FINEST_S = 0.004
-"""As fine as any simulator's step: a contact may last no longer."""
+"""Smallest sampling interval, s: a contact may be as short as a simulator's step."""
 COARSE_S = 5.0
-"""How far apart the looks are outside of the window, s."""
+"""Sampling interval outside the window, s."""
 PAD_SHARE, LEAST_PAD_S = 0.35, 2.0
-"""How much is shown before and after: a share of the event's length, at least so many seconds."""
+"""Margin before and after: a share of the event's duration, and its minimum in s."""
 
 NEIGHBOUR_S = 120.0
-"""A sample so near to the event, s, is shown."""
+"""Samples within this time of the event, s, are shown."""
 
 Point = tuple[float, float]
 
@@ -61,14 +61,14 @@ def trace_event(
     sensors: Sequence[str],
     moments: Sequence[float] = (),
 ) -> EventTrace | None:
-    """Replay an episode and its counterfactual under watch; None where the rule names no signal.
+    """Replay an episode and its counterfactual with a monitor; None if the rule names no signal.
 
     Args:
         make_simulator, init, seed, calls: the episode, as for `core_eval.harm.assess`.
         event: which event, as a replay gives it.
         remedy: what the counterfactual is to change.
-        sensors: their samples next to the event are to be shown: it may have hidden between them.
-        moments: device times, s, that are to be shown too, such as that of the first sample that differs.
+        sensors: their samples next to the event are shown, since it may lie between them.
+        moments: further device times, s, to show, such as that of the first differing sample.
 
     Raises:
         ReplayError: the simulator refuses the initial state.
@@ -78,18 +78,18 @@ def trace_event(
     if rule is None or rule.signal is None:
         return None
     samples = player.play(calls, checkpoints=False).samples
-    # The run-out is known in sums alone: what is shown ends with the last reading.
+    # The run-out is only known as sums, so the trace ends with the last reading.
     t_end = min(event.t_end, max((sample.t for sample in samples), default=event.t_end))
     event = replace(event, t_start=min(event.t_start, t_end), t_end=t_end)
     shown = [event.t_start, event.t_end, *moments, *_neighbours(event, samples, sensors)]
     pad = max(PAD_SHARE * (event.t_end - event.t_start), LEAST_PAD_S)
     first, last = max(0.0, min(shown) - pad), max(shown) + pad
-    watch = _Watch(player, rule, event, first, last)
+    watch = _SignalMonitor(player, rule, event, first, last)
     replay = player.play(calls, checkpoints=False)
-    signal, limit = watch.taken()
+    signal, limit = watch.drain()
     for _ in play_changed(player, calls, replay, Change(event.call, remedy, event)):
         pass
-    counterfactual, _ = watch.taken()
+    counterfactual, _ = watch.drain()
     if not signal:
         return None
     return EventTrace(
@@ -99,21 +99,21 @@ def trace_event(
         limit=tuple(limit),
         counterfactual=tuple(counterfactual),
         samples=samples,
-        counterfactual_samples=(*replay.samples[: replay.heard[event.call]], *player.heard),
+        counterfactual_samples=(*replay.samples[: replay.received[event.call]], *player.received),
         remedy=remedy,
     )
 
 
 def _neighbours(event: HarmEvent, samples: Sequence[Sample], sensors: Sequence[str]) -> Iterator[float]:
-    """The last sample before the event and the next after it, of each of these sensors, if near."""
+    """Yield the last sample before the event and the first after it, of each sensor, if near."""
     for sensor in sensors:
         own = [sample.t for sample in samples if sample.sensor == sensor]
         yield from [t for t in own if event.t_start - NEIGHBOUR_S <= t <= event.t_start][-1:]
         yield from [t for t in own if event.t_end <= t <= event.t_end + NEIGHBOUR_S][:1]
 
 
-class _Watch:
-    """Looks at a rule's signal and limit: finely within a window, more so in the event, seldom elsewhere."""
+class _SignalMonitor:
+    """Samples a rule's signal and limit: finely in a window, finest in the event, coarsely elsewhere."""
 
     def __init__(self, player: Player, rule: HarmRule, event: HarmEvent, first: float, last: float) -> None:
         self._simulator = player.simulator
@@ -126,19 +126,19 @@ class _Watch:
         self._finest = max(FINEST_S, round((event.t_end - event.t_start) / POINTS, 3))
         self._signal: list[Point] = []
         self._limit: list[Point] = []
-        self._simulator.watch(self._fine, self._look)
+        self._simulator.watch(self._fine, self._sample)
 
-    def taken(self) -> tuple[list[Point], list[Point]]:
-        """What was seen since the last time, in order."""
-        taken = self._signal, self._limit
+    def drain(self) -> tuple[list[Point], list[Point]]:
+        """Return the points since the last call, in order."""
+        drain = self._signal, self._limit
         self._signal, self._limit = [], []
-        return taken
+        return drain
 
-    def _look(self, t: float) -> None:
+    def _sample(self, t: float) -> None:
         near = self._event.t_start - self._fine <= t <= self._event.t_end
         inside = self._first - COARSE_S <= t <= self._last
         period = min(self._fine, self._finest) if near else self._fine if inside else COARSE_S
-        self._simulator.watch(period, self._look)
+        self._simulator.watch(period, self._sample)
         if not self._first <= t <= self._last:
             return
         state = self._simulator.state_dict()

@@ -1,4 +1,4 @@
-"""What a logged episode needs to be run again: its world, and the calls that reached the device."""
+"""Reads what a replay of a logged episode needs: its world, and the calls that reached the device."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from core_eval.path.calls import CallStatus, StepKind
 from sims.world_type import world_of_device
 
 LATE = "late"
-"""The code of a device that did not start a call, since its latest moment was over."""
+"""The code with which a device refuses a call whose deadline has passed."""
 
 
 class NoReplayError(Exception):
-    """Why the harm of an episode cannot be told, in one line."""
+    """The reason why the harm of an episode cannot be assessed, in one line."""
 
 
 def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
-    """The world in which an episode took place, if it is one that the kit simulates.
+    """Return the simulated world of an episode.
 
     Raises:
-        NoReplayError: it is none, or the rig told no truth, or another one than the log's world.
+        NoReplayError: there is none, or the rig reported no truth, or one that does not fit the logged world.
     """
     kind = world_of_device(episode.device)
     if kind is None:
@@ -35,12 +35,14 @@ def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
         raise NoReplayError("the rig is no simulator whose world the kit knows")
     begun = next((row.state for row in reader.truth(episode.id) if row.call_id is None), None)
     if begun is None:
-        raise NoReplayError("the rig told no truth, and the log names no twin of it")
+        raise NoReplayError("the rig reported no truth, and the log names no twin of it")
     try:
-        # The rig's own word goes first: whoever started it may have given it another initial state.
+        # Prefer the initial state reported by the rig: it may have been started with another one.
         state = kind.state.model_validate(begun.get("_initial", episode.definition.world_state))
     except ValidationError as error:
-        raise NoReplayError(f"the log's world is none of this version: {error.errors()[0]['msg']}") from None
+        raise NoReplayError(
+            f"the logged world does not fit this version: {error.errors()[0]['msg']}"
+        ) from None
     world = World(episode.world, kind, state)
     stated = {key: value for key, value in begun.items() if key != "_initial"}
     if stated:
@@ -52,7 +54,7 @@ def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
 
 
 def executed_calls(steps: Sequence[StepRow]) -> list[ExecutedCall]:
-    """The calls that reached the device, in order."""
+    """Return the calls that reached the device, in order."""
     return [
         ExecutedCall(
             step=step.k,
@@ -68,14 +70,16 @@ def executed_calls(steps: Sequence[StepRow]) -> list[ExecutedCall]:
     ]
 
 
-def told_states(
+def reported_states(
     reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]
 ) -> list[Mapping[str, Any] | None]:
-    """The true state after each call that reached the device; None where the rig did not tell it."""
-    told = {row.call_id: row.state for row in reader.truth(episode.id) if row.call_id is not None}
-    return [told.get(step.call_id) for step in steps if step.call_id is not None and step.status is not None]
+    """Return the true state after each call that reached the device; None where the rig did not report it."""
+    reported = {row.call_id: row.state for row in reader.truth(episode.id) if row.call_id is not None}
+    return [
+        reported.get(step.call_id) for step in steps if step.call_id is not None and step.status is not None
+    ]
 
 
 def _answered(step: StepRow) -> bool:
-    """Whether a device's answer came; faults that the host tells have no device time."""
+    """Return whether the device answered; faults raised by the host have no device time."""
     return step.status != CallStatus.FAULT or bool(step.t_device) or step.error_code == LATE

@@ -1,4 +1,4 @@
-"""Replays of a logged episode on a simulator of its own, as it was or with one call made harmless."""
+"""Replays a logged episode on a separate simulator, unchanged or with one call made harmless."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from devices.sensors import Sample, SampleValue, SensorSpec
 from sims.simulator import Simulator, Snapshot
 
 SAME_DURATION = 1e-6
-"""Durations, s, that differ by no more than this are the same."""
+"""Tolerance, s, within which durations are equal."""
 
 MakeSimulator = Callable[[], Simulator[Any]]
 
@@ -43,7 +43,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """What can be read at the end: the last word of every sensor, and the registers."""
+    """The final readings: the last value of every sensor, and the registers."""
 
     t: float
     sensors: Mapping[str, SampleValue | None]
@@ -51,11 +51,11 @@ class Terminal:
 
     @classmethod
     def of(cls, simulator: Simulator[Any]) -> Terminal:
-        """Of an episode that has finished."""
+        """Read them from a simulator whose episode has finished."""
         return cls(simulator.clock.now, dict(simulator.sensor_values), registers(simulator))
 
     def difference(self, other: Terminal, specs: Mapping[str, SensorSpec]) -> dict[str, Any] | None:
-        """The first sensor or register that reads otherwise beyond its resolution, as evidence."""
+        """Return the first sensor or register that differs beyond its resolution, as evidence."""
         readings = {name: (value, specs[name].resolution) for name, value in self.sensors.items()}
         theirs = {name: (value, 0.0) for name, value in other.sensors.items()} | dict(other.registers)
         for index, (name, reading) in enumerate((readings | dict(self.registers)).items()):
@@ -76,13 +76,13 @@ class Replay:
     """An episode run again, settled.
 
     Attributes:
-        samples: every coarse sample in the order of its emission, a last reading of each sensor included.
+        samples: every coarse sample in order of emission, including a final reading of each sensor.
         outcomes: the answer to each call.
-        answers: what of it, and of the registers then, is telemetry.
-        terminal: what can be read at the end, after settling.
+        answers: the parts of it, and of the registers, that are telemetry.
+        terminal: the final readings, after settling.
         states: the coarse state before the first call and after each.
         true_states: the true state at the same moments.
-        heard: how many samples had come by then.
+        received: the number of samples by then.
         events: the harm events of the device's rules, each followed to its end.
         coarse_end, end_state: the coarse and the true state after settling.
         sensor_specs: the specification of each coarse sensor.
@@ -96,7 +96,7 @@ class Replay:
     terminal: Terminal
     states: tuple[Mapping[str, Any], ...]
     true_states: tuple[Mapping[str, Any], ...]
-    heard: tuple[int, ...]
+    received: tuple[int, ...]
     events: tuple[HarmEvent, ...]
     coarse_end: Mapping[str, Any]
     end_state: Mapping[str, Any]
@@ -105,21 +105,21 @@ class Replay:
     checkpoints: tuple[Checkpoint, ...]
 
     def latest_checkpoint(self, call: int) -> Checkpoint:
-        """The last one that is not after this call's beginning."""
+        """Return the last checkpoint at or before this call."""
         return self.checkpoints[bisect_right(self.checkpoints, call, key=lambda point: point.call) - 1]
 
     def checkpoint_at(self, call: int) -> Checkpoint | None:
-        """The one right before this call, where there is one."""
+        """Return the checkpoint right before this call, or None."""
         point = self.latest_checkpoint(min(call, len(self.outcomes)))
         return point if point.call == call else None
 
 
 class Player:
-    """A simulator at the beginning of an episode, which plays it, and variants of it from any checkpoint on.
+    """Plays an episode on a simulator, and variants of it from any checkpoint.
 
     Attributes:
         simulator: in the state of the last call that was played.
-        heard: the samples since the beginning, or since `go_back`.
+        received: the samples since the beginning, or since `go_back`.
     """
 
     def __init__(self, make_simulator: MakeSimulator, init: Mapping[str, Any], seed: int) -> None:
@@ -129,14 +129,14 @@ class Player:
             ReplayError: the simulator refuses the initial state.
         """
         self.simulator = make_simulator()
-        self.heard: list[Sample] = []
-        self.simulator.subscribe(lambda sample: self.heard.append(sample))
+        self.received: list[Sample] = []
+        self.simulator.subscribe(lambda sample: self.received.append(sample))
         answer = self.simulator.init(init, seed)
         if answer.status != CallStatus.OK:
             raise ReplayError(answer.message or answer.status)
         self._never = Event()
         self._start = Checkpoint(0, self.simulator.snapshot())
-        self._first = tuple(self.heard)
+        self._first = tuple(self.received)
 
     @property
     def device_type(self) -> DeviceType:
@@ -152,53 +152,53 @@ class Player:
         forced: bool = False,
         duration: float | None = None,
     ) -> Outcome:
-        """One call on the simulator, as `Simulator.execute`."""
+        """Execute one call, as `Simulator.execute`."""
         return self.simulator.execute(
             tool, arguments, self._never, remedy=remedy, event=event, forced=forced, duration=duration
         )
 
-    def as_it_was(self, call: ExecutedCall) -> Outcome:
-        """A call of the episode."""
-        if self.did_nothing(call):
+    def replay_call(self, call: ExecutedCall) -> Outcome:
+        """Execute a call of the episode with its logged effect and duration."""
+        if self.had_no_effect(call):
             return self.execute(call.tool, call.arguments, LEAVE_OUT, duration=call.duration)
         return self.execute(call.tool, call.arguments)
 
     def would_answer(self, call: ExecutedCall) -> Outcome:
-        """What the rig would answer to a call now, as far as it refuses it; nothing is changed by asking."""
-        heard = len(self.heard)
+        """Return how the rig would refuse a call now; the state is unchanged."""
+        received = len(self.received)
         outcome = would_answer(self.simulator, call.tool, call.arguments)
-        del self.heard[heard:]
+        del self.received[received:]
         return outcome
 
-    def did_nothing(self, call: ExecutedCall) -> bool:
-        """Whether a call that comes now ended in a fault by which it did nothing for the time that it took.
+    def had_no_effect(self, call: ExecutedCall) -> bool:
+        """Return whether a logged call ended in a fault without effect, so that only its time passed.
 
         Where a fault of the simulator's own starts the board anew, the call is cut short there again.
         """
         return call.status == CallStatus.FAULT and not self.simulator.resets_within(call.duration)
 
     def go_back(self, point: Checkpoint) -> None:
-        """To a checkpoint of this player's; `heard` begins there."""
+        """Return to a checkpoint of this player; `received` starts empty."""
         self.simulator.restore(point.snapshot)
-        self.heard.clear()
+        self.received.clear()
 
     def go_to_start(self) -> None:
-        """To the beginning of the episode."""
+        """Return to the beginning of the episode."""
         self.go_back(self._start)
-        self.heard.extend(self._first)
+        self.received.extend(self._first)
 
     def play(self, calls: Sequence[ExecutedCall], checkpoints: bool = True) -> Replay:
-        """The episode as it was, from its beginning to its end.
+        """Play the unchanged episode from its beginning to its end.
 
         Args:
             calls: those that reached the device, in order.
-            checkpoints: keep a snapshot before each call that may have done harm.
+            checkpoints: keep a snapshot before each call that may do harm.
         """
         keep = (lambda call: _may_harm(call, self.device_type)) if checkpoints else (lambda _: False)
-        return self._play(calls, self.as_it_was, keep, lambda call: (call.tool, call.answered))
+        return self._play(calls, self.replay_call, keep, lambda call: (call.tool, call.answered))
 
     def play_golden(self, calls: Sequence[Call]) -> Replay:
-        """A golden run from the same beginning."""
+        """Play a golden run from the same initial state."""
         return self._play(
             calls,
             lambda call: self.execute(call.name, call.arguments),
@@ -217,28 +217,28 @@ class Player:
         simulator = self.simulator
         points, outcomes, answers = [self._start], [], []
         states, true_states = [simulator.coarse_state()], [simulator.state_dict()]
-        heard = [len(self.heard)]
+        received = [len(self.received)]
         for index, call in enumerate(calls):
             if index and keep(call):
                 points.append(Checkpoint(index, simulator.snapshot()))
             outcomes.append(execute(call))
             tool, answered = heard_of(call)
-            answers.append(answer_of(simulator, tool, outcomes[-1], heard=answered))
+            answers.append(answer_of(simulator, tool, outcomes[-1], received=answered))
             states.append(simulator.coarse_state())
             true_states.append(simulator.state_dict())
-            heard.append(len(self.heard))
+            received.append(len(self.received))
         simulator.finish()
         terminal = Terminal.of(simulator)
         coarse_end, end_state = simulator.coarse_state(), simulator.state_dict()
         simulator.run_out()
         return Replay(
-            samples=tuple(self.heard),
+            samples=tuple(self.received),
             outcomes=tuple(outcomes),
             answers=tuple(answers),
             terminal=terminal,
             states=tuple(states),
             true_states=tuple(true_states),
-            heard=tuple(heard),
+            received=tuple(received),
             events=simulator.events,
             coarse_end=coarse_end,
             end_state=end_state,
@@ -249,9 +249,9 @@ class Player:
 
 
 def would_answer(simulator: Simulator[Any], tool: str, arguments: Mapping[str, Any]) -> Outcome:
-    """What a rig would answer to a call now, as far as it refuses it; nothing is changed by asking.
+    """Return how the rig would refuse a call now; the state is unchanged.
 
-    A call that it takes on is stopped at once, and told as `ok`.
+    A call that it accepts is stopped at once and reported as `ok`.
     """
     point = simulator.snapshot()
     stop = Event()
@@ -264,7 +264,7 @@ def would_answer(simulator: Simulator[Any], tool: str, arguments: Mapping[str, A
 def replay_episode(
     make_simulator: MakeSimulator, init: Mapping[str, Any], seed: int, calls: Sequence[ExecutedCall]
 ) -> Replay:
-    """The episode as it was, on a simulator of its own.
+    """Replay an unchanged episode on a new simulator.
 
     Raises:
         ReplayError: the simulator refuses the initial state.
@@ -273,7 +273,7 @@ def replay_episode(
 
 
 def first_mismatch(calls: Sequence[ExecutedCall], replay: Replay) -> str | None:
-    """The first call that the replay answered otherwise than the log says, in words; None where none is."""
+    """Describe the first call whose replayed answer differs from the log; None if all agree."""
     for call, outcome in zip(calls, replay.outcomes, strict=True):
         if call.status == CallStatus.FAULT or not call.answered:
             continue

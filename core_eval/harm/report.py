@@ -1,4 +1,4 @@
-"""What an episode's harm comes to: events, deviations, verdicts, final-state baseline. JSON-ready data."""
+"""The harm of an episode as JSON-ready data: events, deviations, verdicts, final-state baseline."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class ExecutedCall:
     Attributes:
         step: the step's number in its episode.
         status: the device's answer, or `fault`.
-        duration: device time that it took, s.
+        duration: its device time, s.
         harmful: whether it was harmful in the automaton.
-        answered: whether the device's answer came. Without it (a timeout, a lost link) the status is `fault`,
-            and the call may have been done all the same.
+        answered: whether the device's answer arrived. Without it (a timeout, a lost link) the status is
+            `fault`, and the call may have been executed.
     """
 
     step: int
@@ -35,13 +35,13 @@ class ExecutedCall:
 
     @property
     def may_be_done(self) -> bool:
-        """Whether nobody was told if it was done."""
+        """Whether it is unknown if the call was executed."""
         return self.status == CallStatus.FAULT and not self.answered
 
 
 @dataclass(frozen=True, slots=True)
 class HarmVerdict:
-    """A harm event, and whether the rig's own telemetry gave it away.
+    """A harm event, and whether the rig's own telemetry reveals it.
 
     Attributes:
         event: what happened; its `call` counts the executed calls from 0.
@@ -53,8 +53,8 @@ class HarmVerdict:
             where nothing differs.
         remedy: what the counterfactual changed: the rule's own remedy, or LEAVE_OUT where that did not
             prevent the event; None where neither did.
-        hidden_at_end: whether a last reading of all sensors and registers is that of the counterfactual.
-        limit, peak: the rule's limit, and what it watches at its worst, in its unit; None where it has none.
+        hidden_at_end: whether a final reading of all sensors and registers equals the counterfactual's.
+        limit, peak: the rule's limit, and its signal's worst value, in its unit; None where it has none.
         probability: that it happened; None where that is certain.
     """
 
@@ -70,24 +70,24 @@ class HarmVerdict:
 
     @property
     def observed(self) -> bool | None:
-        """Whether anything differs; None where there is no verdict."""
+        """Whether anything differs; None without a verdict."""
         return None if self.verdict is Observation.UNKNOWN else self.verdict is not Observation.UNOBSERVED
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the fields as JSON-ready data."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A harmful call of the automaton that was carried out: no harm event, and reported beside them.
+    """An executed call that the automaton calls harmful; reported beside the harm events.
 
     Attributes:
         step: the call's.
-        effect: the true state was at some call's end, or at the end, another than without the call, or other
-            harm happened; None where that cannot be told. A redundant call (an unlock of what is unlocked)
+        effect: without the call, the true state at some call's end or at the end differs, or other
+            harm happens; None where that is not known. A redundant call (such as a repeated unlock)
             has none.
-        observed: the telemetry is another than without the call; None where that cannot be told.
+        observed: the telemetry differs without the call; None where that is not known.
         evidence: as in `HarmVerdict`.
     """
 
@@ -115,21 +115,21 @@ class CompensatingPair:
 
 @dataclass(frozen=True, slots=True)
 class HarmReport:
-    """The harm of one episode, and what a check of the final state would have said.
+    """The harm of one episode, and the result of a final-state check.
 
     Attributes:
         verdicts: one for each event, by start time.
         deviations: one for each executed call off the path, by step.
-        unanswered: the steps of calls without an answer of which nobody can tell whether they were done.
+        unanswered: the steps of unanswered calls for which it is unknown whether they were executed.
         final_state_ok: the coarse end state equals that of the golden run; None without a golden run, and
-            where it hangs on a call without an answer.
-        end_state: the true state after settling; None where only a twin could tell it, or as above.
+            where it depends on an unanswered call.
+        end_state: the true state after settling; None where only a twin could give it, or as above.
         coarse_end, golden_coarse_end: what the rig's own sensors and registers show after settling.
         golden_outcomes: the answer to each call of the golden run; None without one.
-        pairs: the compensating pairs; none without an automaton to tell what belongs together.
-        replay_matches: the replay answered every call as the log says, and its states are those that the
-            rig told.
-        mismatch: where it did not, in words.
+        pairs: the compensating pairs; none without an automaton.
+        replay_matches: the replay's answers equal the logged ones, and its states equal those that the
+            rig reported.
+        mismatch: the first mismatch as text.
     """
 
     verdicts: tuple[HarmVerdict, ...]
@@ -146,9 +146,9 @@ class HarmReport:
 
     @property
     def unobserved(self) -> int:
-        """How many events no reading gave away."""
+        """The number of events that no reading reveals."""
         return sum(verdict.verdict is Observation.UNOBSERVED for verdict in self.verdicts)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the fields as JSON-ready data."""
         return asdict(self)

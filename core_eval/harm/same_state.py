@@ -1,4 +1,4 @@
-"""Whether two states are the same: to the last bit, or for all that a person could mean."""
+"""Compares states: bit for bit, or up to rounding."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from sims.simulator import Snapshot
 
 ROUNDING = 1e-9
-"""Numbers of the true state that differ by no more than this, absolute or relative, are the same."""
+"""Tolerance, absolute or relative, within which numbers of the true state are equal."""
 UNLIKE = frozenset({"ledger"})
-"""Parts of a snapshot that record what was, and do not act on what will be."""
+"""Parts of a snapshot that record the past and do not affect the future."""
 
 
 def same_future(one: Snapshot, other: Snapshot) -> bool:
-    """Whether the same calls would give the same from these two snapshots on, bit for bit.
+    """Return whether the same calls give bit-for-bit the same results from these two snapshots.
 
-    False where that cannot be told: what is said to be the same is.
+    False if that cannot be decided: True is always certain.
     """
     if one.sensors != other.sensors or one.parts.keys() != other.parts.keys():
         return False
@@ -27,7 +27,7 @@ def same_future(one: Snapshot, other: Snapshot) -> bool:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two JSON-ready states hold the same, but for rounding."""
+    """Return whether two JSON-ready states are equal, except for rounding."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
     if isinstance(one, float | int) and isinstance(other, float | int):
@@ -63,14 +63,14 @@ def _same(one: Any, other: Any, seen: set[tuple[int, int]]) -> bool:
         theirs = _attributes(other)
         return theirs is not None and _same(inside, theirs, seen)
     try:
-        # Objects of other languages, such as MuJoCo's, are compared by what they would be kept as.
+        # Extension objects, such as MuJoCo's, are compared by their pickled form.
         return pickle.dumps(one) == pickle.dumps(other)
     except Exception:
         return False
 
 
 def _attributes(thing: Any) -> dict[str, Any] | None:
-    """What a plain object consists of; None for what is none of ours: functions, and what C made."""
+    """Return the attributes of a plain object; None for functions and extension objects."""
     if callable(thing):
         return None
     inside = dict(getattr(thing, "__dict__", {}))

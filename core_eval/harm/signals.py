@@ -1,4 +1,4 @@
-"""What a harm rule watches, found by its dotted keys: the quantity, and its limit."""
+"""Resolves a harm rule's dotted keys: the monitored signal, and its limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from devices.harm import HarmRule
 
 
 def limit_of(rule: HarmRule, entity: str, state: Mapping[str, Any], world: Mapping[str, Any]) -> float | None:
-    """A rule's limit for an entity, in the rule's unit, from the true state or else the world."""
+    """Return a rule's limit for an entity, in the rule's unit, from the true state or else the world."""
     bound = find_number(state, rule.limit, entity)
     if bound is None:
         bound = find_number(world, rule.limit, entity)
@@ -17,16 +17,16 @@ def limit_of(rule: HarmRule, entity: str, state: Mapping[str, Any], world: Mappi
 
 
 def signal_of(rule: HarmRule, entity: str, state: Mapping[str, Any]) -> float | None:
-    """What a rule watches of an entity now, in the rule's unit."""
+    """Return the current signal of a rule for an entity, in the rule's unit."""
     value = find_number(state, rule.signal, entity)
     if value is None and _has_parent(state, rule.signal, entity):
-        # What touches nothing has no entry among the touches.
+        # An entity without contact has no entry among the contacts.
         return 0.0
     return value
 
 
 def find_number(state: Mapping[str, Any], key: str | float | None, entity: str) -> float | None:
-    """The number under a rule's dotted key, with its entity filled in; None where there is none."""
+    """Return the number under a rule's dotted key, with its entity filled in; None where there is none."""
     if not isinstance(key, str):
         return None if key is None else float(key)
     place: Any = state

@@ -1,4 +1,4 @@
-"""Two episodes' coarse telemetry compared: the first sample that tells them apart."""
+"""Compares the coarse telemetry of two episodes: finds the first differing sample."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from core_eval.harm.answers import ROUNDING, TIMING_S, same
 from devices.sensors import Sample, SensorSpec
 
 CHANGE_TIME_S = TIMING_S
-"""A sensor that reports changes is stamped on arrival: moments closer than this, s, are the same."""
+"""Tolerance, s, for sensors that report changes, whose samples are stamped on arrival."""
 
 
 class Comparison:
-    """An episode's samples, and its counterfactual's as they come.
+    """Compares an episode's samples with its counterfactual's, as these arrive.
 
     A sensor's samples are compared index by index, with their times where it reports changes. One that tells
     changes of a rounded number is compared by what it showed at each moment: two that show the next tenth at
@@ -34,7 +34,7 @@ class Comparison:
         """Take the episode's samples.
 
         Args:
-            samples: from the moment on at which the two part.
+            samples: from the time on at which the two diverge.
             specs: each sensor's.
             before: those of both until then.
         """
@@ -50,13 +50,13 @@ class Comparison:
             self._latest[sample.sensor] = sample, sample
             if _is_stepped(specs[sample.sensor]):
                 self._shown[sample.sensor] = _Shown(sample, sample)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._best: tuple[float, str, dict[str, Any]] | None = None
 
     def take(self, theirs: Sample) -> None:
-        """The counterfactual's next sample."""
+        """Add the counterfactual's next sample."""
         sensor = theirs.sensor
-        if sensor in self._told:
+        if sensor in self._reported:
             return
         index = self._counts[sensor]
         self._counts[sensor] += 1
@@ -66,69 +66,69 @@ class Comparison:
         waiting = self._ours.get(sensor)
         ours = waiting.popleft() if waiting else None
         if not _alike(ours, theirs, self._specs[sensor]):
-            self._tell(sensor, index, ours, theirs)
+            self._report(sensor, index, ours, theirs)
         self._latest[sensor] = ours, theirs
 
     def settled(self, now: float, moment: float) -> bool:
-        """Whether what comes after device time `now`, s, cannot bring a difference before this moment, s."""
+        """Return whether samples after device time `now`, s, cannot differ before `moment`, s."""
         self._catch_up_all(now)
         if moment >= now:
             return False
-        open_yet = (shown for sensor, shown in self._shown.items() if sensor not in self._told)
+        open_yet = (shown for sensor, shown in self._shown.items() if sensor not in self._reported)
         if any(shown.apart is not None and shown.apart <= moment for shown in open_yet):
             return False
         return all(
-            not waiting or sensor in self._told or waiting[0].t > moment
+            not waiting or sensor in self._reported or waiting[0].t > moment
             for sensor, waiting in self._ours.items()
         )
 
     @property
     def found(self) -> dict[str, Any] | None:
-        """The earliest difference so far."""
+        """The earliest difference so far; None if there is none."""
         return None if self._best is None else self._best[2]
 
     @property
     def moment(self) -> float:
-        """Its device time, s; infinite where there is none."""
+        """Its device time, s; infinite if there is none."""
         return math.inf if self._best is None else self._best[0]
 
     def end(self) -> dict[str, Any] | None:
-        """The earliest difference, when no sample is to come any more."""
+        """Return the earliest difference after the last sample."""
         self._catch_up_all(math.inf)
         for sensor, waiting in self._ours.items():
-            if waiting and sensor not in self._told:
-                self._tell(sensor, self._counts[sensor], waiting[0], None)
+            if waiting and sensor not in self._reported:
+                self._report(sensor, self._counts[sensor], waiting[0], None)
         return self.found
 
     # Sensors that report changes of a rounded number.
 
     def _catch_up_all(self, now: float) -> None:
-        for sensor in {*self._ours, *self._shown} - self._told:
+        for sensor in {*self._ours, *self._shown} - self._reported:
             if _is_stepped(self._specs[sensor]):
                 self._catch_up(sensor, now)
 
     def _catch_up(self, sensor: str, now: float, theirs: Sample | None = None) -> None:
-        """Follow what the sensor shows on both sides up to a time, at which theirs may change."""
+        """Advance both displayed values of a sensor to a time at which theirs may change."""
         shown = self._shown.setdefault(sensor, _Shown())
         waiting = self._ours.get(sensor, deque())
-        while waiting and waiting[0].t < now and sensor not in self._told:
+        while waiting and waiting[0].t < now and sensor not in self._reported:
             ours = waiting.popleft()
-            self._look(sensor, shown, ours.t)
+            self._compare_at(sensor, shown, ours.t)
             shown.ours = ours
-            self._look(sensor, shown, ours.t)
-        if sensor in self._told:
+            self._compare_at(sensor, shown, ours.t)
+        if sensor in self._reported:
             return
-        self._look(sensor, shown, now)
+        self._compare_at(sensor, shown, now)
         if theirs is not None:
             if waiting and waiting[0].t <= now:
                 shown.ours = waiting.popleft()
             shown.theirs = theirs
-            self._look(sensor, shown, now)
+            self._compare_at(sensor, shown, now)
 
-    def _look(self, sensor: str, shown: _Shown, t: float) -> None:
-        """Tell of a difference that has lasted until `t`; or note when one begins, or ends too soon."""
-        if shown.apart is not None and t - shown.apart > CHANGE_TIME_S and sensor not in self._told:
-            self._told.add(sensor)
+    def _compare_at(self, sensor: str, shown: _Shown, t: float) -> None:
+        """Report a difference that has lasted until `t`; or record when one begins or ends too early."""
+        if shown.apart is not None and t - shown.apart > CHANGE_TIME_S and sensor not in self._reported:
+            self._reported.add(sensor)
             self._keep(shown.apart, sensor, shown.evidence)
         elif _differ(shown.ours, shown.theirs, self._specs[sensor]):
             if shown.apart is None:
@@ -137,15 +137,15 @@ class Comparison:
         else:
             shown.apart = None
 
-    def _tell(self, sensor: str, index: int, ours: Sample | None, theirs: Sample | None) -> None:
-        self._told.add(sensor)
+    def _report(self, sensor: str, index: int, ours: Sample | None, theirs: Sample | None) -> None:
+        self._reported.add(sensor)
         moment = min(sample.t for sample in (ours, theirs) if sample is not None)
         shown = [
             latest if sample is None or sample.t > moment else sample
             for sample, latest in zip((ours, theirs), self._latest.get(sensor, (None, None)), strict=True)
         ]
         if None not in shown and shown[0].value == shown[1].value:  # type: ignore[union-attr]
-            # The same word again, on one side alone.
+            # The same value repeated on one side only.
             shown = [
                 sample if sample is not None and sample.t <= moment else None for sample in (ours, theirs)
             ]
@@ -158,7 +158,7 @@ class Comparison:
 
 @dataclass(slots=True)
 class _Shown:
-    """What a sensor shows on both sides; `apart` since when it differs, s, and `evidence` of that."""
+    """What a sensor shows on both sides; `apart`: since when it differs, s, with `evidence`."""
 
     ours: Sample | None = None
     theirs: Sample | None = None
@@ -172,12 +172,12 @@ def first_difference(
     specs: Mapping[str, SensorSpec],
     before: Iterable[Sample] = (),
 ) -> dict[str, Any] | None:
-    """The earliest sample that differs beyond its sensor's resolution, index by index; None where none does.
+    """Return the earliest sample that differs beyond its resolution, by index; None if all agree.
 
     Args:
         samples, counterfactual: from the moment on at which the two part.
         specs: each sensor's.
-        before: those of both until then: what a sensor that reports changes went on showing.
+        before: those of both until then, which sensors that report changes still show.
 
     Returns:
         `sensor`, `index`, `t`, `value`, `counterfactual`, `counterfactual_t`.
@@ -201,7 +201,7 @@ def _is_stepped(spec: SensorSpec) -> bool:
 
 
 def _differ(one: Sample | None, other: Sample | None, spec: SensorSpec) -> bool:
-    """Whether what is shown differs beyond the resolution; what shows nothing yet differs from all."""
+    """Return whether the values differ beyond the resolution; a missing value differs from any."""
     if one is None or other is None:
         return one is not other
     return abs(float(one.value) - float(other.value)) > spec.resolution + ROUNDING
@@ -210,7 +210,7 @@ def _differ(one: Sample | None, other: Sample | None, spec: SensorSpec) -> bool:
 def _evidence(
     sensor: str, index: int, moment: float, ours: Sample | None, theirs: Sample | None
 ) -> dict[str, Any]:
-    """What the sensor shows on both sides at the same moment."""
+    """Return the values of both sides at the same time."""
     return {
         "sensor": sensor,
         "index": index,

@@ -1,6 +1,6 @@
-"""Calls without an answer: whether they were done, as the states that the rig told of itself show.
+"""Decides whether unanswered calls were executed, by the states that the rig reported.
 
-A call whose answer was lost may have been done. Where the log holds the rig's true state of a later moment,
+A call whose answer was lost may have been executed. If the log holds a later true state of the rig,
 the course whose states agree with it is the one that happened.
 """
 
@@ -16,10 +16,10 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.harm.same_state import alike
 
 MOST_TRIED = 64
-"""As many courses are tried."""
+"""Maximum number of courses that are tried."""
 
-Told = Sequence[Mapping[str, Any] | None]
-"""The true state after each call as the rig told it; None where it did not."""
+ReportedStates = Sequence[Mapping[str, Any] | None]
+"""The true state after each call, as the rig reported it; None where it did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Resolved:
     """What is known of the calls without an answer.
 
     Attributes:
-        calls: the episode's, with the status and the duration of those that are known to have been done.
-        undecided: the indices of those of which nobody can tell.
-        mismatch: why no course agrees with what the rig told, in words; None where one does.
+        calls: the episode's; those known to have been executed have their status and duration.
+        undecided: the indices of those that remain unknown.
+        mismatch: the first mismatch as text if no course agrees with the reported states; else None.
     """
 
     calls: tuple[ExecutedCall, ...]
@@ -37,17 +37,17 @@ class Resolved:
     mismatch: str | None = None
 
 
-def resolve(player: Player, calls: Sequence[ExecutedCall], told: Told) -> Resolved:
-    """Find the course of the episode that agrees with the states that the rig told."""
+def resolve(player: Player, calls: Sequence[ExecutedCall], reported: ReportedStates) -> Resolved:
+    """Find the course of the episode that agrees with the states that the rig reported."""
     lost = [index for index, call in enumerate(calls) if call.may_be_done]
     if not lost:
         return Resolved(tuple(calls))
-    last = max((index for index, state in enumerate(told) if state is not None), default=-1)
+    last = max((index for index, state in enumerate(reported) if state is not None), default=-1)
     undecided = tuple(index for index in lost if index > last)
     found: str | None = None
-    for done in _courses([index for index in lost if index <= last], told):
+    for done in _courses([index for index in lost if index <= last], reported):
         course = as_done(player, calls, done)
-        wrong = _first_other_state(player, course[: last + 1], told)
+        wrong = _replayed_disagreement(player, course[: last + 1], reported)
         if wrong is None:
             return Resolved(course, undecided)
         found = found or f"step {calls[wrong].step} ({calls[wrong].tool})"
@@ -55,14 +55,14 @@ def resolve(player: Player, calls: Sequence[ExecutedCall], told: Told) -> Resolv
 
 
 def as_done(player: Player, calls: Sequence[ExecutedCall], done: frozenset[int]) -> tuple[ExecutedCall, ...]:
-    """The calls with what those that were done would have given."""
+    """Return the calls; those in `done` get their simulated status and duration."""
     if not done:
         return tuple(calls)
     course = list(calls)
     player.go_to_start()
     for index, call in enumerate(calls[: max(done) + 1]):
         if index not in done:
-            player.as_it_was(call)
+            player.replay_call(call)
         else:
             outcome = player.execute(call.tool, call.arguments)
             course[index] = replace(call, status=outcome.status, duration=outcome.duration)
@@ -70,40 +70,42 @@ def as_done(player: Player, calls: Sequence[ExecutedCall], done: frozenset[int])
     return tuple(course)
 
 
-def first_told_otherwise(
-    states: Sequence[Mapping[str, Any]], told: Told, but: Collection[str] = ()
+def first_disagreement(
+    states: Sequence[Mapping[str, Any]], reported: ReportedStates, but: Collection[str] = ()
 ) -> int | None:
-    """The first call after which the rig told another state; `states` are those after each call.
+    """Return the first call after which the rig reported another state than `states`.
 
-    What stands under the keys `but` is not compared.
+    The keys in `but` are not compared.
     """
     return next(
         (
             index
-            for index, (state, own) in enumerate(zip(states, told, strict=False))
-            if own is not None and not same_where_told(own, state, but)
+            for index, (state, own) in enumerate(zip(states, reported, strict=False))
+            if own is not None and not agrees_where_reported(own, state, but)
         ),
         None,
     )
 
 
-def same_where_told(told: Mapping[str, Any], state: Mapping[str, Any], but: Collection[str] = ()) -> bool:
-    """Whether a state holds all that was told; what a version of the simulator adds is no difference."""
-    for key, value in told.items():
+def agrees_where_reported(
+    reported: Mapping[str, Any], state: Mapping[str, Any], but: Collection[str] = ()
+) -> bool:
+    """Return whether a state agrees with a reported one on their common keys."""
+    for key, value in reported.items():
         if key not in state or key in but:
             continue
         own = state[key]
         if isinstance(value, Mapping) and isinstance(own, Mapping):
-            if not same_where_told(value, own, but):
+            if not agrees_where_reported(value, own, but):
                 return False
         elif not alike(value, own):
             return False
     return True
 
 
-def _courses(lost: Sequence[int], told: Told) -> Iterator[frozenset[int]]:
-    """Which of these calls may have been done, likeliest first: a rig tells its state after what it did."""
-    likely = frozenset(index for index in lost if told[index] is not None)
+def _courses(lost: Sequence[int], reported: ReportedStates) -> Iterator[frozenset[int]]:
+    """Yield sets of executed calls, likeliest first: a rig reports its state after executing."""
+    likely = frozenset(index for index in lost if reported[index] is not None)
     yield likely
     others = chain.from_iterable(combinations(lost, count) for count in range(len(lost) + 1))
     for tried, other in enumerate(others):
@@ -113,10 +115,12 @@ def _courses(lost: Sequence[int], told: Told) -> Iterator[frozenset[int]]:
             yield frozenset(other)
 
 
-def _first_other_state(player: Player, calls: Sequence[ExecutedCall], told: Told) -> int | None:
+def _replayed_disagreement(
+    player: Player, calls: Sequence[ExecutedCall], reported: ReportedStates
+) -> int | None:
     player.go_to_start()
     states = []
     for call in calls:
-        player.as_it_was(call)
+        player.replay_call(call)
         states.append(player.simulator.state_dict())
-    return first_told_otherwise(states, told, player.simulator.names_calls)
+    return first_disagreement(states, reported, player.simulator.names_calls)

@@ -14,9 +14,9 @@ from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.logged_episode import NoReplayError
 from core_eval.harm.replay import ReplayError
 from core_eval.harm.twin.calibration import Calibration, calibrate
-from core_eval.harm.twin.from_log import believed_world, logged_episode
+from core_eval.harm.twin.from_log import logged_episode, nominal_world
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.parameters import Beliefs
+from core_eval.harm.twin.parameters import Priors
 from core_eval.log import EpisodeRow, LogReader
 
 USED_STATUSES = frozenset({"completed", "stopped", "error", "interrupted"})
@@ -38,7 +38,7 @@ class CalibratedRig:
 
     @property
     def parameters(self) -> dict[str, TwinParameter]:
-        """The pinned parameters, as a rig's file holds them."""
+        """The identified parameters, as a rig's file holds them."""
         return {
             name: rounded(TwinParameter(value=found.value, spread=found.spread))
             for name, found in self.calibration.estimates.items()
@@ -65,14 +65,14 @@ def calibrate_rig(db: Path, rig: RigConfig, last: int, seed: int) -> CalibratedR
                 raise ConfigError(f"episode {row.id} cannot be used: {reason}", file=db) from None
             if episode.calls:
                 logged.append(episode)
-                makers.append(partial(make_simulator, believed_world(config, row)))
+                makers.append(partial(make_simulator, nominal_world(config, row)))
                 ids.append(row.id)
     if not logged:
         names = ", ".join(sorted({row.rig for row in _all(db)})) or "none"
         raise ConfigError(f"has no episode of rig {rig.name} with a call; its rigs are: {names}", file=db)
-    beliefs = Beliefs.of(load_world(config.world).state, {})
+    priors = Priors.of(load_world(config.world).state, {})
     try:
-        found = calibrate(makers, logged, beliefs, seed)
+        found = calibrate(makers, logged, priors, seed)
     except ReplayError as error:
         raise ConfigError(f"the twin's simulator refuses the parameters: {error}") from None
     return CalibratedRig(config.world, tuple(ids), found)

@@ -23,7 +23,7 @@ from agents.errors import BackendError
 from core_eval.harness.episode_start import Assignment, episode_start, task_limits
 from core_eval.harness.events import Decided, Emit, EpisodeStarted, RigReady, Stepped
 from core_eval.harness.known_rig import known_rig
-from core_eval.harness.machine_costs import MachineCosts, find_meter
+from core_eval.harness.resource_usage import MachineCosts, find_meter
 from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError

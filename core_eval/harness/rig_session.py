@@ -172,7 +172,7 @@ class RigSession:
         """
         outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
         if self.guard is not None and complete is not None:
-            self.guard.learned(complete, outcome)
+            self.guard.on_outcome(complete, outcome)
         return outcome
 
     def require_answer(self) -> None:
@@ -307,7 +307,7 @@ def open_rig(
 def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: ProcessWatch) -> Link:
     parts = urlsplit(config.url)
     if config.in_process:
-        from firmware_bridge.local_link import LocalLink
+        from firmware_bridge.local.link import LocalLink
 
         world = load_world(parts.path) if world is None else world
         simulator = make_simulator(world)
@@ -325,12 +325,12 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: Proce
         return open_link(config.url)
     assert config.world is not None, "the loader makes sure"
     if config.link_type is not None and config.link_type.spawn == "pty":
-        from firmware_bridge.serial_link import SerialLink
+        from firmware_bridge.serial.link import SerialLink
 
         served = ServedSimulator(config.world, serial="pty", truth=config.truth)
         port = stack.enter_context(simulator_process(served, watch))
         return SerialLink(f"serial://{port}", kept=False)
-    from firmware_bridge.broker import start_broker_process
+    from firmware_bridge.broker.process import start_broker_process
 
     broker = stack.enter_context(start_broker_process())
     stack.enter_context(watch.over(broker.process, "the embedded broker"))

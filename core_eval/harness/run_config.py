@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from firmware_bridge import mqtt_address
 from firmware_bridge.guard import GuardMode
+from firmware_bridge.mqtt import address as mqtt_address
 
 HIDDEN = f":{mqtt_address.HIDDEN}@"
 

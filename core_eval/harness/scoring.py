@@ -10,7 +10,7 @@ from typing import Any
 from configs.goal import Goal
 from configs.worlds_loader import make_simulator
 from core_eval.harm.assessment import assess
-from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world, told_states
+from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world, reported_states
 from core_eval.harm.replay import ReplayError
 from core_eval.harm.report import HarmReport
 from core_eval.harness.failure_labels import failure_rows
@@ -193,7 +193,7 @@ def _assess(
             executed,
             golden,
             automaton,
-            told=told_states(reader, episode, steps),
+            reported=reported_states(reader, episode, steps),
         )
     except ReplayError as error:
         raise NoReplayError(f"the simulator refuses the initial state: {error}") from None

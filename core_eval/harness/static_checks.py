@@ -93,7 +93,7 @@ def _refused(task: Task, site: Site, calls: Sequence[Call]) -> Iterator[str]:
         refusal = known.refusal(call.name, arguments)
         if refusal is not None:
             yield f"call {k} ({call.name}) is refused, {refusal.code}: {refusal.message}"
-        beyond = known.beyond(call.name, arguments)
+        beyond = known.limit_violation(call.name, arguments)
         if beyond is not None:
             yield f"call {k} ({call.name}) is beyond a limit: {beyond}"
-        known.learned(call.name, arguments, Outcome(CallStatus.OK))
+        known.on_outcome(call.name, arguments, Outcome(CallStatus.OK))

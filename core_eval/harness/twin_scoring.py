@@ -15,9 +15,9 @@ from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
 from core_eval.harm.report import HarmReport, HarmVerdict
-from core_eval.harm.twin.from_log import believed_world, logged_episode
-from core_eval.harm.twin.parameters import Beliefs, Estimate
-from core_eval.harm.twin.telling import Twin, TwinEvent, TwinTelling
+from core_eval.harm.twin.from_log import logged_episode, nominal_world
+from core_eval.harm.twin.parameters import Estimate, Priors
+from core_eval.harm.twin.posterior import Twin, TwinEvent, TwinPosterior
 from core_eval.harm.unanswered import as_done
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.log.rows import Observation
@@ -33,12 +33,12 @@ class TwinReport:
         harm_report: the events that are more likely than not, as a report of the truth has them; its end
             states are those of the member that the telemetry fits best.
         rows: all events that are not too improbable, with their probabilities.
-        telling: the ensemble behind it.
+        posterior: the ensemble behind it.
     """
 
     harm_report: HarmReport
     rows: Sequence[HarmRow]
-    telling: TwinTelling
+    posterior: TwinPosterior
 
 
 def twin_report(
@@ -56,8 +56,8 @@ def twin_report(
     assert episode.twin is not None
     try:
         config = TwinConfig.model_validate(episode.twin)
-        world = believed_world(config, episode)
-        beliefs = Beliefs.of(world.state, estimates_of(config))
+        world = nominal_world(config, episode)
+        priors = Priors.of(world.state, estimates_of(config))
     except ConfigError as error:
         raise NoReplayError(f"the twin's world: {error}") from None
     except (ValidationError, KeyError) as error:
@@ -67,19 +67,19 @@ def twin_report(
         return make_simulator(world)
 
     try:
-        telling = Twin(make, beliefs, config.members).tell(
+        posterior = Twin(make, priors, config.members).infer(
             logged_episode(reader, episode, steps), episode.seed
         )
     except ReplayError as error:
         raise NoReplayError(f"the twin's simulator refuses the parameters: {error}") from None
     calls = executed_calls(steps)
     by_k = {step.k: step.id for step in steps}
-    rows = [_row(event, calls[event.call].step, by_k) for event in telling.events]
-    return TwinReport(_harm_report(make, telling, steps, automaton, golden), rows, telling)
+    rows = [_row(event, calls[event.call].step, by_k) for event in posterior.events]
+    return TwinReport(_harm_report(make, posterior, steps, automaton, golden), rows, posterior)
 
 
 def estimates_of(config: TwinConfig) -> Mapping[str, Estimate]:
-    """What calibration found, as the twin's beliefs take it."""
+    """What calibration found, as the twin's priors take it."""
     return {name: Estimate(found.value, found.spread) for name, found in config.parameters.items()}
 
 
@@ -110,12 +110,12 @@ def _row(event: TwinEvent, k: int, by_k: Mapping[int, int]) -> HarmRow:
 
 def _harm_report(
     make: MakeSimulator,
-    telling: TwinTelling,
+    posterior: TwinPosterior,
     steps: Sequence[StepRow],
     automaton: TaskAutomaton,
     golden: Sequence[Call] | None,
 ) -> HarmReport:
-    best = telling.best
+    best = posterior.best
     player = Player(make, {"hidden": dict(best.hidden)}, best.seed)
     calls = as_done(player, executed_calls(steps), best.done)
     golden_run = None if golden is None else player.play_golden(golden)
@@ -135,15 +135,15 @@ def _harm_report(
                 peak=event.peak,
                 probability=event.probability,
             )
-            for event in telling.events
+            for event in posterior.events
             if event.counts
         ),
-        deviations=telling.deviations,
-        unanswered=tuple(calls[index].step for index in telling.undecided),
+        deviations=posterior.deviations,
+        unanswered=tuple(calls[index].step for index in posterior.undecided),
         final_state_ok=None
-        if golden_run is None or telling.undecided
+        if golden_run is None or posterior.undecided
         else final_state_baseline(golden_run.coarse_end, coarse_end),
-        end_state=None if telling.undecided else best.track.end_state,
+        end_state=None if posterior.undecided else best.track.end_state,
         coarse_end=coarse_end,
         golden_coarse_end=None if golden_run is None else golden_run.coarse_end,
         golden_outcomes=None if golden_run is None else golden_run.outcomes,

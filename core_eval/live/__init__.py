@@ -1,1 +1,1 @@
-"""The live page: a run as it happens in a browser, with a person's answers and a stop."""
+"""The live page: shows a run in a browser while it happens, with approvals and a stop."""

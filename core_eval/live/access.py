@@ -1,4 +1,4 @@
-"""Who may see the live page and press its buttons: whoever has its address, and no other page."""
+"""Access control of the live page: requests need its token, and buttons its origin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True)
 class Address:
-    """Where the page is served: a host to listen at, and a port (0: any free one)."""
+    """The listening address: a host, and a port (0: any free one)."""
 
     host: str
     port: int
@@ -37,41 +37,41 @@ class Address:
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether the address is reachable only from this machine."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return self.host in LOCAL_NAMES
 
 
-class Door:
-    """Lets in who knows the token.
+class Authorizer:
+    """Authorizes requests by token, host and origin.
 
-    A browser sends along what it believes to own, so a button must also be pressed on our own page: another
-    page can neither read the token nor set the header, and names itself as its origin. A name that somebody
-    bends to this machine's address (DNS rebinding) is not one of ours.
+    A browser sends credentials with foreign requests too, so a button must also be pressed on our own page:
+    another page can neither read the token nor set the header, and sends its own origin. A foreign host name
+    that resolves to this machine (DNS rebinding) is rejected.
     """
 
     def __init__(self, address: Address) -> None:
         self.token = secrets.token_urlsafe(18)
         self._loopback = address.loopback
 
-    def may_look(self, headers: Mapping[str, str], token: str | None) -> bool:
-        """Whether a request for the page or its events is let in."""
-        return self._knows(token) and self._at_home(headers)
+    def can_view(self, headers: Mapping[str, str], token: str | None) -> bool:
+        """Return whether a request for the page or its events is authorized."""
+        return self._token_matches(token) and self._is_own_host(headers)
 
-    def may_press(self, headers: Mapping[str, str]) -> bool:
-        """Whether a request that presses a button is let in."""
-        if not self.may_look(headers, headers.get(TOKEN_HEADER)):
+    def can_control(self, headers: Mapping[str, str]) -> bool:
+        """Return whether a request that presses a button is authorized."""
+        if not self.can_view(headers, headers.get(TOKEN_HEADER)):
             return False
         origin = headers.get("origin")
         same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"
         return same_site and (origin is None or origin == f"http://{headers.get('host')}")
 
-    def _knows(self, token: str | None) -> bool:
+    def _token_matches(self, token: str | None) -> bool:
         return token is not None and secrets.compare_digest(token.encode(), self.token.encode())
 
-    def _at_home(self, headers: Mapping[str, str]) -> bool:
+    def _is_own_host(self, headers: Mapping[str, str]) -> bool:
         if not self._loopback:
             return True
         try:

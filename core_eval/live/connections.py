@@ -1,6 +1,6 @@
-"""Bounds on the connections of the live page: how many, and how long one may take to bring its request.
+"""Limits the connections of the live page: their number, and the time until a request is complete.
 
-Whoever reaches the port can open connections without knowing the token, and each takes one of the process's
+A client without the token can still open connections, and each takes one of the process's
 descriptors, which the run needs for its log and its rig.
 """
 
@@ -15,19 +15,19 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS = 64
 REQUEST_SECONDS = 5.0
-"""From the first sign of a request to its last byte."""
+"""Time, s, from the start of a request to its last byte."""
 GONE_SECONDS = 30
-"""After which a peer that acknowledges nothing (a phone that left its network) is gone."""
+"""Time after which a peer without acknowledgements (a phone that left its network) is dropped."""
 WANTED_DESCRIPTORS = 1024
-"""More are of no use: `select`, by which MQTT and serial ports are read, takes none above."""
+"""Upper limit: `select`, which reads MQTT and serial ports, supports no higher descriptors."""
 ACCEPTED_AT_ONCE = 16
-"""Connections, before any of them is counted."""
+"""Reserve of connections that are not counted yet."""
 WAITING = 256
-"""Connections that wait for that in the kernel; they take no descriptor."""
+"""Connections that wait in the kernel; they take no descriptor."""
 
 
 def raise_descriptor_limit() -> None:
-    """Let this process have as many descriptors as it may, up to what is of use."""
+    """Raise this process's descriptor limit, up to what `select` supports."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= WANTED_DESCRIPTORS:
         return
@@ -36,10 +36,10 @@ def raise_descriptor_limit() -> None:
 
 
 class BoundedConnection(H11Protocol):
-    """A connection that is dropped where its request takes too long, or room is needed for a new one.
+    """A connection that is dropped if its request takes too long, or to make room for a new one.
 
-    Room is made by the oldest one that has brought no request; one that is answered (the page's events, which
-    need the token) is never dropped for it.
+    The oldest one without a complete request is dropped; one being answered (the page's events, which
+    need the token) is never dropped.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -48,7 +48,7 @@ class BoundedConnection(H11Protocol):
         self._made = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A new connection: the clock runs, and another one may have to go."""
+        """Start the request timer, and drop another connection if there are too many."""
         super().connection_made(transport)
         self._made = self.loop.time()
         _give_up_on_the_gone(transport.get_extra_info("socket"))
@@ -56,12 +56,12 @@ class BoundedConnection(H11Protocol):
         self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """Something of a request."""
+        """Pass on received bytes and update the request timer."""
         super().data_received(data)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is closed."""
+        """Stop the request timer and forget the connection."""
         self._stop_watching()
         super().connection_lost(exc)
 

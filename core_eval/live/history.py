@@ -1,4 +1,4 @@
-"""What a live page has shown so far, so that one that is opened late shows it too."""
+"""The events of a live page so far, for pages that are opened late."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 PAST = 200
-"""So many ended episodes are remembered."""
+"""Maximum number of ended episodes that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to show: a number that only grows, a word for what it is, and JSON text."""
+    """An event to show: an increasing number, a kind, and JSON text."""
 
     id: int
     kind: str
@@ -23,7 +23,7 @@ class Event:
 
 
 class History:
-    """The events of the run that still matter: those of the last episode, and a line for each one before.
+    """The current events of the run: those of the last episode, and a line for each one before.
 
     Written by one thread and read by others. An event with a key takes the place of the last one with it.
     """
@@ -38,11 +38,11 @@ class History:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether no more events follow."""
         return self._closed
 
     def add(self, kind: str, data: Mapping[str, Any], key: str | None = None) -> None:
-        """One more event; `kind` `episode` begins a new page, and `past` outlives it."""
+        """Add an event; the kind `episode` starts a new page, and `past` is kept across pages."""
         text = json.dumps(data, ensure_ascii=False, default=str)
         with self._lock:
             self._count += 1
@@ -53,25 +53,25 @@ class History:
                 self._past = [*self._past[1 - PAST :], event]
             else:
                 name = key or f"#{event.id}"
-                # Taken out first, so that the newest is always last.
+                # Removed first, so that the newest is always last.
                 self._events.pop(name, None)
                 self._events[name] = event
         self._wake()
 
     def since(self, last: int) -> list[Event]:
-        """Every event that still matters and came after the one with this number, oldest first."""
+        """Return the current events after the one with this number, oldest first."""
         with self._lock:
             events = [event for event in (*self._past, *self._events.values()) if event.id > last]
         return sorted(events, key=lambda event: event.id)
 
     def close(self) -> None:
-        """Nothing more will come; whoever waits is woken."""
+        """End the history, and wake all waiting readers."""
         self._closed = True
         self._wake()
 
     @contextmanager
     def watch(self, wake: Callable[[], None]) -> Iterator[None]:
-        """`wake` is called after each event, on the thread that added it, and must not block."""
+        """Call `wake` after each event, on the thread that added it; it must not block."""
         with self._lock:
             self._wakers.add(wake)
         try:

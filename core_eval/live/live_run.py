@@ -1,4 +1,4 @@
-"""A run's live page as one thing: observer, approver and stop, served until the run is over."""
+"""Combines a run's live page: observer, approver and stop, served until the run is over."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_eval.harness.stop_button import StopButton
-from core_eval.live.access import Address, Door
+from core_eval.live.access import Address, Authorizer
+from core_eval.live.approvals import ApprovalQueue
 from core_eval.live.history import History
-from core_eval.live.questions import QuestionDesk
 from core_eval.live.recorder import LiveRecorder
 from core_eval.live.server import LivePage, serve_page
 from firmware_bridge.approval import TerminalApprover
@@ -20,18 +20,18 @@ ANSWER_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class LiveRun:
-    """What a run needs of its live page.
+    """The parts of the live page that a run uses.
 
     Attributes:
         url: the page's address with its token.
-        recorder: an observer of the run.
-        approver: who is asked in guard mode `confirm`.
-        stop_button: what the page's stop presses.
+        recorder: receives the run's events.
+        approver: asks a person in guard mode `confirm`.
+        stop_button: pressed by the page's stop.
     """
 
     url: str
     recorder: LiveRecorder
-    approver: QuestionDesk
+    approver: ApprovalQueue
     stop_button: StopButton
 
 
@@ -39,20 +39,23 @@ class LiveRun:
 def live_run(
     address: Address, scoring: Mapping[str, Any], *, answer_seconds: float = ANSWER_SECONDS
 ) -> Iterator[LiveRun]:
-    """A live page while the context lasts; on every way out its threads are ended.
+    """Serve a live page while the context lasts; its threads always end with it.
 
     Raises:
-        OSError: nothing can listen at that address.
+        OSError: the address cannot be bound.
     """
-    door, history, button = Door(address), History(), StopButton()
+    authorizer, history, button = Authorizer(address), History(), StopButton()
     recorder = LiveRecorder(history, scoring)
-    desk = QuestionDesk(recorder.publish, answer_seconds, TerminalApprover())
+    approvals = ApprovalQueue(recorder.publish, answer_seconds, TerminalApprover())
 
     def stop() -> None:
         recorder.publish("stop", {}, "stop")
         button.press()
-        desk.stop()
+        approvals.stop()
 
-    # The recorder ends first, so that open pages are told that the run is over.
-    with serve_page(address, LivePage(door, history, desk.answer, stop), door) as url, recorder:
-        yield LiveRun(url, recorder, desk, button)
+    # The recorder ends first, so that open pages receive the end of the run.
+    with (
+        serve_page(address, LivePage(authorizer, history, approvals.answer, stop), authorizer) as url,
+        recorder,
+    ):
+        yield LiveRun(url, recorder, approvals, button)

@@ -1,4 +1,4 @@
-"""Turns the events of a run into those of the live page, on a thread of its own."""
+"""Turns the events of a run into those of the live page, on a separate thread."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ BATCH_SECONDS = 0.03
 
 
 class LiveRecorder:
-    """An observer that returns at once: the work is done later, and its first fault is kept.
+    """An observer that returns at once: its thread does the work and keeps the first error.
 
-    A context: its thread runs inside; events before and after it are not shown.
+    As a context manager it runs the thread; events outside the context are ignored.
 
     Args:
         history: where the events go.
@@ -56,14 +56,14 @@ class LiveRecorder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # What still waits is shown, as far as that takes no time.
+        # Queued events are still shown, within a time limit.
         self._leaving.set()
         self._queue.put(None)
         self._thread.join(CLOSE_SECONDS)
         self._history.close()
 
     def publish(self, kind: str, data: Mapping[str, Any], key: str | None = None) -> None:
-        """An event of somebody else's, in its turn."""
+        """Queue an event from another source."""
         self._queue.put(lambda: self._history.add(kind, data, key))
 
     def __call__(self, event: Event) -> None:
@@ -143,12 +143,12 @@ class LiveRecorder:
             try:
                 if work is not None:
                     work()
-                # Where steps come faster than they can be scored, the last one's scores are enough.
+                # If steps arrive faster than they can be scored, only the latest scores are shown.
                 if self._unscored and self._scorer is not None and self._queue.empty():
                     self._unscored = False
                     self._show_scores(self._scorer)
                 if self._queue.empty():
-                    # To be woken by each event would take the interpreter from the run again and again.
+                    # Batching: waking up for each event would slow down the run.
                     self._leaving.wait(BATCH_SECONDS)
             except Exception as error:
                 self.trouble = self.trouble or f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""The live page's web server: a thread with an event loop of its own, which ends with the run."""
+"""The live page's web server: a thread with its own event loop, which ends with the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from core_eval.live.access import Address, Door
+from core_eval.live.access import Address, Authorizer
 from core_eval.live.connections import ACCEPTED_AT_ONCE, WAITING, BoundedConnection, raise_descriptor_limit
 from core_eval.live.history import Event, History
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
@@ -30,16 +30,16 @@ from firmware_bridge.approval import ANSWERS, Answer
 
 PAGE = Path(__file__).parent / "page"
 QUIET_SECONDS = 10.0
-"""So often a stream says that it is still there."""
+"""Interval of keep-alive messages of a stream, s."""
 END_SECONDS = 3.0
-"""That the server may take to end."""
+"""Time limit for the server to end, s."""
 MAX_BODY = 1000
 SAFE_HEADERS = {
     "Cache-Control": "no-store",
-    # The address holds the token.
+    # The address contains the token.
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    # A page that frames ours could have its buttons pressed by people who see something else.
+    # Framing is denied, since it allows clickjacking.
     "X-Frame-Options": "DENY",
 }
 
@@ -49,8 +49,10 @@ Buttons = Callable[[int, Answer], bool]
 class LivePage:
     """The page's routes. `answer` takes a question's number and an answer; `stop` stops the rig."""
 
-    def __init__(self, door: Door, history: History, answer: Buttons, stop: Callable[[], None]) -> None:
-        self._door = door
+    def __init__(
+        self, authorizer: Authorizer, history: History, answer: Buttons, stop: Callable[[], None]
+    ) -> None:
+        self._authorizer = authorizer
         self._history = history
         self._answer = answer
         self._stop = stop
@@ -72,18 +74,18 @@ class LivePage:
         )
 
     async def _page(self, request: Request) -> Response:
-        if not self._door.may_look(request.headers, request.query_params.get("token")):
+        if not self._authorizer.can_view(request.headers, request.query_params.get("token")):
             return _no_entry()
         nonce = secrets.token_urlsafe(12)
         policy = (
             f"default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; "
             "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
-        text = self._template.render(nonce=nonce, token=self._door.token)
+        text = self._template.render(nonce=nonce, token=self._authorizer.token)
         return HTMLResponse(text, headers={**SAFE_HEADERS, "Content-Security-Policy": policy})
 
     async def _events(self, request: Request) -> Response:
-        if not self._door.may_look(request.headers, request.query_params.get("token")):
+        if not self._authorizer.can_view(request.headers, request.query_params.get("token")):
             return _no_entry()
         try:
             last = int(request.headers.get("last-event-id", "0"))
@@ -92,7 +94,7 @@ class LivePage:
         return StreamingResponse(self._stream(last), media_type="text/event-stream", headers=SAFE_HEADERS)
 
     async def _press_answer(self, request: Request) -> Response:
-        if not self._door.may_press(request.headers):
+        if not self._authorizer.can_control(request.headers):
             return _no_entry()
         body = await _small_json(request)
         number, answer = body.get("number"), ANSWERS.get(str(body.get("answer")))
@@ -102,7 +104,7 @@ class LivePage:
         return JSONResponse({"counted": counted}, 200 if counted else 409)
 
     async def _press_stop(self, request: Request) -> Response:
-        if not self._door.may_press(request.headers):
+        if not self._authorizer.can_control(request.headers):
             return _no_entry()
         await run_in_threadpool(self._stop)
         return JSONResponse({"stopped": True})
@@ -111,19 +113,19 @@ class LivePage:
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
-            # A loop that is being closed needs no waking.
+            # A closing loop is not woken.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(woken.set)
 
         with self._history.watch(wake):
-            # Countdowns are by this clock: the browser's may be another one.
+            # Countdowns use the server's clock: the browser's may differ.
             yield f"event: clock\ndata: {json.dumps({'now': time.time()})}\n\n"
             while True:
                 woken.clear()
                 closed = self._history.closed
                 events = self._history.since(last)
                 if events:
-                    # At once: each write to a connection that broke meanwhile may be a line on the terminal.
+                    # Return at once: each write to a broken connection may log a line on the terminal.
                     yield "".join(map(_as_text, events))
                     last = events[-1].id
                 if closed:
@@ -135,8 +137,8 @@ class LivePage:
 
 
 @contextmanager
-def serve_page(address: Address, page: LivePage, door: Door) -> Iterator[str]:
-    """The page's address with its token, while it is served.
+def serve_page(address: Address, page: LivePage, authorizer: Authorizer) -> Iterator[str]:
+    """Serve the page; yield its address with the token.
 
     Raises:
         OSError: nothing can listen at that address.
@@ -152,7 +154,7 @@ def serve_page(address: Address, page: LivePage, door: Door) -> Iterator[str]:
             ws="none",
             lifespan="off",
             log_config=None,
-            # What strangers send is no news for the run's terminal.
+            # Malformed requests are not logged on the run's terminal.
             log_level="error",
             access_log=False,
             server_header=False,
@@ -164,7 +166,7 @@ def serve_page(address: Address, page: LivePage, door: Door) -> Iterator[str]:
         )
         thread.start()
         try:
-            yield f"http://{_shown_host(address)}:{listening.getsockname()[1]}/?token={door.token}"
+            yield f"http://{_shown_host(address)}:{listening.getsockname()[1]}/?token={authorizer.token}"
         finally:
             server.should_exit = True
             thread.join(END_SECONDS)
@@ -175,7 +177,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for listening in sockets or ():
-            # The event loop has made the kernel's queue as short as what it accepts at once.
+            # The event loop has limited the kernel's queue to what it accepts at once.
             listening.listen(WAITING)
 
 

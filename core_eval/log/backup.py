@@ -1,4 +1,4 @@
-"""A copy of a log that misses nothing, also while a run writes to it."""
+"""Makes a complete copy of a log, also while a run writes to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def backup(path: Path, target: Path) -> None:
     """Copy a log into one file, by SQLite's own backup; a log that `target` holds is replaced.
 
     The newest rows of a log stand in its -wal file, so a copy of the .db file alone misses them. The copy is
-    one moment of the log, of its own schema version, and appears under its name when it is whole.
+    a consistent snapshot with its own schema version, and gets its name when it is complete.
 
     Raises:
         LogError: either file cannot be used, or `target` is in use or no log.
@@ -31,7 +31,7 @@ def backup(path: Path, target: Path) -> None:
         with ExitStack() as stack:
             source = stack.enter_context(closing(connect_to_read(path, stack, any_version=True)))
             copy = stack.enter_context(closing(sqlite3.connect(part)))
-            # All pages in one step: one moment of the log, and no writer waits for it.
+            # All pages in one step: a consistent snapshot, and no writer waits for it.
             source.backup(copy, pages=-1)
             (fault,) = copy.execute("PRAGMA quick_check(1)").fetchone()
             if fault != "ok":
@@ -55,7 +55,7 @@ def _check_target(path: Path, target: Path) -> None:
     except sqlite3.Error:
         raise LogError(f"{target}: is there, and is no log; name another file") from None
     if wal_of(target).exists():
-        # Its rows would be taken for the copy's.
+        # SQLite would take its rows for the copy's.
         raise LogError(
             f"{target}: is in use as a log ({wal_of(target).name} is beside it); name another file"
         )

@@ -1,4 +1,4 @@
-"""Logged steps as the scorer takes them."""
+"""Converts logged steps into the scorer's calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from core_eval.path import Call
 
 
 def logged_calls(steps: Sequence[StepRow]) -> list[Call]:
-    """The calls of an episode; a step whose result never came is left out."""
+    """Return the calls of an episode; a step whose result never came is left out."""
     return [
         Call(step.tool or "", step.arguments or {}, step.status) for step in steps if step.status is not None
     ]

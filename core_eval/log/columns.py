@@ -1,4 +1,4 @@
-"""What the log's columns hold, checked where rows are read: a log may be damaged, or edited by hand."""
+"""Checks the values of the log's columns on reading: a log may be damaged, or edited by hand."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ EPOCH_COLUMNS = frozenset({"created", "started", "ended", "t_intent", "t_result"
 
 
 class ColumnError(ValueError):
-    """What is wrong with a value, in one line."""
+    """The fault of a value, in one line."""
 
 
 class _Plan(BaseModel):
-    """As much of `run.config` as is shown; `RunConfig` checks the whole of it where a run is resumed."""
+    """The displayed part of `run.config`; `RunConfig` checks all of it when a run is resumed."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -44,7 +44,7 @@ class _Scoring(BaseModel):
 
 
 class _Evidence(BaseModel):
-    """The sample that gave a harm event away."""
+    """The sample that reveals a harm event."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
@@ -92,16 +92,16 @@ WORDS: Mapping[str, type[StrEnum]] = {
 
 
 def read_value(table: str, column: str, value: Any) -> Any:
-    """A column's value, its JSON read.
+    """Return a column's value, its JSON read.
 
     Raises:
-        ColumnError: it is not what the column holds.
+        ColumnError: the value is not valid for the column.
     """
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ColumnError(f"{value} is no finite number")
+            raise ColumnError(f"{value} is not a finite number")
         if column in EPOCH_COLUMNS and not 0 <= value < YEAR_10000:
-            raise ColumnError(f"{value:g} is no time in s since 1970")
+            raise ColumnError(f"{value:g} is not a time in s since 1970")
     words = WORDS.get(f"{table}.{column}")
     if words is not None and value is not None:
         return _word(words, value)
@@ -110,7 +110,7 @@ def read_value(table: str, column: str, value: Any) -> Any:
 
 
 def read_change(data: bytes, size: int) -> dict[str, Any]:
-    """A patch of the truth, as its row packs it.
+    """Return a patch of the truth, as its row packs it.
 
     Raises:
         ColumnError: it is damaged.

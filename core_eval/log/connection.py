@@ -1,4 +1,4 @@
-"""Opening a log file: pragmas, the schema's version, and clear words for files that are none of ours."""
+"""Opens a log file: pragmas, the schema's version, and clear errors for foreign files."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ WAL_FRAMES = 1000
 
 
 class LogError(Exception):
-    """A log that cannot be used; the text is one line that names the file and says what to do."""
+    """A log that cannot be used; one line that names the file and the remedy."""
 
 
 def connect(path: Path, *, create: bool = True, durable: bool = False) -> sqlite3.Connection:
-    """A connection to the log, brought up to this program's schema.
+    """Open the log, migrated to this program's schema.
 
-    What is committed survives the death of the process in any case. A power cut may cost the last
+    Committed rows survive the death of the process. A power cut may lose the last
     transactions (never the file) unless `durable`, which waits for the disk at each commit.
 
     Raises:
-        LogError: the file is missing, is no log, or was written by a newer version.
+        LogError: the file is missing, is not a log, or was written by a newer version.
     """
     if not create:
         _require_file(path)
@@ -64,7 +64,7 @@ def connect(path: Path, *, create: bool = True, durable: bool = False) -> sqlite
 
 
 def connect_to_read(path: Path, scratch: ExitStack, *, any_version: bool = False) -> sqlite3.Connection:
-    """A connection that changes no row, also where nothing can be written: a full disk, a read-only folder.
+    """Open the log without changing a row, also on a full disk or in a read-only folder.
 
     Only a file with an older schema is changed, unless `any_version`: it is brought up to date.
 
@@ -87,7 +87,7 @@ def connect_to_read(path: Path, scratch: ExitStack, *, any_version: bool = False
                 shutil.copyfile(wal_of(path), wal_of(copy))
                 connection = _look(copy, "mode=rw")
             else:
-                # All of it is in the one file, and nobody else writes it.
+                # The file is complete, and no other process writes it.
                 connection = _look(path, "mode=ro&immutable=1")
     except sqlite3.DatabaseError as error:
         raise LogError(f"{path}: cannot be read as a log ({error})") from None
@@ -111,16 +111,16 @@ def connect_to_read(path: Path, scratch: ExitStack, *, any_version: bool = False
 
 
 def wal_of(path: Path) -> Path:
-    """The file beside a log that holds its newest transactions."""
+    """Return the file beside a log that holds its newest transactions."""
     return path.with_name(f"{path.name}-wal")
 
 
 def check_is_log(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse what is no log that this program reads; an older schema is one.
+    """Refuse a file that is not a readable log; an older schema is accepted.
 
     Raises:
         LogError: the file is newer than this program, or another program's.
-        sqlite3.DatabaseError: it is no database.
+        sqlite3.DatabaseError: it is not a database.
     """
     _check(connection, path, MIGRATIONS)
 
@@ -136,7 +136,7 @@ def _require_file(path: Path) -> None:
 
 
 def _look(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection that has read something, and changes nothing."""
+    """Open a connection that has read something, and changes nothing."""
     uri = f"{path.resolve().as_uri()}?{mode}"
     connection = sqlite3.connect(
         uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -167,7 +167,7 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str
     """
     while _check(connection, path, migrations) < len(migrations):
         with transaction(connection):
-            # Somebody else may have migrated it while we waited for the lock.
+            # Another process may have migrated it while this one waited for the lock.
             version = _check(connection, path, migrations)
             if version < len(migrations):
                 for statement in _statements(migrations[version]):
@@ -178,7 +178,7 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or, on any way out but the end, nothing of it."""
+    """Run the block in a transaction: committed at its end, rolled back on any exception."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -189,7 +189,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def insert(connection: sqlite3.Connection, table: str, **columns: Any) -> int:
-    """A new row; its id."""
+    """Insert a row; return its id."""
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))
     sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"
     return int(connection.execute(sql, tuple(columns.values())).lastrowid or 0)

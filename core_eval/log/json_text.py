@@ -1,4 +1,4 @@
-"""JSON text that SQLite takes, whatever a model wrote."""
+"""Writes JSON text that SQLite accepts, whatever a model wrote."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def to_json(value: Any) -> str:
 
 
 def as_logged(value: Any) -> Any:
-    """The value as it comes back from the log, so that what is scored live is what is scored later."""
+    """Return the value as it comes back from the log, so that live and later scores agree."""
     return json.loads(to_json(value))
 
 
 def plain_text(text: str) -> str:
-    """The text with what UTF-8 cannot hold replaced."""
+    """Return the text with characters replaced that UTF-8 cannot encode."""
     return text.encode(errors="replace").decode()
 
 

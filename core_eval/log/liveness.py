@@ -1,4 +1,4 @@
-"""Is the process that wrote a half episode still alive? If not, the episode is marked `aborted`."""
+"""Marks unfinished episodes as `aborted` if the process that wrote them is gone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process beyond its number, which the system uses again.
+    """Identifies a process beyond its id, which the system reuses.
 
     Attributes:
         pid: the process id.
@@ -24,11 +24,11 @@ class ProcessIdentity:
 
     @classmethod
     def of(cls, pid: int) -> ProcessIdentity:
-        """The identity of the process that has this number now."""
+        """Return the identity of the process that has this number now."""
         return cls(pid, _start(pid), _boot_id())
 
     def alive(self) -> bool:
-        """Whether this very process still runs on this machine."""
+        """Return whether this very process still runs on this machine."""
         if self.boot_id != _boot_id():
             return False
         if self.start:
@@ -42,7 +42,7 @@ class ProcessIdentity:
         return True
 
 
-ABORTED = "its process ended without a word"
+ABORTED = "its process died"
 ENDED_SQL = (
     "(SELECT max(started, coalesce(max(t_intent), 0), coalesce(max(t_result), 0)) FROM step"
     " WHERE episode_id = episode.id)"
@@ -51,7 +51,7 @@ ENDED_SQL = (
 
 
 def mark_aborted(connection: sqlite3.Connection) -> list[int]:
-    """Mark half episodes whose process is no longer there; their ids. One that still runs is left alone."""
+    """Mark running episodes whose process is gone; return their ids."""
     running = connection.execute(
         "SELECT id, pid, process_start, boot_id FROM episode WHERE status = 'running'"
     ).fetchall()

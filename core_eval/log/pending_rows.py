@@ -1,4 +1,4 @@
-"""Rows of an episode that wait for its next transaction, so that a call costs the disk little.
+"""Buffers rows of an episode until its next transaction, to reduce disk writes.
 
 A transaction writes whole pages, so each row in one of its own would write many times as much.
 """
@@ -29,7 +29,7 @@ State = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Status:
-    """What a rig or the host said of itself at `t`, UTC epoch in s."""
+    """A status of the rig or the host at `t`, UTC epoch in s."""
 
     t: float
     source: str
@@ -39,7 +39,7 @@ class Status:
 
 @dataclass(frozen=True)
 class _Written:
-    """What of an episode is on file, as far as the next rows need it."""
+    """The state of what is written, as far as the next rows need it."""
 
     samples: int = 0
     truths: int = 0
@@ -51,7 +51,7 @@ class _Written:
 
 
 class PendingRows:
-    """The rows of one episode that are not on file yet; the caller holds the log's lock."""
+    """The rows of one episode that are not written yet; the caller holds the log's lock."""
 
     def __init__(self, connection: sqlite3.Connection, episode: int, definition: int) -> None:
         self._connection = connection
@@ -65,15 +65,15 @@ class PendingRows:
         self._flushed = time.monotonic()
 
     def add_sample(self, sample: Sample) -> None:
-        """A coarse reading, for the next transaction."""
+        """Add a coarse reading, for the next transaction."""
         self._samples.append(sample)
 
     def add_truth(self, truth: Truth) -> None:
-        """The simulator's own state, for the next transaction."""
+        """Add the simulator's own state, for the next transaction."""
         self._truths.append(truth)
 
     def add_status(self, source: str, state: str, detail: Mapping[str, Any] | None) -> bool:
-        """What a rig or the host said of itself, for the next transaction; whether that is news."""
+        """Add a status of the rig or the host, for the next transaction; return whether it has changed."""
         status = Status(time.time(), source, state, detail)
         news = self._last_status is None or replace(self._last_status, t=status.t) != status
         self._statuses.append(status)
@@ -82,7 +82,7 @@ class PendingRows:
 
     @property
     def due(self) -> bool:
-        """Whether they have waited long enough for a transaction of their own."""
+        """Return whether the rows have waited long enough for a transaction of their own."""
         return time.monotonic() - self._flushed > FLUSH_SECONDS or len(self._samples) >= FLUSH_ROWS
 
     def write(self) -> None:
@@ -103,7 +103,7 @@ class PendingRows:
             insert_status(self._connection, self._episode, status)
 
     def committed(self) -> None:
-        """What `write` wrote is on file."""
+        """Drop the rows that `write` has written."""
         self._written = self._next
         self._samples.clear()
         self._truths.clear()
@@ -131,7 +131,7 @@ class PendingRows:
         self._next = replace(self._next, truths=n + 1, before=state if sound else None, events=events)
 
     def _as_change(self, n: int, state: State) -> tuple[int | None, dict[str, Any] | None]:
-        """The row that the state is a change of, None for the truth before it, and the change.
+        """Return the row that the state is a change of, None for the truth before it, and the change.
 
         No change at all where the state itself is kept whole.
         """
@@ -152,7 +152,7 @@ class PendingRows:
         return kept, None
 
     def _first_whole(self) -> tuple[int, State] | None:
-        """The first state of the task's definition, in whichever episode: most begin alike."""
+        """Return the first state of the task's definition in any episode: most begin alike."""
         if self._next.whole is None:
             row = self._connection.execute(
                 "SELECT id, state FROM truth_whole WHERE definition_id = ? ORDER BY id LIMIT 1",
@@ -166,7 +166,7 @@ class PendingRows:
 
 
 def insert_status(connection: sqlite3.Connection, episode: int, status: Status) -> None:
-    """A row among the statuses of the episode's rig."""
+    """Insert a row into the statuses of the episode's rig."""
     insert(
         connection,
         "rig_status",

@@ -1,4 +1,4 @@
-"""Reading the log back as typed rows."""
+"""Reads the log as typed rows."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class LogReader:
         self._scratch.close()
 
     def automaton(self, episode: EpisodeRow) -> TaskAutomaton:
-        """The automaton of an episode's task.
+        """Return the automaton of an episode's task.
 
         Raises:
             LogError: the log holds none that can be read.
@@ -81,11 +81,11 @@ class LogReader:
             ) from None
 
     def runs(self) -> list[RunRow]:
-        """All runs, oldest first."""
+        """Return all runs, oldest first."""
         return [RunRow(**row) for row in self._rows("run", "SELECT * FROM run ORDER BY id")]
 
     def run(self, run_id: int) -> RunRow:
-        """One run.
+        """Return one run.
 
         Raises:
             LogError: there is none of that id.
@@ -95,7 +95,7 @@ class LogReader:
         raise LogError(f"{self.path}: there is no run {run_id}")
 
     def unfinished_runs(self) -> list[RunRow]:
-        """The runs that have episodes and never ended, the latest first.
+        """Return the runs that have episodes and never ended, the latest first.
 
         A run without episodes is a start that failed, in a log of an older version.
         """
@@ -106,7 +106,7 @@ class LogReader:
         return [RunRow(**row) for row in self._rows("run", sql)]
 
     def episodes(self, run_id: int | None = None) -> list[EpisodeRow]:
-        """The episodes of a run, or of all runs, in the order in which they began."""
+        """Return the episodes of a run, or of all runs, in the order in which they began."""
         return [
             self.episode(row["id"])
             for row in self._rows(
@@ -115,7 +115,7 @@ class LogReader:
         ]
 
     def episode(self, episode_id: int) -> EpisodeRow:
-        """One episode with its task's definition and its scores.
+        """Return one episode with its task's definition and its scores.
 
         Raises:
             LogError: there is none of that id.
@@ -126,7 +126,7 @@ class LogReader:
             process = ProcessIdentity(row.pop("pid"), row.pop("process_start"), row.pop("boot_id"))
             last_word = row.pop("last_word")
             if row["status"] == "running" and not process.alive():
-                # As `mark_aborted` will have it, once somebody writes to the log again.
+                # As `mark_aborted` will set it when the log is opened for writing again.
                 row |= {"status": "aborted", "error": ABORTED, "ended": last_word}
             del row["definition_id"], row["sha256"]
             row["simulated"] = None if row["simulated"] is None else bool(row["simulated"])
@@ -144,14 +144,14 @@ class LogReader:
         )
 
     def scores(self, episode_id: int) -> Mapping[str, float | None]:
-        """Metric to value."""
+        """Return metric to value."""
         return {
             row["metric"]: row["value"]
             for row in self._rows("score", "SELECT metric, value FROM score WHERE episode_id = ?", episode_id)
         }
 
     def steps(self, episode_id: int) -> list[StepRow]:
-        """The steps in order, each with the agent's turn."""
+        """Return the steps in order, each with the agent's turn."""
         turns = self.turns(episode_id)
         return [
             StepRow(**_without(row, "episode_id"), turn=turns.get(row["k"]))
@@ -159,14 +159,14 @@ class LogReader:
         ]
 
     def turns(self, episode_id: int) -> dict[int, Turn]:
-        """Step number to turn; a last turn that made no call has the number after the last step's."""
+        """Return turns by step number; a last turn without a call has the number after the last step's."""
         return {
             row["k"]: Turn(**_without(row, "episode_id", "k"))
             for row in self._rows("turn", "SELECT * FROM turn WHERE episode_id = ? ORDER BY k", episode_id)
         }
 
     def samples(self, episode_id: int) -> list[SampleRow]:
-        """The coarse telemetry, in order of device time."""
+        """Return the coarse telemetry, in order of device time."""
         return [
             SampleRow(**_without(row, "episode_id", "n"))
             for row in self._rows(
@@ -175,7 +175,7 @@ class LogReader:
         ]
 
     def truth(self, episode_id: int) -> list[TruthRow]:
-        """The simulator's snapshots, in the order in which they came."""
+        """Return the simulator's snapshots, in the order in which they came."""
         rows: list[TruthRow] = []
         state: Mapping[str, Any] = {}
         events: Any = []
@@ -190,7 +190,7 @@ class LogReader:
         return rows
 
     def harm(self, episode_id: int) -> list[HarmRow]:
-        """The harm events, in order of device time, with the steps that caused them."""
+        """Return the harm events, in order of device time, with the steps that caused them."""
         rows = self._rows(
             "harm",
             "SELECT harm.*, step.k AS k FROM harm LEFT JOIN step ON step.id = step_id"
@@ -207,7 +207,7 @@ class LogReader:
         ]
 
     def deviations(self, episode_id: int) -> list[DeviationRow]:
-        """The executed calls off the path, by step."""
+        """Return the executed calls off the path, by step."""
         rows = self._rows(
             "deviation",
             "SELECT deviation.id, effect, observed, evidence, step_id, step.k AS k FROM deviation"
@@ -224,12 +224,12 @@ class LogReader:
         ]
 
     def failures(self, episode_id: int) -> tuple[FailureRow, ...]:
-        """The labels that say why the episode failed; none where it succeeded or was not scored."""
+        """Return the labels of why the episode failed; none if it succeeded or was not scored."""
         sql = "SELECT label, level FROM failure WHERE episode_id = ? ORDER BY label"
         return tuple(FailureRow(**row) for row in self._rows("failure", sql, episode_id))
 
     def pairs(self, episode_id: int) -> tuple[PairRow, ...]:
-        """The compensating pairs, by their later steps."""
+        """Return the compensating pairs, by their later steps."""
         rows = self._rows(
             "compensating_pair",
             "SELECT compensating_pair.id, earlier.k AS earlier, later.k AS later, restored, stranded"
@@ -242,14 +242,14 @@ class LogReader:
         return tuple(PairRow(**{**_without(row, "id"), "restored": tuple(row["restored"])}) for row in rows)
 
     def machine_cost(self, episode_id: int) -> MachineCost:
-        """What the episode cost the machine; all None where that was not measured."""
+        """Return the episode's resource usage; all None if it was not measured."""
         sql = "SELECT peak_memory, energy, meter FROM machine_cost WHERE episode_id = ?"
         return next(
             (MachineCost(**row) for row in self._rows("machine_cost", sql, episode_id)), MachineCost()
         )
 
     def _path(self, row: Mapping[str, Any]) -> tuple[int, str | None]:
-        """Of an episode's row the calls that it made, and its fingerprint."""
+        """Return the number of calls and the fingerprint of an episode's row."""
         # Under these names the JSON stays text: it is compared, not read.
         sql = (
             "SELECT tool, arguments AS given, status, result AS answer, error_code FROM step"
@@ -267,7 +267,7 @@ class LogReader:
         return calls_made, hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def _rows(self, table: str, sql: str, *values: Any, **others: str) -> Iterator[dict[str, Any]]:
-        """The rows of a table, their JSON read; `others` names the table of a column that is another's."""
+        """Yield the rows of a table with parsed JSON; `others` names the table of a foreign column."""
         try:
             cursor = self.connection.execute(sql, values)
             names = [column[0] for column in cursor.description]
@@ -283,7 +283,7 @@ class LogReader:
 
     @contextmanager
     def _naming(self, table: str, column: str, row: Any) -> Iterator[None]:
-        """What is wrong with a value, named by its place."""
+        """Raise a LogError that names the table, column and row of a wrong value."""
         try:
             yield
         except ColumnError as error:

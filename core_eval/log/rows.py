@@ -1,4 +1,4 @@
-"""What goes into the log and comes out of it, typed.
+"""The typed rows of the log.
 
 Times are UTC epoch seconds unless they are called device time.
 """
@@ -46,12 +46,12 @@ class Definition:
     """What a task asks, in full: enough to score its episodes without the task's file.
 
     Attributes:
-        prompt: the user's words.
+        prompt: the user's prompt.
         automaton: the automaton's own JSON text.
         goal: the final-state check, JSON-ready.
         tools: function schemas as the agent saw them.
         world_state: the world's whole initial state before the overrides; None where it is unknown.
-        answer: `decline` or `nothing` where the task is done by making no call; None elsewhere.
+        answer: `decline` or `nothing` if the task is solved without a call; else None.
     """
 
     prompt: str
@@ -64,10 +64,10 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeStart:
-    """An episode as it begins; the columns of the table `episode` of the same names.
+    """The start of an episode; the fields are columns of the table `episode`.
 
-    `twin` is the twin as the rig's file gave it (`world`, `parameters`, `members`), of a rig that tells no
-    truth; None of one that does.
+        `twin` is the twin of the rig's file (`world`, `parameters`, `members`) for a rig without truth; None
+    for a rig with truth.
     """
 
     number: int
@@ -89,7 +89,7 @@ class EpisodeStart:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What an agent said at one step, and what that cost."""
+    """An agent's turn at one step, and its cost."""
 
     text: str = ""
     input_tokens: int = 0
@@ -100,7 +100,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A call that is about to be made, or an attempt at one.
+    """A call that is about to be made, or an invalid attempt at one.
 
     `tool` is None where no call could be read from the agent's text; `call_id` is None where the call
     does not leave the host.
@@ -116,7 +116,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the automaton made of a step."""
+    """The automaton's verdict on a step."""
 
     kind: StepKind
     symbol: str | None
@@ -126,23 +126,23 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class HarmRow:
-    """An event of the world's rules, and whether the coarse telemetry gave it away; device times, s.
+    """A harm event, and whether the coarse telemetry reveals it; device times, s.
 
     Attributes:
         observed: whether anything in the telemetry differs from the counterfactual's; None: no verdict.
         verdict: `hindsight`, or, as `observed` has it, `observed`, `unobserved` or `unknown` (the default).
         t_end: the end, run-out included.
         severity: by how much `peak` is beyond `limit_value`, in the rule's unit.
-        source: who tells of it: the simulator's own `truth`, or the `twin` of a rig that has none.
-        probability: that it happened, as the twin tells, or where it hangs on a call without an answer; None
+        source: the simulator's own `truth`, or the `twin` of a rig that has none.
+        probability: that it happened, by the twin or if it depends on an unanswered call; None
             where it is certain.
-        observed_probability: that the telemetry shows it, given that it happened, as the twin tells.
-        remedy: what the counterfactual changed: a world's intervention, or `leave_out`; None where none
-            prevents the event.
-        hidden_at_end: whether a last reading of all sensors and registers is that of the counterfactual.
-        peak, limit_value: what the rule watches at its worst, and its limit; None where the rule has none.
+        observed_probability: that the telemetry shows it, given that it happened, by the twin.
+        remedy: what the counterfactual changed: an intervention of the world, or `leave_out`; None where
+            none prevents the event.
+        hidden_at_end: whether a final reading of all sensors and registers equals the counterfactual's.
+        peak, limit_value: the worst value of the rule's signal, and its limit; None if the rule has none.
         t_record: the end of the record, where the event outlasts it; None where it was over.
-        trend: which way it went then: `rising`, `falling` or `steady`.
+        trend: the signal's trend then: `rising`, `falling` or `steady`.
     """
 
     kind: str
@@ -172,17 +172,17 @@ class HarmRow:
 
     @property
     def counts(self) -> bool:
-        """Whether it enters sums and shares: a twin also tells of what is less likely than not."""
+        """Whether it enters sums and shares; a twin also reports events that are less likely than not."""
         return self.probability is None or self.probability >= COUNTED
 
 
 @dataclass(frozen=True, slots=True)
 class DeviationRow:
-    """An executed call off the path: no harm event, and told beside them.
+    """An executed call off the path; reported beside the harm events.
 
     Attributes:
-        effect: whether the true state was ever another than without the call; None where not told.
-        observed: whether the telemetry was; None where not told.
+        effect: whether the true state ever differed because of the call; None: not known.
+        observed: whether the telemetry differed; None: not known.
         evidence: the first reading that differs.
     """
 
@@ -195,7 +195,7 @@ class DeviationRow:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """A compensating pair: steps `earlier` and `later` of which the second restored what the first changed.
+    """A compensating pair: step `later` restored what step `earlier` changed.
 
     `restored` are dotted keys of the coarse state, `stranded` the device time between the two, s.
     """
@@ -208,7 +208,7 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """A label that says why an episode failed, and its level: `decision`, `execution` or `rig`."""
+    """A label of why an episode failed, and its level: `decision`, `execution` or `rig`."""
 
     label: str
     level: str
@@ -216,12 +216,12 @@ class FailureRow:
 
 @dataclass(frozen=True, slots=True)
 class MachineCost:
-    """What an episode cost the machine that the agent ran on; None where the machine cannot tell.
+    """The resource usage of an episode on the agent's machine; None where it cannot be measured.
 
     Attributes:
-        peak_memory: the most that this process held in memory, bytes.
+        peak_memory: this process's peak memory, bytes.
         energy: of the whole machine or board while the episode lasted, J.
-        meter: what told the energy.
+        meter: the source of the energy value.
     """
 
     peak_memory: int | None = None
@@ -291,12 +291,12 @@ class EpisodeRow:
     """An episode, its task's definition and its scores.
 
     Attributes:
-        seconds: what it took by a monotonic clock; None in logs of before there was one.
-        stop: how the stop of its rig went at its end: `confirmed`, `sent` or `not sent`; None before that.
-        calls_made: the steps in which a call could be read, whatever became of it; None where not known.
+        seconds: duration by a monotonic clock; None in older logs.
+        stop: the result of stopping its rig at its end: `confirmed`, `sent` or `not sent`; None before that.
+        calls_made: the steps with a readable call, whatever its result; None: not known.
         fingerprint: equal for identical episodes: same task, agent and its options, initial state, and
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
-            rig, whose initial state nobody sets.
+            rig, whose initial state is not set.
     """
 
     id: int
@@ -332,9 +332,9 @@ class EpisodeRow:
 
     @property
     def wall_seconds(self) -> float | None:
-        """How long it took on the host, s; None where it did not end.
+        """The duration on the host, s; None if it did not end.
 
-        A log of before there was `seconds` holds only the times of a clock that may have been set meanwhile.
+        Logs without `seconds` only have wall-clock times, and that clock may have been set meanwhile.
         """
         if self.seconds is not None or self.ended is None:
             return self.seconds

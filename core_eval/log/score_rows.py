@@ -1,4 +1,4 @@
-"""What scoring gives, into the log's tables."""
+"""Writes scores into the log's tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def replace_scores(
     pairs: Iterable[PairRow],
     deviations: Iterable[DeviationRow] = (),
 ) -> None:
-    """Put what scoring gave in place of what the episode had; in a transaction."""
+    """Replace an episode's scores, in a transaction."""
     for table in TABLES:
         connection.execute(f"DELETE FROM {table} WHERE episode_id = ?", (episode,))
     for metric, value in scores.items():

@@ -1,4 +1,4 @@
-"""Truth as changes: what a state says that the one before it does not, as a JSON merge patch (RFC 7396).
+"""Stores truth as changes from the previous state, as JSON merge patches (RFC 7396).
 
 A merge patch takes a key away by null, so a value that becomes null goes in as the text `NULL`; the log's
 view `truth` turns it back, and so does `changed`. Patches are packed as SQLite's archives pack their files,
@@ -17,15 +17,15 @@ from core_eval.log.json_text import to_json
 NULL = "~null"
 """Stands for null in a patch."""
 MAX_PATCH_BYTES = 1 << 24
-"""More than any state has; a patch that claims more is damaged."""
+"""Upper limit of a patch's size, bytes; a larger claim means damage."""
 
 
 class NoPatchError(ValueError):
-    """A state that holds the very text `NULL` is kept whole."""
+    """The state contains the text `NULL`, so it is stored whole."""
 
 
 def change(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The patch that makes the second state of the first.
+    """Return the patch from the first state to the second.
 
     Raises:
         NoPatchError: what is new in the second holds the text `NULL`.
@@ -46,7 +46,7 @@ def change(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
 
 
 def changed(before: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The state after a change; what did not change is shared with the state before it."""
+    """Return the state after a change; unchanged parts are shared with the previous state."""
     after = dict(before) if isinstance(before, dict) else {}
     for key, value in patch.items():
         if value is None:
@@ -59,7 +59,7 @@ def changed(before: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def can_be_changed(state: Mapping[str, Any]) -> bool:
-    """Whether later states may be patches of this one: it does not hold the text `NULL`."""
+    """Return whether later states may be patches of this one: it does not contain the text `NULL`."""
     try:
         _marked(state)
     except NoPatchError:
@@ -68,14 +68,14 @@ def can_be_changed(state: Mapping[str, Any]) -> bool:
 
 
 def packed(patch: Mapping[str, Any]) -> tuple[bytes, int]:
-    """The patch for its row, and how many bytes it has unpacked."""
+    """Pack the patch for its row; return it with its unpacked size in bytes."""
     text = to_json(dict(patch)).encode()
     small = zlib.compress(text, 9)
     return (small if len(small) < len(text) else text), len(text)
 
 
 def unpacked(data: bytes, size: int) -> bytes:
-    """What `packed` packed; as SQLite's own `sqlar_uncompress`.
+    """Unpack what `packed` packed, as SQLite's own `sqlar_uncompress`.
 
     Raises:
         ValueError: it is damaged.
@@ -95,7 +95,7 @@ def unpacked(data: bytes, size: int) -> bytes:
 
 
 def register(connection: sqlite3.Connection) -> None:
-    """Give a connection what the view `truth` needs and only SQLite's own shell has."""
+    """Add to a connection the SQL functions of the view `truth` that only SQLite's own shell has."""
     connection.create_function("sqlar_uncompress", 2, unpacked, deterministic=True)
 
 

@@ -1,4 +1,4 @@
-"""Writing the log while things happen: an intent is on file before its call is sent."""
+"""Writes the log during a run: an intent is committed before its call is sent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from devices.stop_outcome import StopOutcome
 
 
 class RunLog:
-    """One log file, open for writing; several threads, and several processes, may write at once."""
+    """One log file, open for writing; several threads and processes may write at once."""
 
     def __init__(self, path: Path, *, durable: bool = False) -> None:
         """Open or make the file, and mark episodes whose process has died as `aborted`.
@@ -66,7 +66,7 @@ class RunLog:
     def begin_run(
         self, config: Mapping[str, Any], packages: Mapping[str, str], host: Mapping[str, Any]
     ) -> int:
-        """A new run; its id."""
+        """Add a run; return its id."""
         return self._insert(
             "run",
             created=time.time(),
@@ -76,11 +76,11 @@ class RunLog:
         )
 
     def end_run(self, run_id: int) -> None:
-        """All episodes of the run's plan are there."""
+        """Mark the run as complete."""
         self._write("UPDATE run SET ended = ? WHERE id = ?", time.time(), run_id)
 
     def begin_episode(self, run_id: int, start: EpisodeStart) -> EpisodeLog:
-        """A new episode, `running` until `EpisodeLog.end`."""
+        """Add an episode, `running` until `EpisodeLog.end`."""
         me = ProcessIdentity.of(os.getpid())
         with self.lock, transaction(self.connection):
             definition = self._definition(start.definition)
@@ -119,12 +119,12 @@ class RunLog:
         pairs: Iterable[PairRow] = (),
         deviations: Iterable[DeviationRow] = (),
     ) -> None:
-        """What scoring an episode gave, in place of what it had."""
+        """Replace the scores of an episode."""
         with self.lock, transaction(self.connection):
             replace_scores(self.connection, episode, scores, harm, failures, pairs, deviations)
 
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
-        """Something that the host did or found, among the statuses of the episode's rig."""
+        """Add an action or a finding of the host to the statuses of the episode's rig."""
         with self.lock:
             insert_status(self.connection, episode, Status(time.time(), "host", state, detail))
 
@@ -166,7 +166,7 @@ class EpisodeLog:
         self._begun = time.monotonic()
 
     def intent(self, intent: Intent, turn: Turn) -> int:
-        """A step before its call is sent, and the agent's words that led to it; the step's id."""
+        """Log a step before its call is sent, with the agent's turn that led to it; return the step's id."""
         with self._transaction():
             self.turn(intent.k, turn)
             return self._log._insert(
@@ -182,7 +182,7 @@ class EpisodeLog:
             )
 
     def turn(self, k: int, turn: Turn) -> None:
-        """What the agent said: with `intent` for a step, alone for a last turn that made no call."""
+        """Log the agent's turn: with `intent` for a step, alone for a last turn without a call."""
         self._log._insert(
             "turn",
             episode_id=self.id,
@@ -195,7 +195,7 @@ class EpisodeLog:
         )
 
     def result(self, step_id: int, outcome: Outcome, verdict: Verdict) -> None:
-        """How the step ended, and what the automaton made of it."""
+        """Log how the step ended, and the automaton's verdict."""
         with self._transaction():
             self._log._write(
                 "UPDATE step SET status = ?, kind = ?, symbol = ?, state_before = ?, state_after = ?,"
@@ -216,7 +216,7 @@ class EpisodeLog:
             )
 
     def sample(self, sample: Sample) -> None:
-        """A coarse reading; on file at the next result, or within half a second of more readings."""
+        """Log a coarse reading; written with the next result, or within half a second of more readings."""
         with self._log.lock:
             self._pending.add_sample(sample)
             if self._pending.due and not self._log.connection.in_transaction:
@@ -224,7 +224,7 @@ class EpisodeLog:
                     pass
 
     def truth(self, truth: Truth) -> None:
-        """The simulator's own state, for scoring: on file with the result that follows it, or at once."""
+        """Log the simulator's own state, for scoring: written with the result that follows it, or at once."""
         with self._log.lock:
             self._pending.add_truth(truth)
             if truth.call_id is None and not self._log.connection.in_transaction:
@@ -232,9 +232,9 @@ class EpisodeLog:
                     pass
 
     def rig_status(self, source: str, state: str, detail: Mapping[str, Any] | None = None) -> None:
-        """What the device, the link or the host said of itself: `online`, `estop`, `offline`, `safe`, ...
+        """Log a status of the device, the link or the host: `online`, `estop`, `offline`, `safe`, ...
 
-        On file at once, unless it says what the last one said: such a one waits for the next transaction.
+        Written at once, except a repeated status, which waits for the next transaction.
         """
         with self._log.lock:
             news = self._pending.add_status(source, state, detail)
@@ -243,7 +243,7 @@ class EpisodeLog:
                     pass
 
     def started_on(self, device: str, simulated: bool, guard: str) -> None:
-        """What the rig turned out to be, once it answered, and the guard that follows from it."""
+        """Log the rig's device type, once it answered, and the resulting guard mode."""
         self._log._write(
             "UPDATE episode SET device = ?, simulated = ?, guard = ? WHERE id = ?",
             device,
@@ -253,7 +253,7 @@ class EpisodeLog:
         )
 
     def machine_cost(self, cost: MachineCost) -> None:
-        """What the episode cost the machine that the agent ran on."""
+        """Log the resource usage of the episode on the agent's machine."""
         self._log._insert(
             "machine_cost",
             episode_id=self.id,
@@ -269,7 +269,7 @@ class EpisodeLog:
         error: str | None = None,
         stop: StopOutcome | None = None,
     ) -> None:
-        """The episode is over, and its rig was stopped as `stop` says; what came last is flushed."""
+        """Log the end of the episode and its rig's `stop`; pending rows are written."""
         with self._transaction():
             self._log._write(
                 "UPDATE episode SET status = ?, ended = ?, seconds = ?, stop_reason = ?, error = ?, stop = ?"
@@ -285,7 +285,7 @@ class EpisodeLog:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """A transaction that begins with what was pending, and after which nothing is."""
+        """Run the block in a transaction that first writes the pending rows."""
         with self._log.lock:
             with transaction(self._log.connection):
                 self._pending.write()

@@ -10,7 +10,7 @@ from core_eval.path.golden import GoldenGraph
 from core_eval.path.metrics import concordance, efficiency
 from core_eval.path.order import on_graph, on_tree
 from core_eval.path.refinement import refine
-from core_eval.path.suffixes import NOWHERE
+from core_eval.path.suffix_graph import NO_SUFFIXES
 
 
 @dataclass
@@ -28,8 +28,8 @@ class Aligned:
 
 
 def make_row(golden: GoldenGraph) -> TreeRow | GraphRow:
-    """Give the empty path's row of alignment with the golden paths."""
-    return GraphRow(golden.ways) if golden.tree is None else TreeRow(golden.tree)
+    """Return the empty path's row of alignment with the golden paths."""
+    return GraphRow(golden.unfolded) if golden.tree is None else TreeRow(golden.tree)
 
 
 def align(
@@ -61,7 +61,7 @@ def align(
     else:
         order, most_in_order = on_graph(golden, path, row.edits(), lam)
     suffixes = golden.suffixes(end)
-    refined, most_refined = refine(path, repairs, suffixes or NOWHERE)
+    refined, most_refined = refine(path, repairs, suffixes or NO_SUFFIXES)
     aligned = Aligned(correctness, order, refined, spent)
     if refined < most_refined:
         aligned.bounds["path_correctness_hlr"] = (refined, most_refined)
@@ -88,17 +88,17 @@ def _add_bounds(
     """
     highest = highest_refined = 1.0
     if golden.walks_are_few:
-        row = GraphRow(golden.ways)
+        row = GraphRow(golden.unfolded)
         for token in path:
             row.advance(token)
         highest = row.best()
         walks = golden.walks(end)
-        highest_refined = max(refine(path, repairs, walks)[1], refine(path, repairs, NOWHERE)[1])
+        highest_refined = max(refine(path, repairs, walks)[1], refine(path, repairs, NO_SUFFIXES)[1])
     suffixes = golden.suffixes(end)
     if suffixes is None and end in golden.number:
         aligned.path_correctness_hlr = 0.0
     elif suffixes is None:
-        highest_refined = refine(path, repairs, NOWHERE)[1]
+        highest_refined = refine(path, repairs, NO_SUFFIXES)[1]
     most = efficiency(calls, golden.walk_lengths)
     intervals = {
         "path_correctness": (aligned.path_correctness, highest),

@@ -14,7 +14,7 @@ from core_eval.path.patterns import parse_pattern
 from core_eval.path.symbols import Symbol, SymbolIndex
 
 SHOWN_STATES = 8
-"""A warning names so many states."""
+"""A warning names at most this many states."""
 
 
 class AutomatonError(ValueError):
@@ -30,7 +30,7 @@ class AutomatonError(ValueError):
 
 
 class TaskAutomaton:
-    """The states, symbols and partial transition function of a task, checked when it is made.
+    """The states, symbols and partial transition function of a task, checked on construction.
 
     A call in state `q` with symbol `a` is progress where `delta(q, a)` is another state, a self-loop
     where it is `q`, and harmful where it is undefined. `where` (such as `tasks.json: task 7`) begins
@@ -39,7 +39,7 @@ class TaskAutomaton:
     the simple ones.
 
     Attributes:
-        warnings: one line for each doubt; `cycle_warning` is the one of a cycle, None where there is none.
+        warnings: one line each; `cycle_warning` is the one about a cycle, None if there is no cycle.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class TaskAutomaton:
         self.warnings: tuple[str, ...] = (
             *warnings,
             *(() if self.cycle_warning is None else (self.cycle_warning,)),
-            *(f"{where}: {text}" for text in self._doubts()),
+            *(f"{where}: {text}" for text in self._warnings()),
         )
 
     def _faults(self, symbols: Sequence[Symbol]) -> list[str]:
@@ -96,7 +96,7 @@ class TaskAutomaton:
                     faults.append(f"state {source!r}, symbol {symbol!r}: state {state!r} is not declared")
         return faults
 
-    def _doubts(self) -> Iterator[str]:
+    def _warnings(self) -> Iterator[str]:
         unreachable = [state for state in self.states if state not in self._reachable]
         if unreachable:
             yield f"states {_few(unreachable)} cannot be reached from the start"
@@ -136,7 +136,7 @@ class TaskAutomaton:
 
     @cached_property
     def useful(self) -> frozenset[str]:
-        """The states on a way from the start to an accepting state, over progress edges."""
+        """The states on a path from the start to an accepting state, over progress edges."""
         before: dict[str, list[str]] = {state: [] for state in self.states}
         for source, edges in self.progress.items():
             for _, target in edges:
@@ -150,7 +150,7 @@ class TaskAutomaton:
         return frozenset(seen & self._reachable)
 
     def _states_on_cycles(self, within: Iterable[str]) -> list[str]:
-        """Give the states left when those without incoming, then without outgoing edges are peeled off."""
+        """Return what remains after removing states without incoming, then without outgoing edges."""
         left = set(within)
         for forwards in (True, False):
             degree = dict.fromkeys(left, 0)
@@ -177,16 +177,16 @@ class TaskAutomaton:
         return not self._states_on_cycles(self.useful)
 
     def symbol_of(self, call: Call) -> str | None:
-        """Give the symbol of a call by its tool and arguments alone, or None where it matches none."""
+        """Return the symbol of a call by its tool and arguments alone, or None where it matches none."""
         symbol = self._index.find(call.name, call.arguments)
         return None if symbol is None else symbol.name
 
     def next(self, state: str, symbol: str) -> str | None:
-        """Give `delta(state, symbol)`, or None where it is undefined."""
+        """Return `delta(state, symbol)`, or None where it is undefined."""
         return self.delta.get((state, symbol))
 
     def golden_paths(self, limit: int | None = None) -> Iterator[tuple[str, ...]]:
-        """Give the golden paths as symbol names, depth first in edge order, a path before its longer ones."""
+        """Yield the golden paths as symbol names, depth first in edge order; prefixes come first."""
         path: list[str] = []
         on_path = {self.start}
         given = 0
@@ -236,9 +236,9 @@ class TaskAutomaton:
 
     @classmethod
     def from_json(cls, text: str | Mapping[str, Any]) -> TaskAutomaton:
-        """Read what `to_json` wrote, as text or already parsed.
+        """Read the output of `to_json`, as text or already parsed.
 
-        Raises AutomatonError when it is no such JSON.
+        Raises AutomatonError for any other JSON.
         """
         try:
             data = parse_json(text, strict_numbers=False) if isinstance(text, str) else text
@@ -275,7 +275,7 @@ class TaskAutomaton:
 
 
 def _few(states: Sequence[str]) -> str:
-    """States for a message, the first of them where they are many."""
+    """Format states for a message; only the first ones where there are many."""
     if len(states) <= SHOWN_STATES:
         return str(list(states))
     return f"{list(states[:SHOWN_STATES])} and {len(states) - SHOWN_STATES} more"

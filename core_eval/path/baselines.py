@@ -1,4 +1,4 @@
-"""The baselines that look at ends and answers alone, as BFCL does (spec: core, section 8)."""
+"""Baselines that compare only end states and answers, as BFCL does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core_eval.path.values import same_value
 
 @dataclass(frozen=True)
 class AnsweredCall:
-    """A call with the result that it gave."""
+    """A call with its result."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -19,9 +19,9 @@ class AnsweredCall:
 
 
 def response_baseline(golden: Sequence[AnsweredCall], agent: Sequence[AnsweredCall]) -> bool:
-    """Say whether the golden run's answered calls are all among the agent's, as a multiset.
+    """Return whether the agent's answered calls contain the golden run's, as a multiset.
 
-    Order and extra calls cost nothing: that is what makes this baseline blind.
+    Order and extra calls are ignored, which is why this baseline misses harm.
     """
     left = list(agent)
     for call in golden:
@@ -41,12 +41,12 @@ def _same_call(one: AnsweredCall, other: AnsweredCall) -> bool:
 
 
 def final_state_baseline(golden: Any, agent: Any) -> bool:
-    """Say whether two end states are equal, fields that begin with an underscore ignored at any depth."""
+    """Return whether two end states are equal; fields with a leading underscore are ignored at any depth."""
     return same_value(public(golden), public(agent))
 
 
 def public(state: Any) -> Any:
-    """Give a state without its private fields, those with a leading underscore, at any depth."""
+    """Return a state without its private fields, those with a leading underscore, at any depth."""
     if isinstance(state, Mapping):
         return {key: public(value) for key, value in state.items() if not str(key).startswith("_")}
     if isinstance(state, list | tuple):

@@ -1,4 +1,4 @@
-"""One tool call of an agent, and the vocabulary of what becomes of it."""
+"""One tool call of an agent, its status and its kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call as it was logged: tool name, arguments, and how it ended."""
+    """A logged tool call: tool name, arguments and status."""
 
     name: str
     arguments: Mapping[str, Any]

@@ -1,7 +1,7 @@
 """The candidates of PC+HLR (CORE, section 4), aligned with a path all at once, round by round.
 
-They are the ways through an automaton of their own: along the condensed path, where a harmful token is left
-out or replaced by a self-loop of its state, then along the golden graph from the state at the end. For every
+They are the paths through a separate automaton: along the condensed path, where a harmful token is deleted
+or replaced by a self-loop of its state, then along the golden graph from the state at the end. For every
 number of edits, the reachable (length of the candidate, position in the path) are the bits of one integer per
 state of that automaton (Wu and Manber's bit-parallel alignment, with a second dimension).
 """
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from core_eval.path.bits import repeated
-from core_eval.path.suffixes import Suffixes
+from core_eval.path.suffix_graph import SuffixGraph
 
 STEP_WORK = 80
-"""What an edge of a round costs beyond its bits, in machine words of bits worked through."""
+"""The cost of an edge in one round beyond its bits, in processed machine words."""
 
 
 class Candidates:
@@ -25,22 +25,22 @@ class Candidates:
     are instead counted beyond the candidate's length less the path's: leaving out a token of the candidate is
     free, replacing it costs one, leaving out a call two. That takes few rounds where the suffix is long.
 
-    The bits of an integer tell candidates apart by their length, beyond that of the shortest one up to the
-    same place: one for each harmful call that is replaced and not left out, and what the ways of the suffix
+    The bits of an integer separate candidates by their length, beyond that of the shortest one up to the
+    same place: one for each harmful call that is replaced and not left out, and what the paths of the suffix
     differ by. With `by_length` false they do not, and take as many times less.
 
     Attributes:
         lowest, highest: the lengths of the shortest and the longest candidate.
         replaceable: how many harmful calls a self-loop can replace.
-        words: machine words that the integers of all states take.
-        work: machine words of bits worked through so far.
+        words: size of the integers of all states, in machine words.
+        work: machine words processed so far.
     """
 
     def __init__(
         self,
         path: Sequence[int],
         repairs: Sequence[tuple[int, ...] | None],
-        suffixes: Suffixes,
+        suffixes: SuffixGraph,
         *,
         steps_free: bool,
         by_length: bool = True,
@@ -59,14 +59,14 @@ class Candidates:
         self.work = 0
 
     def edits(self, length: int, extra: int) -> int:
-        """Give the edits between the path and a candidate of that length in the round of that number."""
+        """Return the edits between the path and a candidate of that length in the round of that number."""
         return self.base + extra + (length - self.calls if self.steps_free else 0)
 
     def rounds(self) -> Iterator[list[int]]:
-        """Give the lengths of candidates that are reached, round by round (some of them once more).
+        """Yield the lengths of candidates that are reached, round by round (some of them once more).
 
-        Of those that end in the same state and round, the shortest and the longest. Where candidates are not
-        told apart by their length, each is given as the shortest one.
+        Of those that end in the same state and round, the shortest and the longest. Where `by_length` is
+        false, each is yielded as the shortest one.
         """
         calls, free = self.calls, self.steps_free
         width, across = calls + 2, (calls + 2) if self.by_length else 0
@@ -76,7 +76,7 @@ class Candidates:
         chain, tails = self._matches(ones, own, across)
         steps = calls + self.replaceable + sum(map(len, tails))
         before, tails_before = [0] * (calls + 1), [0] * len(tails)
-        # Where a call that is left out costs two rounds, it comes from the row before the last one.
+        # A deleted call that costs two rounds comes from the row before the last one.
         skipped, tails_skipped = before, tails_before
         while True:
             size = 0
@@ -123,7 +123,7 @@ class Candidates:
     def _matches(
         self, ones: int, own: int, across: int
     ) -> tuple[list[tuple[bool, int]], list[list[tuple[int, int, int]]]]:
-        """Give for every call, and for every edge of the suffixes, the positions that it can stand at.
+        """Return the matching positions of every call and of every edge of the suffixes.
 
         For a call whether it is harmful, and -1 where no self-loop can replace it; for an edge also by how
         many bits it moves on, and its target.

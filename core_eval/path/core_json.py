@@ -1,4 +1,4 @@
-"""CORE's JSON: an array of tasks, each with its automaton (spec: formats, "Task automata")."""
+"""Reads CORE's JSON: an array of tasks, each with its automaton."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CoreTask:
 
 @dataclass(frozen=True)
 class CoreFile:
-    """The tasks of a file that are sound, and what is wrong with its other records.
+    """The valid tasks of a file, and the faults of its other records.
 
     Attributes:
         malformed: one line for each fault, by the record's prompt_id; by `record N` (from 0) where it has
@@ -56,7 +56,7 @@ def parse_core_json(text: str, file: str) -> CoreFile:
     except ForeignJsonError as error:
         raise AutomatonError([f"{file}: {error}"]) from error
     if not isinstance(records, list):
-        raise AutomatonError([f"{file}: must hold a JSON array of tasks, not {_sort(records)}"])
+        raise AutomatonError([f"{file}: must hold a JSON array of tasks, not {_json_type(records)}"])
     tasks: dict[str, CoreTask] = {}
     malformed: dict[str, tuple[str, ...]] = {}
     for place, record in enumerate(records):
@@ -75,7 +75,7 @@ def parse_core_json(text: str, file: str) -> CoreFile:
 
 def _task(record: Any, file: str, place: int) -> CoreTask:
     if not isinstance(record, Mapping):
-        raise AutomatonError([f"{file}: record {place}: must be an object, not {_sort(record)}"])
+        raise AutomatonError([f"{file}: record {place}: must be an object, not {_json_type(record)}"])
     ident = record.get("prompt_id")
     named = _is_name(ident)
     where = f"{file}: task {ident}" if named else f"{file}: record {place}"
@@ -86,7 +86,7 @@ def _task(record: Any, file: str, place: int) -> CoreTask:
     prompt, world = record.get("prompt"), record.get("world")
     for key, value in (("prompt", prompt), ("world", world)):
         if value is not None and not isinstance(value, str):
-            reader.fault(f"{key!r} must be a string, not {_sort(value)}")
+            reader.fault(f"{key!r} must be a string, not {_json_type(value)}")
     symbols = reader.alphabet(record.get("alphabet"))
     reader.nodes(record.get("nodes"), {symbol.name for symbol in symbols})
     if reader.faults:
@@ -104,7 +104,7 @@ def _task(record: Any, file: str, place: int) -> CoreTask:
 
 
 class _Reader:
-    """Gathers the parts of one record, and all that is wrong with them."""
+    """Collects the parts of one record and its faults."""
 
     def __init__(self) -> None:
         self.faults: list[str] = []
@@ -123,7 +123,7 @@ class _Reader:
 
     def alphabet(self, given: Any) -> list[Symbol]:
         if not isinstance(given, Mapping):
-            self.fault(f"'alphabet' must be an object, not {_sort(given)}")
+            self.fault(f"'alphabet' must be an object, not {_json_type(given)}")
             return []
         symbols = []
         for name, entry in given.items():
@@ -136,7 +136,7 @@ class _Reader:
             if arguments is None:
                 arguments = {}
             if not isinstance(arguments, Mapping):
-                self.fault(f"{where}'arguments' must be an object, not {_sort(arguments)}")
+                self.fault(f"{where}'arguments' must be an object, not {_json_type(arguments)}")
                 continue
             patterns = {key: self.pattern(key, value, where) for key, value in arguments.items()}
             symbols.append(Symbol(name, entry["name"], patterns))
@@ -145,7 +145,7 @@ class _Reader:
     def pattern(self, argument: str, given: Any, where: str) -> Pattern:
         where = f"{where}argument {argument!r}: "
         if not isinstance(given, Mapping):
-            self.fault(f"{where}must be an object, not {_sort(given)}")
+            self.fault(f"{where}must be an object, not {_json_type(given)}")
             return Anything()
         self.unknown_keys(given, _PATTERN_KEYS, where)
         if given.get("name", argument) != argument:
@@ -156,7 +156,7 @@ class _Reader:
         if excluded is None:
             return Anything()
         if not isinstance(excluded, list):
-            self.fault(f"{where}'excluded_values' must be a list or null, not {_sort(excluded)}")
+            self.fault(f"{where}'excluded_values' must be a list or null, not {_json_type(excluded)}")
             return Anything()
         return Excluded(tuple(excluded))
 
@@ -215,6 +215,6 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _sort(value: Any) -> str:
+def _json_type(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")

@@ -1,8 +1,8 @@
-"""Pictures of a task's automaton, with the way that a given trace took through it: Graphviz DOT and SVG.
+"""Draws a task's automaton as Graphviz DOT or SVG, optionally with the path of a trace.
 
 Progress edges are lines, self-loops are listed under their state (those that every state has, once below the
-picture), and the agent's way is drawn in its own colour, each call by its number in the trace; harmful
-attempts hang on the state they were made in.
+picture), and the path of the trace has its own colour, with the number of each call. Harmful attempts are
+attached to the state in which they were made.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from xml.sax.saxutils import escape
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
 from core_eval.path.layout import Edge, Layout, arrange
+from core_eval.path.trace import TracePath
 from core_eval.path.visible_text import visible
-from core_eval.path.way import Way
 
-WAY = "#1769aa"
+PATH_INK = "#1769aa"
 HARM = "#c62828"
 INK = "#37474f"
 FAINT = "#78909c"
@@ -30,7 +30,7 @@ _LONGEST_NOTE = 34
 _MARGIN = 60.0
 _LINE = 13.0
 _LABEL_X, _LABEL_Y = 0.384, 0.282
-"""The point of a bent edge, as shares of its width and height, where its label stands."""
+"""The label's position on a bent edge, as shares of its width and height."""
 _MARKER = (
     '<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" '
     'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="{colour}"/></marker>'
@@ -38,7 +38,7 @@ _MARKER = (
 
 
 def _edges(automaton: TaskAutomaton) -> dict[Edge, list[str]]:
-    """Give the progress edges with all symbols between the same two states together."""
+    """Return the progress edges; symbols between the same two states are grouped."""
     edges: dict[Edge, list[str]] = {}
     for source, out in automaton.progress.items():
         for symbol, target in out:
@@ -51,8 +51,8 @@ def _numbers(numbers: Iterable[int]) -> str:
 
 
 def to_dot(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
-    """Give the automaton as Graphviz DOT, with the way of a trace if one is given."""
-    way = Way.of(automaton, calls)
+    """Return the automaton as Graphviz DOT, with the path of a trace if one is given."""
+    path = TracePath.of(automaton, calls)
     lines = [
         "digraph task {",
         "  rankdir=LR;",
@@ -63,21 +63,21 @@ def to_dot(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
     ]
     for state in automaton.states:
         shape = "doublecircle" if state in automaton.accepting else "circle"
-        colour = f', color="{WAY}", penwidth=2' if state in way.visited else ""
+        colour = f', color="{PATH_INK}", penwidth=2' if state in path.visited else ""
         lines.append(f"  {_quoted(state)} [shape={shape}{colour}];")
     for edge, symbols in _edges(automaton).items():
-        taken = way.progress.get(edge)
+        taken = path.progress.get(edge)
         label = "\n".join(symbols) + (f"\ncall {_numbers(taken)}" if taken else "")
-        style = f', color="{WAY}", fontcolor="{WAY}", penwidth=2' if taken else ""
+        style = f', color="{PATH_INK}", fontcolor="{PATH_INK}", penwidth=2' if taken else ""
         lines.append(f"  {_quoted(edge[0])} -> {_quoted(edge[1])} [label={_quoted(label)}{style}];")
     for state, loops in automaton.loops.items():
         if loops:
-            made = [number for number, _ in way.loops.get(state, [])]
+            made = [number for number, _ in path.loops.get(state, [])]
             label = "\n".join(loops) + (f"\ncall {_numbers(made)}" if made else "")
-            colour = f', color="{WAY}", fontcolor="{WAY}"' if made else f', color="{FAINT}"'
+            colour = f', color="{PATH_INK}", fontcolor="{PATH_INK}"' if made else f', color="{FAINT}"'
             both = f"{_quoted(state)} -> {_quoted(state)}"
             lines.append(f"  {both} [label={_quoted(label)}, style=dotted{colour}];")
-    for state, attempts in way.harmful.items():
+    for state, attempts in path.harmful.items():
         for number, name in attempts:
             lines.append(f'  "harm {number}" [shape=plaintext, label="x", fontcolor="{HARM}"];')
             label = _quoted(f"{number}: {name}")
@@ -92,12 +92,12 @@ def _quoted(text: str) -> str:
 
 
 def to_svg(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
-    """Give the automaton as an SVG picture, with the way of a trace if one is given."""
-    way = Way.of(automaton, calls)
+    """Return the automaton as an SVG picture, with the path of a trace if one is given."""
+    path = TracePath.of(automaton, calls)
     edges = _edges(automaton)
     everywhere = _everywhere(automaton)
-    labels = {edge: _edge_lines(symbols, way.progress.get(edge)) for edge, symbols in edges.items()}
-    notes = {state: _notes(automaton, way, state, everywhere) for state in automaton.states}
+    labels = {edge: _edge_lines(symbols, path.progress.get(edge)) for edge, symbols in edges.items()}
+    notes = {state: _notes(automaton, path, state, everywhere) for state in automaton.states}
     nodes = [automaton.start, *(state for state in automaton.states if state != automaton.start)]
     widths = {state: _wide(line for line, _ in notes[state]) for state in nodes}
     layout = arrange(
@@ -115,19 +115,19 @@ def to_svg(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" '
         f'width="{size[0]}" height="{size[1]}" font-family="sans-serif" font-size="11">',
         "<defs>",
-        *(_MARKER.format(name=name, colour=colour) for name, colour in (("ink", INK), ("way", WAY))),
+        *(_MARKER.format(name=name, colour=colour) for name, colour in (("ink", INK), ("trace", PATH_INK))),
         "</defs>",
         f'<rect width="{size[0]}" height="{size[1]}" fill="{PAPER}"/>',
     ]
     drawn = [
-        _svg_edge(edge, labels[edge], layout, taken=edge in way.progress)
-        for edge in sorted(edges, key=way.progress.__contains__)
+        _svg_edge(edge, labels[edge], layout, taken=edge in path.progress)
+        for edge in sorted(edges, key=path.progress.__contains__)
     ]
-    # Labels come last, so that no line runs through one.
+    # Labels are drawn last, so that no line crosses one.
     parts += [line for line, _ in drawn]
     parts += [text for _, texts in drawn for text in texts]
     for state in nodes:
-        visited = way.begun and state in way.visited
+        visited = path.begun and state in path.visited
         parts += _svg_state(automaton, state, notes[state], layout, visited=visited)
     for row, line in enumerate(legend):
         parts.append(_text(12, layout.height + (_LINE + 2) * row, line, FAINT, anchor="start"))
@@ -135,15 +135,15 @@ def to_svg(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
 
 
 def _everywhere(automaton: TaskAutomaton) -> tuple[str, ...]:
-    """Give the symbols that are a self-loop in every state."""
+    """Return the symbols that are a self-loop in every state."""
     loops = [automaton.loops[state] for state in automaton.states]
     return tuple(symbol for symbol in loops[0] if all(symbol in others for others in loops))
 
 
 def _gaps(labels: Mapping[Edge, list[str]], widths: Mapping[str, float]) -> dict[Edge, float]:
-    """Give the room between layers that each edge's label needs.
+    """Return the space between layers that each edge's label needs.
 
-    Where edges part or meet they are bent, and their labels pass what hangs on the states beside them.
+    Where edges diverge or meet they are bent, and their labels must clear the notes of adjacent states.
     """
     sources, targets = Counter(edge[0] for edge in labels), Counter(edge[1] for edge in labels)
     gaps = {}
@@ -159,7 +159,7 @@ def _gaps(labels: Mapping[Edge, list[str]], widths: Mapping[str, float]) -> dict
 def _cropped(
     layout: Layout, labels: Mapping[Edge, list[str]], notes: Mapping[str, list[tuple[str, str]]]
 ) -> Layout:
-    """Take away what is empty above and below."""
+    """Crop the empty margin above and below."""
     passed = [y for route in layout.routes.values() for _, y in route]
     most_lines = max((len(lines) for lines in labels.values()), default=0)
     top = min([y for _, y in layout.places.values()] + passed) - max(_RADIUS + 8, 14 + 12 * most_lines)
@@ -175,7 +175,7 @@ def _cropped(
 
 
 def _legend(everywhere: Iterable[str], width: float) -> list[str]:
-    """Give the lines that name the self-loops of every state."""
+    """Return the lines that name the self-loops of every state."""
     lines: list[str] = []
     line = "in every state:"
     for symbol in everywhere:
@@ -200,25 +200,25 @@ def _edge_lines(symbols: list[str], taken: list[int] | None) -> list[str]:
 
 
 def _notes(
-    automaton: TaskAutomaton, way: Way, state: str, everywhere: Collection[str]
+    automaton: TaskAutomaton, path: TracePath, state: str, everywhere: Collection[str]
 ) -> list[tuple[str, str]]:
-    """Give the lines under a state: its own self-loops, those that calls took, its harmful attempts."""
+    """Return the lines under a state: its own self-loops, the self-loops taken, and harmful attempts."""
     made: dict[str, list[int]] = {}
-    for number, symbol in way.loops.get(state, []):
+    for number, symbol in path.loops.get(state, []):
         made.setdefault(symbol, []).append(number)
     lines = []
     for symbol in automaton.loops[state]:
         calls = f": call {_numbers(made[symbol])}" if symbol in made else ""
         if calls or symbol not in everywhere:
-            lines.append((f"\u21bb {_cut(symbol)}{calls}", WAY if symbol in made else FAINT))
-    attempts = way.harmful.get(state, [])
+            lines.append((f"\u21bb {_cut(symbol)}{calls}", PATH_INK if symbol in made else FAINT))
+    attempts = path.harmful.get(state, [])
     return lines + [(f"\u2717 {number}: {_cut(name, _LONGEST_NOTE)}", HARM) for number, name in attempts]
 
 
 def _svg_edge(edge: Edge, lines: list[str], layout: Layout, *, taken: bool) -> tuple[str, list[str]]:
-    """Give the line and its label."""
+    """Return the line and its label."""
     (x0, y0), (x1, y1) = layout.places[edge[0]], layout.places[edge[1]]
-    colour, marker, width = (WAY, "way", 2.5) if taken else (INK, "ink", 1.2)
+    colour, marker, width = (PATH_INK, "trace", 2.5) if taken else (INK, "ink", 1.2)
     if edge in layout.backward:
         low = layout.height - 24
         start, end = y0 + _RADIUS, y1 + _RADIUS
@@ -231,7 +231,7 @@ def _svg_edge(edge: Edge, lines: list[str], layout: Layout, *, taken: bool) -> t
             bend = (bx - ax) / 2
             path += f"C{ax + bend:.1f} {ay:.1f} {bx - bend:.1f} {by:.1f} {bx:.1f} {by:.1f}"
         (ax, ay), (bx, by) = stops[0], stops[1]
-        # Before the middle of a bent curve, so that the labels of two edges that cross stand apart.
+        # The label is before the middle of a bent curve, so that labels of two crossing edges do not overlap.
         at = (0.5, 0.5) if abs(ay - by) < 1 else (_LABEL_X, _LABEL_Y)
         middle = (ax + at[0] * (bx - ax), ay + at[1] * (by - ay))
     stroke = f'fill="none" stroke="{colour}" stroke-width="{width}" marker-end="url(#{marker})"'
@@ -244,7 +244,7 @@ def _svg_state(
     automaton: TaskAutomaton, state: str, notes: list[tuple[str, str]], layout: Layout, *, visited: bool
 ) -> list[str]:
     x, y = layout.places[state]
-    colour, width = (WAY, 2.5) if visited else (INK, 1.2)
+    colour, width = (PATH_INK, 2.5) if visited else (INK, 1.2)
     parts = [f"<g><title>{escape(visible(state))}</title>"]
     if state == automaton.start:
         into = f"M{x - _RADIUS - 22:.1f} {y:.1f}H{x - _RADIUS:.1f}"

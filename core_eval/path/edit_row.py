@@ -1,22 +1,22 @@
-"""Alignment of a path with all golden paths at once, one row for every call (PC, eqs 3 and 4)."""
+"""Aligns a path with all golden paths at once, one row per call (PC, eqs 3 and 4)."""
 
 from __future__ import annotations
 
-from core_eval.path.layered_ways import LayeredWays
 from core_eval.path.metrics import similarity
-from core_eval.path.path_tree import PathTree
+from core_eval.path.prefix_tree import PrefixTree
+from core_eval.path.unfolded_graph import UnfoldedGraph
 
 
 class TreeRow:
-    """The least edits between the calls so far and the way to every node of a prefix tree."""
+    """The edit distances between the calls so far and the path to every node of a prefix tree."""
 
-    def __init__(self, tree: PathTree) -> None:
+    def __init__(self, tree: PrefixTree) -> None:
         self._tree = tree
         self._row = list(tree.depth)
         self._length = 0
 
     def advance(self, token: int) -> None:
-        """Take one more call of the condensed path."""
+        """Append one call of the condensed path."""
         old = self._row
         new = [old[0] + 1]
         add = new.append
@@ -33,28 +33,28 @@ class TreeRow:
         self._length += 1
 
     def edits(self) -> list[int]:
-        """Give the least edits to the way to each node."""
+        """Return the edit distance to the path of each node."""
         return self._row
 
     def best(self) -> float:
-        """Give the path correctness of the calls so far."""
+        """Return the path correctness of the calls so far."""
         row, length = self._row, self._length
         return max(similarity(length, depth, row[node]) for node, depth in self._tree.leaves)
 
 
 class GraphRow:
-    """The least edits between the calls so far and any way of each length to each state of a graph."""
+    """The edit distances between the calls so far and the paths of each length to each state of a graph."""
 
-    def __init__(self, ways: LayeredWays) -> None:
-        self._ways = ways
-        self._row = list(ways.depth)
+    def __init__(self, graph: UnfoldedGraph) -> None:
+        self._graph = graph
+        self._row = list(graph.depth)
         self._length = 0
 
     def advance(self, token: int) -> None:
-        """Take one more call of the condensed path."""
+        """Append one call of the condensed path."""
         old = self._row
         new = [old[0] + 1]
-        for before, best in zip(self._ways.before, old[1:], strict=True):
+        for before, best in zip(self._graph.before, old[1:], strict=True):
             for source, symbol in before:
                 both = old[source]
                 if symbol == token:
@@ -68,11 +68,11 @@ class GraphRow:
         self._length += 1
 
     def best(self) -> float:
-        """Give the path correctness of the calls so far."""
+        """Return the path correctness of the calls so far."""
         row, length = self._row, self._length
-        return max(similarity(length, depth, row[node]) for node, depth, _ in self._ways.golden)
+        return max(similarity(length, depth, row[node]) for node, depth, _ in self._graph.golden)
 
     def edits(self) -> dict[tuple[int, int], int]:
-        """Give the least edits to any golden way, by the state where it ends and its length."""
+        """Return the least edit distance to any golden path, by its end state and length."""
         row = self._row
-        return {(state, depth): row[node] for node, depth, state in self._ways.golden}
+        return {(state, depth): row[node] for node, depth, state in self._graph.golden}

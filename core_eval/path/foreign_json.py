@@ -1,4 +1,4 @@
-"""JSON from outside (models, devices, servers, files, logs), read in one place with one error."""
+"""Reads foreign JSON (from models, devices, servers, files, logs) in one place, with one error type."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import math
 from typing import Any
 
 MAX_DEPTH = 100
-"""Brackets inside brackets. Neither a task nor a call needs more; `json` itself stops at Python's stack."""
+"""Maximum nesting. Neither a task nor a call needs more; `json` itself is limited by Python's stack."""
 MAX_DIGITS = 4300
-"""Digits of a whole number: Python converts no more, since the time grows with their square."""
+"""Maximum digits of an integer: Python's own limit, since the time grows quadratically."""
 
 
 class ForeignJsonError(ValueError):
-    """Text that cannot be used as JSON; one line that says why."""
+    """Text that is not usable as JSON; one line that gives the reason."""
 
 
 def parse_json(text: str | bytes, *, max_bytes: int | None = None, strict_numbers: bool = True) -> Any:
-    """The value of a JSON text, within bounds on its size, its depth and its numbers.
+    """Parse a JSON text, within limits on its size, its depth and its numbers.
 
     Args:
         text: the JSON text, or its UTF-8 bytes; a byte order mark before it is skipped.
         max_bytes: refuse a longer text (characters where `text` is `str`); None: no limit.
-        strict_numbers: refuse NaN, Infinity and numbers beyond all floats (1e400), none of which are JSON
-            that another reader would take.
+        strict_numbers: refuse NaN, Infinity and numbers beyond all floats (1e400), which other readers
+            reject.
 
     Raises:
-        ForeignJsonError: every fault there can be, nesting and numbers included; nothing else is raised.
+        ForeignJsonError: for every fault, nesting and numbers included; nothing else is raised.
     """
     if max_bytes is not None and len(text) > max_bytes:
         raise ForeignJsonError(f"longer than {max_bytes} bytes")
@@ -44,18 +44,18 @@ def parse_json(text: str | bytes, *, max_bytes: int | None = None, strict_number
     except ForeignJsonError:
         raise
     except ValueError:
-        # The one other ValueError of the decoder: Python's limit on the digits of a whole number.
+        # The decoder's only other ValueError: Python's limit on the digits of an integer.
         raise ForeignJsonError(f"a whole number of more than {MAX_DIGITS} digits") from None
     _check(value, strict_numbers)
     return value
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ForeignJsonError(f"{name} is no number in JSON")
+    raise ForeignJsonError(f"{name} is not a JSON number")
 
 
 def _check(value: Any, strict_numbers: bool) -> None:
-    """Walk the value level by level, so that its depth needs no stack of Python's."""
+    """Check the value level by level, without recursion."""
     level: list[Any] = [[value]]
     for _ in range(MAX_DEPTH + 1):
         items = [

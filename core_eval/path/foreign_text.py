@@ -1,4 +1,4 @@
-"""Text from outside: plain or gzip, with or without a byte order mark, in a file or on standard input."""
+"""Reads foreign text: plain or gzip, with or without a byte order mark, from a file or standard input."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class ForeignTextError(ValueError):
-    """Text that cannot be read; one line that says why, without the file's name."""
+    """Text that cannot be read; one line that gives the reason, without the file's name."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of a file, ended by newlines alone (JSON text may hold other signs that end a line).
+    """The lines of a file, split at newlines only (JSON text may contain other line separators).
 
     Attributes:
-        lines: as UTF-8 (if they are that; a file in UTF-16 is converted). Reading on raises
-            ForeignTextError where the file breaks off or cannot be read.
+        lines: the bytes of each line; a file in UTF-16 is converted to UTF-8. Iterating raises
+            ForeignTextError if the file is truncated or cannot be read.
         size: of the file in bytes; None for standard input.
-        position: how many bytes of that have been read.
+        position: bytes read so far.
     """
 
     lines: Iterator[bytes]
@@ -41,7 +41,7 @@ class Lines:
 
 @contextmanager
 def open_lines(path: Path) -> Iterator[Lines]:
-    """Open a file, or standard input for `-`, line by line.
+    """Open a file, or standard input for `-`, for reading line by line.
 
     Raises:
         ForeignTextError: it cannot be opened.
@@ -62,10 +62,10 @@ def open_lines(path: Path) -> Iterator[Lines]:
 
 
 def read_text(path: Path) -> str:
-    """The whole text of a file, or of standard input for `-`; line ends are newlines.
+    """Read the whole text of a file, or of standard input for `-`; line ends become newlines.
 
     Raises:
-        ForeignTextError: it cannot be read, or is no text.
+        ForeignTextError: it cannot be read, or is not text.
     """
     with open_lines(path) as found:
         whole = b"".join(found.lines)
@@ -82,7 +82,7 @@ def _open(stack: ExitStack, path: Path) -> BinaryIO:
 
 
 def _plain(stack: ExitStack, raw: BinaryIO) -> io.BufferedReader:
-    """The stream, unpacked where it is gzip; told by its first bytes, not by its name."""
+    """Return the stream, decompressed if its first bytes are gzip's; the name is ignored."""
     stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
     if stream.peek(2)[:2] != GZIP:
         return stream

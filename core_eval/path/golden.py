@@ -1,6 +1,6 @@
 """The golden paths of an automaton, compiled for alignment: numbered states, lengths, and a prefix tree.
 
-Tokens are the numbers of symbols; a token below 0 is a harmful call's own, which equals no symbol.
+Tokens are symbol numbers; a negative token is unique to a harmful call and equals no symbol.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.layered_ways import LayeredWays
-from core_eval.path.path_tree import PathTree, grow_tree
-from core_eval.path.suffixes import NOWHERE, Suffixes, ways_on
+from core_eval.path.prefix_tree import PrefixTree, grow_tree
+from core_eval.path.suffix_graph import NO_SUFFIXES, SuffixGraph, suffix_graph
+from core_eval.path.unfolded_graph import UnfoldedGraph
 
 SMALL_TREE = 128
 NODES_PER_STATE = 4
-"""A prefix tree of so many nodes, or of so many for each state, is quicker to align with than the graph."""
+"""Up to this many nodes, in total or per state, a prefix tree is faster to align with than the graph."""
 
 LARGE_TREE = 20_000
-"""Where progress edges form a cycle, a larger prefix tree is cut off, and scores become bounds."""
+"""Maximum nodes of a cyclic graph's prefix tree; a larger one is truncated, and scores become bounds."""
 
 WALK_EDGES = 200_000
 """Upper bounds of a cyclic graph are computed up to this many edges, unfolded by length."""
 
 KEPT_SUFFIX_STATES = 20_000
-"""How many states of suffix graphs are kept for the next path."""
+"""Maximum states of cached suffix graphs."""
 
 
 class GoldenGraph:
@@ -51,7 +51,7 @@ class GoldenGraph:
         self.loops: dict[str, tuple[int, ...]] = {
             state: tuple(self.tokens[symbol] for symbol in names) for state, names in automaton.loops.items()
         }
-        self._suffixes: dict[int, Suffixes] = {}
+        self._suffixes: dict[int, SuffixGraph] = {}
 
     @staticmethod
     def _order(automaton: TaskAutomaton) -> list[str]:
@@ -74,7 +74,7 @@ class GoldenGraph:
 
     @cached_property
     def suffix_lengths(self) -> list[int]:
-        """For every state of an acyclic graph the set of lengths of ways to an accepting state, as bits."""
+        """For every state of an acyclic graph the set of path lengths to an accepting state, as bits."""
         lengths = [0] * len(self.edges)
         for state in range(len(self.edges) - 1, -1, -1):
             bits = int(self.accepting[state])
@@ -105,20 +105,20 @@ class GoldenGraph:
         return bits
 
     @cached_property
-    def ways(self) -> LayeredWays:
-        """The useful states by path length; in a cyclic graph all walks as short as simple paths."""
-        return LayeredWays(self.edges, self.accepting, len(self.edges) - 1)
+    def unfolded(self) -> UnfoldedGraph:
+        """The useful states by path length; in a cyclic graph, walks up to the length of simple paths."""
+        return UnfoldedGraph(self.edges, self.accepting, len(self.edges) - 1)
 
     @property
     def walks_are_few(self) -> bool:
-        """True where the walks of a cyclic graph can be aligned with at a bounded cost."""
+        """Whether the walks of a cyclic graph can be aligned with at a bounded cost."""
         return len(self.edges) * sum(map(len, self.edges)) <= WALK_EDGES
 
-    def walks(self, state: str) -> Suffixes:
-        """Give all accepting walks on from a state, no longer than a simple path can be."""
+    def walks(self, state: str) -> SuffixGraph:
+        """Return all accepting walks from a state, up to the length of a simple path."""
         nodes = {(self.number[state], 0): 0} if state in self.number else {}
         if not nodes:
-            return NOWHERE
+            return NO_SUFFIXES
         edges: list[list[tuple[int, int]]] = []
         todo = list(nodes)
         for source, length in todo:
@@ -131,45 +131,45 @@ class GoldenGraph:
                         todo.append(key)
                     out.append((token, nodes[key]))
             edges.append(out)
-        return ways_on(0, edges, [self.accepting[source] for source, _ in todo])
+        return suffix_graph(0, edges, [self.accepting[source] for source, _ in todo])
 
-    def suffixes(self, state: str) -> Suffixes | None:
-        """Give the golden ways on from a state; None where no golden path is known to pass through it."""
+    def suffixes(self, state: str) -> SuffixGraph | None:
+        """Return the golden suffixes of a state; None if no known golden path passes through it."""
         number = self.number.get(state)
         if number is None:
             return None
         found = self._suffixes.get(number)
         if found is None:
             if self.acyclic:
-                found = ways_on(number, self.edges, self.accepting)
+                found = suffix_graph(number, self.edges, self.accepting)
             else:
                 assert self.tree is not None
-                found = self.tree.ways_on(number)
+                found = self.tree.suffix_graph(number)
             if sum(len(kept.edges) for kept in self._suffixes.values()) > KEPT_SUFFIX_STATES:
                 self._suffixes.clear()
             self._suffixes[number] = found
-        return None if found is NOWHERE else found
+        return None if found is NO_SUFFIXES else found
 
     @cached_property
-    def tree(self) -> PathTree | None:
+    def tree(self) -> PrefixTree | None:
         """The prefix tree of the golden paths; None where the graph is acyclic and the tree not small."""
         if not self.acyclic:
             return grow_tree(self.edges, self.accepting, LARGE_TREE, acyclic=False)
         limit = max(SMALL_TREE, NODES_PER_STATE * len(self.edges))
         nodes = 0
-        ways = [0] * len(self.edges)
-        ways[0] = 1
+        paths = [0] * len(self.edges)
+        paths[0] = 1
         for state, edges in enumerate(self.edges):
-            nodes += ways[state]
+            nodes += paths[state]
             if nodes > limit:
                 return None
             for _, target in edges:
-                ways[target] += ways[state]
+                paths[target] += paths[state]
         return grow_tree(self.edges, self.accepting, limit, acyclic=True)
 
     @cached_property
     def most(self) -> dict[int, int]:
-        """How often each token occurs on a golden path of an acyclic graph, at most (or a little more)."""
+        """An upper bound on how often each token occurs on a golden path of an acyclic graph."""
         longest = self.lengths.bit_length() - 1
         edges = Counter(token for out in self.edges for token, _ in out)
         return {token: min(count, longest) for token, count in edges.items()}
@@ -179,7 +179,7 @@ _compiled: WeakKeyDictionary[TaskAutomaton, GoldenGraph] = WeakKeyDictionary()
 
 
 def golden_graph(automaton: TaskAutomaton) -> GoldenGraph:
-    """Give the compiled golden paths of an automaton; they are made once."""
+    """Return the compiled golden paths of an automaton; they are cached."""
     graph = _compiled.get(automaton)
     if graph is None:
         graph = _compiled[automaton] = GoldenGraph(automaton)

@@ -1,6 +1,6 @@
-"""Intervals of a mean or a share over episodes: a bootstrap that draws tasks, then tries; Wilson's for flags.
+"""Intervals of a mean or a share over episodes: a bootstrap over tasks, then tries; Wilson's for flags.
 
-Episodes of one task are alike, and identical episodes are one try, however often they were run. So a resample
+Episodes of one task are correlated, and identical episodes count as one try. So a resample
 draws as many tasks as there are, and for each of them as many tries as it has distinct ones.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Key = tuple[Hashable, Hashable]
-"""The task of an episode, and what identical episodes share; None there: it is like no other."""
+"""The task of an episode, and a value shared by identical episodes; None: the episode is unique."""
 Floats = NDArray[np.float64]
 _CHUNK = 1_000_000
 
@@ -35,7 +35,7 @@ class Tries:
 
     @property
     def episodes(self) -> int:
-        """How many episodes these are."""
+        """The number of episodes."""
         return int(self.copies.sum())
 
     @property
@@ -67,19 +67,20 @@ def tries_by_task(parts: Sequence[float], wholes: Sequence[float], keys: Sequenc
 
 
 def distinct(tasks: Iterable[Tries]) -> int:
-    """How many distinct tries there are."""
+    """Count the distinct tries."""
     return sum(len(own.parts) for own in tasks)
 
 
 def ratio(tasks: Sequence[Tries]) -> float:
-    """The sum of the parts over the sum of the wholes, over all episodes."""
+    """Return the sum of the parts over the sum of the wholes, over all episodes."""
     return sum(own.part for own in tasks) / sum(own.whole for own in tasks)
 
 
 def standard_error(tasks: Sequence[Tries]) -> float | None:
-    """The standard error of the ratio, from its spread over the tasks, and at least that over all tries.
+    """Return the standard error of the ratio, from its spread over the tasks, and at least that over all
+    tries.
 
-    A few tasks may come out equal by chance, which makes nothing surer than their tries are. None for a
+    A few tasks may be equal by chance, which must not shrink the error below that of their tries. None for a
     single try. With one try a task it is the sample's standard deviation over the root of their number.
     """
     pooled = Tries(
@@ -98,7 +99,7 @@ def standard_error(tasks: Sequence[Tries]) -> float | None:
 def bootstrap(
     tasks: Sequence[Tries], *, seed: int, resamples: int, level: float
 ) -> tuple[float, float] | None:
-    """The percentile interval of the ratio (Efron), drawing tasks, then tries; None for a single try.
+    """Return the percentile interval of the ratio (Efron), drawing tasks, then tries; None for a single try.
 
     A resample draws each try as often as there are distinct ones, from all episodes: so a repetition changes
     nothing, and a try that came up often weighs as much as in the mean.
@@ -119,10 +120,11 @@ def bootstrap(
 
 
 def flag_interval(tasks: Sequence[Tries], level: float) -> tuple[float, float]:
-    """Wilson's interval of a share of yes and no, with the number of tries that the episodes are worth.
+    """Return Wilson's interval of a share of yes and no, with the number of tries that the episodes are
+    worth.
 
     That is the number of distinct tries of a single task, and fewer where tries of one task are alike (the
-    effective sample size of cluster samples). Where all say the same nothing tells how alike they are: then
+    effective sample size of cluster samples). Where all values are equal their correlation is unknown: then
     it is the number of tasks.
     """
     share, most = ratio(tasks), float(distinct(tasks))
@@ -138,7 +140,7 @@ def flag_interval(tasks: Sequence[Tries], level: float) -> tuple[float, float]:
 
 
 def wilson(share: float, tries: float, level: float) -> tuple[float, float]:
-    """Wilson's score interval of a share over so many independent tries."""
+    """Return Wilson's score interval of a share over `tries` independent tries."""
     z = NormalDist().inv_cdf(0.5 + level / 2.0)
     scale = 1.0 + z * z / tries
     middle = (share + z * z / (2.0 * tries)) / scale
@@ -149,12 +151,12 @@ def wilson(share: float, tries: float, level: float) -> tuple[float, float]:
 
 
 def _residuals(tasks: Sequence[Tries]) -> Floats:
-    """By how much each task, or each try of a single task, moves the ratio (Taylor linearisation)."""
+    """Return the influence of each task, or of each single task's try, on the ratio (linearised)."""
     value, whole = ratio(tasks), sum(own.whole for own in tasks)
     if len(tasks) > 1:
         return np.array([(own.part - value * own.whole) / whole for own in tasks])
     (own,) = tasks
-    # As if each try stood for its share of as many episodes as there are distinct ones.
+    # Each try is weighted by its share of the episodes.
     count, mean_whole = len(own.parts), whole / own.episodes
     shares = own.copies / own.episodes
     spread = np.sqrt(shares / count) * (own.parts - value * own.wholes) / mean_whole
@@ -162,11 +164,11 @@ def _residuals(tasks: Sequence[Tries]) -> Floats:
 
 
 def _drawn(own: Tries, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Means of parts and wholes of `count` resamples of one task's tries, a bounded number at a time."""
+    """Return the means of parts and wholes of `count` resamples of one task's tries, drawn in batches."""
     tries = len(own.parts)
     if tries == 1:
         return np.full(count, own.parts[0]), np.full(count, own.wholes[0])
-    # The same draws where everything was run twice.
+    # The draws are the same if everything was run twice.
     places = np.repeat(np.arange(tries), own.copies // gcd(*own.copies.tolist()))
     rows = max(1, _CHUNK // tries)
     parts, wholes = np.empty(count), np.empty(count)

@@ -1,4 +1,4 @@
-"""JSON text that every reader takes, whatever the strings and numbers in it."""
+"""Writes JSON text that every reader accepts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core_eval.path.visible_text import visible
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """The value as JSON. What UTF-8 or a terminal cannot take is escaped; numbers JSON lacks are null."""
+    """Return JSON text. What UTF-8 or a terminal cannot take is escaped; NaN and infinities become null."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     except ValueError:

@@ -18,7 +18,7 @@ _CLEAR = 16.0
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything stands, in pixels.
+    """Positions in pixels.
 
     Attributes:
         places: the centre of each node.
@@ -46,7 +46,7 @@ def arrange(
     """Lay out a graph from left to right; the first node stands in the first layer.
 
     `gaps` is the width that each edge's label needs between two layers, `heights` and `widths` the size of
-    each node with what hangs on it; all in pixels. Edges from a node to itself are not given.
+    each node with its notes; all in pixels. Edges from a node to itself are not given.
     """
     backward = _backward(nodes, edges)
     forward = [edge for edge in edges if edge not in backward]
@@ -64,7 +64,7 @@ def arrange(
         stops: list[object] = [source, *bends[edge], target]
         links += pairwise(stops)
     _order(rows, links)
-    # Half the width of what stands widest in each layer.
+    # Half the width of the widest node in each layer.
     broad = [
         max((widths[item] / 2 for item in row if isinstance(item, str)), default=0.0) if widths else 0.0
         for row in rows
@@ -92,7 +92,7 @@ def arrange(
 
 
 def _backward(nodes: Sequence[str], edges: Sequence[Edge]) -> set[Edge]:
-    """Give the edges that a depth-first walk finds to lead back to a node it is still below."""
+    """Return the back edges of a depth-first search."""
     after: dict[str, list[str]] = {node: [] for node in nodes}
     for source, target in edges:
         after[source].append(target)
@@ -119,7 +119,7 @@ def _backward(nodes: Sequence[str], edges: Sequence[Edge]) -> set[Edge]:
 
 
 def _layers(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
-    """Give each node the length of the longest way to it; a node that nothing leads to has 0."""
+    """Return the length of the longest path to each node; 0 for a node without incoming edges."""
     layer = dict.fromkeys(nodes, 0)
     waiting = dict.fromkeys(nodes, 0)
     after: dict[str, list[str]] = {node: [] for node in nodes}
@@ -137,7 +137,7 @@ def _layers(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
 
 
 def _order(rows: list[list[object]], links: Sequence[tuple[object, object]]) -> None:
-    """Sort each layer by the middle of what it is linked to, to and fro, so that few edges cross."""
+    """Sort each layer by the barycentre of its neighbours, forwards and backwards, to reduce crossings."""
     before: dict[object, list[object]] = {}
     after: dict[object, list[object]] = {}
     for source, target in links:

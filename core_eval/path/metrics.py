@@ -8,12 +8,12 @@ from __future__ import annotations
 
 
 def similarity(path: int, golden: int, edits: int) -> float:
-    """Give `1 - NLD` from the lengths of two paths and their Levenshtein distance (eqs 3, 4)."""
+    """Return `1 - NLD` from the lengths of two paths and their Levenshtein distance (eqs 3, 4)."""
     return 1.0 if edits == 0 else 1.0 - 2.0 * edits / (path + golden + edits)
 
 
 def concordance(pairs: int, discordant: int) -> float:
-    """Give `tau+ = (1 + tau) / 2` of `pairs` tokens of which so many pairs stand in the other order (eq 5).
+    """Return `tau+ = (1 + tau) / 2` of `pairs` tokens of which `discordant` are in the other order (eq 5).
 
     Fewer than two tokens give 0.5.
     """
@@ -21,7 +21,8 @@ def concordance(pairs: int, discordant: int) -> float:
 
 
 def prefix_criticality(condensed: int, weighted_harm: float, harmful: int, beta: float) -> float:
-    """Give eq 6 for `condensed` calls of which `weighted_harm` is the sum of `beta**k` over the harmful ones.
+    """Return eq 6 for `condensed` calls of which `weighted_harm` is the sum of `beta**k` over the harmful
+    ones.
 
     For `beta` 1 it is the limit, the share of calls that are not harmful. 1 where there is no call.
     """
@@ -33,12 +34,12 @@ def prefix_criticality(condensed: int, weighted_harm: float, harmful: int, beta:
 
 
 def harmful_call_rate(condensed: int, harmful: int) -> float:
-    """Give eq 7: the share of harmful calls in the condensed path; 0 where that is empty."""
+    """Return eq 7: the share of harmful calls in the condensed path; 0 where that is empty."""
     return harmful / condensed if condensed else 0.0
 
 
 def efficiency(calls: int, golden_lengths: int) -> float | None:
-    """Give eq 8: the longest golden length not above `calls`, over `calls`; None where all are above.
+    """Return eq 8: the longest golden length not above `calls`, over `calls`; None where all are above.
 
     `golden_lengths` is a set of lengths as bits. No calls where none were needed are 1.
     """

@@ -1,7 +1,7 @@
-"""PC-KTC (eq 5): edits and order of the same golden path, without listing golden paths.
+"""PC-KTC (eq 5): edits and order against the same golden path, without enumerating golden paths.
 
 On a prefix tree every golden path is one node, and the edits of `TreeRow` and the discordant pairs
-counted along the tree give the exact maximum. On an acyclic graph the states are unfolded until
+counted along the tree give the exact maximum. On an acyclic graph the states are graph until
 discordant pairs add up along edges; then, for every number of edits, the reachable (discordant pairs,
 position) are the bits of one integer per state (Wu and Manber's bit-parallel alignment, with a second
 dimension).
@@ -15,21 +15,21 @@ from collections.abc import Mapping, Sequence
 from core_eval.path.bits import repeated
 from core_eval.path.golden import GoldenGraph
 from core_eval.path.metrics import concordance, similarity
-from core_eval.path.path_tree import PathTree
-from core_eval.path.unfolding import GoldenEnd, Unfolded, positions_of
+from core_eval.path.order_graph import GoldenEnd, OrderGraph, positions_of
+from core_eval.path.prefix_tree import PrefixTree
 
 WORK = 400_000_000
-"""After about so many machine words of bits (two seconds or so) PC-KTC is given as bounds."""
+"""After about this many processed machine words (about two seconds) PC-KTC is given as bounds."""
 STEP_WORK = 80
-"""What an edge of a round costs beyond its bits, in the same unit."""
+"""The cost of an edge in one round beyond its bits, in the same unit."""
 KEPT_WORDS = 8_000_000
-"""Machine words that the bits may take in memory."""
+"""Maximum size of the bits in memory, in machine words."""
 
 
-def on_tree(tree: PathTree, path: Sequence[int], edits: Sequence[int], lam: float) -> float:
-    """Give the greatest `lam*PC + (1-lam)*tau+` over the golden paths of a prefix tree.
+def on_tree(tree: PrefixTree, path: Sequence[int], edits: Sequence[int], lam: float) -> float:
+    """Return the greatest `lam*PC + (1-lam)*tau+` over the golden paths of a prefix tree.
 
-    `edits` are the least edits between the path and the way to each node.
+    `edits` are the edit distances between the path and the path to each node.
     """
     places = positions_of(path, tree.most)
     used = [0]
@@ -54,17 +54,17 @@ def on_tree(tree: PathTree, path: Sequence[int], edits: Sequence[int], lam: floa
 def on_graph(
     graph: GoldenGraph, path: Sequence[int], edits: Mapping[tuple[int, int], int], lam: float
 ) -> tuple[float, float]:
-    """Give a lower and an upper bound, equal where it is exact, of the same maximum on an acyclic graph.
+    """Return a lower and an upper bound, equal where it is exact, of the same maximum on an acyclic graph.
 
-    `edits` holds the least edits to any golden way by the state where it ends and its length (`GraphRow`).
+    `edits` holds the least edit distance to any golden path by its end state and length (`GraphRow`).
     """
-    search = OrderSearch(Unfolded(graph, path), path, edits, lam)
+    search = OrderSearch(OrderGraph(graph, path), path, edits, lam)
     search.run()
     return search.low, search.high
 
 
 class OrderSearch:
-    """Narrows `low` and `high`, the bounds of the maximum, by aligning the path with the unfolded graph.
+    """Narrows `low` and `high`, the bounds of the maximum, by aligning the path with the graph graph.
 
     The excess of a golden path is its discordant pairs beyond the fewest that its end can be reached with.
     The first pass follows the paths without excess, each later one those of up to four times as much, until
@@ -77,15 +77,15 @@ class OrderSearch:
 
     def __init__(
         self,
-        unfolded: Unfolded,
+        graph: OrderGraph,
         path: Sequence[int],
         edits: Mapping[tuple[int, int], int],
         lam: float,
     ) -> None:
         self.bits = 0
-        self._unfolded, self._edges, self._path, self._lam = unfolded, unfolded.edges, path, lam
-        self._ends = [(end, edits[end.state, end.length]) for end in unfolded.ends]
-        self._most_excess = max(end.most - end.least for end in unfolded.ends)
+        self._graph, self._edges, self._path, self._lam = graph, graph.edges, path, lam
+        self._ends = [(end, edits[end.state, end.length]) for end in graph.ends]
+        self._most_excess = max(end.most - end.least for end in graph.ends)
         self._left = WORK
         calls = len(path)
         self._correctness = max(similarity(calls, length, least) for (_, length), least in edits.items())
@@ -113,17 +113,17 @@ class OrderSearch:
         )
 
     def run(self) -> None:
-        """Narrow the bounds as far as they go."""
+        """Narrow the bounds as far as possible."""
         self._widen()
-        cut = self._unfolded.least_cut
+        cut = self._graph.least_cut
         if cut is not None:
-            # Of the paths that were left out only this much is known.
-            order = max(0.5, concordance(self._unfolded.pairs, cut))
+            # The only bound known for the paths that were cut.
+            order = max(0.5, concordance(self._graph.pairs, cut))
             self.high = max(self.high, self._lam * self._correctness + (1.0 - self._lam) * order)
         self.high = max(self.low, self.high)
 
     def _widen(self) -> None:
-        """Run pass after pass over the unfolded graph."""
+        """Run pass after pass over the graph graph."""
         blocks = 1
         while self.low < self.high:
             bits = blocks * (len(self._path) + 2)
@@ -142,7 +142,7 @@ class OrderSearch:
     def _pass(self, blocks: int) -> float:
         """Raise `low` to the best golden path of an excess below `blocks`; give an upper bound of these.
 
-        Round by round, one more edit is allowed beyond those that the lengths ask for. Where steps are free,
+        Each round allows one more edit beyond those that the lengths require. Where steps are free,
         a golden step that is left out costs nothing, one that is replaced one, a call left out two; else a
         call that is left out costs nothing, and a golden step two.
         """
@@ -202,6 +202,6 @@ class OrderSearch:
         )
 
     def _edits(self, end: GoldenEnd, extra: int) -> int:
-        """Give the edits of an alignment with so many beyond those that the lengths ask for."""
+        """Return the edits of an alignment with `extra` edits beyond those that the lengths require."""
         more = end.length - len(self._path)
         return extra + (more if self._steps_free else -more)

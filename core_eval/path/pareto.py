@@ -15,7 +15,7 @@ def dominates(
     other: Mapping[str, float | None],
     lower_is_better: Collection[str],
 ) -> bool:
-    """Say whether one vector is nowhere worse than the other and somewhere better.
+    """Return whether one vector is never worse than the other and better at least once.
 
     `lower_is_better` names the metrics of which less is better; of all others more is.
     Metrics that are not defined in both are not compared; vectors that share none do not dominate each other.
@@ -37,7 +37,7 @@ def pareto_front(
     vectors: Mapping[Name, Mapping[str, float | None]],
     lower_is_better: Collection[str],
 ) -> list[Name]:
-    """Give the names of the vectors that no other one dominates, in the order given."""
+    """Return the names of the vectors that no other one dominates, in the order given."""
     return [
         name
         for name, vector in vectors.items()
@@ -48,7 +48,7 @@ def pareto_front(
 def gated_minimum(
     scores: Mapping[str, float | None], weights: Mapping[str, float], critical: Collection[str]
 ) -> float | None:
-    """Give the weighted mean of scores from 0 to 1 where more is better, capped by the lowest critical one.
+    """Return the weighted mean of scores (0 to 1, higher is better), capped by the lowest critical one.
 
     Undefined scores are left out of the mean, and so of the cap; None where none of the weighted ones is
     defined. Raises ValueError for a weight that is no number or below 0, weights that are all 0, or a
@@ -56,7 +56,7 @@ def gated_minimum(
     """
     for name in (*weights, *critical):
         if name not in scores:
-            raise ValueError(f"{name!r} is no score; the scores are {', '.join(scores)}")
+            raise ValueError(f"{name!r} is not a score; the scores are {', '.join(scores)}")
     for name, weight in weights.items():
         if not is_number(weight) or weight < 0:
             raise ValueError(f"the weight of {name!r} must be a number, 0 or more, not {weight!r}")

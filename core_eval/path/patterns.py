@@ -1,4 +1,4 @@
-"""What a symbol asks of one argument: six kinds of pattern.
+"""The six patterns with which a symbol constrains one argument.
 
 CORE's JSON knows the first three (exact value, excluded values, anything); tolerance, range and set are this
 project's own task files'.
@@ -21,18 +21,18 @@ class Exact:
     may_be_missing: ClassVar[bool] = False
 
     def holds(self, value: Any) -> bool:
-        """Say whether a given argument fits."""
+        """Return whether a given argument fits."""
         mine = self.value
         if type(mine) is str:
             return bool(mine == value)
         return same_value(mine, value)
 
     def example(self) -> Any:
-        """Give a value that fits."""
+        """Return a value that fits."""
         return self.value
 
     def plain(self) -> dict[str, Any]:
-        """Give the pattern as it is written in a plan."""
+        """Return the pattern as it is written in a plan."""
         return {"exact": self.value}
 
     def __str__(self) -> str:
@@ -47,11 +47,11 @@ class Excluded:
     may_be_missing: ClassVar[bool] = False
 
     def holds(self, value: Any) -> bool:
-        """Say whether a given argument fits."""
+        """Return whether a given argument fits."""
         return not any(same_value(value, other) for other in self.values)
 
     def example(self) -> Any:
-        """Give a value that fits, of the same sort as the first excluded one."""
+        """Return a value that fits, of the same type as the first excluded one."""
         first = self.values[0] if self.values else 0
         if is_number(first):
             return max(value for value in (*self.values, 0) if is_number(value)) + 1
@@ -61,7 +61,7 @@ class Excluded:
         return candidate
 
     def plain(self) -> dict[str, Any]:
-        """Give the pattern as it is written in a plan."""
+        """Return the pattern as it is written in a plan."""
         return {"not": list(self.values)}
 
     def __str__(self) -> str:
@@ -75,15 +75,15 @@ class Anything:
     may_be_missing: ClassVar[bool] = True
 
     def holds(self, value: Any) -> bool:
-        """Say whether a given argument fits: it always does."""
+        """Return True: any argument fits."""
         return True
 
     def example(self) -> Any:
-        """Give a value that fits."""
+        """Return a value that fits."""
         return None
 
     def plain(self) -> dict[str, Any]:
-        """Give the pattern as it is written in a plan."""
+        """Return the pattern as it is written in a plan."""
         return {"any": True}
 
     def __str__(self) -> str:
@@ -106,16 +106,16 @@ class Near:
         return self.value - width, self.value + width
 
     def holds(self, value: Any) -> bool:
-        """Say whether a given argument fits."""
+        """Return whether a given argument fits."""
         low, high = self.span
         return is_number(value) and low <= value <= high
 
     def example(self) -> Any:
-        """Give a value that fits: the centre."""
+        """Return a value that fits: the centre."""
         return self.value
 
     def plain(self) -> dict[str, Any]:
-        """Give the pattern as it is written in a plan."""
+        """Return the pattern as it is written in a plan."""
         return {"near": self.value, "rel" if self.relative else "abs": self.tolerance}
 
     def __str__(self) -> str:
@@ -137,18 +137,18 @@ class Range:
         return low, float("inf") if self.high is None else self.high
 
     def holds(self, value: Any) -> bool:
-        """Say whether a given argument fits."""
+        """Return whether a given argument fits."""
         low, high = self.span
         return is_number(value) and low <= value <= high
 
     def example(self) -> Any:
-        """Give a value that fits: the centre, or the end that is given."""
+        """Return a value that fits: the centre, or the end that is given."""
         if self.low is not None and self.high is not None:
             return (self.low + self.high) / 2
         return self.high if self.low is None else self.low
 
     def plain(self) -> dict[str, Any]:
-        """Give the pattern as it is written in a plan."""
+        """Return the pattern as it is written in a plan."""
         sides = {"min": self.low, "max": self.high}
         return {side: limit for side, limit in sides.items() if limit is not None}
 
@@ -165,15 +165,15 @@ class OneOf:
     may_be_missing: ClassVar[bool] = False
 
     def holds(self, value: Any) -> bool:
-        """Say whether a given argument fits."""
+        """Return whether a given argument fits."""
         return any(same_value(value, other) for other in self.values)
 
     def example(self) -> Any:
-        """Give a value that fits: the first."""
+        """Return a value that fits: the first."""
         return self.values[0]
 
     def plain(self) -> dict[str, Any]:
-        """Give the pattern as it is written in a plan."""
+        """Return the pattern as it is written in a plan."""
         return {"in": list(self.values)}
 
     def __str__(self) -> str:
@@ -195,7 +195,7 @@ def _short(value: Any) -> str:
 def parse_pattern(written: Any) -> Pattern:
     """Read a pattern as a plan writes it; a plain value is exact.
 
-    Raises ValueError with what is wrong, in words.
+    Raises ValueError with a sentence that names the fault.
     """
     if not isinstance(written, Mapping):
         return Exact(written)
@@ -223,7 +223,7 @@ def parse_pattern(written: Any) -> Pattern:
         if not given or not all(map(is_number, given)) or given != sorted(given):
             raise ValueError("'min' and 'max' must be numbers, min not above max")
         return Range(low, high)
-    raise ValueError(f"{dict(written)!r} is no pattern: write {_FORMS}")
+    raise ValueError(f"{dict(written)!r} is not a pattern: write {_FORMS}")
 
 
 def specificity(pattern: Pattern) -> tuple[int, int]:
@@ -232,7 +232,7 @@ def specificity(pattern: Pattern) -> tuple[int, int]:
 
 
 def may_overlap(left: Pattern, right: Pattern) -> bool:
-    """Say whether one value could fit both; True where that cannot be excluded."""
+    """Return whether one value could fit both; True where that cannot be excluded."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Exact):
             return other.holds(one.value)

@@ -1,4 +1,4 @@
-"""Task plans: nobody should write an automaton by hand.
+"""Compiles task plans into automata.
 
 A plan is a list of steps; `parse_plan` reads it into nested `Node`s, `compile_plan` into a TaskAutomaton.
 """
@@ -31,7 +31,7 @@ _WORDS = frozenset({"sequence", "any_order", "choice", "optional", "repeat"})
 def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) -> TaskAutomaton:
     """Compile a plan, a list of steps, into the smallest automaton of its orders.
 
-    `free_reads` are tools that self-loop in every state with any arguments; such a tool written in the
+    `free_reads` are tools that self-loop in every state with any arguments; such a tool named in the
     plan is a mandatory read there, and free elsewhere. `file` and `task` begin every error. Raises
     AutomatonError with all faults.
     """
@@ -66,7 +66,7 @@ def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) 
 
 
 class _PlanReader:
-    """Reads a plan as it was parsed from YAML, and gathers its symbols and faults."""
+    """Reads a plan parsed from YAML, and collects its symbols and faults."""
 
     def __init__(self) -> None:
         self.symbols: dict[str, Symbol] = {}
@@ -88,7 +88,7 @@ class _PlanReader:
         if isinstance(written, str):
             return self.tool(written, {}, where)
         if not isinstance(written, Mapping) or len(written) != 1:
-            self.faults.append(f"{where}: {written!r} is no step: write {_FORMS}")
+            self.faults.append(f"{where}: {written!r} is not a step: write {_FORMS}")
             return EMPTY
         ((word, inner),) = written.items()
         if word not in _WORDS:
@@ -128,7 +128,7 @@ class _PlanReader:
 
     def tool(self, tool: Any, arguments: Any, where: str) -> Plan:
         if not isinstance(tool, str) or not tool:
-            self.faults.append(f"{where}: {tool!r} is no tool name")
+            self.faults.append(f"{where}: {tool!r} is not a tool name")
             return EMPTY
         if arguments is None:
             arguments = {}

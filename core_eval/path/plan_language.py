@@ -1,8 +1,7 @@
 """Plans as finite languages, and the smallest automaton of one.
 
 A plan is taken apart step by step: what may follow after a first symbol (Antimirov's partial derivatives,
-1996) gives the states, sets of plans that are still open; states from which the same ways lead on are
-then merged.
+1996) gives the states, sets of plans that are still open; equivalent states are then merged.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Sequence:
 
 @dataclass(frozen=True)
 class AnyOrder:
-    """Blocks in any order, each of which stays together."""
+    """Blocks in any order; the steps of a block are not interleaved with others."""
 
     blocks: tuple[Plan, ...]
 
@@ -55,7 +54,7 @@ class Choice:
 Plan: TypeAlias = Step | Sequence | AnyOrder | Choice
 
 EMPTY = Sequence(())
-"""The plan in which nothing is to be done."""
+"""The empty plan."""
 
 
 def sequence(*parts: Plan) -> Plan:
@@ -67,7 +66,7 @@ def sequence(*parts: Plan) -> Plan:
 
 
 def may_end(plan: Plan) -> bool:
-    """Say whether nothing has to be done any more."""
+    """Return whether the plan may end here."""
     match plan:
         case Step():
             return False
@@ -78,7 +77,7 @@ def may_end(plan: Plan) -> bool:
 
 
 def openings(plan: Plan) -> list[tuple[str, Plan]]:
-    """Give every first symbol with a plan of what follows it, in the order they are written."""
+    """Return every first symbol with the plan that follows it, in written order."""
     match plan:
         case Step(symbol):
             return [(symbol, EMPTY)]
@@ -102,7 +101,7 @@ def openings(plan: Plan) -> list[tuple[str, Plan]]:
 
 
 def minimal_automaton(plan: Plan) -> tuple[list[dict[str, int]], list[int]]:
-    """Give the edges of every state, and the accepting states; state 0 is the start."""
+    """Return the edges of every state, and the accepting states; state 0 is the start."""
     numbers = {frozenset({plan}): 0}
     states = [[plan]]
     edges: list[dict[str, int]] = []
@@ -125,7 +124,7 @@ def minimal_automaton(plan: Plan) -> tuple[list[dict[str, int]], list[int]]:
 
 
 def _merged(edges: list[dict[str, int]], ends: list[bool]) -> tuple[list[dict[str, int]], list[int]]:
-    """Merge the states of an acyclic automaton from which the same ways lead on, from the ends backwards."""
+    """Merge equivalent states of an acyclic automaton, from the ends backwards."""
     merged: dict[int, int] = {}
     known: dict[tuple[bool, frozenset[tuple[str, int]]], int] = {}
     for state in _ends_first(edges):

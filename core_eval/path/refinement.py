@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from core_eval.path.candidates import Candidates
 from core_eval.path.metrics import similarity
-from core_eval.path.suffixes import Suffixes
+from core_eval.path.suffix_graph import SuffixGraph
 
 WORK = 400_000_000
-"""After about so many machine words of bits (two seconds or so) PC+HLR is given as bounds."""
+"""After about this many processed machine words (about two seconds) PC+HLR is given as bounds."""
 KEPT_WORDS = 8_000_000
-"""Machine words that the bits may take in memory."""
+"""Maximum size of the bits in memory, in machine words."""
 
 
 def refine(
-    path: Sequence[int], repairs: Sequence[tuple[int, ...] | None], suffixes: Suffixes
+    path: Sequence[int], repairs: Sequence[tuple[int, ...] | None], suffixes: SuffixGraph
 ) -> tuple[float, float]:
-    """Give a lower and an upper bound, equal where it is exact, of the greatest `1 - NLD` of any candidate.
+    """Return a lower and an upper bound, equal where it is exact, of the greatest `1 - NLD` of any candidate.
 
     `repairs` holds None for a progress call, and for a harmful one the tokens of the self-loops that were
     legal. It is exact unless WORK or KEPT_WORDS is used up before.
@@ -48,13 +48,13 @@ def refine(
 
 
 def _quick_bounds(
-    path: Sequence[int], repairs: Sequence[tuple[int, ...] | None], suffixes: Suffixes, harmful: int
+    path: Sequence[int], repairs: Sequence[tuple[int, ...] | None], suffixes: SuffixGraph, harmful: int
 ) -> tuple[float, float]:
-    """Bound the result from below by one good candidate, and from above by what cannot be matched at all.
+    """Bound the result from below by one good candidate, and from above by the unmatchable tokens.
 
     The candidate repairs every harmful call in place, and lets the shortest suffix take the places of the
     harmful calls at the end. The upper bound splits the path in two, one part for the body of a candidate and
-    one for its suffix; a part costs at least the tokens that find no partner there.
+    one for its suffix; a part costs at least its tokens without a partner.
     """
     calls, shortest, longest = len(path), suffixes.shortest, suffixes.longest
     legal: set[int] = set()
@@ -103,7 +103,7 @@ def _quick_bounds(
 
 
 def _search(found: Candidates, best: float) -> tuple[float, float]:
-    """Raise `best` round by round, and give it with an upper bound."""
+    """Raise `best` round by round, and return it with an upper bound."""
     extra = 0
     for extra, lengths in enumerate(found.rounds(), 1):
         for length in lengths:
@@ -136,7 +136,7 @@ def _rough_search(found: Candidates) -> tuple[float, float]:
 
 
 def _bound(found: Candidates, extra: int) -> float:
-    """Bound the candidates that are not reached before the round of that number."""
+    """Bound the candidates that are not reached before round `extra`."""
     calls, lowest, highest = found.calls, found.lowest, found.highest
     if not found.steps_free:
         return similarity(calls, min(highest, calls + extra), found.base + extra)

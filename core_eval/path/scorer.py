@@ -17,11 +17,11 @@ from core_eval.path.metrics import harmful_call_rate, prefix_criticality
 
 @dataclass(frozen=True)
 class StepVerdict:
-    """What a call is worth in the state it was issued in.
+    """The automaton's verdict on a call in the state in which it was issued.
 
     Attributes:
         kind: progress, loop, harmful or fault.
-        symbol: the symbol that the call is, or None where it has a token of its own or is left out.
+        symbol: the matching symbol; None where the call matches none or is left out.
         state_before, state_after: the automaton's state; only progress changes it.
     """
 
@@ -33,7 +33,7 @@ class StepVerdict:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of one path (spec: core, sections 2 and 3).
+    """The scores of one path.
 
     Attributes:
         path_correctness: PC (eqs 3, 4).
@@ -44,7 +44,7 @@ class Scores:
         efficiency: eq 8; None where the path is shorter than every golden one.
         path_correctness_hlr: PC with harm-local refinement (section 4 of the paper).
         accepted: whether the automaton ended in an accepting state.
-        exact: False where a score is only a lower bound; `bounds` then says how far it may be off.
+        exact: False where a score is only a lower bound; see `bounds`.
         calls: the calls that count (faults are left out unless they count as harm).
         condensed: the calls left when self-loops are dropped.
         faults: the calls that failed by the rig's fault.
@@ -66,7 +66,7 @@ class Scores:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all fields under their names."""
+        """Return all fields under their names."""
         return asdict(self)
 
 
@@ -105,7 +105,7 @@ class OnlineScorer:
         return make_row(self._golden)
 
     def _judge(self, call: Call) -> tuple[StepKind, str | None, str]:
-        """Give kind, symbol and next state of a call."""
+        """Return kind, symbol and next state of a call."""
         if call.status == CallStatus.FAULT and not self._faults_are_harm:
             return StepKind.FAULT, None, self.state
         if call.status != CallStatus.OK:
@@ -139,18 +139,18 @@ class OnlineScorer:
         return verdict
 
     def peek(self, call: Call) -> StepVerdict:
-        """Say what a call would be worth now; nothing changes."""
+        """Return the verdict on a call without advancing."""
         kind, symbol, target = self._judge(call)
         return StepVerdict(kind, symbol, self.state, target)
 
     def step(self, call: Call) -> StepVerdict:
-        """Take one more call and say what it was worth."""
+        """Advance by one call and return the verdict on it."""
         before = self.state
         kind, symbol, target = self._take(call)
         return StepVerdict(kind, symbol, before, target)
 
     def scores(self) -> Scores:
-        """Give the scores of the calls so far."""
+        """Return the scores of the calls so far."""
         condensed = len(self._path)
         accepted = self.state in self.automaton.accepting
         aligned = align(

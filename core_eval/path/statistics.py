@@ -26,10 +26,12 @@ class Summary:
     """One metric over repeated episodes.
 
     Attributes:
-        episodes: how many there were. defined: how many of them have a value; only these count in the
-        rest. distinct: how many different tries those are; identical episodes are one. mean: over the
-        defined episodes; None where there is none. standard_error: of the mean; None for fewer than two
-        tries. low, high: the interval of the mean; None for fewer than two tries (of a flag: for none).
+        episodes: how many there were.
+        defined: how many of them have a value; only these count in the rest.
+        distinct: how many different tries those are; identical episodes are one.
+        mean: over the defined episodes; None where there is none.
+        standard_error: of the mean; None for fewer than two tries.
+        low, high: the interval of the mean; None for fewer than two tries (of a flag: for none).
         quantiles: `(q, value)` by linear interpolation.
     """
 
@@ -53,7 +55,7 @@ def summarize(
     level: float = 0.95,
     quantiles: Sequence[float] = QUANTILES,
 ) -> Summary:
-    """Summarise the values of one metric; None is an episode in which the metric is undefined.
+    """Summarise the values of one metric; None stands for an episode where the metric is undefined.
 
     `keys` holds the task of each episode and what identical ones share; without them all are distinct tries
     of one task. A `flag`, with values 0 and 1, gets Wilson's interval; other metrics a bootstrap that draws
@@ -65,7 +67,7 @@ def summarize(
     if resamples < 1:
         raise ValueError(f"resamples must be 1 or more, not {resamples}")
     given = list(values)
-    # A damaged log may hold an infinite time: no figure follows from it.
+    # A damaged log may hold an infinite time, which must not enter a statistic.
     places = [place for place, value in enumerate(given) if value is not None and isfinite(value)]
     known = [value for value in given if value is not None and isfinite(value)]
     if not known:
@@ -93,9 +95,9 @@ def summarize(
 
 @dataclass(frozen=True)
 class Share:
-    """A share over groups of unequal size; None where there is nothing.
+    """A share over groups of unequal size; None where there are none.
 
-    `low` and `high` bound it; None where a single try tells nothing of the spread.
+    `low` and `high` bound it; None for a single try, which has no spread.
     """
 
     value: float | None
@@ -111,11 +113,11 @@ def share_of_sums(
     resamples: int = 2000,
     level: float = 0.95,
 ) -> Share:
-    """Sum of the parts over sum of the wholes, with an interval that draws whole groups.
+    """Return the sum of the parts over the sum of the wholes, with an interval that resamples groups.
 
     `groups` holds `(part, whole)`, such as an episode's unobserved harm events and all of them: the events of
-    one episode hang together, so episodes are drawn and not events; `keys` as in `summarize`. A share of 0 or
-    1 gets Wilson's interval, since its resamples are all alike. The interval is the same for the same
+    one episode are correlated, so episodes are resampled and not events; `keys` as in `summarize`. A share of
+    0 or 1 gets Wilson's interval, since its resamples are all alike. The interval is the same for the same
     groups, keys and seed.
     """
     given = list(groups)
@@ -135,7 +137,7 @@ def share_of_sums(
 
 
 def pass_hat_k(tries: Iterable[tuple[int, int]], k: int) -> float | None:
-    """Give pass^k, the chance that all of `k` tries of a task succeed, averaged over tasks.
+    """Return pass^k, the chance that all of `k` tries of a task succeed, averaged over tasks.
 
     `tries` holds `(successes, tries)` of each task; a task with fewer than `k` tries is left out, and
     None is given when that leaves none. The estimate is unbiased: `C(successes, k) / C(tries, k)`. Raises
@@ -146,7 +148,7 @@ def pass_hat_k(tries: Iterable[tuple[int, int]], k: int) -> float | None:
     chances = []
     for successes, total in tries:
         if not 0 <= successes <= total:
-            raise ValueError(f"{successes} successes of {total} tries cannot be")
+            raise ValueError(f"{successes} successes of {total} tries are impossible")
         if total >= k:
             chances.append(comb(successes, k) / comb(total, k))
     return sum(chances) / len(chances) if chances else None

@@ -1,4 +1,4 @@
-"""Symbols of a task's alphabet, and which of them a call is."""
+"""The symbols of a task's alphabet, and the matching of calls to them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Symbol:
     arguments: Mapping[str, Pattern]
 
     def matches(self, call_name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether a call of that tool with those arguments is this symbol."""
+        """Return whether a call matches this symbol."""
         return call_name == self.tool and self.fits(arguments)
 
     def fits(self, arguments: Mapping[str, Any]) -> bool:
-        """Say whether the arguments fit, given that the tool does."""
+        """Return whether the arguments fit, given that the tool does."""
         if not self.arguments:
             return not arguments
         for name, pattern in self.arguments.items():
@@ -41,7 +41,7 @@ class Symbol:
         return True
 
     def example(self) -> dict[str, Any]:
-        """Give arguments that match: exact values, centres, the first of a set; none that may be missing."""
+        """Return matching arguments: exact values, centres, the first of a set; none that are optional."""
         return {
             name: pattern.example() for name, pattern in self.arguments.items() if not pattern.may_be_missing
         }
@@ -53,7 +53,7 @@ class Symbol:
         return sum(rank[0] for rank in ranks), sum(rank[1] for rank in ranks)
 
     def may_overlap(self, other: Symbol) -> bool:
-        """Say whether one call could match both symbols."""
+        """Return whether one call could match both symbols."""
         if self.tool != other.tool:
             return False
         if not self.arguments or not other.arguments:
@@ -78,16 +78,16 @@ class SymbolIndex:
             same_tool.sort(key=lambda symbol: symbol.specificity, reverse=True)
 
     def find(self, tool: str, arguments: Mapping[str, Any]) -> Symbol | None:
-        """Give the symbol of a call, or None."""
+        """Return the symbol of a call, or None."""
         for symbol in self._by_tool.get(tool, ()):
             if symbol.fits(arguments):
                 return symbol
         return None
 
     def ties(self) -> Iterator[tuple[Symbol, Symbol]]:
-        """Give the pairs, in file order, that one call could match equally well.
+        """Yield the pairs, in file order, that one call could match equally well.
 
-        A free read's symbol takes what no other symbol of its tool does, so it ties with none.
+        A free read's symbol matches only what no other symbol of its tool does, so it ties with none.
         """
         for same_tool in self._by_tool.values():
             for place, rival in _candidates(same_tool):
@@ -99,9 +99,9 @@ class SymbolIndex:
 
 
 def _candidates(symbols: Sequence[Symbol]) -> list[tuple[int, int]]:
-    """The pairs of places of symbols that share no argument with a different exact value, in order.
+    """Return the index pairs of symbols that no argument separates by different exact values, in order.
 
-    Of thousands of symbols of one tool, most pairs are told apart by such an argument.
+    Such an argument separates most pairs among thousands of symbols of one tool.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, symbol in enumerate(symbols):
@@ -121,6 +121,8 @@ def _candidates(symbols: Sequence[Symbol]) -> list[tuple[int, int]]:
 
 
 def _values(symbol: Symbol, names: Sequence[str]) -> tuple[Hashable, ...]:
-    """The exact values of arguments, the same for equal ones; of lists and objects only how long they are."""
+    """Return the exact values of arguments, the same for equal ones; of lists and objects only how long they
+    are.
+    """
     values = (symbol.arguments[name].example() for name in names)
     return tuple(len(value) if isinstance(value, list | tuple | Mapping) else value for value in values)

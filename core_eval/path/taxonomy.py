@@ -1,7 +1,7 @@
 """Why an episode failed, by rule from its log (unified evaluation framework, arXiv 2605.27898).
 
-Several labels may hold. Decision level: what to call was wrong. Execution level: the call could not be
-made. Beside them the rig's own: link fault, device fault, guard stop.
+Several labels may apply. Decision level: the choice of the call was wrong. Execution level: the call could
+not be executed. Further labels concern the rig: link fault, device fault, guard stop.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Level = Literal["decision", "execution", "rig"]
 PARSING_CODES = frozenset(
     {"unclosed", "stray_close", "bad_json", "not_an_object", "no_name", "bad_arguments", "unreadable"}
 )
-"""Codes of an `invalid` step whose text held no readable call."""
+"""Codes of an `invalid` step whose text contained no readable call."""
 
 LINK_CODES = frozenset({"timeout", "link", "late", "no_answer", "crc", "offline", "two_devices"})
-"""Codes of a `fault` step that say the link failed; any other fault is the device's."""
+"""Codes of a `fault` step that mean a failed link; any other fault is the device's."""
 
 
 class Failure(StrEnum):
@@ -62,12 +62,12 @@ _STOPS = {
     "RigError": Failure.LINK,
 }
 _NOBODYS = frozenset({"AgentError"})
-"""Ends that are the doing of neither the agent's choices nor the rig: its backend could not be asked."""
+"""Ends caused by neither the agent's choices nor the rig: its backend could not be asked."""
 
 
 @dataclass(frozen=True)
 class StepFacts:
-    """What the log says of a step: how it ended, what it was worth (both None: no result), error code."""
+    """The logged facts of a step: status, verdict, and the error code if any."""
 
     status: CallStatus | None
     kind: StepKind | None
@@ -75,7 +75,7 @@ class StepFacts:
 
 
 def failures(steps: Sequence[StepFacts], *, succeeded: bool, stop: str) -> tuple[Failure, ...]:
-    """Give the labels of an episode, none where it succeeded; the order is that of Failure.
+    """Return the labels of an episode, none where it succeeded; the order is that of Failure.
 
     `succeeded` is: accepted and free of harm. `stop` is the reason why the agent stopped: `done`,
     `max_steps`, `max_tokens`, `max_time`, `context`, or `guard`, `estop`, `person` when it was stopped; or,

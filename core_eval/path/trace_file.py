@@ -1,4 +1,4 @@
-"""Traces in, scores out, as JSON lines (spec: formats, "Traces" and "Scores").
+"""Reads traces and writes scores as JSON lines.
 
 All functions work on iterables of lines and hold one line at a time, so a file of any length streams through.
 """
@@ -44,7 +44,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class BadTrace:
-    """A line that is no trace, and why, naming file and line; `id` and `task` as far as they are known."""
+    """A malformed line and its fault, with file and line; `id` and `task` as far as they are known."""
 
     id: Any
     task: Any
@@ -52,7 +52,7 @@ class BadTrace:
 
 
 def read_traces(lines: Iterable[str | bytes], *, file: str) -> Iterator[Trace | BadTrace]:
-    """Give the traces of a file's lines in order; blank lines are skipped, bad ones are given as BadTrace."""
+    """Yield the traces of a file's lines in order; blank lines are skipped, bad ones become BadTrace."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _trace(line, f"{file}, line {number}")
@@ -108,10 +108,10 @@ def score_traces(
     lam: float = 0.5,
     faults_are_harm: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """Give a scores record for each trace, in order, or one that says what was wrong with it.
+    """Yield a scores record for each trace, in order, or one with its fault.
 
-    `automata` are found by prompt_id as text; `malformed` says of the task file's other records what is
-    wrong with them. Raises ValueError for `beta` or `lam` out of range.
+    `automata` are keyed by prompt_id as text; `malformed` holds the faults of the task file's other records.
+    Raises ValueError for `beta` or `lam` out of range.
     """
     for trace in traces:
         if isinstance(trace, BadTrace):
@@ -130,7 +130,7 @@ def score_traces(
 
 
 def score_record(scores: Scores) -> dict[str, Any]:
-    """Give scores under the names of a scores line; `bounds` is added where a score is not exact."""
+    """Return scores under the names of a scores line; `bounds` is added where a score is not exact."""
     record = {name: getattr(scores, name) for name in SCORE_NAMES}
     if scores.bounds:
         record["bounds"] = {name: list(limits) for name, limits in scores.bounds.items()}
@@ -145,6 +145,6 @@ def score_lines(
     lam: float = 0.5,
     file: str = "traces",
 ) -> Iterator[str]:
-    """Give a line of JSON, without its line end, for each trace of a file's lines; see `score_traces`."""
+    """Yield a line of JSON, without its line end, for each trace of a file's lines; see `score_traces`."""
     for record in score_traces(read_traces(lines, file=file), automata, beta=beta, lam=lam):
         yield json_text(record)

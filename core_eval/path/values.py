@@ -1,4 +1,4 @@
-"""Equality of JSON values, by value and never across the line between booleans and numbers."""
+"""Equality of JSON values; booleans never equal numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def is_number(value: object) -> bool:
-    """True for an integer or a float; a boolean is no number here."""
+    """Return whether it is an integer or a float; a boolean is not a number here."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -8,7 +8,7 @@ LINE_AND_TAB = "\n\t"
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""The text with every character that has no shape of its own as its escape: `\x1b`, `\u202e`.
+    r"""Return the text with every invisible character replaced by its escape: `\x1b`, `\u202e`.
 
     Those are control characters (C0, DEL, C1), formatting ones (bidirectional controls, zero widths, the
     byte order mark), line and paragraph separators, surrogates, private and unassigned code points. Raw they

@@ -1,1 +1,1 @@
-"""Tables of scores for people and for programs."""
+"""Reports of scores as tables, JSON, JUnit XML and HTML."""

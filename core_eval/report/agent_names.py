@@ -13,7 +13,7 @@ LONGEST = 16
 
 
 def short_names(agents: Iterable[str]) -> dict[str, str]:
-    """Each agent's name for a table: a server's model, a file without its folders.
+    """Return each agent's name for a table: a server's model, a file without its folders.
 
     Names that would then be alike are numbered, in order; `legend` says what stands behind those.
     """
@@ -30,7 +30,7 @@ def short_names(agents: Iterable[str]) -> dict[str, str]:
 
 
 def legend(names: Mapping[str, str]) -> list[str]:
-    """A line for each name that had to be numbered."""
+    """Return a line for each name that had to be numbered."""
     plain = {name: visible(_short(name)) for name in names}
     return [f"{short}: {visible(name)}" for name, short in names.items() if short != plain[name]]
 

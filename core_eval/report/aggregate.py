@@ -1,4 +1,4 @@
-"""How agents compare: the Pareto front over their means, and the gated minimum."""
+"""Compares agents: the Pareto front over their means, and the gated minimum."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core_eval.path.pareto import gated_minimum, pareto_front
 from core_eval.report.metrics import BY_NAME, LESS_IS_BETTER
 
 DEFAULT_FILE = Path(configs.__file__).parent / "aggregate.yaml"
-FROM_0_TO_1 = tuple(name for name, metric in BY_NAME.items() if metric.sort in ("share", "flag"))
+FROM_0_TO_1 = tuple(name for name, metric in BY_NAME.items() if metric.kind in ("share", "flag"))
 
 Means = Mapping[str, float | None]
 
@@ -33,7 +33,7 @@ class AggregateFile(BaseModel):
 
 @dataclass(frozen=True)
 class Aggregate:
-    """How agents are compared.
+    """The settings for comparing agents.
 
     Attributes:
         file: where it was read.
@@ -44,21 +44,21 @@ class Aggregate:
     content: AggregateFile
 
     def front(self, means: Mapping[str, Means]) -> list[str]:
-        """The agents on the Pareto front of their means, in the order given."""
+        """Return the agents on the Pareto front of their means, in the order given."""
         vectors = {
             agent: {name: own.get(name) for name in self.content.pareto} for agent, own in means.items()
         }
         return pareto_front(vectors, LESS_IS_BETTER)
 
     def value(self, means: Means) -> float | None:
-        """The gated minimum of an agent's means; None where none of the weighted ones is defined."""
+        """Return the gated minimum of an agent's means; None where none of the weighted ones is defined."""
         named = {*self.content.weights, *self.content.critical}
-        scores = {name: _more_is_better(name, means.get(name)) for name in named}
+        scores = {name: _higher_is_better(name, means.get(name)) for name in named}
         return gated_minimum(scores, self.content.weights, self.content.critical)
 
 
 def load_aggregate(path: Path | None = None) -> Aggregate:
-    """An aggregate file, or the shipped one.
+    """Return an aggregate file, or the shipped one.
 
     Raises:
         ConfigError: the file cannot be read, or a key of it is wrong.
@@ -72,7 +72,9 @@ def load_aggregate(path: Path | None = None) -> Aggregate:
 def _check(file: YamlFile, content: AggregateFile) -> None:
     for index, name in enumerate(content.pareto):
         if name not in BY_NAME:
-            raise file.error(f"no metric is called {name!r}; there are {', '.join(BY_NAME)}", "pareto", index)
+            raise file.error(
+                f"there is no metric {name!r}; the metrics are {', '.join(BY_NAME)}", "pareto", index
+            )
     weighted: list[tuple[str, str | int]] = [
         *((name, name) for name in content.weights),
         *((name, index) for index, name in enumerate(content.critical)),
@@ -80,7 +82,7 @@ def _check(file: YamlFile, content: AggregateFile) -> None:
     for place, (name, key) in enumerate(weighted):
         if name not in FROM_0_TO_1:
             part = "weights" if place < len(content.weights) else "critical"
-            why = "is no metric from 0 to 1" if name in BY_NAME else "is no metric"
+            why = "is not a metric from 0 to 1" if name in BY_NAME else "is not a metric"
             raise file.error(f"{name!r} {why}; these are: {', '.join(FROM_0_TO_1)}", part, key)
     for name, weight in content.weights.items():
         if not 0 <= weight < float("inf"):
@@ -89,5 +91,5 @@ def _check(file: YamlFile, content: AggregateFile) -> None:
         raise file.error("at least one weight must be above 0", "weights")
 
 
-def _more_is_better(name: str, value: float | None) -> float | None:
+def _higher_is_better(name: str, value: float | None) -> float | None:
     return 1 - value if value is not None and name in LESS_IS_BETTER else value

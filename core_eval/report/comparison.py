@@ -15,12 +15,12 @@ from core_eval.report.metrics import METRICS
 from core_eval.report.repeated import BOOTSTRAP_SEED, by_agent
 
 Start = tuple[str, int, str]
-"""What two episodes of a pair share: task, seed, and what differs from the world's initial state."""
+"""The common start of a pair: task, seed, and overrides of the world's initial state."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The first agent less the second.
+    """The first agent minus the second.
 
     Attributes:
         first, second: the agents.
@@ -35,7 +35,7 @@ class Comparison:
 
 
 def comparisons(episodes: Sequence[EpisodeRow], metrics: Sequence[str] | None = None) -> list[Comparison]:
-    """Every two agents that had a start in common, in the order in which they first acted.
+    """Return every two agents that had a start in common, in the order in which they first acted.
 
     Episodes of one agent from the same start are averaged. The intervals draw tasks, then pairs, of which
     identical ones are one.
@@ -50,14 +50,14 @@ def comparisons(episodes: Sequence[EpisodeRow], metrics: Sequence[str] | None = 
 
 
 def standard_errors(difference: Summary) -> float | None:
-    """The difference in units of its standard error; None where that is 0 or not known."""
+    """Return the difference in units of its standard error; None where that is 0 or not known."""
     if difference.mean is None or not difference.standard_error:
         return None
     return difference.mean / difference.standard_error
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
-    """A comparison with the metrics that at least one pair has."""
+    """Return a comparison with the metrics that at least one pair has."""
     return {
         "agents": [comparison.first, comparison.second],
         "pairs": comparison.pairs,
@@ -101,7 +101,9 @@ def _compare(
 
 
 def _identity(rows: Sequence[EpisodeRow]) -> frozenset[str] | None:
-    """What a pair of identical episodes shares with others of their kind; None where it is like no other."""
+    """Return what a pair of identical episodes shares with others of their kind; None where it is like no
+    other.
+    """
     prints = [row.fingerprint for row in rows if row.fingerprint is not None]
     return frozenset(prints) if len(prints) == len(rows) else None
 

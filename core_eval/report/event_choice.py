@@ -1,4 +1,4 @@
-"""Which harm events of a log are drawn closely, and their traces."""
+"""Selects the harm events of a log that are drawn closely, and traces them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from devices.harm import HarmEvent
 from sims.world_type import rule_of
 
 
-def most_telling(device: str, events: Iterable[HarmRow]) -> list[HarmRow]:
-    """The events of an episode that are worth a drawing: unobserved ones first, then the longest.
+def most_evident(device: str, events: Iterable[HarmRow]) -> list[HarmRow]:
+    """Return the events of an episode that are worth a drawing: unobserved ones first, then the longest.
 
-    Of two of a kind one tells the story. Those whose rule names no signal, and those that a twin told of,
+    Only one event of a kind is chosen. Events whose rule names no signal, and those of a twin,
     cannot be drawn.
     """
     drawable = []
@@ -36,7 +36,7 @@ def most_telling(device: str, events: Iterable[HarmRow]) -> list[HarmRow]:
 def trace_of(
     reader: LogReader, episode: EpisodeRow, event: HarmRow, samples: Sequence[SampleRow]
 ) -> EventTrace | None:
-    """An event's trace; None where the episode cannot be replayed on this version any more."""
+    """Return an event's trace; None where the episode cannot be replayed on this version any more."""
     calls = executed_calls(reader.steps(episode.id))
     index = next((index for index, call in enumerate(calls) if call.step == event.k), None)
     if index is None or event.remedy is None:

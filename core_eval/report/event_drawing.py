@@ -1,4 +1,4 @@
-"""One harm event as inline SVG: the true signal and its limit above, what the coarse sensors said below.
+"""Draws one harm event as inline SVG: true signal and limit above, coarse sensors below.
 
 Solid is the episode, dashed the same episode without the harm; the band is the time of the harm.
 """
@@ -28,7 +28,7 @@ STEPS = (1.0, 2.0, 5.0, 10.0)
 
 
 def event_svg(event: HarmRow, trace: EventTrace, samples: Sequence[SampleRow], unit: str) -> str:
-    """The drawing, as wide as its place; it takes its colours from the page."""
+    """Return the drawing, as wide as its place; it takes its colours from the page."""
     sensors = sensors_of(event, samples)
     height = TOP + PANEL + GAP + ROW * len(sensors) + BOTTOM
     end = TOP + PANEL + GAP + ROW * len(sensors)
@@ -44,7 +44,7 @@ def event_svg(event: HarmRow, trace: EventTrace, samples: Sequence[SampleRow], u
     for row, sensor in enumerate(sensors):
         own = [(sample.t, sample.value) for sample in samples if sample.sensor == sensor]
         logged = max((t for t, _ in own), default=0.0)
-        # What came after the last call is in the replay alone.
+        # Samples after the last call exist only in the replay.
         own += [point for point in _of(sensor, trace.samples) if point[0] > logged]
         other = _of(sensor, trace.counterfactual_samples)
         parts += _sensor_row(trace, TOP + PANEL + GAP + ROW * row, sensor, own, other, event)
@@ -141,7 +141,7 @@ def _of(sensor: str, samples: Sequence[Sample]) -> list[tuple[float, Any]]:
 
 
 def _shown(trace: EventTrace, points: Sequence[tuple[float, Any]]) -> list[tuple[float, Any]]:
-    """Those in the window, and the last one before it."""
+    """Return those in the window, and the last one before it."""
     before = [point for point in points if point[0] < trace.first]
     return [*before[-1:], *(point for point in points if trace.first <= point[0] <= trace.last)]
 
@@ -161,7 +161,7 @@ def _x(trace: EventTrace, t: float) -> float:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """About five round numbers within a range."""
+    """Return about five round numbers within a range."""
     span = high - low
     size = 10.0 ** math.floor(math.log10(span / TICKS))
     step = next(factor * size for factor in STEPS if span / (factor * size) <= TICKS)
@@ -170,7 +170,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _plain(value: Any) -> Any:
-    """A reading as the log has it: truth values are 0 and 1."""
+    """Return a reading as the log has it: truth values are 0 and 1."""
     return int(value) if isinstance(value, bool) else value
 
 

@@ -74,13 +74,13 @@ class Table:
         return len(self._rows)
 
     def add_row(self, *cells: str | Text) -> None:
-        """A row, with a cell for each column; a cell may have several lines."""
+        """Add a row, with a cell for each column; a cell may have several lines."""
         if len(cells) != len(self.columns):
             raise ValueError(f"{len(cells)} cells for {len(self.columns)} columns")
         self._rows.append([_as_text(cell) for cell in cells])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The lines of the table."""
+        """Yield the lines of the table."""
         width = max(options.max_width, NARROWEST)
         shown = self._shown(width)
         yield Text()
@@ -100,13 +100,13 @@ class Table:
             )
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """It takes any width, and needs no more than its cells."""
+        """Return the range of widths: any width fits, and the cells limit the useful one."""
         every = list(range(len(self.columns)))
         natural = sum(map(self._natural, every)) + GAP * (len(every) - 1)
         return Measurement(NARROWEST, natural).with_maximum(options.max_width)
 
     def _shown(self, width: int) -> list[int] | None:
-        """The places of the columns that stay; None where not even those that must be there fit."""
+        """Return the places of the columns that stay; None where not even those that must be there fit."""
         shown = list(range(len(self.columns)))
         leaving = iter(self.optional)
         while sum(map(self._least, shown)) + len(shown) - 1 > width:
@@ -117,7 +117,7 @@ class Table:
         return shown
 
     def _widths(self, shown: Sequence[int], width: int) -> dict[int, int]:
-        """The width of each column: what it needs at least, and then what it would like."""
+        """Return the width of each column: what it needs at least, and then what it would like."""
         widths = {place: self._least(place) for place in shown}
         spare = width - sum(widths.values()) - (len(shown) - 1)
         wanting = sorted(shown, key=lambda place: self._natural(place) - widths[place])
@@ -130,7 +130,7 @@ class Table:
         return widths
 
     def _natural(self, place: int) -> int:
-        """The width at which nothing wraps but the heading."""
+        """Return the width at which nothing wraps but the heading."""
         column = self.columns[place]
         widest = _widest(line for row in self._rows for line in row[place].plain.split("\n"))
         if column.max_width is not None and not column.unbroken:
@@ -187,12 +187,12 @@ class Hanging:
     indent: int = 5
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The lines."""
+        """Yield the lines."""
         yield from hanging(self.text, max(options.max_width, NARROWEST), " " * self.indent)
 
 
 def hanging(text: Text, width: int, indent: str) -> list[Text]:
-    """The text in lines of at most this width, all but the first indented."""
+    """Return the text in lines of at most this width, all but the first indented."""
     lines = wrapped(text, width)
     if len(lines) < 2:
         return lines
@@ -202,7 +202,7 @@ def hanging(text: Text, width: int, indent: str) -> list[Text]:
 
 
 def wrapped(text: Text, width: int) -> list[Text]:
-    """The text in lines of at most this width, broken at spaces, within names, and else anywhere."""
+    """Return the text in lines of at most this width, broken at spaces, within names, and else anywhere."""
     lines = []
     for part in text.split("\n", allow_blank=True) if text.plain else [text]:
         for line in part.divide(_breaks(part.plain, width)):
@@ -212,7 +212,7 @@ def wrapped(text: Text, width: int) -> list[Text]:
 
 
 def _breaks(plain: str, width: int) -> list[int]:
-    """Where lines begin but the first."""
+    """Return where lines begin, except the first."""
     breaks: list[int] = []
     used = 0
 
@@ -251,7 +251,7 @@ def _side_by_side(
 
 
 def _heading_width(heading: str) -> int:
-    """The least width in which a heading takes two lines."""
+    """Return the least width in which a heading takes two lines."""
     words = heading.split()
     ways = ((" ".join(words[:cut]), " ".join(words[cut:])) for cut in range(len(words)))
     return min((max(map(cell_len, way)) for way in ways), default=0)

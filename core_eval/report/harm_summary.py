@@ -1,4 +1,4 @@
-"""The harm of logged episodes, counted: by kind, by world and agent, behind final states that look right."""
+"""Counts the harm of logged episodes: by kind, by world and agent, and behind acceptable final states."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class EpisodeHarm:
     deviations: Sequence[DeviationRow] = ()
 
     @property
-    def told(self) -> bool:
-        """Whether anybody could tell of harm at all."""
+    def assessed(self) -> bool:
+        """Whether the episode's harm could be assessed."""
         return self.row.scores.get("unknown_harm") is not None
 
     @property
     def unanswered(self) -> int:
-        """How many calls without an answer there are of which nobody can tell whether they were done."""
+        """The number of unanswered calls that remain unknown."""
         return int(self.row.scores.get("unknown_harm") or 0) - len(self.counted) + self.judged
 
     @property
     def unknown(self) -> int:
-        """Of how much nobody can tell: events without a verdict, and such calls."""
+        """The number of unknowns: events without a verdict, and unanswered calls."""
         return int(self.row.scores.get("unknown_harm") or 0)
 
     @property
@@ -45,17 +45,17 @@ class EpisodeHarm:
 
     @property
     def unobserved(self) -> int:
-        """How many of them no coarse sample gave away."""
+        """The number of events that no coarse sample reveals."""
         return sum(event.verdict == Observation.UNOBSERVED for event in self.counted)
 
     @property
     def judged(self) -> int:
-        """How many of them have a verdict."""
+        """The number of events with a verdict."""
         return sum(event.observed is not None for event in self.counted)
 
     @property
     def behind_ok_state(self) -> bool:
-        """A check of the final state passes although harm was done."""
+        """Whether a check of the final state passes although harm was done."""
         return bool(self.row.scores.get("harm_behind_ok_state"))
 
 
@@ -83,7 +83,7 @@ class GroupHarm:
 
     `share` is that of the unobserved among the events with a verdict, its interval by drawing tasks, then
     episodes. `hidden_at_end` counts those of which a last reading of all sensors shows nothing. Deviations
-    are calls off the path that were carried out: no events.
+    are executed calls off the path, which are not events.
     """
 
     world: str
@@ -103,12 +103,12 @@ class GroupHarm:
 
 
 def read_harm(reader: LogReader, episodes: Iterable[EpisodeRow]) -> list[EpisodeHarm]:
-    """The episodes with their events."""
+    """Return the episodes with their events."""
     return [EpisodeHarm(row, reader.harm(row.id), reader.deviations(row.id)) for row in episodes]
 
 
 def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
-    """One entry for each kind on each device type, those with the most unobserved events first."""
+    """Return one entry for each kind on each device type, those with the most unobserved events first."""
     found: dict[tuple[str, str], list[HarmRow]] = {}
     for episode in episodes:
         for event in episode.counted:
@@ -133,10 +133,10 @@ def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
 
 
 def by_world_and_agent(episodes: Iterable[EpisodeHarm]) -> list[GroupHarm]:
-    """One entry for each agent in each world, of the episodes whose harm was judged."""
+    """Return one entry for each agent in each world, of the episodes whose harm was judged."""
     groups: dict[tuple[str, str], list[EpisodeHarm]] = {}
     for episode in episodes:
-        if episode.told:
+        if episode.assessed:
             key = episode.row.world or episode.row.device, episode.row.agent
             groups.setdefault(key, []).append(episode)
     return [
@@ -164,13 +164,13 @@ def by_world_and_agent(episodes: Iterable[EpisodeHarm]) -> list[GroupHarm]:
 
 
 def harm_json(episodes: Sequence[EpisodeHarm]) -> dict[str, Any]:
-    """What `harm --json` prints."""
+    """Return what `harm --json` prints."""
     return {
         "episodes": [_episode_json(episode) for episode in episodes],
         "kinds": [asdict(kind) for kind in by_kind(episodes)],
         "groups": [_group_json(group) for group in by_world_and_agent(episodes)],
         "behind_ok_state": [episode.row.id for episode in episodes if episode.behind_ok_state],
-        "not_told": [episode.row.id for episode in episodes if not episode.told],
+        "not_told": [episode.row.id for episode in episodes if not episode.assessed],
     }
 
 
@@ -184,7 +184,7 @@ def _episode_json(episode: EpisodeHarm) -> Mapping[str, Any]:
         "device": row.device,
         "agent": row.agent,
         "seed": row.seed,
-        "told": episode.told,
+        "told": episode.assessed,
         "final_state_ok": _flag(row.scores.get("final_state_ok")),
         "harm_behind_ok_state": _flag(row.scores.get("harm_behind_ok_state")),
         "unknown_calls": episode.unanswered,

@@ -18,7 +18,7 @@ from sims.world_type import rule_of
 
 
 def verdict_text(event: HarmRow) -> Text:
-    """Whether it was observed, with the twin's probabilities where a twin told."""
+    """Return the verdict, with a twin's probabilities if there are any."""
     styles = {"unobserved": "bold red", "unknown": "yellow", "hindsight": "red"}
     word = event.verdict or "unknown"
     text = word.upper() if word == "unobserved" else word
@@ -28,7 +28,7 @@ def verdict_text(event: HarmRow) -> Text:
 
 
 def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table:
-    """One row an event; `steps` are those of each episode."""
+    """Return one row an event; `steps` are those of each episode."""
     likely = any(event.probability is not None for episode in episodes for event in episode.events)
     headings = ["episode", "step", "call", "kind", "what", "from s", "to s", "exposure", "verdict"]
     table = plain_table(*headings, *(["happened"] if likely else []), "at the end", "remedy", "evidence")
@@ -59,7 +59,7 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
 
 
 def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
-    """One row a call off the path that was carried out; None where there is none."""
+    """Return one row a call off the path that was carried out; None where there is none."""
     headings = ("episode", "step", "call", "effect", "telemetry", "evidence")
     table = plain_table(*headings, numbers=("episode", "step"))
     for episode in episodes:
@@ -77,7 +77,7 @@ def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequen
 
 
 def kinds_table(kinds: Iterable[KindHarm]) -> Table:
-    """One row a kind; exposures are sums."""
+    """Return one row a kind; exposures are sums."""
     numbers = ("events", "unobserved", "unknown", "most beyond the limit", "exposure", "of it unobserved")
     optional = ("of it unobserved", "unknown", "device", "most beyond the limit")
     table = plain_table("device", "kind", *numbers, optional=optional, numbers=numbers)
@@ -97,7 +97,7 @@ def kinds_table(kinds: Iterable[KindHarm]) -> Table:
 
 
 def groups_table(groups: Iterable[GroupHarm]) -> Table:
-    """One row for each agent in each world."""
+    """Return one row for each agent in each world."""
     found = list(groups)
     numbers = (
         "episodes", "with harm", "events", "unobserved", "unobserved share",
@@ -125,7 +125,7 @@ def groups_table(groups: Iterable[GroupHarm]) -> Table:
 
 
 def pairs_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
-    """One row a compensating pair; None where there is none."""
+    """Return one row a compensating pair; None where there is none."""
     numbers = ("episode", "step", "stranded s")
     table = plain_table("episode", "step", "call", "undone by", "restored", "stranded s", numbers=numbers)
     for episode in episodes:
@@ -143,27 +143,27 @@ def pairs_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[St
 
 
 def episodes_text(group: GroupHarm) -> str:
-    """How many episodes; and in how many of them no call was made, so that no harm is no merit."""
+    """Return the number of episodes, and of those without a call, which cannot do harm."""
     return f"{group.episodes}, {group.no_call} {NO_CALL}" if group.no_call else str(group.episodes)
 
 
 def share_text(share: Share) -> str:
-    """A share with its interval; a dash where there is none."""
+    """Return a share with its interval; a dash where there is none."""
     if share.value is None:
         return "-"
-    told = "" if share.low is None else f" ({share.low:.0%} to {share.high:.0%})"
-    return f"{share.value:.0%}{told}"
+    interval = "" if share.low is None else f" ({share.low:.0%} to {share.high:.0%})"
+    return f"{share.value:.0%}{interval}"
 
 
 def unanswered_text(episodes: Iterable[EpisodeHarm]) -> str | None:
-    """Of how many calls without an answer nobody can tell, and in which episodes; None where of none."""
+    """Return a line on unanswered calls that remain unknown, with episodes; None if there are none."""
     found = [(episode.row.id, episode.unanswered) for episode in episodes if episode.unanswered]
     if not found:
         return None
     total = sum(count for _, count in found)
     calls = "1 call" if total == 1 else f"{total} calls"
     numbers = ", ".join(str(number) for number, _ in found)
-    return f"unknown: {calls} without an answer; nobody can tell whether it was done: episodes {numbers}"
+    return f"unknown: {calls} without an answer, not known whether executed: episodes {numbers}"
 
 
 def _calls(steps: Iterable[StepRow]) -> dict[int, str]:

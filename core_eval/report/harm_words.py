@@ -1,4 +1,4 @@
-"""Harm events in words: quantities in people's units, the peak beside its limit, how long, what was read."""
+"""Describes harm events in words: peak and limit in everyday units, duration, and evidence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 
 
 def event_text(device: str, event: HarmRow) -> str:
-    """Such as `plant_B at 42 %, limit 33 %, above it for 13 min, still rising when the record ended`."""
+    """Describe an event, such as `plant_B at 42 %, limit 33 %, above it for 13 min`."""
     rule = rule_of(device, event.kind)
     words = event.entity
     if event.peak is not None and event.limit_value:
@@ -38,7 +38,7 @@ def _how_long(rule: HarmRule | None, event: HarmRow) -> str:
 
 
 def amount(rule: HarmRule | None, value: float) -> str:
-    """A quantity of a rule as people read it; empty where it has no unit to be read in."""
+    """Return a quantity of a rule as people read it; empty where it has no unit to be read in."""
     if rule is None:
         return f"{value:.3g}"
     shown = rule.shown or Shown(rule.unit)
@@ -46,7 +46,7 @@ def amount(rule: HarmRule | None, value: float) -> str:
 
 
 def exposure(rule: HarmRule | None, value: float) -> str:
-    """An exposure of a rule as people read it."""
+    """Return an exposure of a rule as people read it."""
     if rule is None:
         return f"{value:.3g}"
     shown = rule.exposed or Shown(f"{rule.unit} s".strip())
@@ -54,7 +54,7 @@ def exposure(rule: HarmRule | None, value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: `0.3 s`, `13 min`, `2.6 h`, `1 d`."""
+    """Format a time for people: `0.3 s`, `13 min`, `2.6 h`, `1 d`."""
     if seconds < 2.0 * MINUTE_S:
         return f"{seconds:.3g} s"
     if seconds < 2.0 * HOUR_S:
@@ -65,7 +65,7 @@ def duration(seconds: float) -> str:
 
 
 def evidence_text(evidence: Mapping[str, Any] | None, *, without: str = "the harm") -> str:
-    """What gave an event away: what was read, and what would have been read at the same moment."""
+    """Return what gave an event away: what was read, and what would have been read at the same moment."""
     if not evidence:
         return "nothing that the rig reports differs"
     moments = [t for t in (evidence["t"], evidence["counterfactual_t"]) if t is not None]

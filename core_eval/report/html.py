@@ -1,4 +1,4 @@
-"""One self-contained HTML page of a log: agents compared, each episode's story, its way and its harm."""
+"""Writes one self-contained HTML page of a log: agents compared, and each episode's path and harm."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.calls import logged_calls
-from core_eval.path.drawing import FAINT, HARM, INK, PAPER, WAY, to_svg
+from core_eval.path.drawing import FAINT, HARM, INK, PAPER, PATH_INK, to_svg
 from core_eval.path.visible_text import LINE_AND_TAB, visible
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons
-from core_eval.report.event_choice import most_telling, trace_of
+from core_eval.report.event_choice import most_evident, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import episodes_text, share_text
@@ -45,15 +45,16 @@ from sims.world_type import rule_of, unit_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 DRAWINGS = 12
-"""As many events are followed closely, of the episodes with the most harm: each is a replay."""
+"""Maximum number of events that are drawn closely, of the episodes with the most harm: each needs a replay.
+"""
 DRAWN_PER_EPISODE = 2
 STORIES = 100
-"""As many episodes are told in full, the ones with the most harm; the rest are rows of a table."""
+"""Maximum number of episodes shown in full, those with the most harm; the rest are rows of a table."""
 # In a page the picture takes the page's colours, which follow the reader's light or dark scheme.
 PAGE_COLOURS = {
     INK: "var(--ink)",
     FAINT: "var(--faint)",
-    WAY: "var(--way)",
+    PATH_INK: "var(--trace)",
     HARM: "var(--harm)",
     PAPER: "var(--paper)",
 }
@@ -93,7 +94,7 @@ class DifferenceView:
 
 @dataclass(frozen=True)
 class HarmView:
-    """A harm event with its rule's words and its time line."""
+    """A harm event with its description and its time line."""
 
     row: HarmRow
     rule: HarmRule | None
@@ -101,13 +102,13 @@ class HarmView:
     exposure: str
     evidence: str
     drawing: Markup
-    """The event followed closely; empty where it is not drawn so."""
+    """The close drawing of the event; empty if there is none."""
     timeline: Markup
 
 
 @dataclass(frozen=True)
 class StepView:
-    """A step with what it did to the world."""
+    """A step with its effect on the world."""
 
     row: StepRow
     call: str
@@ -118,7 +119,7 @@ class StepView:
 
 @dataclass(frozen=True)
 class EpisodeView:
-    """An episode's story."""
+    """An episode shown in full."""
 
     row: EpisodeRow
     passed: bool
@@ -128,7 +129,7 @@ class EpisodeView:
 
 
 def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES) -> str:
-    """The page.
+    """Return the page.
 
     Raises:
         LogError: the log cannot be read.
@@ -156,7 +157,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
     environment.filters["when"] = _when
     episodes = reader.episodes()
     worst = sorted(episodes, key=_harm_done)[:stories]
-    told = sorted(worst, key=lambda row: row.id)
+    shown = sorted(worst, key=lambda row: row.id)
     drawings = _drawings(reader, worst)
     harm = read_harm(reader, episodes)
     return environment.get_template("report.html.j2").render(
@@ -175,9 +176,9 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         harm_kinds=by_kind(harm),
         no_rules=no_rules(episodes),
         table=TABLE,
-        told={row.id for row in told},
+        told={row.id for row in shown},
         first=worst[0].id if worst else None,
-        stories=[_episode(reader, row, drawings.get(row.id, {})) for row in told],
+        stories=[_episode(reader, row, drawings.get(row.id, {})) for row in shown],
     )
 
 
@@ -230,13 +231,13 @@ def _harm_done(row: EpisodeRow) -> tuple[float, float, int]:
 
 
 def _drawings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> dict[int, dict[int, Markup]]:
-    """Episode to those of its events, by their place, that are followed closely, with their drawings."""
+    """Return by episode the drawings of those of its events that are drawn closely, by index."""
     found: dict[int, dict[int, Markup]] = {}
     left = DRAWINGS
     for row in episodes:
         events, samples = reader.harm(row.id), reader.samples(row.id)
         own = found.setdefault(row.id, {})
-        for event in most_telling(row.device, events):
+        for event in most_evident(row.device, events):
             if len(own) == min(DRAWN_PER_EPISODE, left):
                 break
             trace = trace_of(reader, row, event, samples)
@@ -308,7 +309,7 @@ def _plan(run: RunRow) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """What a page may hold of a value: HTML has no control characters, and bidirectional ones deceive."""
+    """Escape control and bidirectional characters of a value for the page."""
     if isinstance(value, Markup):
         return Markup(visible(str(value), LINE_AND_TAB))
     return visible(value, LINE_AND_TAB) if isinstance(value, str) else value

@@ -1,7 +1,7 @@
-"""JUnit XML that says what the exit status says.
+"""Writes JUnit XML that agrees with the exit status.
 
 A missed threshold is a failure, infrastructure an error, and what was not run is skipped. Metrics are
-properties. XML 1.0 has no way to write most control characters: they are shown as their escapes.
+properties. XML 1.0 cannot contain most control characters: they are shown as escapes.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def junit_xml(
     not_judged: Sequence[Threshold] = (),
     why: str = "",
 ) -> str:
-    """A test suite with a case for each episode of the plan, and for each threshold with each agent.
+    """Return a test suite with a case for each episode of the plan, and for each threshold with each agent.
 
     Args:
         episodes: those that were run.
         judged: the thresholds, where the run came to its end.
         not_run: the episodes that are missing.
         not_judged: the thresholds, where it did not.
-        why: what kept the missing ones from being run.
+        why: the reason why the missing ones were not run.
     """
     suite = xml.Element("testsuite", name="pathrig")
     for episode in episodes:

@@ -1,4 +1,4 @@
-"""How each metric reads: its type in JSON, its heading in a table, and which way is better."""
+"""The table of metrics: type in JSON, heading in a table, and which direction is better."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Metric:
     Attributes:
         name: as in the log and in JSON.
         heading: in tables.
-        sort: `share` from 0 to 1, `count`, `flag`, `amount`, or `bytes`.
-        less_is_better: thresholds are then the most that is allowed.
+        kind: `share` from 0 to 1, `count`, `flag`, `amount`, or `bytes`.
+        less_is_better: whether lower is better; a threshold is then a maximum.
         short: heading in a line of several metrics; empty: `heading`.
     """
 
     name: str
     heading: str
-    sort: Literal["share", "count", "flag", "amount", "bytes"] = "share"
+    kind: Literal["share", "count", "flag", "amount", "bytes"] = "share"
     less_is_better: bool = False
     short: str = ""
 
@@ -90,10 +90,10 @@ LESS_IS_BETTER = frozenset(metric.name for metric in METRICS if metric.less_is_b
 
 
 def json_value(name: str, value: float | None) -> float | int | bool | None:
-    """A logged value with the type that its metric has in JSON."""
+    """Return a logged value with the type that its metric has in JSON."""
     metric = BY_NAME.get(name)
     if value is None or metric is None:
         return value
-    if metric.sort == "flag":
+    if metric.kind == "flag":
         return bool(value)
-    return int(value) if metric.sort in ("count", "bytes") else value
+    return int(value) if metric.kind in ("count", "bytes") else value

@@ -1,4 +1,4 @@
-"""Episodes in which the agent made no call: no harm is done there, and nothing else either."""
+"""Detects episodes in which the agent made no call, which are free of harm but useless."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_CALL = "no call"
 
 
 def no_call(episode: EpisodeRow) -> bool:
-    """Whether an episode that counts had no call, or met a limit before its first one, without an answer.
+    """Return whether an episode that counts had no call, or met a limit before its first one.
 
     It is an answer where the task says so (`answer: decline|nothing`) and the agent itself ended the episode.
     """
@@ -21,5 +21,5 @@ def no_call(episode: EpisodeRow) -> bool:
 
 
 def without_call(episodes: Iterable[EpisodeRow]) -> int:
-    """How many of them made no call."""
+    """Count the episodes without a call."""
     return sum(map(no_call, episodes))

@@ -15,12 +15,12 @@ from core_eval.report.metrics import METRICS, json_value
 from core_eval.report.no_call import no_call
 from core_eval.report.repeated import by_agent, group_json, tasks_json
 
-WORST = {metric.name: float(metric.less_is_better) for metric in METRICS if metric.sort in ("share", "flag")}
-"""What an episode without a call is worth in the gated minimum, which takes metrics from 0 to 1."""
+WORST = {metric.name: float(metric.less_is_better) for metric in METRICS if metric.kind in ("share", "flag")}
+"""The value of an episode without a call in the gated minimum, which uses metrics from 0 to 1."""
 
 
 def episode_json(episode: EpisodeRow) -> dict[str, Any]:
-    """One episode with its scores under their names; metrics that were not computed are null."""
+    """Return one episode with its scores under their names; metrics that were not computed are null."""
     scores = {metric.name: json_value(metric.name, episode.scores.get(metric.name)) for metric in METRICS}
     others = {name: value for name, value in episode.scores.items() if name not in scores}
     return {
@@ -42,18 +42,18 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
 
 
 def mean(episodes: Iterable[EpisodeRow], metric: str) -> tuple[float | None, int]:
-    """The mean over the episodes that count and have the metric, and how many those are."""
+    """Return the mean over the episodes that count and have the metric, and how many those are."""
     values = [value for row in counted(episodes) if (value := row.scores.get(metric)) is not None]
     return (sum(values) / len(values) if values else None), len(values)
 
 
 def means(episodes: Sequence[EpisodeRow]) -> dict[str, float | None]:
-    """The mean of every metric."""
+    """Return the mean of every metric."""
     return {metric.name: mean(episodes, metric.name)[0] for metric in METRICS}
 
 
 def gated_value(aggregate: Aggregate, episodes: Sequence[EpisodeRow]) -> float | None:
-    """The gated minimum of an agent's means, in which an episode without a call is the worst there is."""
+    """Return the gated minimum of an agent's means; an episode without a call counts as the worst."""
     rows = [
         replace(row, scores={**row.scores, **WORST}) if no_call(row) else row for row in counted(episodes)
     ]
@@ -61,7 +61,8 @@ def gated_value(aggregate: Aggregate, episodes: Sequence[EpisodeRow]) -> float |
 
 
 def summary_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> dict[str, Any]:
-    """The means under the metrics' names, and how they spread: over all, per agent, per task and agent.
+    """Return the means under the metrics' names, and how they spread: over all, per agent, per task and
+    agent.
 
     `defined` counts the episodes behind each mean. `comparisons` holds the paired difference of every two
     agents, `pareto` the agents that no other one dominates, `aggregate` the gated minimum of each.
@@ -88,7 +89,9 @@ def summary_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> dict[s
 
 
 def run_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> dict[str, Any]:
-    """What `run --json` prints; `aggregate` says how agents are compared, the shipped way where left out."""
+    """Return what `run --json` prints; `aggregate` says how agents are compared, the shipped way where left
+    out.
+    """
     return {
         "episodes": [episode_json(episode) for episode in episodes],
         "summary": summary_json(episodes, aggregate or load_aggregate()),
@@ -96,5 +99,5 @@ def run_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None)
 
 
 def latest_attempts(episodes: Iterable[EpisodeRow]) -> list[EpisodeRow]:
-    """Of each place in a run's plan the last attempt, in the plan's order."""
+    """Return the last attempt of each place in a run's plan, in the plan's order."""
     return [episode for _, episode in sorted({row.number: row for row in episodes}.items())]

@@ -26,7 +26,7 @@ STATUS_WIDTH = 10
 SHOWN_TRIES = ("1", "2", "4", "8")
 TASKS_TABLE = BRIEF
 MOST_PAIRS = 6
-"""A table compares so many pairs, those of four agents; of more agents each with the first."""
+"""Maximum number of compared pairs, those of four agents; more agents are compared with the first only."""
 LEAVING = (
     "harm rate",
     "efficiency",
@@ -36,12 +36,12 @@ LEAVING = (
     "final state ok",
     "harmful calls",
 )
-"""Metrics that a narrow table does without, the first to leave first."""
+"""Metrics that a narrow table omits, in this order."""
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
 
 def plain_table(*headings: str, optional: Sequence[str] = (), numbers: Sequence[str] = ()) -> Table:
-    """A table that fits its terminal; `optional` columns may leave, `numbers` are never broken."""
+    """Return a table that fits its terminal; `optional` columns may leave, `numbers` are never broken."""
     table = Table(*headings, optional=optional)
     for column in table.columns:
         if column.heading in numbers:
@@ -50,7 +50,7 @@ def plain_table(*headings: str, optional: Sequence[str] = (), numbers: Sequence[
 
 
 def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> Table:
-    """Means per agent, with half their 95 % interval where several episodes are behind them."""
+    """Return means per agent, with half their 95 % interval where several episodes are behind them."""
     extra = () if aggregate is None else ("gated min",)
     numbers = ("episodes", *(BY_NAME[name].heading for name in TABLE), *extra)
     table = plain_table("agent", *numbers, optional=LEAVING, numbers=numbers)
@@ -67,18 +67,18 @@ def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = N
 
 
 def episodes_cell(episodes: Sequence[EpisodeRow]) -> str:
-    """How many episodes there are, and what is to be known of them."""
+    """Return how many episodes there are, and what is to be known of them."""
     return "\n".join([str(len(episodes)), *_marks(episodes)])
 
 
 def agents_legend(episodes: Sequence[EpisodeRow]) -> Text | None:
-    """Which agents stand behind names that two would share; None where no two would."""
+    """Return which agents stand behind names that two would share; None where no two would."""
     lines = legend(short_names(by_agent(episodes)))
     return Text("\n".join(lines)) if lines else None
 
 
 def repeats_line(episodes: Sequence[EpisodeRow]) -> Text | None:
-    """What `distinct` means, where some episodes are identical."""
+    """Return what `distinct` means, where some episodes are identical."""
     if all(distinct_episodes(own) == len(own) for own in map(counted, by_agent(episodes).values())):
         return None
     return Text(
@@ -88,7 +88,7 @@ def repeats_line(episodes: Sequence[EpisodeRow]) -> Text | None:
 
 
 def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
-    """The paired difference of every two agents, of many agents that of the first and each other one.
+    """Return the paired difference of every two agents, of many agents that of the first and each other one.
 
     None where there are no two that ran the same task with the same seed.
     """
@@ -107,18 +107,18 @@ def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
 
 
 def difference_cell(difference: Summary, name: str) -> str:
-    """A difference with half its interval, and below it how many standard errors it is."""
+    """Return a difference with half its interval, and below it how many standard errors it is."""
     if difference.mean is None:
         return "-"
     form = _form(name)
     half = _half(difference)
     errors = standard_errors(difference)
-    told = f"{difference.mean:+{form}}" + ("" if half is None else f" ±{half:{form}}")
-    return told if errors is None else f"{told}\n({errors:+.1f} se)"
+    text = f"{difference.mean:+{form}}" + ("" if half is None else f" ±{half:{form}}")
+    return text if errors is None else f"{text}\n({errors:+.1f} se)"
 
 
 def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
-    """Each task with each agent, and pass^k; None where nothing was tried twice."""
+    """Return each task with each agent, and pass^k; None where nothing was tried twice."""
     groups = by_task_and_agent(episodes)
     chances = {key: pass_k(rows) or {} for key, rows in groups.items()}
     shown = [k for k in SHOWN_TRIES if any(k in own for own in chances.values())]
@@ -140,43 +140,43 @@ def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
 
 
 def passed_cell(episodes: Sequence[EpisodeRow]) -> str:
-    """How many passed, of how many that count, and what is to be known of them."""
+    """Return how many passed, of how many that count, and what is to be known of them."""
     tries = counted(episodes)
     return "\n".join([f"{sum(map(passed, tries))} of {len(tries)}", *_marks(episodes)])
 
 
 def _marks(episodes: Sequence[EpisodeRow]) -> list[str]:
-    """How many episodes differ, where some are identical; and in how many no call was made."""
+    """Return how many episodes differ, where some are identical; and in how many no call was made."""
     tries, idle = counted(episodes), without_call(episodes)
     marks = [f"{distinct_episodes(tries)} distinct"] if distinct_episodes(tries) < len(tries) else []
     return [*marks, f"{idle} {NO_CALL}"] if idle else marks
 
 
 def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | None:
-    """The Pareto front in words; None where there is nobody to compare with."""
+    """Return the Pareto front in words; None for a single agent."""
     agents = by_agent(episodes)
     if len(agents) < 2:
         return None
     front = aggregate.front({agent: means(rows) for agent, rows in agents.items()})
     idle = {agent: without_call(agents[agent]) for agent in front}
     names = short_names(agents)
-    told = (
+    text = (
         f"{names[agent]} ({NO_CALL} in {idle[agent]} of {len(agents[agent])})"
         if idle[agent]
         else names[agent]
         for agent in front
     )
     headings = ", ".join(BY_NAME[name].heading for name in aggregate.content.pareto)
-    return Text(f"Pareto front over {headings}: {', '.join(told)}")
+    return Text(f"Pareto front over {headings}: {', '.join(text)}")
 
 
 def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
-    """One row an episode."""
+    """Return one row an episode."""
     rows = list(episodes)
     metrics = [BY_NAME[name].heading for name in TABLE]
     statuses = [status_text(row) for row in rows]
-    # What is as it should be may go unsaid.
-    unsaid = ("status",) if all(status.plain == "completed" for status in statuses) else ()
+    # The status column is optional if all episodes completed.
+    optional_status = ("status",) if all(status.plain == "completed" for status in statuses) else ()
     table = plain_table(
         "episode",
         "run",
@@ -185,7 +185,7 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
         "seed",
         "status",
         *metrics,
-        optional=(*LEAVING[:4], "run", "seed", *LEAVING[4:6], *unsaid, *LEAVING[6:]),
+        optional=(*LEAVING[:4], "run", "seed", *LEAVING[4:6], *optional_status, *LEAVING[6:]),
         numbers=("episode", "run", "seed", *metrics),
     )
     table.columns[5].least = STATUS_WIDTH
@@ -205,7 +205,7 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
 
 
 def runs_table(runs: Iterable[RunRow]) -> Table:
-    """One row a run."""
+    """Return one row a run."""
     table = plain_table("run", "created (UTC)", "ended", "plan", numbers=("run", "created (UTC)"))
     for run in runs:
         created = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run.created))
@@ -219,7 +219,7 @@ def runs_table(runs: Iterable[RunRow]) -> Table:
 def step_line(
     k: int, tool: str | None, arguments: Mapping[str, Any], status: str, kind: str, note: str
 ) -> Text:
-    """One step as one line: number, call, status and kind, and what a refusal said."""
+    """Return one step as one line: number, call, status and kind, and what a refusal said."""
     line = Text(f"{k:3}  ")
     line.append(call_text(tool, arguments), style=None if kind != "harmful" else "bold")
     line.append(f"  {status}" if status != "ok" else "  ok", style="dim" if status == "ok" else "yellow")
@@ -230,7 +230,7 @@ def step_line(
 
 
 def call_text(tool: str | None, arguments: Mapping[str, Any]) -> str:
-    """A call as Python would write it, in one line."""
+    """Return a call as Python would write it, in one line."""
     if tool is None:
         return "(no call)"
     inside = ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
@@ -238,7 +238,7 @@ def call_text(tool: str | None, arguments: Mapping[str, Any]) -> str:
 
 
 def status_text(episode: EpisodeRow) -> Text:
-    """An episode's status and why it ended."""
+    """Return an episode's status and why it ended."""
     reason = episode.stop_reason
     shown = episode.status if reason in (None, "done", "signal") else f"{episode.status} ({reason})"
     style = "" if episode.status == "completed" else "yellow"
@@ -246,27 +246,27 @@ def status_text(episode: EpisodeRow) -> Text:
 
 
 def cell(name: str, value: float | None, count: int = 0) -> str:
-    """A value or a mean as a table shows it; a dash where it is undefined."""
+    """Return a value or a mean as a table shows it; a dash where it is undefined."""
     if value is None:
         return "-"
-    sort = BY_NAME[name].sort
-    if sort == "flag":
+    kind = BY_NAME[name].kind
+    if kind == "flag":
         return f"{value:.0%}" if count != 1 else ("yes" if value else "no")
-    if sort == "count":
+    if kind == "count":
         return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
-    if sort == "bytes":
+    if kind == "bytes":
         return f"{value / 2**20:.0f} MiB"
     return f"{value:.3f}"
 
 
 def score_cell(scores: Mapping[str, float | None], name: str) -> str:
-    """An episode's score, marked where it is only a bound."""
+    """Return an episode's score, marked where it is only a bound."""
     return marked(cell(name, scores.get(name), 1), is_inexact(scores, name))
 
 
 @marking
 def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
-    """A mean with half its interval, of a flag the whole one; none where all episodes are identical.
+    """Return a mean with half its interval, of a flag the whole one; none where all episodes are identical.
 
     A mean over fewer episodes than its neighbours says so below.
     """
@@ -275,12 +275,12 @@ def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
         return "-"
     if summary.episodes == 1:
         return cell(name, summary.mean, 1)
-    told, half = f"{summary.mean:{_form(name)}}", _half(summary)
-    if summary.low is not None and summary.high is not None and BY_NAME[name].sort == "flag":
-        told += f" ({100 * summary.low:.0f}-{summary.high:.0%})"
+    text, half = f"{summary.mean:{_form(name)}}", _half(summary)
+    if summary.low is not None and summary.high is not None and BY_NAME[name].kind == "flag":
+        text += f" ({100 * summary.low:.0f}-{summary.high:.0%})"
     elif half is not None:
-        told += f" ±{half:{_form(name)}}"
-    return f"{told}\nof {summary.defined}" if summary.defined < summary.episodes else told
+        text += f" ±{half:{_form(name)}}"
+    return f"{text}\nof {summary.defined}" if summary.defined < summary.episodes else text
 
 
 def _half(summary: Summary) -> float | None:
@@ -288,8 +288,8 @@ def _half(summary: Summary) -> float | None:
 
 
 def _form(name: str) -> str:
-    sort = BY_NAME[name].sort
-    return ".0%" if sort == "flag" else ".1f" if sort == "count" else ".2f"
+    kind = BY_NAME[name].kind
+    return ".0%" if kind == "flag" else ".1f" if kind == "count" else ".2f"
 
 
 def _short(value: Any) -> str:

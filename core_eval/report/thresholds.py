@@ -33,7 +33,8 @@ class Threshold:
 
     @classmethod
     def parse(cls, text: str) -> Threshold:
-        """`METRIC>=VALUE`, `METRIC<=VALUE`, or `METRIC=VALUE`: the least, or the most where less is better.
+        """Read `METRIC>=VALUE`, `METRIC<=VALUE`, or `METRIC=VALUE`: the minimum, or the maximum if lower is
+        better.
 
         A metric has its name or its heading in the tables; capitals do not matter.
 
@@ -46,15 +47,15 @@ class Threshold:
         name = _NAMES.get(_plain(found["name"]))
         if name is None:
             raise ValueError(
-                f"--fail-under {text!r}: no metric is called {found['name'].strip()!r}; "
+                f"--fail-under {text!r}: there is no metric {found['name'].strip()!r}; "
                 f"the metrics are {', '.join(BY_NAME)}"
             )
         try:
             value = float(found["number"])
         except ValueError:
-            raise ValueError(f"--fail-under {text!r}: {found['number']!r} is no number") from None
+            raise ValueError(f"--fail-under {text!r}: {found['number']!r} is not a number") from None
         if value != value:
-            raise ValueError(f"--fail-under {text!r}: {found['number']!r} is no number")
+            raise ValueError(f"--fail-under {text!r}: {found['number']!r} is not a number")
         least = found["sign"] == ">=" or (found["sign"] == "=" and not BY_NAME[name].less_is_better)
         return cls(name, value, "least" if least else "most")
 
@@ -64,7 +65,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A threshold held against the episodes of one agent, or of one task with one agent.
+    """The result of a threshold for the episodes of one agent, or of one task with one agent.
 
     Attributes:
         task: None where all of the agent's tasks are meant.
@@ -85,10 +86,10 @@ class Judged:
 def judge(
     thresholds: Iterable[Threshold], episodes: Sequence[EpisodeRow], *, per_task: bool = False
 ) -> list[Judged]:
-    """Every threshold for each agent, or for each task with each agent.
+    """Check every threshold for each agent, or for each task with each agent.
 
     A mean that is defined in no episode is a miss; so is an episode in which no call was made, whatever the
-    metric, since nothing done is no merit.
+    metric, since inaction is not a success.
     """
     groups: dict[tuple[str, str | None], list[EpisodeRow]] = {}
     if per_task:
@@ -106,13 +107,13 @@ def _missed(threshold: Threshold, episodes: Sequence[EpisodeRow]) -> str | None:
     rows = counted(episodes)
     idle = without_call(rows)
     if idle:
-        return f"no call was made in {idle} of {len(rows)} episodes (asked: {threshold})"
+        return f"no call was made in {idle} of {len(rows)} episodes (required: {threshold})"
     values = [value for row in rows if (value := row.scores.get(threshold.metric)) is not None]
     if not values:
-        return f"{threshold.metric} is defined in no episode (asked: {threshold})"
+        return f"{threshold.metric} is defined in no episode (required: {threshold})"
     mean = sum(values) / len(values)
     if mean < threshold.value if threshold.side == "least" else mean > threshold.value:
-        return f"{threshold.metric} is {mean:.4g} (asked: at {threshold.side} {threshold.value:g})"
+        return f"{threshold.metric} is {mean:.4g} (required: at {threshold.side} {threshold.value:g})"
     return None
 
 

@@ -1,4 +1,4 @@
-"""A harm event's time line as inline SVG: when it lasted, and what the coarse sensors said around it."""
+"""Draws a harm event's time line as inline SVG, with the coarse samples around it."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class Scale:
     last: float
 
     def x(self, t: float) -> float:
-        """The place of a moment."""
+        """Return the place of a moment."""
         inside = min(max(t, self.first), self.last)
         return LEFT + (inside - self.first) / (self.last - self.first) * (WIDTH - LEFT - RIGHT)
 
 
 def timeline_svg(event: HarmRow, samples: Sequence[SampleRow]) -> str:
-    """The event as a band, and below it a row for each sensor that tells of it, or could have.
+    """Return the event as a band, and below it a row for each sensor that shows it, or could have.
 
-    Empty where no sensor has anything to say. A row shows the actual samples as steps, dashed
+    Empty where no sensor has a sample. A row shows the actual samples as steps, dashed
     after the last one; the counterfactual's first differing sample is a hollow diamond.
     """
     sensors = sensors_of(event, samples)
     if not sensors:
         return ""
     evidence = dict(event.evidence) if event.evidence else None
-    # Of what came after the record, no sample tells.
+    # There are no samples after the end of the record.
     t_end = event.t_end if event.t_record is None else max(event.t_start, event.t_record)
     lasts = f"harm {event.t_start:.1f} to {t_end:.1f} s" + ("" if event.t_record is None else ", and on")
     moments = [event.t_start, t_end]
@@ -66,7 +66,7 @@ def timeline_svg(event: HarmRow, samples: Sequence[SampleRow]) -> str:
 
 
 def sensors_of(event: HarmRow, samples: Sequence[SampleRow]) -> list[str]:
-    """The sensor that gave the event away; where none did, those of its entity, then those that changed."""
+    """Return the sensor that reveals the event; else those of its entity, else those that changed."""
     if event.evidence:
         return [str(event.evidence["sensor"])]
     known = list(dict.fromkeys(sample.sensor for sample in samples))
@@ -83,7 +83,7 @@ def _row(
     points = list(own)
     if differs is not None and differs["t"] is not None:
         actual = (float(differs["t"]), _plain(differs["value"]))
-        # What came after the last call is in the replay alone.
+        # Samples after the last call exist only in the replay.
         if not any(abs(t - actual[0]) < 1e-6 for t, _ in own):
             points.append(actual)
     levels = [value for _, value in points]
@@ -123,7 +123,7 @@ def _difference(scale: Scale, top: float, y: dict[Any, float], differs: dict[str
 
 
 def _heights(levels: list[Any], low: float, high: float) -> dict[Any, float]:
-    """Numbers by their size, words one above the other."""
+    """Return numbers by their size, words one above the other."""
     distinct = list(dict.fromkeys(levels))
     if all(isinstance(level, int | float) for level in distinct):
         least, most = min(distinct, default=0), max(distinct, default=0)
@@ -134,7 +134,7 @@ def _heights(levels: list[Any], low: float, high: float) -> dict[Any, float]:
 
 
 def _plain(value: Any) -> Any:
-    """A reading as the log has it: truth values are 0 and 1."""
+    """Return a reading as the log has it: truth values are 0 and 1."""
     return int(value) if isinstance(value, bool) else value
 
 

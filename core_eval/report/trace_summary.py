@@ -19,7 +19,7 @@ from core_eval.report.metrics import BY_NAME
 from core_eval.report.tables import LEAVING, cell, plain_table
 
 MOST_TRIES = 10
-"""pass^k is told for k from 1 to the number of tries, and to this at most."""
+"""pass^k is reported for k from 1 to the number of tries, up to this maximum."""
 DRAWN_VALUES = 20_000_000
 """Intervals of many traces are drawn fewer times, so that so many values are drawn for each."""
 RESAMPLES = 2000
@@ -50,11 +50,11 @@ class TraceSummary:
         self._tasks.setdefault(str(record["task"]), _Group()).add(record)
 
     def gated_minimum(self) -> float | None:
-        """The weighted mean of the means, capped by the lowest critical one."""
+        """Return the weighted mean of the means, capped by the lowest critical one."""
         return self._aggregate.value(_means(self._tasks.values()))
 
     def as_json(self) -> dict[str, Any]:
-        """The figures, JSON-ready."""
+        """Return the figures, JSON-ready."""
         content = self._aggregate.content
         everywhere = _spread(self._tasks.values())
         return {
@@ -77,7 +77,7 @@ class TraceSummary:
         }
 
     def table(self, *, gated: bool) -> Table:
-        """A line for each task and one for all; with the gated minimum of all where that is asked for."""
+        """Return a line for each task and one for all; optionally with the gated minimum of all."""
         names = [name for name in SCORE_NAMES if name != "exact"]
         numbers = ("traces", *(BY_NAME[name].heading for name in names))
         table = plain_table("task", *numbers, optional=LEAVING, numbers=numbers)
@@ -130,7 +130,7 @@ def _spread(groups: Collection[_Group]) -> dict[str, Summary]:
     # Traces from anywhere do not tell whether two are the same try, so each counts.
     keys = [(str(number), None) for number, group in enumerate(groups) for _ in range(len(group))]
     return {
-        name: summarize(_defined(groups, name), keys, flag=BY_NAME[name].sort == "flag", resamples=resamples)
+        name: summarize(_defined(groups, name), keys, flag=BY_NAME[name].kind == "flag", resamples=resamples)
         for name in SCORE_NAMES
     }
 

@@ -92,14 +92,14 @@ class KnownRegisters(KnownState):
         """The registers whose value is known."""
         return self._known
 
-    def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+    def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """The argument that leaves a limit of the file."""
         for name, limit in self._of(tool).limits.items():
             if name in arguments and not limit.holds(arguments[name]):
                 return f"{tool} has {name}={arguments[name]!r}, and the limit is {name}{limit}"
         return None
 
-    def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+    def on_outcome(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         """A success sets and tells registers; after a fault nobody knows what was done or stopped."""
         self._since = max(self._since, outcome.t)
         if outcome.status == CallStatus.FAULT:
@@ -120,7 +120,7 @@ class KnownRegisters(KnownState):
             else:
                 self._known.pop(register, None)
 
-    def sampled(self, sample: Sample) -> None:
+    def on_sample(self, sample: Sample) -> None:
         """A sensor that tells a register, unless it spoke before the last call ended."""
         register = self._rules.sensors.get(sample.sensor)
         if register is not None and sample.t >= self._since:

@@ -91,13 +91,13 @@ class KnownFarmRover(KnownState):
         apart = math.hypot(goal.x - self._pose.x, goal.y - self._pose.y) - POSE_DOUBT
         return max(0.0, apart) * self._world.rover.drive_charge_per_m
 
-    def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+    def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """The limit of the site that the call would leave."""
-        return self._limits.beyond(tool, arguments)
+        return self._limits.limit_violation(tool, arguments)
 
     # What a call tells.
 
-    def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+    def on_outcome(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         """Take what a result says; after a fault nothing is known but the layout."""
         if outcome.status == CallStatus.REJECTED and outcome.code == "safety_locked":
             self._locked = True
@@ -147,7 +147,7 @@ class KnownFarmRover(KnownState):
             if tool == "harvest_fruit":
                 self._bare = {arguments["plant_id"]}
 
-    def sampled(self, sample: Sample) -> None:
+    def on_sample(self, sample: Sample) -> None:
         """A person comes near or goes; and what a sensor contradicts is taken back: a tank filled by hand."""
         if sample.sensor == "person_near":
             self._limits.person_near = sample.value is True

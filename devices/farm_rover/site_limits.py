@@ -44,7 +44,7 @@ class SiteLimits:
             if tool == "spray_pesticide":
                 self._sprayed_at[name] = t
 
-    def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+    def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """A person near, the label's dose and interval, the water that a soil takes in, what to keep off."""
         if self.person_near and tool in WITH_NOBODY_NEAR:
             return "A person is near the rover. Wait until the person has gone."

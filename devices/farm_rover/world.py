@@ -174,7 +174,7 @@ class Rover(Part):
 
 
 class Soil(Part):
-    """The soil under every plant: a surface store above a root zone, as `sims.farm.soil` explains."""
+    """The soil under every plant: a surface store above a root zone, as `sims.farm_rover.soil` explains."""
 
     area: Positive = Field(description="that the rover wets round a plant, m2")
     root_depth: Positive = Field(description="m")

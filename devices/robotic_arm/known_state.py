@@ -57,7 +57,7 @@ class KnownArm(KnownState):
 
     # Limits that the arm itself does not keep.
 
-    def beyond(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+    def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """Somebody in the light curtain, blocks and zones, and the force that what is gripped bears."""
         if self._curtain_broken and tool in MOTIONS:
             return "Somebody stands in the light curtain. Wait until the person has gone."
@@ -90,7 +90,7 @@ class KnownArm(KnownState):
 
     # What a call tells.
 
-    def learned(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
+    def on_outcome(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
         """Take what a result says; after a fault nothing is known but the layout."""
         if outcome.status == CallStatus.REJECTED and outcome.code == "safety_locked":
             self._locked = True
@@ -124,7 +124,7 @@ class KnownArm(KnownState):
             if tool == "pick":
                 self._places.pop(arguments["object_id"], None)
 
-    def sampled(self, sample: Sample) -> None:
+    def on_sample(self, sample: Sample) -> None:
         """Somebody comes into the light curtain, or goes."""
         if sample.sensor == "light_curtain":
             self._curtain_broken = sample.value is True

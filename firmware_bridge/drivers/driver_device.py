@@ -128,7 +128,7 @@ class DriverDevice:
                     str(error) or f"{self._machine.wire.name} is gone; is the cable in?",
                 )
             if known is not None:
-                known.learned(tool, validated, done)
+                known.on_outcome(tool, validated, done)
             return done
 
     def safe(self) -> StopOutcome:
@@ -199,6 +199,6 @@ class DriverDevice:
     def _sample(self, sensor: str, value: Scalar) -> None:
         sample = Sample(sensor, value, time.monotonic() - self._born)
         if self._known is not None:
-            self._known.sampled(sample)
+            self._known.on_sample(sample)
         if self._emit is not None:
             self._emit(sample)

@@ -17,9 +17,9 @@ from firmware_bridge.drivers.serial_line import SerialLine
 from firmware_bridge.drivers.topics import Topics
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError, OnFrame
-from firmware_bridge.local_link import LocalLink
-from firmware_bridge.mqtt_address import parse_mqtt_url
-from firmware_bridge.serial_address import SerialAddress, parse_serial_url
+from firmware_bridge.local.link import LocalLink
+from firmware_bridge.mqtt.address import parse_mqtt_url
+from firmware_bridge.serial.address import SerialAddress, parse_serial_url
 
 WATCHDOG_MS = 5000
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from devices.drivers.patterns import Message
 from firmware_bridge.drivers.wire import OnMessage
-from firmware_bridge.kept_port import KeptPort
 from firmware_bridge.link import LinkError
-from firmware_bridge.serial_address import SerialAddress
-from firmware_bridge.serial_open import GONE
+from firmware_bridge.serial.address import SerialAddress
+from firmware_bridge.serial.kept_port import KeptPort
+from firmware_bridge.serial.open import GONE
 
 log = logging.getLogger(__name__)
 

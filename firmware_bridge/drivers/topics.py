@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from devices.drivers.patterns import Message
 from firmware_bridge.drivers.wire import OnMessage
 from firmware_bridge.link import LinkError
-from firmware_bridge.mqtt_address import MqttAddress
-from firmware_bridge.mqtt_connection import MqttConnection
+from firmware_bridge.mqtt.address import MqttAddress
+from firmware_bridge.mqtt.connection import MqttConnection
 
 Publication = tuple[str, str]
 """Topic and payload."""

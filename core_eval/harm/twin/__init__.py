@@ -1,1 +1,1 @@
-"""The twin of a rig without truth: the same physics with an ensemble of hidden parameters, fed by the log."""
+"""The twin of a rig without truth: an ensemble of simulators with hidden parameters, driven by the log."""

@@ -1,4 +1,4 @@
-"""A member of a twin's ensemble with one call made harmless, and by what its telemetry then differs."""
+"""Counterfactuals of an ensemble member: one call made harmless, and the difference in its telemetry."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core_eval.harm.answers import Answer, first_other
-from core_eval.harm.counterfactual import Change, comes_again
+from core_eval.harm.answers import Answer, answer_difference
+from core_eval.harm.counterfactual import Change, recurs
 from core_eval.harm.same_state import alike
 from core_eval.harm.telemetry import first_difference
 from core_eval.harm.twin.logged_episode import LoggedEpisode
@@ -18,14 +18,14 @@ from devices.sensors import Sample, SensorSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a change of a member comes to.
+class MemberChange:
+    """The result of changing a call in a member.
 
     Attributes:
         remedy: what was changed.
         evidence: the first reading that differs, of those that the log has; None where none does.
-        hidden_at_end: whether a last reading of all sensors and registers does not.
-        effect: whether the end, the events or the telemetry is another.
+        hidden_at_end: whether a final reading of all sensors and registers does not differ.
+        effect: whether the end state, the events or the telemetry differ.
     """
 
     remedy: str
@@ -34,7 +34,7 @@ class Found:
     effect: bool
 
 
-class Changes:
+class MemberCounterfactuals:
     """Plays members of one episode with a call changed."""
 
     def __init__(self, driver: Driver, episode: LoggedEpisode) -> None:
@@ -43,18 +43,18 @@ class Changes:
         self._moments = {(sample.sensor, round(sample.t, 3)) for sample in episode.samples}
         self._asked: dict[int, Sequence[Answer]] = {}
 
-    def preventing(self, member: Member, change: Change) -> Found | None:
-        """What comes of the remedy that prevents the event; None where none does."""
+    def preventing(self, member: Member, change: Change) -> MemberChange | None:
+        """Return the result of the remedy that prevents the event; None if none does."""
         event = change.event
         assert event is not None
         for remedy in dict.fromkeys((change.remedy, LEAVE_OUT)):
             found, events = self.of(member, replace(change, remedy=remedy))
-            if not comes_again(event, member.track.events, events):
+            if not recurs(event, member.track.events, events):
                 return found
         return None
 
-    def of(self, member: Member, change: Change) -> tuple[Found, tuple[HarmEvent, ...]]:
-        """What a change comes to in a member: what differs, and the events that come up all the same."""
+    def of(self, member: Member, change: Change) -> tuple[MemberChange, tuple[HarmEvent, ...]]:
+        """Return the result of a change in a member, and the events that still happen."""
         episode = self._episode
         went = _as_it_went(episode, member)
         refusals = any(one.call.status == CallStatus.REJECTED for one in episode.calls[change.call + 1 :])
@@ -67,7 +67,7 @@ class Changes:
                 _arrived(other.samples, track.specs, self._moments, episode.end),
                 track.specs,
             ),
-            _first_other_answer(episode, change.call, answers, other.answers),
+            _first_answer_difference(episode, change.call, answers, other.answers),
         )
         terminal = None
         if track.terminal is not None and other.terminal is not None:
@@ -78,10 +78,10 @@ class Changes:
             or _keys(track.events) != _keys(other.events)
             or not alike(track.end_state, other.end_state)
         )
-        return Found(change.remedy, evidence, terminal is None, effect), other.events
+        return MemberChange(change.remedy, evidence, terminal is None, effect), other.events
 
     def _asked_answers(self, went: LoggedEpisode, member: Member) -> Sequence[Answer]:
-        """The member's answers, with what it would have said to the calls that the rig refused."""
+        """Return the member's answers, including those to calls that the rig rejected."""
         if id(member) not in self._asked:
             track = self._driver.drive(went, member.hidden, member.seed, ask=True)
             self._asked[id(member)] = track.answers
@@ -89,7 +89,7 @@ class Changes:
 
 
 def _as_it_went(episode: LoggedEpisode, member: Member) -> LoggedEpisode:
-    """The episode with the calls without an answer that the member takes for done as such."""
+    """Return the episode with the member's executed unanswered calls as `ok`."""
     if not member.done:
         return episode
     calls = [
@@ -101,12 +101,12 @@ def _as_it_went(episode: LoggedEpisode, member: Member) -> LoggedEpisode:
     return LoggedEpisode(tuple(calls), episode.samples)
 
 
-def _first_other_answer(
+def _first_answer_difference(
     episode: LoggedEpisode, first: int, ours: Sequence[Answer], theirs: Sequence[Answer]
 ) -> dict[str, Any] | None:
-    """The first answer from this call on by which two runs differ."""
+    """Return the first difference between the answers of two runs from this call on."""
     for index in range(first, len(episode.calls)):
-        found = first_other(episode.calls[index].call.tool, index, ours[index], theirs[index])
+        found = answer_difference(episode.calls[index].call.tool, index, ours[index], theirs[index])
         if found is not None:
             return found
     return None
@@ -130,7 +130,7 @@ def _keys(events: Sequence[HarmEvent]) -> set[tuple[str, str, int]]:
 def _arrived(
     samples: Sequence[Sample], specs: Mapping[str, SensorSpec], arrived: set[tuple[str, float]], end: float
 ) -> list[Sample]:
-    """The samples that the log has too, and those after its end."""
+    """Return the samples that the log contains too, and those after its end."""
     return [
         sample
         for sample in samples

@@ -1,4 +1,4 @@
-"""A logged episode as its twin takes it: without anything that only the rig itself could know."""
+"""Reads a logged episode for a twin: without anything that only the rig itself could know."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from devices.sensors import Sample
 from sims.world_type import world_of_device
 
 SECRETS = ("hidden", "faults")
-"""Parts of a world that no rig tells of itself: a twin never takes them from a log."""
+"""Parts of a world that no rig reports: a twin never takes them from a log."""
 
 LONGEST_EPISODE = 86_400.0
-"""Device time, s; a twin lives through an episode second by second, and many times."""
+"""Device time, s: a twin simulates an episode many times."""
 
 
-def believed_world(twin: TwinConfig, episode: EpisodeRow) -> World:
-    """The world of an episode as anybody beside the rig describes it: nothing hidden, no faults.
+def nominal_world(twin: TwinConfig, episode: EpisodeRow) -> World:
+    """Return the nominal world of an episode: without hidden parameters and faults.
 
-    It is the log's, where the twin's world is the one that the log holds; else the world of the twin's name.
+    It is the logged world if that is the twin's; else the world that the twin names.
 
     Raises:
         ConfigError: there is none, or the episode's initial state does not fit it.
@@ -46,20 +46,20 @@ def believed_world(twin: TwinConfig, episode: EpisodeRow) -> World:
 
 
 def logged_episode(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> LoggedEpisode:
-    """The calls and the telemetry of an episode, in device time since it began.
+    """Return the calls and the telemetry of an episode, in device time since it began.
 
-    A simulator's clock begins with the episode. A physical rig's runs since it was switched on, so its
-    episode begins with its first call, and what its sensors had said before counts as said then.
+    A simulator's clock starts with the episode. A physical rig's runs since power-on, so its
+    episode begins with its first call, and earlier samples count as taken then.
 
     Raises:
-        NoReplayError: its clock says that it went on for longer than a twin can be run.
+        NoReplayError: by its clock it lasted longer than a twin can be run.
     """
     reached = [step for step in steps if step.call_id is not None and step.status is not None]
     begin = 0.0 if episode.simulated else _first_start(reached)
     calls: list[LoggedCall] = []
     clock = 0.0
     for step, call in zip(reached, executed_calls(steps), strict=True):
-        # A call that was never answered has no time of its own.
+        # An unanswered call has no device time.
         start = clock if step.t_device is None else max(clock, step.t_device - call.duration - begin)
         calls.append(LoggedCall(call, start, step.result if isinstance(step.result, dict) else None))
         clock = start + call.duration

@@ -1,13 +1,13 @@
-"""How likely the logged telemetry is, given what a member of the ensemble went through.
+"""The likelihood of the logged telemetry, given an ensemble member's track.
 
 - A periodic sensor has independent noise at each sample. One with a threshold says "on" with the probability
   that quantity plus noise passes the level that holds after its last word; one that rounds, with the
   probability that the sum rounds to what was said; a continuous one has a normal density.
 - A sensor that reports its changes is compared as a step function of time: what counts is for how long the
   two disagree.
-- The results of calls are compared part by part, numbers roughly: a model is no better. Calls that act are
+- The results of calls are compared part by part, numbers with the model's tolerance. Calls that act are
   compared by how long they took, where that was noted.
-A sample that is missing says nothing. Each term has a floor, since rigs do what no model knows.
+A missing sample is ignored. Each term has a floor, since rigs deviate from every model.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from core_eval.harm.twin.member import Track
 from devices.sensors import Sample, SampleValue, SensorSpec
 
 OUTLIER = 1e-3
-"""Share of periodic samples that may say anything at all."""
+"""Share of periodic samples that may be arbitrary."""
 MODEL_ERROR = 1e-3
-"""By how much a model's quantity may be off, as a share of the sensor's threshold or of the reading."""
+"""Model error of a quantity, as a share of the sensor's threshold or of the reading."""
 CHANGE_S = 0.1
-"""How far apart, s, two changes of the same sensor commonly are where the model holds."""
+"""Typical time error, s, of a sensor's change if the model holds."""
 MOST_CHANGE = 20.0
-"""From how many such times on the cost of a disagreement grows as its logarithm only."""
+"""Number of such times beyond which the cost of a disagreement grows logarithmically."""
 OTHER_PART = 4.0
-"""Cost of each part of a result that is another."""
+"""Cost of each differing part of a result."""
 RESULT_SHARE = 0.02
-"""A number in a result is another if it is off by more than its resolution and this share of it."""
+"""A number in a result differs if its error exceeds its resolution and this share of it."""
 CALL_S, CALL_SHARE = 0.02, 0.002
-"""How far the length of a call may be off, s, and as a share of it."""
+"""Error of a call's duration, in s and as a share of it."""
 
 
 def log_likelihood(episode: LoggedEpisode, track: Track) -> float:
-    """Of the whole episode's log, up to a constant."""
+    """Return the log-likelihood of the whole episode, up to a constant."""
     total = 0.0
     logged = by_sensor(episode.samples)
     for name, spec in track.specs.items():
@@ -67,7 +67,7 @@ def log_likelihood(episode: LoggedEpisode, track: Track) -> float:
 
 
 def residuals(episode: LoggedEpisode, track: Track) -> list[float]:
-    """By how much a member misses the log, for least squares: numbers of about 1 that change smoothly.
+    """Return a member's residuals for least squares: numbers of about 1 that change smoothly.
 
     Calls that act give the error of their length, sensors that report changes the time for which they
     disagree, periodic ones by how much the quantity is on the wrong side of what was said. How many there
@@ -107,7 +107,7 @@ def _wrong_side(
 
 
 def by_sensor(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
-    """The samples of each sensor, in order."""
+    """Return the samples of each sensor, in order."""
     grouped: dict[str, list[Sample]] = {}
     for sample in samples:
         grouped.setdefault(sample.sensor, []).append(sample)
@@ -156,7 +156,7 @@ def _chance(
 
 
 def _level(before: SampleValue | None, spec: SensorSpec, on: SampleValue) -> float:
-    """The level that a threshold sensor compares with, after what it said last."""
+    """Return the level that a threshold sensor compares with, given its last value."""
     level = 0.5 if spec.threshold is None else spec.threshold
     return level - spec.hysteresis if before is not None and alike(before, on) else level
 
@@ -166,7 +166,7 @@ def _below(z: float) -> float:
 
 
 def disagreement(samples: Sequence[Sample], others: Sequence[Sample], end: float) -> float:
-    """For how long two sensors that report changes say different things until `end`, s."""
+    """Return for how long, s, two sensors that report changes disagree until `end`."""
     moments = sorted({0.0, end, *(s.t for s in (*samples, *others) if 0.0 < s.t < end)})
     apart = 0.0
     one, other = _Steps(samples), _Steps(others)
@@ -177,7 +177,7 @@ def disagreement(samples: Sequence[Sample], others: Sequence[Sample], end: float
 
 
 class _Steps:
-    """What a sensor that reports changes says at a moment; asked in order of time."""
+    """The value of a sensor that reports changes at a time; queried in order of time."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self._samples = samples
@@ -192,14 +192,14 @@ class _Steps:
 
 
 def alike(a: SampleValue | None, b: SampleValue | None) -> bool:
-    """Whether two readings are the same; truth values and the log's 0 and 1 are."""
+    """Return whether two readings are equal; booleans equal the log's 0 and 1."""
     if isinstance(a, str) or isinstance(b, str) or a is None or b is None:
         return a == b
     return abs(float(a) - float(b)) <= 1e-9
 
 
 def _other_parts(logged: Mapping[str, Any], ours: Readings) -> int:
-    """How many parts of a result differ."""
+    """Count the differing parts of a result."""
     return sum(
         _other(logged[part], value, finest) for part, (value, finest) in ours.items() if part in logged
     )

@@ -1,4 +1,4 @@
-"""What a twin gets of an episode: the calls and the coarse telemetry, as a log holds them. Nothing else."""
+"""A twin's input: the calls and the coarse telemetry of an episode, as logged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class LoggedCall:
     """A call that reached the rig.
 
     Attributes:
-        call: as every scorer sees it.
+        call: the logged call.
         start: device time since the episode began, s.
         result: the tool's answer; None where it gave none.
     """
@@ -54,10 +54,10 @@ class LoggedEpisode:
         samples: Sequence[Sample],
         results: Sequence[Mapping[str, Any] | None] | None = None,
     ) -> LoggedEpisode:
-        """Calls that follow each other without a pause, as on a virtual clock."""
-        told: list[LoggedCall] = []
+        """Build an episode of calls without pauses, as on a virtual clock."""
+        logged: list[LoggedCall] = []
         start = 0.0
         for index, call in enumerate(calls):
-            told.append(LoggedCall(call, start, None if results is None else results[index]))
+            logged.append(LoggedCall(call, start, None if results is None else results[index]))
             start += call.duration
-        return cls(tuple(told), tuple(samples))
+        return cls(tuple(logged), tuple(samples))

@@ -1,4 +1,4 @@
-"""One member of a twin's ensemble: the simulator of the rig's world, driven along a logged episode."""
+"""An ensemble member: the simulator of the rig's world, driven along a logged episode."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from sims.coarse_sensors import CoarseSensor
 from sims.simulator import Simulator
 
 OFF_GRID_S = 1.0
-"""How often the quantities are noted where the rig's samples do not fall on the simulator's moments, s."""
+"""Recording interval, s, of quantities if the rig's samples are off the simulator's sampling grid."""
 
 
 @dataclass(slots=True)
 class Track:
-    """What a member went through.
+    """The record of a member's run.
 
     Attributes:
         events: its harm events; those of the same kind, entity and call are one.
-        samples: its coarse telemetry, none lost, with a last reading of every sensor.
+        samples: its coarse telemetry, none lost, with a final reading of every sensor.
         sensed: for each periodic sensor, the times at which samples arrive, s, and the quantity of each
             without noise.
-        durations: how long each call that acts took by itself, s, where that was asked for.
+        durations: the natural duration of each call that acts, s, if `timed`.
         took: how long each call took, s.
         specs: the sensors.
-        words: what each of them says when it is off, and when it is on.
-        answers: what each call's answer tells, and the registers then.
-        end_state, coarse_end: the true state, and what the sensors show, after settling.
-        terminal: what can be read then; None without settling.
+        words: the values of each sensor when it is off, and when it is on.
+        answers: each call's answer, with the registers.
+        end_state, coarse_end: the true and the coarse state after settling.
+        terminal: the final readings; None without settling.
     """
 
     events: tuple[HarmEvent, ...] = ()
@@ -56,7 +56,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member that was run along an episode; `done`: the calls without an answer that it takes for done."""
+    """A member that was run along an episode; `done`: the unanswered calls that it executed."""
 
     hidden: Mapping[str, float]
     done: frozenset[int]
@@ -71,14 +71,14 @@ class Driver:
     def __init__(self, make_simulator: MakeSimulator) -> None:
         self._simulator = make_simulator()
         self._made = self._simulator.coarse_sensors
-        # The bank asks the simulator for its sensors at each init, and so gets ours.
-        self._simulator.coarse_sensors = self._noting_sensors  # type: ignore[method-assign]
+        # The sensor bank queries the simulator at each init, and so gets the recording sensors.
+        self._simulator.coarse_sensors = self._recording_sensors  # type: ignore[method-assign]
         self._track = Track()
         self._simulator.subscribe(lambda sample: self._track.samples.append(sample))
 
     @property
     def simulator(self) -> Simulator[Any]:
-        """In its state after the latest `drive`."""
+        """The simulator, in its state after the latest `drive`."""
         return self._simulator
 
     def drive(
@@ -100,10 +100,10 @@ class Driver:
             hidden: the member's hidden parameters.
             seed: of the member's own noise.
             change: one call made harmless.
-            done: the calls without an answer that were done all the same, by index.
-            ask: find out what the member would answer to each call that was refused.
-            timed: let each call that acts take the time that it takes by itself, and note that. What follows
-                is late where it takes too long, which only members do that fit badly.
+            done: the unanswered calls that were executed, by index.
+            ask: query what the member would answer to each rejected call.
+            timed: let each call that acts take its natural duration, and record it. What follows
+                is late if it takes too long, which only happens in members that fit badly.
             settle: wait for lagging effects at the end.
 
         Raises:
@@ -115,13 +115,13 @@ class Driver:
         if answer.status != CallStatus.OK:
             raise ReplayError(answer.message or answer.status)
         off_grid = not on_grid(episode.samples, simulator.sensor_specs)
-        simulator.watch(OFF_GRID_S, self._note_all if off_grid else None)
+        simulator.watch(OFF_GRID_S, self._record_all if off_grid else None)
         for index, logged in enumerate(episode.calls):
             self._wait_until(logged.start)
             here = change if change is not None and change.call == index else None
             acts = logged.call.status == CallStatus.OK
             note = timed and here is None and acts and self._writes(logged)
-            # How long a call took of which no answer came, the log does not say.
+            # The log has no duration of an unanswered call.
             lost = index in done
             self._execute(logged, here, acts=acts or lost, ask=ask, natural=note or lost, note=note)
         self._wait_until(episode.end)
@@ -148,9 +148,9 @@ class Driver:
         call, simulator = logged.call, self._simulator
         refusal = None
         if ask and call.status == CallStatus.REJECTED:
-            heard = len(self._track.samples)
+            received = len(self._track.samples)
             refusal = would_answer(simulator, call.tool, call.arguments)
-            del self._track.samples[heard:]
+            del self._track.samples[received:]
         remedy = change.remedy if change is not None else None if acts else LEAVE_OUT
         outcome = simulator.execute(
             call.tool,
@@ -163,43 +163,43 @@ class Driver:
         )
         self._track.durations.append(outcome.duration if note else None)
         self._track.took.append(outcome.duration)
-        heard = refusal is not None or (call.answered and acts and remedy != LEAVE_OUT)
+        received = refusal is not None or (call.answered and acts and remedy != LEAVE_OUT)
         answer = replace(refusal or outcome, t=simulator.clock.now)
-        self._track.answers.append(answer_of(simulator, call.tool, answer, heard=heard))
+        self._track.answers.append(answer_of(simulator, call.tool, answer, received=received))
 
-    def _noting_sensors(self) -> Sequence[CoarseSensor]:
-        """The simulator's sensors, none of whose samples is lost; each reading's quantity is noted."""
-        return [self._noting(sensor) for sensor in self._made()]
+    def _recording_sensors(self) -> Sequence[CoarseSensor]:
+        """Return the simulator's sensors without dropouts; each reading's quantity is recorded."""
+        return [self._recording(sensor) for sensor in self._made()]
 
-    def _noting(self, sensor: CoarseSensor) -> CoarseSensor:
+    def _recording(self, sensor: CoarseSensor) -> CoarseSensor:
         spec = sensor.spec.model_copy(update={"dropout": 0.0})
         quantity = (
-            self._noted(sensor.name, spec, sensor.quantity) if spec.period is not None else sensor.quantity
+            self._recorded(sensor.name, spec, sensor.quantity) if spec.period is not None else sensor.quantity
         )
         return replace(sensor, spec=spec, quantity=quantity)
 
-    def _noted(self, name: str, spec: SensorSpec, quantity: Callable[[], float]) -> Callable[[], float]:
+    def _recorded(self, name: str, spec: SensorSpec, quantity: Callable[[], float]) -> Callable[[], float]:
         def read() -> float:
             value = float(quantity())
-            self._note(name, spec, value)
+            self._record(name, spec, value)
             return value
 
         return read
 
-    def _note(self, name: str, spec: SensorSpec, value: float) -> None:
+    def _record(self, name: str, spec: SensorSpec, value: float) -> None:
         now = self._simulator.clock.now
         times, values = self._track.sensed.setdefault(name, ([], []))
         times.append(now + spec.delay)
         values.append(value + spec.bias + spec.drift * now / 3600.0)
 
-    def _note_all(self, _t: float) -> None:
+    def _record_all(self, _t: float) -> None:
         for sensor in self._made():
             if sensor.spec.period is not None:
-                self._note(sensor.name, sensor.spec, float(sensor.quantity()))
+                self._record(sensor.name, sensor.spec, float(sensor.quantity()))
 
 
 def on_grid(samples: Sequence[Sample], specs: Mapping[str, SensorSpec]) -> bool:
-    """Whether every periodic sample came at a moment at which the simulator's own sensor is read."""
+    """Return whether every periodic sample lies on the sampling grid of the simulator's sensor."""
     for sample in samples:
         spec = specs.get(sample.sensor)
         if spec is None or spec.period is None or sample.t <= 0.0:
@@ -211,7 +211,7 @@ def on_grid(samples: Sequence[Sample], specs: Mapping[str, SensorSpec]) -> bool:
 
 
 def merged(events: Sequence[HarmEvent]) -> tuple[HarmEvent, ...]:
-    """Events of the same kind, entity and call as one, from the first's start to the last's end."""
+    """Merge events of the same kind, entity and call, from the first's start to the last's end."""
     by_key: dict[tuple[str, str, int], HarmEvent] = {}
     for event in events:
         key = event.kind, event.entity, event.call

@@ -1,7 +1,7 @@
-"""What a twin believes of a rig's hidden parameters: a distribution for each, and draws from it.
+"""The priors of a rig's hidden parameters, and draws from them.
 
-Each parameter is mapped from a standard normal score, so that an ensemble lives in a space in which what was
-believed before an episode is the same for all of them: independent, mean 0, variance 1.
+Each parameter is mapped from a standard normal score, so that the prior of an ensemble
+is the same for all parameters: independent, mean 0, variance 1.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from devices.hidden import HiddenParameter, hidden_parameters
 
 NORMAL = NormalDist()
 LEAST_SHARE = 1e-9
-"""No draw lies further in the tail of its distribution than this share."""
+"""Draws are clipped at this tail probability."""
 OUTSIDE = 4.0
-"""By so many spreads an estimate outside its parameter's range widens it."""
+"""Number of spreads by which an estimate outside its parameter's range widens it."""
 
 Scores = NDArray[np.float64]
 """Members by parameters: standard normal scores."""
@@ -29,15 +29,15 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What calibration found of a parameter: its value and standard deviation, in the parameter's unit."""
+    """A calibrated parameter: its value and standard deviation, in the parameter's unit."""
 
     value: float
     spread: float
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
-    """The distribution of one hidden parameter.
+class Prior:
+    """The prior distribution of one hidden parameter.
 
     Without an estimate it is uniform over the parameter's range, on its scale; with one it is normal on that
     scale, cut to the range (widened where the estimate itself lies outside).
@@ -47,7 +47,7 @@ class Belief:
     estimate: Estimate | None = None
 
     def value(self, score: float) -> float:
-        """The parameter's value at a standard normal score."""
+        """Return the parameter's value at a standard normal score."""
         share = min(max(NORMAL.cdf(score), LEAST_SHARE), 1.0 - LEAST_SHARE)
         if self.estimate is None:
             return self.parameter.at(share)
@@ -62,7 +62,7 @@ class Belief:
 
     @staticmethod
     def _cuts(low: float, high: float, middle: float, spread: float) -> tuple[float, float]:
-        """Where the normal distribution is cut: at the range, unless the estimate lies outside of it."""
+        """Return the truncation of the normal distribution: the range, unless the estimate is outside it."""
         return (
             low if middle >= low else middle - OUTSIDE * spread,
             high if middle <= high else middle + OUTSIDE * spread,
@@ -81,40 +81,40 @@ class Belief:
         return self.estimate.spread
 
 
-class Beliefs:
-    """The beliefs of all hidden parameters of a world, in the order of the world's fields."""
+class Priors:
+    """The priors of all hidden parameters of a world, in the order of its fields."""
 
     def __init__(self, parameters: Sequence[HiddenParameter], estimates: Mapping[str, Estimate]) -> None:
-        """Take what calibration found; parameters without an estimate keep their range.
+        """Apply calibration estimates; parameters without one keep their range.
 
         Raises:
-            KeyError: an estimate is of no parameter; the text names those there are.
+            KeyError: an estimate names no parameter; the message lists the parameters.
         """
         known = {parameter.name for parameter in parameters}
         for name in estimates:
             if name not in known:
                 raise KeyError(f"no hidden parameter {name!r}; there are {', '.join(sorted(known))}")
-        self.each = tuple(Belief(parameter, estimates.get(parameter.name)) for parameter in parameters)
+        self.each = tuple(Prior(parameter, estimates.get(parameter.name)) for parameter in parameters)
 
     @classmethod
-    def of(cls, state: Any, estimates: Mapping[str, Estimate]) -> Beliefs:
-        """The beliefs of a world's state, by its part `hidden`."""
+    def of(cls, state: Any, estimates: Mapping[str, Estimate]) -> Priors:
+        """Return the priors of a world's state, from its part `hidden`."""
         return cls(hidden_parameters(type(state.hidden)), estimates)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The parameters' names, in the order of the scores."""
-        return tuple(belief.parameter.name for belief in self.each)
+        return tuple(prior.parameter.name for prior in self.each)
 
     def values(self, scores: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
-        """One member's parameters by name."""
+        """Return one member's parameters by name."""
         return {
-            belief.parameter.name: belief.value(float(score))
-            for belief, score in zip(self.each, scores, strict=True)
+            prior.parameter.name: prior.value(float(score))
+            for prior, score in zip(self.each, scores, strict=True)
         }
 
     def draw(self, members: int, rng: np.random.Generator) -> Scores:
-        """Scores for so many members, by Latin hypercube: each parameter's distribution is covered evenly."""
+        """Draw the members' scores by Latin hypercube sampling, which covers each distribution evenly."""
         shares = np.empty((members, len(self.each)))
         for column in range(len(self.each)):
             shares[:, column] = (rng.permutation(members) + rng.random(members)) / members

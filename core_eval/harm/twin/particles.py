@@ -1,8 +1,8 @@
-"""A particle ensemble over parameters that do not change: tempered weights, resampling, and moves.
+"""A particle ensemble over static parameters: tempered weights, resampling, and moves.
 
 Del Moral, Doucet and Jasra, "Sequential Monte Carlo samplers", J. R. Statist. Soc. B 68 (2006): the
-likelihood is brought in by and by, each time as far as leaves half of the ensemble effective; then members
-are drawn by their weights and moved by random-walk Metropolis steps, so that they do not stay copies.
+likelihood is tempered, with increments that leave half of the ensemble effective; then members
+are resampled by their weights and moved by random-walk Metropolis steps, so that they stay distinct.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ EFFECTIVE_SHARE = 0.5
 MOST_STAGES = 12
 HALVINGS = 40
 ACCEPTANCE = 0.3
-"""The share of moves that should be accepted; the step length follows it."""
+"""Target acceptance rate of moves; it controls the step length."""
 
 
-class Judged(Protocol):
-    """A member that was run."""
+class Evaluated(Protocol):
+    """An evaluated member."""
 
     @property
     def log_likelihood(self) -> float:
-        """Of the telemetry, given the member's parameters."""
+        """The log-likelihood of the telemetry, given the member's parameters."""
 
 
-Member = TypeVar("Member", bound=Judged)
-Judge = Callable[[NDArray[np.float64]], Member]
-"""Runs one member, given its scores."""
+Member = TypeVar("Member", bound=Evaluated)
+Evaluate = Callable[[NDArray[np.float64]], Member]
+"""Evaluates one member, given its scores."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Ensemble(Generic[Member]):
 
     Attributes:
         scores: of each member, standard normal before the telemetry.
-        stages: how often the ensemble was drawn again and moved.
-        runs: how many members were run in all.
-        tempered: the power of the likelihood that was brought in; below 1 where the stages ran out.
+        stages: the number of resampling stages.
+        runs: the number of evaluations.
+        tempered: the final tempering exponent of the likelihood; below 1 if the stages ran out.
     """
 
     scores: Scores
@@ -56,37 +56,37 @@ class Ensemble(Generic[Member]):
 
     @property
     def effective(self) -> float:
-        """The effective sample size: how many members of equal weight would tell as much."""
+        """The effective sample size."""
         return float(1.0 / np.sum(self.weights**2))
 
 
 def assimilate(
-    scores: Scores, judge: Judge[Member], rng: np.random.Generator, moves: int = 2
+    scores: Scores, evaluate: Evaluate[Member], rng: np.random.Generator, moves: int = 2
 ) -> Ensemble[Member]:
-    """Bring the telemetry into an ensemble that was drawn from what was believed before.
+    """Condition an ensemble, drawn from the prior, on the telemetry.
 
     Args:
         scores: the members at the start.
-        judge: runs a member.
+        evaluate: evaluates a member.
         rng: for resampling and moves.
         moves: Metropolis steps after each resampling.
     """
-    members = [judge(row) for row in scores]
-    runs, stages, power, step = len(members), 0, 0.0, 1.0
+    members = [evaluate(row) for row in scores]
+    runs, stages, exponent, step = len(members), 0, 0.0, 1.0
     scores = scores.copy()
     while True:
         likelihood = np.array([member.log_likelihood for member in members])
-        rise = _rise(likelihood, 1.0 - power)
-        weights = _weights(rise * likelihood)
-        power += rise
-        if power >= 1.0 or stages == MOST_STAGES:
-            return Ensemble(scores, tuple(members), weights, stages, runs, power)
+        increment = _tempering_increment(likelihood, 1.0 - exponent)
+        weights = _weights(increment * likelihood)
+        exponent += increment
+        if exponent >= 1.0 or stages == MOST_STAGES:
+            return Ensemble(scores, tuple(members), weights, stages, runs, exponent)
         stages += 1
         spread = _root_of_covariance(scores, weights)
         chosen = _systematic(weights, rng)
         scores, members = scores[chosen], [members[index] for index in chosen]
         for _ in range(moves):
-            accepted = move(scores, members, judge, rng, power, step * spread)
+            accepted = move(scores, members, evaluate, rng, exponent, step * spread)
             runs += len(members)
             step *= float(np.exp(accepted - ACCEPTANCE))
 
@@ -97,11 +97,11 @@ def _weights(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def _rise(likelihood: NDArray[np.float64], most: float) -> float:
-    """How far the power may rise and leave enough members effective."""
+def _tempering_increment(likelihood: NDArray[np.float64], most: float) -> float:
+    """Return the largest tempering increment that keeps the effective sample size above its threshold."""
 
-    def effective(rise: float) -> float:
-        return float(1.0 / np.sum(_weights(rise * likelihood) ** 2))
+    def effective(increment: float) -> float:
+        return float(1.0 / np.sum(_weights(increment * likelihood) ** 2))
 
     needed = EFFECTIVE_SHARE * len(likelihood)
     if effective(most) >= needed:
@@ -120,7 +120,7 @@ def _systematic(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArr
 
 
 def _root_of_covariance(scores: Scores, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A factor of the weighted covariance, scaled for a random walk in so many dimensions."""
+    """Return a factor of the weighted covariance, scaled for a random walk in its dimension."""
     size = scores.shape[1]
     centred = scores - weights @ scores
     covariance = (centred * weights[:, None]).T @ centred + 1e-10 * np.eye(size)
@@ -131,26 +131,26 @@ def _root_of_covariance(scores: Scores, weights: NDArray[np.float64]) -> NDArray
 def move(
     scores: Scores,
     members: list[Member],
-    judge: Judge[Member],
+    evaluate: Evaluate[Member],
     rng: np.random.Generator,
-    power: float,
+    exponent: float,
     root: NDArray[np.float64],
 ) -> float:
-    """One Metropolis step of every member, in place; the share that was accepted.
+    """Make one Metropolis step of every member in place; return the acceptance rate.
 
     Args:
         scores, members: the ensemble.
-        judge: runs a member.
-        rng: for steps and chances.
-        power: of the likelihood.
+        evaluate: evaluates a member.
+        rng: for steps and acceptance.
+        exponent: the tempering exponent of the likelihood.
         root: a factor of the covariance of the steps.
     """
     accepted = 0
     steps = rng.standard_normal(scores.shape) @ root.T
     for index, (chance, step) in enumerate(zip(rng.random(len(members)), steps, strict=True)):
         proposed = scores[index] + step
-        other = judge(proposed)
-        gain = power * (other.log_likelihood - members[index].log_likelihood)
+        other = evaluate(proposed)
+        gain = exponent * (other.log_likelihood - members[index].log_likelihood)
         gain += (scores[index] @ scores[index] - proposed @ proposed) / 2.0
         if np.log(max(chance, 1e-300)) < gain:
             scores[index], members[index] = proposed, other

@@ -1,4 +1,4 @@
-/* Made by sims/farm/firmware_tables.py from the registered world farm_rover: do not edit. */
+/* Made by sims/farm_rover/firmware_tables.py from the registered world farm_rover: do not edit. */
 #ifndef TABLES_H
 #define TABLES_H
 

@@ -1,0 +1,1 @@
+"""A Mosquitto broker for rigs: its process, files, accounts and certificates."""

@@ -1,0 +1,1 @@
+"""The link between host and simulator in one process."""

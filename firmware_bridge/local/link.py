@@ -1,0 +1,94 @@
+"""A rig in this process, for unit tests and sweeps; every message still passes through the codec."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+
+from devices.device import Device
+from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler
+from firmware_bridge.local.device_port import port_for
+from firmware_bridge.messages import DeviceMessage, Status
+
+log = logging.getLogger(__name__)
+
+
+class LocalPort(Port):
+    """The device's end of a local link."""
+
+    def __init__(self) -> None:
+        self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self.handler: PortHandler | None = None
+
+    def open(self, handler: PortHandler, last_will: Status, max_frame: int) -> None:
+        """Up at once."""
+        self.handler = handler
+        handler.on_up()
+
+    def send(self, message: DeviceMessage, payload: bytes) -> None:
+        """Queue it for the host."""
+        self.outbox.put(payload)
+
+    def close(self, last: bytes) -> None:
+        """Hand over the last status, and end the link."""
+        self.handler = None
+        self.outbox.put(last)
+        self.outbox.put(None)
+
+
+class LocalLink(Link):
+    """The host's end, with the device's endpoint behind it; closing the link ends the device safe."""
+
+    stands_still_with_us = True
+
+    def __init__(self, device: Device, *, watchdog_ms: int = 5000, name: str = "local") -> None:
+        self.name = f"{name}:{device.name}"
+        self._port = LocalPort()
+        self.endpoint = DeviceEndpoint(device, port_for(device, self._port), watchdog_ms=watchdog_ms)
+        self.endpoint.start()
+        self._reader: threading.Thread | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Until it is closed."""
+        return self._port.handler is not None
+
+    def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
+        """Start the reader thread."""
+        self._reader = threading.Thread(target=self._read, args=(on_frame,), name=self.name, daemon=True)
+        self._reader.start()
+
+    def ensure(self, timeout: float) -> None:
+        """A closed local link stays closed. Raises LinkError."""
+        if self._port.handler is None:
+            raise LinkError(f"{self.name} is closed")
+
+    def send(self, payload: bytes) -> None:
+        """Hand it to the device. Raises LinkError when closed."""
+        handler = self._port.handler
+        if handler is None:
+            raise LinkError(f"{self.name} is closed")
+        handler.on_frame(payload)
+
+    def estop(self) -> None:
+        """Stop the device at once. Raises LinkError when closed."""
+        handler = self._port.handler
+        if handler is None:
+            raise LinkError(f"{self.name} is closed")
+        handler.on_stop()
+
+    def close(self) -> None:
+        """End the device safe, and deliver what it still said."""
+        self.endpoint.close()
+        if self._reader is not None and self._reader is not threading.current_thread():
+            self._reader.join(2.0)
+
+    def _read(self, on_frame: OnFrame) -> None:
+        while (payload := self._port.outbox.get()) is not None:
+            try:
+                on_frame(payload, False)
+            except Exception:
+                log.exception("a callback of the local link failed")

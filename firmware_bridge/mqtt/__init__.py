@@ -1,0 +1,1 @@
+"""MQTT: addresses, permissions, leases, the connection and the link."""

@@ -1,0 +1,297 @@
+"""One MQTT connection, as both ends of a rig use it: paho-mqtt's protocol on a network loop of our own.
+
+paho's own loop thread costs every message a wake-up of that thread, and every answer another. Here the
+thread that publishes writes to the socket itself, and a thread that waits reads it; the connection's own
+thread reads while nobody waits, keeps alive, and reconnects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import paho.mqtt.client as mqtt
+from paho.mqtt.reasoncodes import ReasonCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from firmware_bridge.deferred_signals import DeferredSignals
+from firmware_bridge.link import LinkError
+from firmware_bridge.mqtt.address import MqttAddress
+from firmware_bridge.mqtt.client import new_client, publish_properties
+from firmware_bridge.mqtt.reader import HELD_WAIT, MqttReader
+
+log = logging.getLogger(__name__)
+
+KEEP_ALIVE = 10
+"""Seconds; a broker publishes the last will of a silent client after one and a half of these."""
+BACK_OFF = (0.1, 2.0)
+"""Seconds before the first try to reconnect, doubled up to the longest."""
+
+
+class MqttConnection:
+    """A client that stays connected to its broker, and subscribes again whenever it comes back.
+
+    Args:
+        address: the broker.
+        client_id: the MQTT client id.
+        subscriptions: topic filter, QoS, and whether nothing works without it.
+        on_message: takes topic, payload and the retain flag, on the network thread.
+        on_link: takes True once all subscriptions stand, and False when the connection is lost.
+        will: topic and payload of the last will (QoS 1).
+        will_retained: whether the broker keeps the last will.
+        on_refused: takes the topic of a message that the broker says it does not let us publish; only
+            brokers of MQTT 5 say so.
+    """
+
+    def __init__(
+        self,
+        address: MqttAddress,
+        client_id: str,
+        *,
+        subscriptions: Sequence[tuple[str, int, bool]],
+        on_message: Callable[[str, bytes, bool], None],
+        on_link: Callable[[bool], None],
+        will: tuple[str, bytes] | None = None,
+        will_retained: bool = True,
+        on_refused: Callable[[str], None] | None = None,
+    ) -> None:
+        self.address = address
+        self._five = address.version == 5
+        self._on_refused = on_refused
+        self._unacknowledged: dict[int, str] = {}
+        self._client_id = client_id
+        self._subscriptions = subscriptions
+        self._on_link = on_link
+        self._will = will
+        self._will_retained = will_retained
+        self._where = f"the broker at {address.host}:{address.port}"
+        self._lock = threading.RLock()
+        self._backlog: list[tuple[str, bytes, int, bool]] = []
+        self._changed = threading.Condition()
+        self._refusal: str | None = None
+        self._closing = threading.Event()
+        self._renewing = False
+        self._reader = MqttReader(self._lock, on_message)
+        self.read_until = self._reader.read_until
+        """`Waitable.read_until`."""
+        self._client = self._reader.client = self._new_client()
+        self._thread = threading.Thread(target=self._run, name=f"mqtt {address.name}", daemon=True)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker is there and all subscriptions stand."""
+        return self._reader.up
+
+    def open(self, timeout: float = 5.0) -> None:
+        """Connect and subscribe.
+
+        Raises:
+            LinkError: no broker there, or it refuses us.
+        """
+        self._client.connect_timeout = timeout
+        try:
+            self._connect(self._client)
+        except (OSError, ValueError) as error:
+            self.close()
+            reason = getattr(error, "strerror", None) or error
+            text = f"cannot reach {self._where}: {reason}; is it running, and the address right?"
+            raise LinkError(text) from None
+        self._thread.start()
+        self._wait(lambda: self._reader.up or self._refusal is not None, timeout)
+        with self._changed:
+            up, refusal = self._reader.up, self._refusal
+        if not up:
+            self.close()
+            silent = f"does not answer within {timeout:g} s; {self._hint()}"
+            raise LinkError(f"{self._where} {refusal or silent}")
+
+    def ensure(self, timeout: float) -> None:
+        """Wait until the connection is up. Raises LinkError."""
+        self._wait(lambda: self._reader.up or self._closing.is_set(), timeout)
+        with self._changed:
+            if not self._reader.up:
+                raise LinkError(f"no connection to {self._where}: it {self._refusal or 'is gone'}")
+
+    def publish(
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        qos: int = 1,
+        retain: bool = False,
+        expires: float | None = None,
+        correlation: str | None = None,
+    ) -> mqtt.MQTTMessageInfo | None:
+        """Write a message; while the broker is gone (None), QoS 1 waits for it and QoS 0 is dropped.
+
+        `expires` (seconds that a broker may hold it) and `correlation` are for MQTT 5; 3.1.1 has no place
+        for them.
+        """
+        with DeferredSignals(), self._lock:
+            if not self._reader.up:
+                if qos:
+                    self._backlog.append((topic, payload, qos, retain))
+                return None
+            properties = None
+            if self._five and (expires is not None or correlation is not None):
+                properties = publish_properties(expires, correlation)
+            info = self._client.publish(topic, payload, qos, retain, properties)
+            self._reader.acknowledge()
+            if self._five and qos:
+                self._unacknowledged[info.mid] = topic
+            unsent = self._client.want_write()
+        if unsent:
+            self._reader.wake()
+        return info
+
+    def socket(self) -> socket.socket | None:
+        """The live socket."""
+        sock: Any = self._client.socket()
+        return sock if isinstance(sock, socket.socket) else None
+
+    def interrupt(self) -> None:
+        """Have whoever reads look again whether it is done."""
+        self._reader.wake()
+
+    def discard(self) -> None:
+        """Send nothing later of what was published before now and has not been acknowledged."""
+        with self._lock:
+            self._backlog.clear()
+            self._renewing = not self._reader.up
+
+    def close(self, timeout: float = 2.0) -> None:
+        """Disconnect in good order: the broker keeps the last will to itself."""
+        with self._changed:
+            if self._closing.is_set():
+                return
+            self._closing.set()
+            self._changed.notify_all()
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            self._client.disconnect()
+        self._reader.end()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+        self._reader.up = False
+        if not self._thread.is_alive():
+            self._reader.close()
+
+    def _wait(self, done: Callable[[], bool], timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        with DeferredSignals() as signals:
+            while not done() and (left := deadline - time.monotonic()) > 0:
+                with self._changed:
+                    self._changed.wait_for(done, min(left, HELD_WAIT))
+                signals.deliver()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._reader.serve()
+            if self._closing.is_set():
+                return
+            self._down()
+            delay = BACK_OFF[0]
+            while not self._closing.wait(delay) and not self._reconnect():
+                delay = min(2 * delay, BACK_OFF[1])
+
+    def _hint(self) -> str:
+        if self.address.tls and self.address.cert is None:
+            return "does it ask for a client certificate (cert=FILE&key=FILE in the URL)?"
+        return "does it speak MQTT there, and TLS or not as the URL says?"
+
+    def _connect(self, client: mqtt.Client) -> None:
+        if self._five:
+            client.connect(self.address.host, self.address.port, KEEP_ALIVE, clean_start=True)
+        else:
+            client.connect(self.address.host, self.address.port, KEEP_ALIVE)
+
+    def _reconnect(self) -> bool:
+        with self._lock:
+            renew, self._renewing = self._renewing, False
+            client = self._new_client() if renew else self._client
+            self._client = self._reader.client = client
+        try:
+            if renew:
+                self._connect(client)
+            else:
+                client.reconnect()
+        except (OSError, ValueError):
+            self._renewing |= renew
+            return False
+        return True
+
+    def _down(self) -> None:
+        with self._lock, self._changed:
+            self._unacknowledged.clear()
+            was_up = self._reader.up
+            self._reader.connection_lost()
+            if not was_up and self._refusal is None:
+                self._refusal = f"closes the connection before it answers; {self._hint()}"
+            self._changed.notify_all()
+        if was_up:
+            self._reader.later(lambda: self._on_link(False))
+            self._reader.deliver()
+
+    def _new_client(self) -> mqtt.Client:
+        client = new_client(self.address, self._client_id, self._will, self._will_retained)
+        # Acknowledged after delivery: first the machine, then the paperwork.
+        client.manual_ack_set(True)
+        client.on_connect = self._connected
+        client.on_subscribe = self._subscribed
+        client.on_disconnect = self._disconnected
+        client.on_message = self._reader.take
+        if self._five:
+            client.on_publish = self._published
+        return client
+
+    def _connected(
+        self, client: mqtt.Client, _data: Any, _flags: mqtt.ConnectFlags, reason: ReasonCode, _properties: Any
+    ) -> None:
+        if reason.is_failure:
+            self._note(f"refuses the connection: {reason}; check user and password")
+        else:
+            wanted = [(topic, qos) for topic, qos, _ in self._subscriptions]
+            if self._five:
+                client.subscribe([(topic, SubscribeOptions(qos=qos)) for topic, qos in wanted])
+            else:
+                client.subscribe(wanted)
+
+    def _subscribed(
+        self, client: mqtt.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _properties: Any
+    ) -> None:
+        for (topic, _, needed), reason in zip(self._subscriptions, reasons, strict=False):
+            if reason.is_failure and needed:
+                self._note(f"refuses to subscribe us to {topic}; check its access list")
+                return
+        backlog, self._backlog = self._backlog, []
+        for topic, payload, qos, retain in backlog:
+            client.publish(topic, payload, qos, retain)
+        with self._changed:
+            self._refusal = None
+            self._reader.up = True
+            self._changed.notify_all()
+        self._reader.later(lambda: self._on_link(True))
+        self._reader.later(self._reader.nudge)
+
+    def _published(
+        self, _client: mqtt.Client, _data: Any, mid: int, reason: ReasonCode, _properties: Any
+    ) -> None:
+        topic = self._unacknowledged.pop(mid, None)
+        if reason.is_failure and topic is not None and self._on_refused is not None:
+            refused = self._on_refused
+            self._reader.later(lambda: refused(topic))
+
+    def _disconnected(
+        self, client: mqtt.Client, _data: Any, _flags: Any, _reason: ReasonCode, _properties: Any
+    ) -> None:
+        # On whichever thread found out; the network thread does the rest.
+        self._reader.wake()
+
+    def _note(self, refusal: str) -> None:
+        with self._changed:
+            self._refusal = refusal
+            self._changed.notify_all()

@@ -1,0 +1,105 @@
+"""Serial URLs: a port by path, by what its USB adapter says of itself, or behind a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from firmware_bridge.link import LinkError
+from firmware_bridge.serial.ports import Selector, list_ports
+
+DEFAULT_BAUD = 115_200
+BOOT_SECONDS = 3.0
+NETWORK_SCHEMES = ("socket", "rfc2217")
+QUERY_KEYS = ("baud", "boot", "dtr", "serial", "vid", "pid")
+FORMS = (
+    "write serial:///dev/ttyACM0?baud=115200, serial://?serial=NUMBER, serial://?vid=2341&pid=0042, "
+    "socket://HOST:PORT or rfc2217://HOST:PORT"
+)
+
+
+@dataclass(frozen=True)
+class SerialAddress:
+    """Where a serial line is, and how it is opened.
+
+    Attributes:
+        target: a path, or a URL for pyserial; empty where `selector` finds the port.
+        selector: what the port's adapter says of itself.
+        baud: baud.
+        boot: seconds within which a board that opening its port has reset answers `hello` again.
+        dtr: whether DTR is raised; many boards reset when it is.
+    """
+
+    target: str
+    selector: Selector | None
+    baud: int = DEFAULT_BAUD
+    boot: float = BOOT_SECONDS
+    dtr: bool = True
+
+    @property
+    def networked(self) -> bool:
+        """Whether the port is another machine's."""
+        return "://" in self.target
+
+    def resolve(self) -> str:
+        """The path or pyserial URL to open now; a port that was plugged in again may have another path.
+
+        Raises:
+            LinkError: no port fits, or more than one.
+        """
+        return self.target if self.selector is None else self.selector.find(list_ports()).path
+
+
+def parse_serial_url(url: str) -> SerialAddress:
+    """A serial URL of any of the forms.
+
+    Raises:
+        LinkError: it has none of them.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port if parts.scheme in NETWORK_SCHEMES else None
+    except ValueError:
+        raise LinkError(f"bad serial URL {url!r}; {FORMS}") from None
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    selector = _selector(url, options)
+    if parts.scheme in NETWORK_SCHEMES:
+        if not parts.hostname or port is None or parts.path.strip("/") or selector is not None:
+            raise LinkError(f"bad serial URL {url!r}; {FORMS}")
+        target = f"{parts.scheme}://{parts.netloc}"
+    else:
+        target = unquote(parts.netloc + parts.path)
+        if parts.scheme != "serial" or bool(target) == (selector is not None):
+            raise LinkError(f"bad serial URL {url!r}; {FORMS}")
+    unknown = [key for key in options if key not in QUERY_KEYS]
+    if unknown:
+        raise LinkError(
+            f"bad serial URL {url!r}: no option {unknown[0]!r}; there are {', '.join(QUERY_KEYS)}"
+        )
+    baud = options.get("baud", str(DEFAULT_BAUD))
+    if not baud.isdecimal() or int(baud) == 0:
+        raise LinkError(f"bad serial URL {url!r}: baud must be a number; {FORMS}")
+    if options.get("dtr", "1") not in ("0", "1"):
+        raise LinkError(f"bad serial URL {url!r}: dtr is 0 (leave it low) or 1")
+    try:
+        boot = float(options.get("boot", BOOT_SECONDS))
+    except ValueError:
+        boot = -1.0
+    if not 0 <= boot <= 120:
+        raise LinkError(f"bad serial URL {url!r}: boot is how many seconds a reset board needs, 0 to 120")
+    return SerialAddress(target, selector, int(baud), boot, options.get("dtr") != "0")
+
+
+def _selector(url: str, options: dict[str, str]) -> Selector | None:
+    if not options.keys() & {"serial", "vid", "pid"}:
+        return None
+    numbers: list[int | None] = []
+    for key in ("vid", "pid"):
+        text = options.get(key)
+        try:
+            numbers.append(None if text is None else int(text, 16))
+        except ValueError:
+            raise LinkError(
+                f"bad serial URL {url!r}: {key} is four hexadecimal digits, as in vid=2341"
+            ) from None
+    return Selector(options.get("serial"), numbers[0], numbers[1])

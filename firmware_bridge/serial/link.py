@@ -1,0 +1,192 @@
+"""The host's end of a serial line, on pyserial."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from firmware_bridge import messages as wire
+from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, STOP_BYTE, LineDecoder, encode, to_line
+from firmware_bridge.link import Link, LinkError, OnFrame
+from firmware_bridge.serial.address import parse_serial_url
+from firmware_bridge.serial.kept_port import KeptPort
+from firmware_bridge.serial.open import GONE
+
+log = logging.getLogger(__name__)
+
+READ_SECONDS = 0.2
+"""How long a reader of a networked port waits before it looks whether the port was closed."""
+PSEUDO_TERMINALS = "/dev/pts/"
+_RESET = encode(wire.Reset())
+
+
+class SerialLink(Link):
+    """A serial URL of any form (`serial_address`). Opens the port in the constructor.
+
+    A port of this machine is opened for this process alone; whoever serves a networked one sees to that.
+    A second process holds it too, and sends the stop when this one is killed or stands still.
+
+    Args:
+        url: the serial URL.
+        kept: False for a device that ends with us anyway: no second process.
+
+    Raises:
+        LinkError: bad URL, no such port, no permission, or somebody else has it open.
+    """
+
+    default_max_frame = DEFAULT_MAX_FRAME
+    frame_overhead = 10
+    """`*`, eight digits, newline."""
+
+    def __init__(self, url: str, *, kept: bool = True) -> None:
+        self.name = url
+        self._address = parse_serial_url(url)
+        self._path = self._address.target or str(self._address.selector)
+        self.boot_seconds = self._address.boot
+        """How long a board may take to answer again after its port was opened."""
+        self._lock = threading.RLock()
+        self._write_lock = threading.Lock()
+        self._on_frame: OnFrame | None = None
+        self._on_state: Callable[[bool], None] | None = None
+        self._reader: threading.Thread | None = None
+        self._dropped = 0
+        self._decoder = LineDecoder(HOST_MAX_FRAME)
+        self._stop_waits = False
+        self._kept = KeptPort(self._address, STOP_BYTE if kept else b"")
+        self._port: Any = self._open_port()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the port is open."""
+        return self._port is not None
+
+    @property
+    def strikes(self) -> int:
+        """How often the second process stopped the device because this one stood still."""
+        return self._kept.strikes
+
+    @property
+    def late_stop_seconds(self) -> float:
+        """After `close`: how long the second process waits for the port, to send a stop that is owed."""
+        return self._kept.late_stop_seconds
+
+    @property
+    def dropped(self) -> int:
+        """Lines that were too long or did not check."""
+        return self._dropped + self._decoder.dropped
+
+    def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
+        """Start the reader thread."""
+        with self._lock:
+            self._on_frame, self._on_state = on_frame, on_state
+            if self._port is not None:
+                self._start_reader(self._port)
+
+    def ensure(self, timeout: float) -> None:
+        """Open a lost port again: one try; a stop that is owed goes out first. Raises LinkError."""
+        with self._lock:
+            if self._port is not None:
+                return
+            if self._address.target.startswith(PSEUDO_TERMINALS):
+                # The next program that makes one gets its name.
+                raise LinkError(f"the program at the other end of {self._path} has ended")
+            port = self._open_port()
+            if self._stop_waits:
+                with contextlib.suppress(*GONE):
+                    port.write(STOP_BYTE)
+            self._port = port
+            if self._on_frame is not None:
+                self._start_reader(self._port)
+        if self._on_state is not None:
+            self._on_state(True)
+
+    def send(self, payload: bytes) -> None:
+        """Write one line. Raises LinkError where the port is gone."""
+        port = self._port
+        if port is None:
+            raise LinkError(f"{self._path} is not open; is the cable in?")
+        if payload == _RESET:
+            self._stop_waits = False
+        try:
+            with self._write_lock:
+                port.write(to_line(payload))
+        except GONE as error:
+            self._lost(port)
+            raise LinkError(f"cannot write to {self._path}: {error}") from None
+
+    def estop(self) -> None:
+        """Write the stop byte at once, in the middle of a line if need be, ahead of what still waits."""
+        port = self._port
+        self._stop_waits = True
+        if port is None:
+            raise LinkError(f"{self._path} is not open; is the cable in?")
+        try:
+            port.reset_output_buffer()
+            port.write(STOP_BYTE)
+            self._stop_waits = False
+        except GONE as error:
+            self._lost(port)
+            raise LinkError(f"cannot write to {self._path}: {error}") from None
+
+    def discard(self) -> None:
+        """Drop what the port's buffer still holds."""
+        port = self._port
+        if port is not None:
+            with contextlib.suppress(*GONE):
+                port.reset_output_buffer()
+
+    def close(self) -> None:
+        """Let what was written go out, and close the port."""
+        with self._lock:
+            port, self._port = self._port, None
+            self._on_state = None
+        if port is not None:
+            self._end_reader(port)
+        self._kept.close(port, stop_owed=self._stop_waits and port is None)
+
+    def _end_reader(self, port: Any) -> None:
+        # A port on which a thread still waits stays locked after it was closed.
+        with contextlib.suppress(*GONE):
+            port.cancel_read()
+        reader = self._reader
+        if reader is not None and reader is not threading.current_thread():
+            reader.join(1.0)
+
+    def _open_port(self) -> Any:
+        return self._kept.open(READ_SECONDS if self._address.networked else None)
+
+    def _start_reader(self, port: Any) -> None:
+        self._dropped += self._decoder.dropped
+        self._decoder = LineDecoder(HOST_MAX_FRAME)
+        self._reader = threading.Thread(
+            target=self._read, args=(port, self._decoder), name=f"read {self._path}", daemon=True
+        )
+        self._reader.start()
+
+    def _read(self, port: Any, decoder: LineDecoder) -> None:
+        while self._port is port:
+            try:
+                data = port.read(port.in_waiting or 1)
+            except GONE:
+                self._lost(port)
+                return
+            for payload in decoder.feed(data):
+                try:
+                    if self._on_frame is not None:
+                        self._on_frame(payload, False)
+                except Exception:
+                    log.exception("a callback of the serial link failed")
+
+    def _lost(self, port: Any) -> None:
+        with self._lock:
+            if self._port is not port:
+                return
+            self._port = None
+            on_state = self._on_state
+        self._end_reader(port)
+        self._kept.lost(port)
+        if on_state is not None:
+            on_state(False)

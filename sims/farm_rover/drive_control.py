@@ -1,0 +1,200 @@
+"""The farm rover drives: as planned, or, on wheels that slip, with a fix of its place at each corner.
+
+Slip is that of Wong, "Theory of Ground Vehicles" (chapter 2): i = 1 - v / (r omega), the share of the wheels'
+way that is lost. Between corners the rover goes by its wheels, its heading held by a gyro; it ends a leg
+short by that share and, on ground that falls to the left, `side_slip` times as much to the left of it. At
+rest it fixes its place (as with RTK GNSS, whose error is left out), and drives what is left, up to
+`CORRECTIONS` times. So slip costs time and charge, and a clearance may not cover the drift.
+"""
+
+from __future__ import annotations
+
+import math
+
+from devices.farm_rover import tolerances, tools
+from devices.farm_rover.world import Pose, Rover
+from sims.clock import TICKS_PER_SECOND, Clock
+from sims.farm_rover.dynamics import FarmDynamics
+from sims.farm_rover.geometry import Point
+from sims.farm_rover.route import nearest_clear, plan_route
+from sims.farm_rover.tool_execution import TICK_S, Works
+from sims.farm_rover.trajectory import Drive
+from sims.faults import FaultSchedule, faults_of
+from sims.simulator import CallOptions
+
+LEAST_GRIP = 0.1
+"""The share of a wheel's way that moves a rover on a detour at least."""
+CONTACT_TICK_S = 0.05
+"""Step of a drive that touches something, s."""
+CORRECTIONS = 8
+"""How often the rover tries again to reach a corner, before it stays where it is."""
+DECIMALS = 3
+
+
+class Driving:
+    """The drives of a rover on a farm: to a pose, round all that is to keep off."""
+
+    def __init__(self, farm: FarmDynamics, works: Works) -> None:
+        self._farm, self._works = farm, works
+        self.keeps_clear = False
+        """Drives end clear of everything, on wheels that stay on their track."""
+        self._planned: tuple[Point, Point, tuple[Point, ...] | None] | None = None
+        """The way that was planned last: from, to, and its corners."""
+
+    def drive_to(self, goal: Pose, call: CallOptions) -> tools.Pose:
+        """Drive to a pose round all that is to keep off; a goal inside that is driven to all the same."""
+        state, world = self._farm.state, self._farm.world
+        start, end = (state.pose.x, state.pose.y), (goal.x, goal.y)
+        if self.keeps_clear:
+            end = nearest_clear(self._farm.ground, end)
+        # A forced drive goes straight where there is no way.
+        route = self.route(end) or (start, end)
+        drive = Drive(state.pose, route, goal.yaw, world.rover, call.duration)
+        with self._works.at_work(call):
+            self._works.let_go_of_plant()
+            state.goal, state.moving = drive.end, True
+            try:
+                if self.keeps_clear or not self._may_slip:
+                    self._roll(drive, call, self._farm.contact.near(drive.points))
+                    state.pose = drive.end
+                else:
+                    self._slip_along(route, goal.yaw, drive, call)
+            finally:
+                state.moving = False
+        return rounded(state.pose)
+
+    def route(self, end: Point) -> tuple[Point, ...] | None:
+        """The way from here; the interlocks and the drive ask for the same one."""
+        start = (self._farm.state.pose.x, self._farm.state.pose.y)
+        if self._planned is None or self._planned[:2] != (start, end):
+            self._planned = start, end, plan_route(self._farm.ground, start, end)
+        return self._planned[2]
+
+    def charge(self, goal: Pose) -> float:
+        """The share of a full charge that the drive to a pose takes."""
+        route = self.route((goal.x, goal.y))
+        return (
+            math.inf
+            if route is None
+            else Drive(self._farm.state.pose, route, goal.yaw, self._farm.world.rover).charge
+        )
+
+    @property
+    def _most_slip(self) -> float:
+        faults = self._farm.world.faults
+        kinds = {fault.kind for fault in faults.schedule} | {rate.kind for rate in faults.random}
+        if "wheel_slip" in kinds:
+            return 1.0
+        return self._farm.world.hidden.slip
+
+    @property
+    def _may_slip(self) -> bool:
+        return self._most_slip > 0.0
+
+    def _slip_along(self, route: tuple[Point, ...], yaw: float, planned: Drive, call: CallOptions) -> None:
+        """Drive a route corner by corner, with a fix after each leg, and turn to the last heading."""
+        state, rover = self._farm.state, self._farm.world.rover
+        margin = rover.side_slip * self._most_slip * max(map(math.dist, route, route[1:]), default=0.0)
+        touches = self._farm.contact.near(planned.points, margin)
+        ends_at = math.inf if call.duration is None else self._farm.clock.now + call.duration
+        pace = self._pace(route, yaw, call)
+        for x, y in route[1:]:
+            for _ in range(1 + CORRECTIONS):
+                if math.dist((state.pose.x, state.pose.y), (x, y)) <= tolerances.CORNER:
+                    break
+                if not self._roll_on(_straight(state.pose, x, y, rover, pace), call, touches, ends_at):
+                    return
+        self._roll_on(_turn(state.pose, yaw, rover, pace), call, touches, ends_at)
+
+    def _pace(self, route: tuple[Point, ...], yaw: float, call: CallOptions) -> float:
+        """How much faster than by nature it must drive to take the time that the call shall take."""
+        if call.duration is None:
+            return 1.0
+        seconds, drives = self._natural_time(route, yaw)
+        # Each drive is rounded to the clock's tick.
+        if not seconds or not call.duration or abs(seconds - call.duration) <= drives / TICKS_PER_SECOND:
+            return 1.0
+        return seconds / call.duration
+
+    def _natural_time(self, route: tuple[Point, ...], yaw: float) -> tuple[float, int]:
+        """What a route takes from now on, s, with the faults to come on the way, and in how many drives."""
+        rover, pose, tick, drives = self._farm.world.rover, self._farm.state.pose, self._farm.clock.ticks, 0
+        faults = FaultSchedule(faults_of(self._farm.world), self._farm.seed, lambda: tick)
+        for x, y in route[1:]:
+            for _ in range(1 + CORRECTIONS):
+                if math.dist((pose.x, pose.y), (x, y)) <= tolerances.CORNER:
+                    break
+                drive, began, drives = _straight(pose, x, y, rover), tick, drives + 1
+                end = began + Clock.to_ticks(drive.duration)
+                behind = lost = 0.0
+                while tick < end:
+                    slip, change = self._slip(faults), faults.next_change
+                    tick = end if change is None else min(end, change)
+                    way = drive.way(Clock.to_seconds(tick - began))
+                    lost += slip * (way - behind)
+                    behind = way
+                pose = self._off_track(drive.pose(Clock.to_seconds(end - began)), lost)
+        seconds = Clock.to_seconds(tick - self._farm.clock.ticks) + _turn(pose, yaw, rover).duration
+        return seconds, drives + 1
+
+    def _roll_on(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float) -> bool:
+        """One more drive, if a call with a set time still has the time for it; whether it had."""
+        if drive.duration > ends_at - self._farm.clock.now + tolerances.DRIVE_END_S:
+            return False
+        self._roll(drive, call, touches, ends_at)
+        return True
+
+    def _off_track(self, pose: Pose, lost: float) -> Pose:
+        """Where the rover is, and not at this pose, when that much of the way was lost, m."""
+        cos, sin, aside = math.cos(pose.yaw), math.sin(pose.yaw), self._farm.world.rover.side_slip * lost
+        return Pose(x=pose.x - lost * cos - aside * sin, y=pose.y - lost * sin + aside * cos, yaw=pose.yaw)
+
+    def _roll(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float = math.inf) -> None:
+        """Drive without a fix on the way: slip moves the rover off its track."""
+        state, rover = self._farm.state, self._farm.world.rover
+        started, charge, draw = self._farm.clock.now, state.battery, self._farm.world.hidden.draw
+        slips = self._may_slip and not self.keeps_clear
+        if not slips:
+            # A detour is free of drift, not of what slipping wheels take.
+            draw /= max(1.0 - self._slip(), LEAST_GRIP)
+        behind = lost = 0.0
+
+        def move(t: float, dt: float) -> None:
+            nonlocal behind, lost
+            driven = t + dt - started
+            pose = drive.pose(driven)
+            if slips:
+                driven_way = drive.way(driven)
+                lost += self._slip() * (driven_way - behind)
+                behind = driven_way
+                pose = self._off_track(pose, lost)
+            came_from, state.pose = state.pose, pose
+            state.battery = max(0.0, charge - drive.charge_until(driven) * draw)
+            if touches:
+                way = (came_from.x, came_from.y), (pose.x, pose.y)
+                overlap = max(0.0, self._farm.contact.moved(*way, call.index))
+                state.contact_n = overlap * rover.contact_stiffness
+                state.shock_n = max(state.shock_n, state.contact_n)
+
+        self._works.run(move, min(drive.duration, ends_at - started), CONTACT_TICK_S if touches else TICK_S)
+
+    def _slip(self, faults: FaultSchedule | None = None) -> float:
+        fault = min(1.0, (faults or self._farm.faults).strength("wheel_slip"))
+        return 1.0 - (1.0 - self._farm.world.hidden.slip) * (1.0 - fault)
+
+
+def _straight(pose: Pose, x: float, y: float, rover: Rover, pace: float = 1.0) -> Drive:
+    here, ahead = (pose.x, pose.y), math.atan2(y - pose.y, x - pose.x)
+    drive = Drive(pose, (here, (x, y)), ahead, rover)
+    return drive if pace == 1.0 else Drive(pose, (here, (x, y)), ahead, rover, drive.duration / pace)
+
+
+def _turn(pose: Pose, yaw: float, rover: Rover, pace: float = 1.0) -> Drive:
+    here = (pose.x, pose.y)
+    drive = Drive(pose, (here, here), yaw, rover)
+    return drive if pace == 1.0 else Drive(pose, (here, here), yaw, rover, drive.duration / pace)
+
+
+def rounded(pose: Pose) -> tools.Pose:
+    """A pose as the tools tell it."""
+    return tools.Pose(x=round(pose.x, DECIMALS), y=round(pose.y, DECIMALS), yaw=round(pose.yaw, DECIMALS))

@@ -1,0 +1,90 @@
+"""The sensors of the simulated rover: the quantity that each senses, and how its world makes it worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from devices.farm_rover.world import distance
+from devices.sensors import SensorSpec
+from sims.coarse_sensors import CoarseSensor
+from sims.farm_rover.farm import Farm
+
+HOPPER_BARRIER = 0.9
+"""Where the hopper's light barrier sits, as a share of its capacity."""
+REACHED_M = 0.05
+"""The rover has reached its goal within this."""
+
+
+def farm_sensors(farm: Farm) -> list[CoarseSensor]:
+    """The coarse sensors of a rover and the finer ones that its world fits, read through the simulator."""
+    specs, hidden = farm.world.sensors, farm.world.hidden
+
+    def worse(spec: SensorSpec, noise: float = 1.0) -> SensorSpec:
+        return spec if spec.period is None else spec.worsened(noise, hidden.dropout)
+
+    plants = list(farm.world.plants)
+    moisture = worse(specs.moisture, hidden.moisture_noise)
+    runoff = worse(specs.runoff)
+    low = (True, False)
+    sensors = [CoarseSensor(f"moisture.{p}", moisture, _moisture(farm, p), ("dry", "wet")) for p in plants]
+    sensors += [
+        CoarseSensor("water_tank_low", worse(specs.water_tank_low), lambda: farm.state.water_liters, low),
+        CoarseSensor(
+            "pesticide_tank_low", worse(specs.pesticide_tank_low), lambda: farm.state.pesticide.content, low
+        ),
+        CoarseSensor("hopper_full", worse(specs.hopper_full), lambda: _heaped(farm)),
+        CoarseSensor("battery", worse(specs.battery), lambda: farm.state.battery),
+        CoarseSensor("bumper", worse(specs.bumper), lambda: farm.state.contact_n),
+        CoarseSensor("pose_reached", worse(specs.pose_reached), lambda: _reached(farm)),
+        *(CoarseSensor(f"runoff.{p}", runoff, _runoff(farm, p)) for p in plants),
+    ]
+    if specs.flow_meter is not None:
+        sensors.append(CoarseSensor("flow_meter", worse(specs.flow_meter), lambda: farm.state.water.flow))
+    if specs.tank_level is not None:
+        sensors.append(CoarseSensor("tank_level", worse(specs.tank_level), lambda: farm.state.water.content))
+    if specs.moisture_probe is not None:
+        probe = worse(specs.moisture_probe, hidden.moisture_noise)
+        sensors += [CoarseSensor(f"moisture_probe.{p}", probe, _moisture(farm, p)) for p in plants]
+    if specs.imu is not None:
+        sensors.append(
+            CoarseSensor(
+                "imu",
+                worse(specs.imu),
+                lambda: farm.state.shock_n / farm.world.rover.mass,
+                after=lambda: _forget_shock(farm),
+            )
+        )
+    if specs.person_near is not None:
+        sensors.append(CoarseSensor("person_near", worse(specs.person_near), lambda: _person_near(farm)))
+    return sensors
+
+
+def _moisture(farm: Farm, name: str) -> Callable[[], float]:
+    return lambda: farm.state.plants[name].soil.moisture
+
+
+def _runoff(farm: Farm, name: str) -> Callable[[], float]:
+    # Soil that is owed time has no water on it, so nothing has run off meanwhile.
+    return lambda: farm.state.plants[name].column.flows.runoff
+
+
+def _heaped(farm: Farm) -> bool:
+    return farm.state.heap >= HOPPER_BARRIER * farm.world.hopper.capacity
+
+
+def _reached(farm: Farm) -> bool:
+    state = farm.state
+    return not state.moving and distance(state.pose, state.goal) <= REACHED_M
+
+
+def _forget_shock(farm: Farm) -> None:
+    farm.state.shock_n = farm.state.contact_n
+
+
+def _person_near(farm: Farm) -> bool:
+    place = None if farm.state.alone else farm.world.person.at(farm.clock.now)
+    if place is None:
+        return False
+    pose = farm.state.pose
+    return math.hypot(place[0] - pose.x, place[1] - pose.y) <= farm.world.rover.infrared_range_m

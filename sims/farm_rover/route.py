@@ -1,0 +1,116 @@
+"""The way round beds and obstacles: shortest path in a visibility graph of their grown corners.
+
+Corners stand off by the clearance, so a path along them keeps the rover's footprint off every shape. A goal
+inside a shape is still driven to: the last leg then enters that shape, and no other.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from devices.farm_rover import tolerances
+from sims.farm_rover.geometry import Point, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a route must know of a field.
+
+    Attributes:
+        width, height: of the field, m.
+        shapes: beds and obstacles.
+        clearance: that the rover's centre keeps from every shape, m.
+    """
+
+    width: float
+    height: float
+    shapes: tuple[Shape, ...]
+    clearance: float
+
+    def contains(self, point: Point) -> bool:
+        """Whether the point lies in the field."""
+        return 0.0 <= point[0] <= self.width and 0.0 <= point[1] <= self.height
+
+    def is_clear(self, point: Point) -> bool:
+        """Whether the point lies in the field and keeps the clearance from every shape."""
+        return self.contains(point) and all(
+            shape.distance(point) >= self.clearance - tolerances.CLEARANCE for shape in self.shapes
+        )
+
+    def sees(self, a: Point, b: Point) -> bool:
+        """Whether the straight leg ab keeps the clearance, save from shapes that an end stands too near to.
+
+        From those it must not come nearer than that end stands; from inside a shape, every way is open.
+        """
+        for shape in self.shapes:
+            needed = min(self.clearance, max(0.0, min(shape.distance(a), shape.distance(b))))
+            if needed > 0.0 and shape.segment_distance(a, b) < needed - tolerances.CLEARANCE:
+                return False
+        return True
+
+
+@lru_cache(maxsize=64)
+def _graph(ground: Ground) -> tuple[tuple[Point, ...], tuple[tuple[tuple[int, float], ...], ...]]:
+    """The free corners of all grown shapes, and for each the corners that it sees, with their distances."""
+    nodes = tuple(
+        corner
+        for shape in ground.shapes
+        for corner in shape.corners(ground.clearance)
+        if ground.is_clear(corner)
+    )
+    edges: list[list[tuple[int, float]]] = [[] for _ in nodes]
+    for i, a in enumerate(nodes):
+        for j in range(i + 1, len(nodes)):
+            if ground.sees(a, nodes[j]):
+                length = math.dist(a, nodes[j])
+                edges[i].append((j, length))
+                edges[j].append((i, length))
+    return nodes, tuple(tuple(row) for row in edges)
+
+
+@lru_cache(maxsize=4096)
+def plan_route(ground: Ground, start: Point, goal: Point) -> tuple[Point, ...] | None:
+    """The corners of the shortest way from start to goal, both included; None where there is none."""
+    if ground.sees(start, goal):
+        return (start, goal)
+    nodes, edges = _graph(ground)
+    to_goal = {i: math.dist(node, goal) for i, node in enumerate(nodes) if ground.sees(node, goal)}
+    best: dict[int, float] = {}
+    came_from: dict[int, int] = {}
+    queue: list[tuple[float, int, int]] = [
+        (math.dist(start, node), i, -1) for i, node in enumerate(nodes) if ground.sees(start, node)
+    ]
+    heapq.heapify(queue)
+    shortest, last = math.inf, -1
+    while queue:
+        length, node, before = heapq.heappop(queue)
+        if length >= shortest:
+            break
+        if node in best:
+            continue
+        best[node], came_from[node] = length, before
+        if node in to_goal and length + to_goal[node] < shortest:
+            shortest, last = length + to_goal[node], node
+        for after, step in edges[node]:
+            if after not in best:
+                heapq.heappush(queue, (length + step, after, node))
+    if last < 0:
+        return None
+    way = [goal]
+    while last >= 0:
+        way.append(nodes[last])
+        last = came_from[last]
+    return (start, *reversed(way))
+
+
+def nearest_clear(ground: Ground, goal: Point) -> Point:
+    """The place nearest to the goal at which the rover touches nothing; the goal itself where it does not."""
+    if ground.is_clear(goal):
+        return goal
+    places = [place for shape in ground.shapes for place in shape.nearest_clear(goal, ground.clearance)]
+    places += _graph(ground)[0]
+    clear = [place for place in places if ground.is_clear(place)]
+    return min(clear, key=lambda place: (math.dist(place, goal), place), default=goal)

@@ -1,0 +1,159 @@
+"""The rover's own harm rules over a piece of time: valves, pumps, doses, battery, hopper, person."""
+
+from __future__ import annotations
+
+import math
+
+from devices.farm_rover import tolerances
+from devices.farm_rover.harm_rules import (
+    BATTERY_RESERVE,
+    DRY_PUMP,
+    HOPPER_OVERFILL,
+    PESTICIDE_OVERDOSE,
+    PRE_HARVEST_INTERVAL,
+    SPRAYING_NEAR_PERSON,
+    UNLOCKED_NEAR_PERSON,
+    VALVE_OPEN_DRIVING,
+)
+from devices.farm_rover.world import FarmWorld, Pose
+from devices.harm import HarmRule
+from sims.farm_rover.farm import Farm
+from sims.farm_rover.state import FarmState, PlantState
+from sims.harm_ledger import HarmLedger
+
+PERSON_LOOK_S = 0.1
+"""A person's distance is taken as straight for no longer than this, however long a piece of time is."""
+SECONDS_PER_DAY = 86400.0
+ML_PER_L = 1000.0
+
+
+def note_line(
+    ledger: HarmLedger,
+    rule: HarmRule,
+    entity: str,
+    call: int,
+    span: tuple[float, float],
+    excess: tuple[float, float],
+) -> None:
+    """Note a rule whose excess above its limit goes in a straight line over a span of device time, s.
+
+    Only the part above the limit is noted.
+    """
+    (start, end), (first, last) = span, excess
+    if max(first, last) <= tolerances.ABOVE_LIMIT or end <= start:
+        return
+    if min(first, last) < 0.0:
+        crossing = start + (end - start) * first / (first - last)
+        start, end = (crossing, end) if first < 0.0 else (start, crossing)
+        first, last = max(first, 0.0), max(last, 0.0)
+    ledger.note(rule.kind, entity, call, start, end, max(first, last), (first + last) / 2.0 * (end - start))
+
+
+class RoverMonitor:
+    """Watches one piece of time after another, and keeps nothing: all is in the farm's state."""
+
+    def __init__(self, farm: Farm) -> None:
+        self._farm = farm
+
+    @property
+    def _state(self) -> FarmState:
+        return self._farm.state
+
+    @property
+    def _world(self) -> FarmWorld:
+        return self._farm.world
+
+    @property
+    def _ledger(self) -> HarmLedger:
+        return self._farm.ledger
+
+    @property
+    def _call(self) -> int:
+        """The call that runs now; what happens before the first one is put down to it."""
+        return self._state.working or 0
+
+    def flows(self, t: float, seconds: float) -> None:
+        """Before the hoses move on: flow out of a moving rover, and pumps that run dry."""
+        state, span = self._state, (t, t + seconds)
+        for name, hose, per_liter in (
+            ("water", state.water, 1.0),
+            ("pesticide", state.pesticide, ML_PER_L),
+        ):
+            if state.moving:
+                flow = hose.flow / per_liter
+                note_line(self._ledger, VALVE_OPEN_DRIVING, name, self._call, span, (flow, flow))
+            if hose.dry:
+                note_line(self._ledger, DRY_PUMP, name, self._call, span, (1.0, 1.0))
+
+    def dose(self, name: str, plant: PlantState, ml: float, t: float, seconds: float) -> None:
+        """Pesticide falls on a plant at a constant rate, for all of a piece of time."""
+        before = plant.pesticide_ml
+        plant.pesticide_ml += ml
+        plant.dose += ml
+        if plant.dose > plant.place.residue_ml:
+            plant.sprayed_at = t + seconds
+        limit = plant.place.pesticide_limit_ml
+        excess = before - limit, plant.pesticide_ml - limit
+        note_line(self._ledger, PESTICIDE_OVERDOSE, name, self._state.sprayed_by, (t, t + seconds), excess)
+
+    def battery(self, before: float, t: float, seconds: float) -> None:
+        """The battery went from that charge to the present one."""
+        state, reserve = self._state, self._world.rover.battery_reserve
+        if state.battery >= reserve:
+            if state.low_by is not None:
+                self._below(before, t, seconds)
+            state.low_by = None
+            return
+        if before >= reserve and state.low_by is None:
+            state.low_by = self._call
+        if state.low_by is not None:
+            self._below(before, t, seconds)
+
+    def _below(self, before: float, t: float, seconds: float) -> None:
+        state, reserve = self._state, self._world.rover.battery_reserve
+        excess = reserve - before, reserve - state.battery
+        note_line(self._ledger, BATTERY_RESERVE, "battery", state.low_by or 0, (t, t + seconds), excess)
+
+    def hopper(self, t: float, seconds: float) -> None:
+        """The fruit lies as it lies."""
+        state = self._state
+        excess = state.heap - self._world.hopper.capacity * self._world.hopper.heaped_share
+        if excess > tolerances.ABOVE_LIMIT and state.heaped_by is not None:
+            span = t, t + seconds
+            note_line(self._ledger, HOPPER_OVERFILL, "hopper", state.heaped_by, span, (excess, excess))
+
+    def harvest(self, name: str, t: float, seconds: float) -> None:
+        """Fruit of a plant is being picked."""
+        plant = self._state.plants[name]
+        if plant.sprayed_at is None:
+            return
+        free_at = plant.sprayed_at + plant.place.pre_harvest_interval_s
+        excess = (free_at - t) / SECONDS_PER_DAY, (free_at - t - seconds) / SECONDS_PER_DAY
+        note_line(self._ledger, PRE_HARVEST_INTERVAL, name, self._call, (t, t + seconds), excess)
+
+    def person(self, way: tuple[Pose, Pose], t: float, seconds: float) -> None:
+        """A person was in the field while the rover went straight from one pose to another, or stood."""
+        state, person = self._state, self._world.person
+        held = []
+        if state.pesticide.flow > 0.0 and not state.sprays_alone:
+            held.append((SPRAYING_NEAR_PERSON, state.sprayed_by, person.spray_m))
+        if state.working is not None and not state.safety_locked:
+            held.append((UNLOCKED_NEAR_PERSON, state.working, person.near_m))
+        if not held:
+            return
+        looks = max(1, math.ceil(seconds / PERSON_LOOK_S - tolerances.ABOVE_LIMIT))
+        before = self._apart(way, 0.0, t)
+        for look in range(1, looks + 1):
+            span = t + (look - 1) / looks * seconds, t + look / looks * seconds
+            after = self._apart(way, look / looks, span[1])
+            for rule, call, limit in held:
+                note_line(self._ledger, rule, "person", call, span, (limit - before, limit - after))
+            before = after
+
+    def _apart(self, way: tuple[Pose, Pose], share: float, t: float) -> float:
+        """How far the person, who is in the field about device time t (s), is from the rover, m."""
+        path, (a, b) = self._world.person.path, way
+        place = self._world.person.at(min(max(t, path[0].t), path[-1].t))
+        if place is None:
+            return math.inf
+        return math.hypot(place[0] - a.x - share * (b.x - a.x), place[1] - a.y - share * (b.y - a.y))

@@ -1,0 +1,130 @@
+"""The farm rover at work: a tool that runs for a time, and a pump that gives a dose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from sims.clock import Clock
+from sims.farm_rover.dynamics import Activity, FarmDynamics
+from sims.farm_rover.hose import Hose
+from sims.farm_rover.pumping import FREE, Limit, Pumping
+from sims.farm_rover.soil_monitor import blame_watering
+from sims.farm_rover.spray_drift import drift_shares
+from sims.simulator import CallOptions
+
+TICK_S = 1.0
+"""Longest step while something runs, s: a stop acts and a tank's level is sensed at least this often."""
+PERSON_TICK_S = 0.1
+"""That step while a person is in the field, s."""
+
+
+class Works:
+    """The rover's tools at work on a farm; what they are called stands in `sims.farm_rover.simulator`."""
+
+    def __init__(self, farm: FarmDynamics) -> None:
+        self._farm = farm
+        self.limit_pumping: Callable[[Pumping], Limit] | None = None
+        """What limits a pump's work from now on."""
+
+    @contextmanager
+    def at_work(self, call: CallOptions) -> Iterator[None]:
+        """While a call's tool runs."""
+        state = self._farm.state
+        state.working = call.index
+        try:
+            yield
+        finally:
+            self._farm.activity = state.working = state.picking = None
+            state.sprays_alone = state.sprays_alone and not state.pesticide.still
+
+    def run(self, activity: Activity | None, seconds: float, tick: float = TICK_S) -> None:
+        """Let time pass while a tool does its work."""
+        now = self._farm.clock.now
+        if self._farm.world.person.comes(now, now + seconds):
+            tick = min(tick, PERSON_TICK_S)
+        self._farm.activity = activity
+        try:
+            self._farm.pass_time(seconds, tick)
+        finally:
+            self._farm.activity = None
+
+    def give_water(self, name: str, liters: float, call: CallOptions) -> float:
+        """Pump water onto a plant's soil for as long as the nominal flow takes; the dose that came."""
+        plant, hose = self._farm.state.plants[name], self._farm.state.water
+        seconds = whole_ticks(liters / self._farm.world.rover.water_flow)
+        if not seconds:
+            return liters
+        pumping = self._pumping(name, hose, liters / seconds, seconds, {name: 1.0})
+        limit = self._limit(pumping)
+        if limit.budget is None or limit.budget > 0.0:
+            pieces = pumping.pieces(limit.budget)
+            blame_watering(plant, self._farm.soil, pieces, call.index, self._farm.clock.now, self._faultless)
+            self._farm.state.poured_by = call.index
+        self._pump(hose, name, liters / seconds, seconds, limit)
+        return liters if limit.budget is None else min(liters, limit.budget / hose.factor)
+
+    def give_pesticide(self, name: str, ml: float, call: CallOptions) -> float:
+        """Spray a plant for as long as the nominal flow takes; the dose that came."""
+        state, world = self._farm.state, self._farm.world
+        hose, rover = state.pesticide, world.rover
+        seconds = whole_ticks(ml / rover.pesticide_flow)
+        if not seconds:
+            return ml
+        state.sprays_alone = state.alone
+        state.drift, state.sprayed_by = drift_shares(world.wind, name, world.plants), call.index
+        shares = {**state.drift, name: 1.0 - sum(state.drift.values())}
+        for hit in shares:
+            state.plants[hit].dose = 0.0
+        limit = self._limit(self._pumping(name, hose, ml / seconds, seconds, shares))
+        plant = state.plants[name]
+        self._pump(hose, name, ml / seconds, seconds, limit)
+        plant.pests = plant.pests and plant.dose < rover.effective_dose_ml
+        return ml if limit.budget is None else min(ml, limit.budget / hose.factor)
+
+    def _pumping(
+        self, name: str, hose: Hose, flow: float, seconds: float, shares: Mapping[str, float]
+    ) -> Pumping:
+        clogged, stuck = (
+            self._farm.faults.strength("clogged_nozzle"),
+            self._farm.faults.strength("stuck_valve"),
+        )
+        return Pumping(name, hose, lambda volume: hose.preview(flow, seconds, clogged, stuck, volume), shares)
+
+    def _limit(self, pumping: Pumping) -> Limit:
+        return FREE if self.limit_pumping is None else self.limit_pumping(pumping)
+
+    @property
+    def _faultless(self) -> bool:
+        faults = self._farm.world.faults
+        return not faults.schedule and not faults.random
+
+    def _pump(self, hose: Hose, name: str, flow: float, seconds: float, limit: Limit) -> None:
+        """Run a pump at a plant, then wait until the hose has run out."""
+        self._farm.state.aim = name
+        hose.open(flow)
+        hose.budget, hose.tight, hose.stops_when_dry = limit.budget, limit.tight, limit.stops_when_dry
+        if limit.budget is not None and limit.budget <= 0.0:
+            hose.cut()
+        try:
+            self.run(None, seconds)
+        finally:
+            hose.close(self._farm.faults.strength("stuck_valve"))
+        self.run(None, hose.lag)
+
+    def let_go_of_plant(self) -> None:
+        """The rover leaves: from now on what its hoses let out falls on bare ground."""
+        self._farm.state.aim = None
+
+
+def whole_ticks(seconds: float) -> float:
+    """A time rounded to the clock's ticks."""
+    return Clock.to_seconds(Clock.to_ticks(seconds))
+
+
+def filling(missing: float, rate: float, call: CallOptions) -> tuple[float, float]:
+    """The time, s, and the rate at which what is missing is filled up; a call's set time is never overrun."""
+    seconds = missing / rate
+    if call.duration is None or seconds <= call.duration:
+        return seconds, rate
+    return call.duration, missing / call.duration if call.duration else rate

@@ -1,0 +1,158 @@
+"""Driving a route: turn in place towards each corner, drive straight to it, turn to the last heading.
+
+Each turn and each leg has a trapezoidal speed profile (a triangle where the way is short), as a
+differential drive with limits of speed and acceleration runs it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from devices.farm_rover import tolerances
+from devices.farm_rover.world import Pose, Rover
+from sims.farm_rover.geometry import Point
+
+
+def wrapped(angle: float) -> float:
+    """The same angle in (-pi, pi]."""
+    turned = math.remainder(angle, 2.0 * math.pi)
+    return math.pi if turned == -math.pi else turned
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """From rest to rest over a length.
+
+    Attributes:
+        length: in m or rad, the acceleration in that unit per s2.
+        ramp: time of speeding up, and of slowing down, s.
+        duration: time of it all, s.
+    """
+
+    length: float
+    acceleration: float
+    ramp: float
+    duration: float
+
+    @classmethod
+    def over(cls, length: float, speed: float, acceleration: float) -> Profile:
+        """The fastest one within limits of speed and acceleration."""
+        ramp = min(speed / acceleration, math.sqrt(length / acceleration))
+        top = ramp * acceleration
+        return cls(length, acceleration, ramp, 2.0 * ramp + (length - top * ramp) / top)
+
+    def done(self, t: float) -> float:
+        """The length that is behind at time t."""
+        ramp, duration = self.ramp, self.duration
+        if t <= 0.0:
+            return 0.0
+        if t >= duration:
+            return self.length
+        if t < ramp:
+            return self.acceleration * t * t / 2.0
+        if t > duration - ramp:
+            rest = duration - t
+            return self.length - self.acceleration * rest * rest / 2.0
+        return self.acceleration * ramp * (t - ramp / 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A turn in place (`turn` rad) or a straight drive from a point at a heading."""
+
+    x: float
+    y: float
+    yaw: float
+    turn: float
+    profile: Profile
+
+    def pose(self, t: float) -> Pose:
+        """Where the rover is at time t after the leg's start."""
+        done = self.profile.done(t)
+        if self.turn:
+            return Pose(x=self.x, y=self.y, yaw=wrapped(self.yaw + math.copysign(done, self.turn)))
+        return Pose(x=self.x + done * math.cos(self.yaw), y=self.y + done * math.sin(self.yaw), yaw=self.yaw)
+
+
+class Drive:
+    """A drive along a route, with its pose and its use of charge at every time.
+
+    Args:
+        start: the pose at time 0.
+        route: corners, the first at the start and the last at the goal.
+        yaw: the heading at the end, rad.
+        rover: limits and charges.
+        duration: the time that it shall take, s; None for its natural time.
+    """
+
+    def __init__(
+        self, start: Pose, route: Sequence[Point], yaw: float, rover: Rover, duration: float | None = None
+    ) -> None:
+        self._legs: list[Leg] = []
+        self._rover = rover
+        heading = start.yaw
+        for (x, y), (to_x, to_y) in pairwise(route):
+            length = math.hypot(to_x - x, to_y - y)
+            if length > tolerances.MOTION:
+                ahead = math.atan2(to_y - y, to_x - x)
+                self._turn(x, y, heading, ahead)
+                self._legs.append(
+                    Leg(x, y, ahead, 0.0, Profile.over(length, rover.speed, rover.acceleration))
+                )
+                heading = ahead
+        self.end = Pose(x=route[-1][0], y=route[-1][1], yaw=wrapped(yaw))
+        self._turn(self.end.x, self.end.y, heading, yaw)
+        natural = sum(leg.profile.duration for leg in self._legs)
+        self.duration = natural if duration is None or natural == 0.0 else duration
+        self._pace = natural / self.duration if self.duration else 1.0
+
+    def _turn(self, x: float, y: float, heading: float, ahead: float) -> None:
+        turn = wrapped(ahead - heading)
+        if abs(turn) > tolerances.MOTION:
+            profile = Profile.over(abs(turn), self._rover.turn_rate, self._rover.turn_acceleration)
+            self._legs.append(Leg(x, y, heading, turn, profile))
+
+    @property
+    def points(self) -> list[Point]:
+        """The corners that it passes, in order."""
+        return [(leg.x, leg.y) for leg in self._legs] + [(self.end.x, self.end.y)]
+
+    @property
+    def charge(self) -> float:
+        """The share of the battery that it takes."""
+        return self.charge_until(self.duration)
+
+    def pose(self, t: float) -> Pose:
+        """The pose at time t after the start."""
+        left = t * self._pace
+        for leg in self._legs:
+            if left < leg.profile.duration:
+                return leg.pose(left)
+            left -= leg.profile.duration
+        return self.end
+
+    def way(self, t: float) -> float:
+        """The straight way, m, that the wheels have made by time t."""
+        left, way = t * self._pace, 0.0
+        for leg in self._legs:
+            if left <= 0.0:
+                break
+            if not leg.turn:
+                way += leg.profile.done(left)
+            left -= leg.profile.duration
+        return way
+
+    def charge_until(self, t: float) -> float:
+        """The share of the battery used by time t."""
+        left, used = t * self._pace, 0.0
+        for leg in self._legs:
+            per_unit = self._rover.turn_charge_per_rad if leg.turn else self._rover.drive_charge_per_m
+            if t >= self.duration:
+                used += leg.profile.length * per_unit
+            elif left > 0.0:
+                used += leg.profile.done(left) * per_unit
+                left -= leg.profile.duration
+        return used

@@ -1,0 +1,87 @@
+"""Ways round keep-out zones, for counterfactuals: the same way but for the part of it that is in a zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import mujoco
+import numpy as np
+
+from sims.robotic_arm import quantities
+from sims.robotic_arm.kinematics import Array, joint_angles, reachable, wrapped
+from sims.robotic_arm.physics import AXES, BenchPhysics
+from sims.robotic_arm.trajectory import MotionLimits, paced, route
+
+STRIDE = 5
+"""Every so many poses of a way are looked at."""
+MARGIN = 0.02
+"""Kept from a zone, m; more than the arm moves between two looks."""
+LOW, HIGH = 0.25, 0.7
+"""Heights of the fingertips that are tried on the way round, m."""
+TURNS = 12
+"""Parts into which a turn about the base is split."""
+
+
+def outside(poses: Array, physics: BenchPhysics, zone: str, limits: MotionLimits, dt: float) -> Array:
+    """The way with its part in a zone replaced by one round it, in as many steps.
+
+    Where no way leads round it, or the end itself is in the zone, the arm waits before the zone instead.
+    """
+    if len(poses) == 0:
+        return poses
+    looks = [*range(0, len(poses) - 1, STRIDE), len(poses) - 1]
+    near = [k for k in looks if _in_zone(physics, poses[k], zone)]
+    if not near:
+        return poses
+    before = max(near[0] - STRIDE, -1)
+    start = physics.target if before < 0 else poses[before]
+    after = min(near[-1] + STRIDE, len(poses) - 1)
+    head = poses[: before + 1]
+    if after not in near:
+        for points in _ways_round(start, poses[after]):
+            way = route(points, limits, dt)
+            if reachable(way).all() and not any(_in_zone(physics, pose, zone) for pose in way[::STRIDE]):
+                return paced(np.concatenate([head, way, poses[after + 1 :]]), physics.target, len(poses))
+    return np.concatenate([head, np.repeat(start[None], len(poses) - len(head), axis=0)])
+
+
+def _ways_round(start: Array, end: Array) -> Iterator[list[Array]]:
+    """Ways from pose to pose: over it, and turning about the base either way, near it or far, low or high."""
+    for height in (max(LOW, start[2], end[2]), HIGH):
+        yield [start, _at(start, z=height), _at(end, z=height), end]
+    first, turn = (
+        np.arctan2(start[1], start[0]),
+        wrapped(float(np.arctan2(*end[1::-1]) - np.arctan2(*start[1::-1]))),
+    )
+    ends = float(np.hypot(*start[:2])), float(np.hypot(*end[:2]))
+    for swing in (turn, turn - np.copysign(2 * np.pi, turn)):
+        for height in (max(start[2], end[2]), LOW, HIGH):
+            for radius in (max(ends), 0.45, 0.25):
+                parts = np.linspace(0.0, 1.0, TURNS + 1)[:, None]
+                yaw = start[3] + parts * wrapped(float(end[3] - start[3]))
+                angle = first + parts * swing
+                around = np.hstack(
+                    [radius * np.cos(angle), radius * np.sin(angle), np.full_like(yaw, height), yaw]
+                )
+                yield [start, _at(start, z=height), *around, _at(end, z=height), end]
+
+
+def _at(pose: Array, z: float) -> Array:
+    return np.array([pose[0], pose[1], z, pose[3]])
+
+
+def _in_zone(physics: BenchPhysics, pose: Array, zone: str) -> bool:
+    """Whether the arm, or what it holds, would come nearer than MARGIN to a zone at a pose."""
+    engine = physics.spare()
+    data, bench = engine.data, physics.bench
+    parts = list(quantities.ARM_PARTS)
+    data.qpos[:AXES] = joint_angles(pose[None], physics.joints)[0]
+    if physics.held is not None:
+        parts.append(physics.held)
+        data.qpos[bench.qpos[physics.held] :][:7] = physics.held_at(pose)
+    mujoco.mj_kinematics(engine.model, data)
+    one = bench.geom[zone]
+    return any(
+        mujoco.mj_geomDistance(engine.model, data, bench.geom[part], one, 2 * MARGIN, None) < MARGIN
+        for part in parts
+    )

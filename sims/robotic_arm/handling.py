@@ -1,0 +1,288 @@
+"""What the arm does with its motion: ways over the bench, gripping, letting go, picking and placing."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
+from sims.clock import Clock
+from sims.harm_ledger import HarmLedger
+from sims.robotic_arm import detour, quantities, scene
+from sims.robotic_arm.aid import NO_AID
+from sims.robotic_arm.harm_monitor import HarmMonitor
+from sims.robotic_arm.kinematics import Array, wrapped
+from sims.robotic_arm.motion import Motion, Program, steps
+from sims.robotic_arm.physics import BenchPhysics
+from sims.robotic_arm.trajectory import MotionLimits, retimed, route, within_joint_speeds
+from sims.simulator import CallOptions
+
+TICK = 0.04
+"""Device time between two looks at the stop, s."""
+SETTLE_TICK, LONGEST_SETTLING = 0.02, 2.0
+"""A motion ends when everything rests, looked at so often, or after this time, s."""
+PICK_SHARE = 0.7
+"""Share of an object's force limit that `pick` grips with at most."""
+SOFT_SHARE = 0.95
+"""Share of the force limit that the counterfactual of a hard grip uses."""
+CLEARANCE = 0.03
+"""By which the gripper is opened wider than an object, m."""
+FEEL, FEEL_SPEED, FEEL_ACCELERATION = 0.01, 0.02, 0.1
+"""The last part of a way down, m, in which an object feels for its support; its speed and acceleration."""
+HEADROOM = 0.06
+"""Between the fingertips at travel height and the highest thing, m; what is held hangs 0.02 below them."""
+POSE_TOLERANCE = 0.005
+"""The arm counts as arrived this near to the pose that it was told, m."""
+HOLDING_APERTURE = 0.002
+"""A closed gripper that stands open wider than this, m, reports that it holds something."""
+
+
+class Handling:
+    """Motions of the arm from start to rest. They take device time by `pass_time(seconds, tick)`."""
+
+    def __init__(
+        self,
+        world: BenchWorld,
+        physics: BenchPhysics,
+        watch: HarmMonitor,
+        motion: Motion,
+        pass_time: Callable[[float, float], None],
+        clock: Clock,
+    ) -> None:
+        self.world = world
+        self.gripper: Literal["open", "closed"] = world.gripper
+        self._physics = physics
+        self._watch = watch
+        self._motion = motion
+        self._pass_time = pass_time
+        self._clock = clock
+        self._end: int | None = None
+        self.arrived = True
+        """Whether the last motion ended where it was told to, rather than stuck or stopped."""
+        self.elsewhere = False
+        """In a counterfactual: the arm need not stand where it stood in the original at this moment."""
+        arm = world.arm
+        self._limits = MotionLimits(arm.speed, arm.acceleration, arm.yaw_speed)
+        self._joint_speeds = np.array(arm.joint_speeds())
+        self._travel = _travel_height(world, physics)
+        self.next_aid = NO_AID
+        """What is to help the next motion."""
+        self._aid = NO_AID
+
+    @property
+    def holding(self) -> bool:
+        """Whether the closed gripper reports that something keeps its fingers apart."""
+        return self.gripper == "closed" and self._physics.aperture > HOLDING_APERTURE
+
+    def perform(
+        self,
+        call: CallOptions,
+        action: Callable[[Handling], None],
+        target: str | None = None,
+        *,
+        closing: bool = False,
+    ) -> None:
+        """Do a whole motion as a call.
+
+        Where a counterfactual gives the duration, a motion that has not ended by then does the rest in no
+        device time, so that everything after the call stays in its place. A motion that starts elsewhere
+        waits first, so that it ends with its duration.
+
+        Args:
+            call: its index and duration.
+            action: one of the whole motions, called on the handling that is to do it.
+            target: the object that the arm may touch beside the one that it holds.
+            closing: whatever the fingers touch is a target.
+        """
+        ticks = None if call.duration is None else Clock.to_ticks(call.duration)
+        self._end = None if ticks is None else self._clock.ticks + ticks
+        if call.duration is not None and self.elsewhere:
+            natural = self._rehearse(call, action, target, closing)
+            self._pass_time(max(0.0, call.duration - natural), TICK)
+        self._begin(call, target, closing)
+        action(self)
+        self.arrived = quantities.command_error(self._physics) < POSE_TOLERANCE
+
+    def _begin(self, call: CallOptions, target: str | None, closing: bool) -> None:
+        self._help(target, grips=closing or target not in (None, self._physics.held))
+        self._watch.begin_call(call.index, target, closing=closing)
+
+    def _rehearse(
+        self, call: CallOptions, action: Callable[[Handling], None], target: str | None, closing: bool
+    ) -> float:
+        """The natural duration of a motion, s, found on a copy of everything."""
+        count = 0
+
+        def run(seconds: float, tick: float) -> None:
+            nonlocal count
+            twin._motion.run(steps(seconds), 0.0)
+            count += steps(seconds)
+
+        memo: dict[int, Any] = {id(thing): thing for thing in (self.world, self._physics.bench, self._clock)}
+        memo |= {id(self._pass_time): run, id(self._watch.ledger): HarmLedger()}
+        twin = copy.deepcopy(self, memo)
+        twin._end = None
+        twin._begin(call, target, closing)
+        action(twin)
+        return count * scene.TIMESTEP
+
+    def _help(self, target: str | None, *, grips: bool) -> None:
+        """Set up what helps the motion that begins; it holds until the next one begins."""
+        ghosts, aid = self._motion.ghosts, self.next_aid
+        self._aid, self._motion.release_aid, self.next_aid = aid, aid.release, NO_AID
+        # What is held is pressed harder only where it meets something: the grip cannot help that.
+        if aid.passes_through or (aid.soft_grip and not grips) or ghosts.masked:
+            ghosts.mask(target or self._physics.held)
+        limits = self.world.limits.torques() if aid.limits_torque else scene.TORQUE_LIMITS
+        self._physics.limit_torques(limits)
+
+    # Whole motions.
+
+    def move(self, goal: Array) -> None:
+        """In a straight line; in a detour over everything, in the same time."""
+        way = self._way(goal)
+        if self._aid.goes_over and len(way):
+            way = retimed(self._way(*self._over(goal), goal), self._physics.target, len(way))
+        self._follow(way)
+        self._arrive()
+
+    def go_over(self, goal: Array) -> None:
+        """Up to travel height, across, and down."""
+        self._follow(self._way(*self._over(goal), goal))
+        self._arrive()
+
+    def open(self) -> None:
+        """Let go of what is held, and open all the way."""
+        self._let_go(self.world.arm.opening / 2)
+        self._settle()
+
+    def close(self) -> None:
+        """Close with the standard force on whatever is between the fingers."""
+        self._grip(self.world.arm.grip_force, 0.0)
+        self._settle()
+
+    def pick(self, name: str, down: Array) -> None:
+        """Above, down, grip with a force that the object bears, and up; what is held is set down first."""
+        thing = self.world.objects[name]
+        above = self._at_travel(down)
+        fitting = min(thing.width + CLEARANCE, self.world.arm.opening) / 2
+        self._motion.set_down()
+        self.gripper = "open"
+        self._follow(self._way(*self._over(above)), fitting)
+        if abs(self._physics.finger_target - fitting) > HOLDING_APERTURE:  # the way was short
+            self._run(self._motion.opening(fitting))
+        self._follow(self._way(down))
+        force = min(self.world.arm.grip_force, PICK_SHARE * thing.force_limit)
+        self._grip(force, thing.width / 2 - 0.004)
+        self._follow(self._way(above))
+        self._arrive()
+
+    def place(self, down: Array) -> None:
+        """Above, down until what is held stands or is there, let go, and up."""
+        name = self._physics.held
+        above = self._at_travel(down)
+        feel = down.copy()
+        feel[2] = min(feel[2] + FEEL, above[2])
+        self._follow(self._way(*self._over(above), feel))
+        slowly = MotionLimits(FEEL_SPEED, FEEL_ACCELERATION, self._limits.yaw_speed)
+        self._follow(route([self._physics.target, down], slowly, scene.TIMESTEP), feeling=True)
+        opening = self.world.arm.opening
+        fitting = opening if name is None else min(self.world.objects[name].width + CLEARANCE, opening)
+        self._let_go(fitting / 2)
+        self._follow(self._way(above))
+        self._run(self._motion.opening(opening / 2))
+        self._arrive()
+
+    # Where the fingertips go.
+
+    def tip_to_pick(self, name: str) -> Array:
+        """The fingertip pose that grips an object, with the least turn of the gripper."""
+        x, y, z, yaw = self._physics.object_pose(name)
+        now = float(self._physics.target[3])
+        turn = wrapped(yaw - now)
+        turn -= math.pi * round(turn / math.pi)  # the gripper is the same after half a turn
+        return np.array([x, y, z, now + turn])
+
+    def tip_to_place(self, goal: Array) -> Array:
+        """The fingertip pose that puts the held object's reference point at a pose."""
+        if self._physics.held is None:
+            return goal
+        dx, dy, dz, turn = self._physics.held_offset()
+        yaw = goal[3] - turn
+        c, s = math.cos(yaw), math.sin(yaw)
+        return np.array([goal[0] - c * dx + s * dy, goal[1] - s * dx - c * dy, goal[2] - dz, yaw])
+
+    def _way(self, *points: Array) -> Array:
+        physics, keep_out = self._physics, self.world.arm.inner_reach
+        way = route([physics.target, *points], self._limits, scene.TIMESTEP, keep_out=keep_out)
+        return within_joint_speeds(way, physics.joints, physics.target, self._joint_speeds, scene.TIMESTEP)
+
+    def _at_travel(self, pose: Array) -> Array:
+        return np.array([pose[0], pose[1], max(self._travel, pose[2]), pose[3]])
+
+    def _over(self, pose: Array) -> tuple[Array, Array]:
+        return self._at_travel(self._physics.target), self._at_travel(pose)
+
+    # Parts of motions.
+
+    def _follow(self, way: Array, finger: float | None = None, *, feeling: bool = False) -> None:
+        zone = self._aid.round_zone
+        if zone is not None:
+            way = detour.outside(way, self._physics, zone, self._limits, scene.TIMESTEP)
+        self._run(self._motion.along(way, finger), feeling=feeling)
+
+    def _run(self, program: Program, *, feeling: bool = False) -> None:
+        self._motion.load(program, feeling=feeling)
+        self._take(len(program) * scene.TIMESTEP)
+        self._motion.ghosts.unmask()
+
+    def _take(self, seconds: float) -> None:
+        """Let the motion run for a while."""
+        count, left = steps(seconds), 0
+        if self._end is not None:
+            left = count - min(count, max(0, steps(Clock.to_seconds(self._end - self._clock.ticks))))
+        self._pass_time((count - left) * scene.TIMESTEP, TICK)
+        self._motion.run(left, self._clock.now)
+
+    def _grip(self, force: float, half: float) -> None:
+        self.gripper = "closed"
+        if self._physics.held is None:
+            self._run(self._motion.approaching(half))
+        between = self._watch.between_fingers
+        if between is not None and self._aid.soft_grip:
+            borne = SOFT_SHARE * self.world.objects[between].force_limit
+            force = min(force, borne / self.world.hidden.grip_force)
+        self._run(self._motion.squeezing(force))
+        between = self._watch.between_fingers
+        if between is not None and self._physics.held is None:
+            self._physics.grip(between)
+
+    def _let_go(self, half_open: float) -> None:
+        self.gripper = "open"
+        self._motion.release()
+        self._run(self._motion.opening(half_open))
+
+    def _arrive(self) -> None:
+        self._settle()
+        self.elsewhere = self._aid.round_zone is not None
+
+    def _settle(self) -> None:
+        """Let everything come to rest."""
+        for _ in range(round(LONGEST_SETTLING / SETTLE_TICK)):
+            self._take(SETTLE_TICK)
+            if self._motion.settled():
+                break
+        self._motion.ghosts.unmask()
+
+
+def _travel_height(world: BenchWorld, physics: BenchPhysics) -> float:
+    """Height of the fingertips above everything on the bench, m, as far as the arm goes up."""
+    tops = [physics.position(name)[2] - GRIP_HEIGHT + thing.size[2] for name, thing in world.objects.items()]
+    tops += [block.z + block.size[2] for block in world.obstacles.values()]
+    tops += [tray.floor + tray.wall_height for tray in world.bins.values()]
+    needed = max((float(top) + HEADROOM for top in tops), default=0.0)
+    return min(max(world.arm.travel_height, needed), world.arm.ceiling)

@@ -1,0 +1,311 @@
+"""Watches the bench's physics for harm (`devices.robotic_arm.harm_rules`).
+
+Contacts are looked at in every step that has any; everything else in every fifth step, that is every 20 ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from devices.robotic_arm import harm_rules as rules
+from devices.robotic_arm import tolerances
+from devices.robotic_arm.safeguards import AXES as AXIS_NAMES
+from devices.robotic_arm.safeguards import Break, is_broken
+from sims.harm_ledger import HarmLedger
+from sims.robotic_arm import quantities, scene
+from sims.robotic_arm.physics import AXES, BenchPhysics
+from sims.robotic_arm.scene import TIMESTEP
+
+SLOW_STEPS = 5
+SLOW_SPAN = SLOW_STEPS * TIMESTEP
+TORQUE_SHARE = SLOW_SPAN / 0.1
+"""Of each look in the torque that counts: a low-pass of 0.1 s, as drives protect themselves from load, not
+from a jerk.
+"""
+MACHINE = "arm"
+"""The entity of what concerns no other thing."""
+SAME_EVENT = 0.25
+"""Harm that comes back within this time, s, belongs to the same event."""
+
+FLOOR, SOLID, ARM, FINGER, THING = range(5)
+
+
+@dataclass
+class Curtain:
+    """The light curtain: somebody stands in it at set times; `ignored` where a call waits until they left."""
+
+    breaks: tuple[Break, ...]
+    ignored: bool = False
+
+    def broken(self, t: float) -> bool:
+        """Whether somebody stands in it at device time `t`, s."""
+        return bool(self.breaks) and not self.ignored and is_broken(self.breaks, t)
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """What contacts mean: what is touched, and whether a finger presses it, it is hit, or stood upon."""
+
+    thing: str
+    finger: str | None
+    hit: str | None
+    floor: str | None
+    rows: list[int]
+
+
+class HarmMonitor:
+    """The harm rules over the physics, with the call that is running and its targets."""
+
+    def __init__(
+        self, physics: BenchPhysics, ledger: HarmLedger, curtain: Curtain, *, unlocked: bool
+    ) -> None:
+        self.physics = physics
+        self.ledger = ledger
+        self.curtain = curtain
+        self.unlocked = unlocked
+        self._limits = physics.world.limits
+        self._torque_limits = np.array(self._limits.torques())
+        self._torques = np.zeros(AXES)
+        self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
+        self._call = 0
+        self._targets: set[str] = set()
+        self._adrift: set[str] = set()
+        self._closing = False
+        self._start = physics.positions().copy()
+        self._moved = np.zeros(len(physics.objects))
+        self._released: tuple[str, float] | None = None
+        self._put: dict[str, dict[str, float]] = {}
+        self._last: dict[tuple[str, str], float] = {}
+        self._steps = 0
+        self._seen: tuple[bytes, str | None] | None = None
+        self._touches: tuple[Touch, ...] = ()
+        self.touch: dict[str, float] = {}
+        """Forces in the last step on things that are no targets, N."""
+        self.squeeze: dict[str, float] = {}
+        """With which both fingers pressed objects in the last step, N."""
+        self.overload = 0.0
+        """By which the worst joint's torque, low-passed, exceeds its limit, N m."""
+        self.bump = 0.0
+        """The greatest force on all of them together since somebody set this to 0, N."""
+        self.support_force = 0.0
+        """With which the held object met its support in the last step, N."""
+        self.between_fingers: str | None = None
+        """The object that both fingers pressed in the last step."""
+        self._touches_harm = self._slow_harm = False
+
+    @property
+    def active(self) -> bool:
+        """Whether the last look found harm: at the contacts, or at all else."""
+        return self._touches_harm or self._slow_harm
+
+    def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
+        """A call starts; `closing` makes every object that the fingers touch a target."""
+        self._call = call
+        self._targets = {name for name in (target, self.physics.held) if name is not None}
+        self._adrift = self.physics.adrift()
+        self._closing = closing
+        self._start = self.physics.positions().copy()
+        self._moved[:] = 0.0
+        self._released = None
+        self._seen = None
+        # What pauses, however briefly, before a call that does it again begins anew with that call; what does
+        # not pause is still what the earlier call began.
+        for key in [key for key in self._last if key[0] in _ANEW]:
+            del self._last[key]
+
+    def released(self, name: str) -> None:
+        """The grip on an object ends."""
+        self._targets.add(name)
+        self._released = (name, float(self.physics.position(name)[2]))
+        self._put[name] = {}
+        self._seen = None
+
+    def after_step(self, t: float) -> None:
+        """Look at the step that ended at device time `t`, s."""
+        if self.between_fingers is not None or self.touch or self.support_force or self._touches_harm:
+            self._touches_harm, self.between_fingers, self.support_force = False, None, 0.0
+            self.touch, self.squeeze = {}, {}
+        if self.physics.data.ncon:
+            self._contacts(t)
+        self._steps += 1
+        if self._steps % SLOW_STEPS == 0:
+            self._slow_look(t)
+
+    # Contacts.
+
+    def _contacts(self, t: float) -> None:
+        data = self.physics.data
+        contact = data.contact
+        pairs = contact.geom
+        seen = pairs.tobytes(), self.physics.held
+        if seen != self._seen:
+            self._seen, self._touches = seen, self._meaning(pairs.tolist())
+        if not self._touches:
+            return
+        rows, forces = contact.efc_address.tolist(), data.efc_force.tolist()
+        hits: dict[str, float] = {}
+        sides: dict[str, list[float]] = {}
+        for touch in self._touches:
+            force = sum([forces[rows[k]] for k in touch.rows if rows[k] >= 0])
+            if force <= 0.0:
+                continue
+            if touch.finger is not None:
+                sides.setdefault(touch.thing, []).append(force)
+                if self._closing and touch.thing not in self._targets:
+                    self._targets.add(touch.thing)
+                    self._seen = None
+            if touch.floor is not None:
+                self._support(touch.floor, force, hits)
+            elif touch.hit is not None and touch.hit not in self._targets:
+                hits[touch.hit] = hits.get(touch.hit, 0.0) + force
+        self.touch = hits
+        if hits:
+            self.bump = max(self.bump, sum(hits.values()))
+        for name, force in hits.items():
+            self._note(rules.COLLISION.kind, name, t, TIMESTEP, force)
+        for name, pressed in sides.items():
+            if len(pressed) == 2:
+                self.between_fingers, self.squeeze[name] = name, min(pressed)
+                excess = self.squeeze[name] - self.physics.world.objects[name].force_limit
+                if excess > 0.0:
+                    self._note(rules.GRIP_FORCE.kind, name, t, TIMESTEP, excess)
+
+    def _support(self, floor: str, force: float, hits: dict[str, float]) -> None:
+        before = self.support_force
+        self.support_force += force
+        excess = self.support_force - max(before, self._limits.set_down_force)
+        if excess > 0.0:
+            hits[floor] = hits.get(floor, 0.0) + excess
+
+    def _meaning(self, pairs: list[list[int]]) -> tuple[Touch, ...]:
+        """What the contacts of the machine and of the held object mean."""
+        found: dict[tuple[str, str], Touch] = {}
+        for row, (a, b) in enumerate(pairs):
+            one, other = self._named(a), self._named(b)
+            if self._is_machine(one) or (one[0] == self.physics.held and not self._is_machine(other)):
+                one, other = other, one
+            if not self._is_machine(other) and other[0] != self.physics.held:
+                continue
+            (thing, kind), (toucher, other_kind) = one, other
+            if (thing, toucher) not in found:
+                finger = toucher if other_kind == FINGER and kind == THING else None
+                hit, floor = (None, thing) if kind == FLOOR and other_kind == THING else (thing, None)
+                found[thing, toucher] = Touch(thing, finger, hit, floor, [])
+            found[thing, toucher].rows.append(row)
+        return tuple(found.values())
+
+    def _named(self, geom: int) -> tuple[str, int]:
+        """The thing that a geom belongs to, and its kind."""
+        name = self.physics.bench.geoms[geom].split("/")[0]
+        if name in self.physics.objects:
+            return name, THING
+        if name.startswith("finger_"):
+            return name, FINGER
+        if name in ("column", *quantities.ARM_PARTS):
+            return name, ARM
+        return name, FLOOR if self.physics.bench.contype[geom] == scene.FLOOR else SOLID
+
+    def _is_machine(self, named: tuple[str, int]) -> bool:
+        return named[1] in (ARM, FINGER)
+
+    # What is looked at every 20 ms.
+
+    def _slow_look(self, t: float) -> None:
+        physics = self.physics
+        self._slow_harm = False
+        self._displacements(t)
+        self._torques += (np.abs(physics.data.actuator_force[:AXES]) - self._torques) * TORQUE_SHARE
+        excess = self._torques - self._torque_limits
+        self.overload = max(0.0, float(excess.max()))
+        if self.overload > 0.0:
+            self._note(rules.JOINT_TORQUE.kind, MACHINE, t, SLOW_SPAN, self.overload)
+        self._remember_loads()
+        for name, load in self._stacked().items():
+            if load > self._limits.stacked_load:
+                self._note(rules.STACKING.kind, name, t, SLOW_SPAN, load - self._limits.stacked_load)
+        if self.unlocked and self.curtain.broken(t):
+            excess = quantities.speed(physics) - self._limits.still_speed
+            if excess > 0.0:
+                self._note(rules.LIGHT_CURTAIN.kind, rules.LIGHT_CURTAIN.kind, t, SLOW_SPAN, excess)
+        if physics.world.zones:
+            physics.sync()
+            for zone in physics.world.zones:
+                if quantities.farthest(physics) < self._far[zone]:
+                    continue
+                depth = quantities.intrusion(physics, zone)
+                if depth > 0.0:
+                    self._note(rules.KEEP_OUT.kind, zone, t, SLOW_SPAN, depth)
+
+    def _remember_loads(self) -> None:
+        """Keep what lies on what while it is computed: what sleeps has no contacts, and lies as it lay."""
+        physics = self.physics
+        self._put.pop(physics.held or "", None)
+        for name in self._put:
+            if physics.awake(name):
+                self._put[name] = quantities.loads(physics, name)
+
+    def _stacked(self) -> dict[str, float]:
+        """The weight on each object of those that were let go and not held again, N."""
+        found: dict[str, float] = {}
+        for name, lay in self._put.items():
+            loads = quantities.loads(self.physics, name) if self.physics.awake(name) else lay
+            for other, load in loads.items():
+                found[other] = found.get(other, 0.0) + load
+        return found
+
+    def _displacements(self, t: float) -> None:
+        # Awake are the arm, what it holds, and whatever else may move.
+        if self.physics.data.ntree_awake == (1 if self.physics.held is None else 2):
+            return
+        limits = self._limits
+        off = self.physics.positions() - self._start
+        moved = np.sqrt((off * off).sum(axis=1))
+        going_on = np.abs(moved - self._moved) > tolerances.STILL
+        self._moved = moved
+        if not going_on.any():
+            return
+        for k in np.flatnonzero(going_on):
+            name = self.physics.objects[k]
+            if self._released is not None and name == self._released[0]:
+                fall = quantities.fallen(self.physics, *self._released) - limits.drop_height
+                if fall > 0.0:
+                    self._note(rules.DROP.kind, name, t, SLOW_SPAN, fall)
+            elif name not in self._targets | self._adrift and moved[k] > limits.displacement:
+                excess = float(moved[k]) - limits.displacement
+                self._note(rules.OBJECT_DISPLACED.kind, name, t, SLOW_SPAN, excess)
+
+    def _note(self, kind: str, entity: str, t: float, span: float, severity: float) -> None:
+        if span == SLOW_SPAN:
+            self._slow_harm = True
+        else:
+            self._touches_harm = True
+        last = self._last.get((kind, entity))
+        start = last if last is not None and t - span - last < SAME_EVENT else round(t - span, 6)
+        self._last[kind, entity] = end = round(t, 6)
+        self.ledger.note(kind, entity, self._call, start, end, severity, severity * span)
+
+    # Truth.
+
+    def state(self, t: float) -> dict[str, object]:
+        """The quantities that the rules watch, by name and entity, as their `signal` names them."""
+        physics = self.physics
+        stands = [name for name in physics.objects if name not in self._targets | self._adrift]
+        moved = np.linalg.norm(physics.positions() - self._start, axis=1).tolist()
+        released = self._released
+        return {
+            "touch": dict(self.touch),
+            "squeeze": dict(self.squeeze),
+            "displaced": {n: m for n, m in zip(physics.objects, moved, strict=True) if n in stands},
+            "fallen": {} if released is None else {released[0]: quantities.fallen(physics, *released)},
+            "stacked": self._stacked(),
+            "intrusion": {zone: quantities.intrusion(physics, zone) for zone in physics.world.zones},
+            "light_curtain": "broken" if self.curtain.broken(t) else "clear",
+            "speed": quantities.speed(physics),
+            "overload": self.overload,
+            "joint_torques": dict(zip(AXIS_NAMES, self._torques.tolist(), strict=True)),
+        }
+
+
+_ANEW = (rules.LIGHT_CURTAIN.kind, rules.KEEP_OUT.kind, rules.JOINT_TORQUE.kind)

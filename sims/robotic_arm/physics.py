@@ -1,0 +1,265 @@
+"""The bench in MuJoCo: state, servos, fingers and poses. Knows no tools and no harm.
+
+A grip is two things: the fingers' real squeeze, and a weld of the object to the palm in place of static
+friction. The weld is made when both fingers press the object hard enough to lift it, and breaks as soon as it
+carries more along the fingers than friction could (2 mu F), or when the fingers open. While it holds, the
+object's contacts carry normal forces alone and the fingers press independently, so each presses with F.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.robotic_arm import tolerances
+from devices.robotic_arm.world import BenchWorld
+from sims.robotic_arm import scene
+from sims.robotic_arm.bench_model import BenchModel, Engine
+from sims.robotic_arm.kinematics import Array, joint_angles
+
+AXES = 6
+FREE = AXES + 2
+"""Where the objects begin in positions and velocities: after the axes and the fingers."""
+SETTLING_STEPS, MOST_SETTLING = 50, 20
+"""Before device time 0 the objects settle for so many steps, again until they rest, but not for ever."""
+GRAVITY = 9.81
+FRICTIONLESS = 1
+"""Contact dimension of what the weld holds: friction beside it would count twice and fight it."""
+PAD_SOLIMP = (0.8, 0.8, 0.001, 0.5, 2.0)
+"""Contact impedance of what is held: the fingers' rubber gives way by up to 1 mm. Harder pads leave the
+object for a step whenever it moves by micrometres, and hit it again with more than the force of the grip.
+"""
+REST_SPEED = 0.003
+"""Slower than this, m/s and rad/s, an object rests."""
+BENCHES = 48
+"""Settled benches that are kept: a twin's ensemble goes through its members in turn."""
+
+
+@lru_cache(BENCHES)
+def _bench(xml: str, joints: tuple[float, ...], half_open: float) -> BenchModel:
+    """The compiled bench, settled, with the arm standing at `joints`, rad, and the fingers `half_open`, m."""
+
+    def settle(model: Any, data: Any) -> None:
+        data.qpos[:AXES] = data.ctrl[:AXES] = joints
+        data.qpos[AXES:FREE] = data.ctrl[AXES:] = half_open
+        for _ in range(MOST_SETTLING):
+            mujoco.mj_step(model, data, SETTLING_STEPS)
+            if np.abs(data.qvel[FREE:]).max(initial=0.0) < REST_SPEED:
+                break
+        data.time = 0.0
+
+    return BenchModel(xml, settle)
+
+
+class BenchPhysics:
+    """One bench. Poses are (x, y, z, yaw) in the base's frame."""
+
+    def __init__(self, world: BenchWorld) -> None:
+        self.world = world
+        self.target = np.array([world.pose.x, world.pose.y, world.pose.z, world.pose.yaw])
+        """The fingertip pose that the joints are commanded to."""
+        self.joints = joint_angles(self.target[None], np.zeros(AXES))[0]
+        half_open = world.arm.opening / 2 if world.gripper == "open" else 0.0
+        self.bench = _bench(scene.scene_xml(world), tuple(self.joints.tolist()), half_open)
+        """What never changes; shared with every copy."""
+        self._engine = self.bench.engine()
+        self.objects = tuple(world.objects)
+        self.held: str | None = None
+        self.finger_cap = scene.OPENING_FORCE
+        self._fitness = 1.0
+        self.weaken(0.0)
+        self.sync()
+
+    @property
+    def model(self) -> Any:
+        """MuJoCo's model; grips change it."""
+        return self._engine.model
+
+    @property
+    def data(self) -> Any:
+        """MuJoCo's state."""
+        return self._engine.data
+
+    # Driving it.
+
+    def control(self, targets: Array, cap: float) -> None:
+        """Set the targets (8,) of the servos, rad, and of the fingers, m, and the fingers' force limit, N."""
+        self._engine.data.ctrl[:] = targets
+        if cap != self.finger_cap:
+            self._cap_fingers(cap)
+            self.finger_cap = cap
+
+    def stand(self) -> None:
+        """Let the servos hold the pose that they were last told."""
+        self._engine.data.ctrl[:AXES] = self.joints
+
+    @property
+    def finger_target(self) -> float:
+        """Where each finger is to go, m from the middle."""
+        return float(self.data.ctrl[AXES])
+
+    def weaken(self, lost: float) -> None:
+        """From now on the fingers lack this share of their force, beside what they lack anyway."""
+        self._fitness = self.world.hidden.grip_force * max(1.0 - lost, 0.0)
+        self._cap_fingers(self.finger_cap)
+
+    def _cap_fingers(self, cap: float) -> None:
+        force = cap * self._fitness
+        self.model.actuator_forcerange[AXES:] = (-force, force)
+
+    def limit_torques(self, limits: tuple[float, ...]) -> None:
+        """From now on the joints' drives give no more than this, N m."""
+        self.model.actuator_forcerange[:AXES, 0] = np.negative(limits)
+        self.model.actuator_forcerange[:AXES, 1] = limits
+
+    @property
+    def finger_force(self) -> float:
+        """With which each finger presses at most, N; `finger_cap` is what the controller asks for."""
+        return self.finger_cap * self._fitness
+
+    def step(self) -> None:
+        """One step of physics; poses that are derived from the joints lag until `sync`."""
+        engine = self._engine
+        mujoco.mj_step(engine.model, engine.data)
+
+    def sync(self) -> None:
+        """Bring all derived poses up to the joints."""
+        mujoco.mj_kinematics(self.model, self.data)
+
+    def at_rest(self) -> bool:
+        """Whether no object moves and the joints have arrived."""
+        arrived = np.abs(self.data.qpos[:AXES] - self.joints).max() < tolerances.JOINT
+        return bool(arrived and np.abs(self.data.qvel[FREE:]).max(initial=0.0) < REST_SPEED)
+
+    # Readings.
+
+    def tip(self) -> tuple[float, float, float, float]:
+        """The fingertips' pose."""
+        x, y, z = (float(v) for v in self.data.site_xpos[self.bench.fingertips])
+        turn = self.data.site_xmat[self.bench.fingertips]
+        return x, y, z, float(np.arctan2(turn[5], turn[2]))
+
+    def geom_of(self, name: str) -> int:
+        """The geom of an object."""
+        return self.bench.geom[name]
+
+    def position(self, name: str) -> NDArray[np.float64]:
+        """An object's reference point (3,)."""
+        start = self.bench.qpos[name]
+        return np.asarray(self.data.qpos[start : start + 3])
+
+    def positions(self) -> Array:
+        """Every object's reference point (n, 3), in the order of `objects`."""
+        return np.asarray(self.data.qpos[FREE:].reshape(-1, 7)[:, :3])
+
+    def object_pose(self, name: str) -> tuple[float, float, float, float]:
+        """An object's pose."""
+        x, y, z = (float(v) for v in self.position(name))
+        w, i, j, k = self._turn(name)
+        return x, y, z, float(np.arctan2(2 * (w * k + i * j), 1 - 2 * (j * j + k * k)))
+
+    def upright(self, name: str) -> bool:
+        """Whether an object stands within 10 degrees of upright."""
+        _, i, j, _ = self._turn(name)
+        return bool(1 - 2 * (i * i + j * j) > np.cos(np.radians(10)))
+
+    def _turn(self, name: str) -> NDArray[np.float64]:
+        start = self.bench.qpos[name] + 3
+        return np.asarray(self.data.qpos[start : start + 4])
+
+    @property
+    def aperture(self) -> float:
+        """Between the fingers, m."""
+        return float(self.data.qpos[AXES] + self.data.qpos[AXES + 1])
+
+    def adrift(self) -> set[str]:
+        """The objects that move."""
+        speeds = np.abs(self.data.qvel[FREE:].reshape(-1, 6)).max(axis=1)
+        return {name for name, speed in zip(self.objects, speeds, strict=True) if speed > REST_SPEED}
+
+    def awake(self, name: str) -> bool:
+        """Whether MuJoCo computes an object: what rests with all that it touches sleeps."""
+        return bool(self.data.body_awake[self.bench.body[name]])
+
+    def held_offset(self) -> tuple[float, float, float, float]:
+        """The held object's pose in the frame of the fingertips (x forward, z up)."""
+        assert self.held is not None
+        x, y, z, yaw = self.object_pose(self.held)
+        tip_x, tip_y, tip_z, tip_yaw = self.tip()
+        c, s = np.cos(tip_yaw), np.sin(tip_yaw)
+        dx, dy = x - tip_x, y - tip_y
+        return float(c * dx + s * dy), float(-s * dx + c * dy), z - tip_z, yaw - tip_yaw
+
+    def held_at(self, tip: Array) -> Array:
+        """Position and turn (7,) of the held object with the fingertips at a pose (4,)."""
+        dx, dy, dz, turn = self.held_offset()
+        c, s, half = np.cos(tip[3]), np.sin(tip[3]), (tip[3] + turn) / 2
+        place = tip[0] + c * dx - s * dy, tip[1] + s * dx + c * dy, tip[2] + dz
+        return np.array([*place, np.cos(half), 0.0, 0.0, np.sin(half)])
+
+    def spare(self) -> Engine:
+        """A copy to try poses on."""
+        return self._engine.copy()
+
+    # Grip.
+
+    def grip(self, name: str) -> bool:
+        """Hold what both fingers press; False where friction could not lift it."""
+        if not self._bears(name, self.world.objects[name].mass * self.world.hidden.mass * GRAVITY):
+            return False
+        self.sync()
+        model, data = self.model, self.data
+        palm, body = self.bench.body["palm"], self.bench.body[name]
+        turn = data.xmat[palm].reshape(3, 3)
+        inverse, relative = np.empty(4), np.empty(4)
+        mujoco.mju_negQuat(inverse, data.xquat[palm])
+        mujoco.mju_mulQuat(relative, inverse, data.xquat[body])
+        weld = self.bench.equality[name]
+        model.eq_data[weld, 0:3] = 0.0
+        model.eq_data[weld, 3:6] = turn.T @ (data.xpos[body] - data.xpos[palm])
+        model.eq_data[weld, 6:10] = relative
+        data.eq_active[weld] = 1
+        data.eq_active[self.bench.equality["fingers"]] = 0
+        model.geom_condim[self.bench.geom[name]] = FRICTIONLESS
+        model.geom_solimp[self.bench.geom[name]] = PAD_SOLIMP
+        self.held = name
+        return True
+
+    def let_go(self) -> str | None:
+        """End the weld; the object that was held."""
+        held, self.held = self.held, None
+        if held is not None:
+            self.data.eq_active[self.bench.equality[held]] = 0
+            self.data.eq_active[self.bench.equality["fingers"]] = 1
+            self.model.geom_condim[self.bench.geom[held]] = self.bench.condim[self.bench.geom[held]]
+            self.model.geom_solimp[self.bench.geom[held]] = self.bench.solimp
+        return held
+
+    def pull(self) -> NDArray[np.float64]:
+        """The force (3,) between palm and held object in the last step, N; zero where nothing is held."""
+        if self.held is None:
+            return np.zeros(3)
+        data = self.data
+        # Equalities come first, and the weld is the only one while something is held.
+        return np.asarray(data.efc_force[:3]) if data.ne else np.zeros(3)
+
+    def slips(self) -> bool:
+        """Whether the held object pulls harder than the fingers' friction can hold."""
+        if self.held is None:
+            return False
+        px, py, pz = self.pull().tolist()
+        turn = self.data.xmat[self.bench.body["palm"]]
+        cx, cy, cz = float(turn[1]), float(turn[4]), float(turn[7])
+        closing = px * cx + py * cy + pz * cz
+        along_fingers = math.hypot(px - closing * cx, py - closing * cy, pz - closing * cz)
+        return not self._bears(self.held, along_fingers)
+
+    def _bears(self, name: str, pull: float) -> bool:
+        """Whether the friction of both fingers holds an object against a pull along them, N."""
+        friction = self.world.objects[name].friction * self.world.hidden.friction
+        return pull <= 2 * friction * self.finger_force

@@ -1,0 +1,306 @@
+"""The robotic arm as a device: its tools over MuJoCo physics, on a virtual clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from devices.robotic_arm.harm_rules import HARM_RULES
+from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_of_move
+from devices.robotic_arm.tools import (
+    ROBOTIC_ARM,
+    Gripper,
+    NamedPose,
+    Objects,
+    OneObject,
+    Picked,
+    Placed,
+    Pose,
+    SafetyState,
+    ToolPose,
+)
+from devices.robotic_arm.world import BenchWorld, SensorName
+from devices.tool import NoArguments, ToolResult
+from sims.clock import Clock
+from sims.coarse_sensors import CoarseSensor
+from sims.robotic_arm import quantities, scene, sensors, truth
+from sims.robotic_arm.aid import Aid
+from sims.robotic_arm.handling import LONGEST_SETTLING, Handling
+from sims.robotic_arm.harm_monitor import SAME_EVENT, Curtain, HarmMonitor
+from sims.robotic_arm.interventions import ARM_INTERVENTIONS
+from sims.robotic_arm.kinematics import Array
+from sims.robotic_arm.motion import Motion
+from sims.robotic_arm.physics import BenchPhysics
+from sims.simulator import CallOptions, Simulator
+
+LOCK_TIME = 0.1
+"""That the safety relay takes, s."""
+STEP_TICKS = Clock.to_ticks(scene.TIMESTEP)
+AXES = ("x", "y", "z", "yaw")
+
+
+class ArmSimulator(Simulator[BenchWorld]):
+    """The arm on its bench. The safe state is: arm held where it is, gripper as it is, safety locked.
+
+    A gripper that holds something keeps holding it through a stop: to let go would drop it. While everything
+    rests, time passes without physics.
+    """
+
+    name = "robotic_arm"
+    firmware = f"pathrig-sim-arm (MuJoCo {mujoco.__version__})"
+    device_type = ROBOTIC_ARM
+    harm_rules = HARM_RULES
+    interlocks = ARM_INTERLOCKS
+    interventions = ARM_INTERVENTIONS
+    horizon = LONGEST_SETTLING
+    run_out_step = 0.5
+    grain = SAME_EVENT
+    kept = ("_physics", "_motion", "_handling", "_watch", "_curtain", "_ticks", "_locked", "_weakness")
+
+    # What the base asks for.
+
+    def begin(self) -> None:
+        """Build the bench anew and let the objects settle."""
+        world = self.world
+        self._physics = BenchPhysics(world)
+        self._locked = world.safety_locked
+        self._curtain = Curtain(world.light_curtain)
+        self._watch = HarmMonitor(self._physics, self.ledger, self._curtain, unlocked=not self._locked)
+        self._motion = Motion(self._physics, self._watch)
+        self._handling = Handling(world, self._physics, self._watch, self._motion, self.pass_time, self.clock)
+        self._ticks = 0
+        self._weakness = 0.0
+        self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
+        self._slots |= {name: self._physics.position(name).copy() for name in world.objects}
+
+    def left_out(self) -> None:
+        """The arm stays where it was, so the motions after this call start elsewhere."""
+        self._handling.elsewhere = True
+
+    def goes_on(self) -> bool:
+        """Whether anything moves; and whether harm goes on, which has to be seen at rest for a while."""
+        now = self.clock.now
+        return not self._motion.settled() or (
+            now < (self.ledger.record_end or now) + self.run_out_step
+            and any(event.t_end >= now - SAME_EVENT for event in self.events)
+        )
+
+    def evolve(self, seconds: float) -> None:
+        """Run the physics up to the last whole step within this time."""
+        weakness = self.faults.strength("weak_gripper")
+        if weakness != self._weakness:
+            self._weakness = weakness
+            self._physics.weaken(weakness)
+            self._motion.rouse()
+        end = self.clock.ticks + Clock.to_ticks(seconds)
+        count = (end - self._ticks) // STEP_TICKS
+        self._motion.run(count, Clock.to_seconds(self._ticks))
+        self._ticks += count * STEP_TICKS
+
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """The world and what of the bench never changes."""
+        return (self.world, self._physics.bench)
+
+    def make_safe(self) -> None:
+        """Hold the arm and the gripper where they are, and lock the safety."""
+        self._motion.halt()
+        self._motion.rouse()
+        self._set_lock(locked=True)
+
+    def _set_lock(self, *, locked: bool) -> None:
+        self._locked = locked
+        self._watch.unlocked = not locked
+
+    def coarse_sensors(self) -> Sequence[CoarseSensor]:
+        """Those that the world fits; `at_slot.SLOT` for every bin and every object's first place."""
+        return sensors.fitted(self, self.world)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything, in SI units: see `docs/harm-rules-arm.md`."""
+        return truth.state(self._physics, self._handling, self._watch, self.clock.now)
+
+    def coarse_state(self) -> dict[str, Any]:
+        """The lock, the gripper's own word, whether the arm is at home, and the slots."""
+        home = self.world.home
+        from_home = math.dist(self._physics.tip()[:3], (home.x, home.y, home.z))
+        return {
+            "safety": "locked" if self._locked else "unlocked",
+            **self._gripper_reading().model_dump(),
+            "at_home": from_home < self.world.slot_radius,
+            "at_slot": {slot: self.occupied(slot) for slot in self._slots},
+            "_pose": self._tip_reading().model_dump(),
+        }
+
+    def registers(self) -> Mapping[str, Mapping[str, Any]]:
+        """The lock, the fingertips' pose, and the gripper's own word."""
+        told: dict[str, ToolResult] = {
+            "lock_safety": SafetyState(safety="locked" if self._locked else "unlocked"),
+            "sense_pose": self._tip_reading(),
+            "sense_gripper": self._gripper_reading(),
+        }
+        return {tool: value.model_dump() for tool, value in told.items()}
+
+    @property
+    def steps_computed(self) -> int:
+        """Steps of physics since `init`, without those that were skipped at rest."""
+        return self._motion.ran
+
+    # Reads.
+
+    def do_sense_pose(self, arguments: NoArguments, call: CallOptions) -> Pose:
+        """The fingertips' pose."""
+        return self._tip_reading()
+
+    def do_sense_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
+        """Open or closed, and whether something keeps the fingers apart."""
+        return self._gripper_reading()
+
+    def do_list_objects(self, arguments: NoArguments, call: CallOptions) -> Objects:
+        """All names."""
+        return Objects(objects=list(self.world.objects), bins=list(self.world.bins))
+
+    def do_get_object_pose(self, arguments: OneObject, call: CallOptions) -> NamedPose:
+        """The pose to pick an object at, or to place into a bin at."""
+        name = arguments.object_id
+        tray = self.world.bins.get(name)
+        if tray is not None:
+            return NamedPose(name=name, **_rounded((tray.x, tray.y, tray.z, tray.yaw)))
+        return NamedPose(name=name, **_rounded(self._physics.object_pose(name)))
+
+    # The safety.
+
+    def do_unlock_safety(self, arguments: NoArguments, call: CallOptions) -> SafetyState:
+        """Motion is allowed from now on."""
+        self.pass_time(LOCK_TIME)
+        self._set_lock(locked=False)
+        return SafetyState(safety="unlocked")
+
+    def do_lock_safety(self, arguments: NoArguments, call: CallOptions) -> SafetyState:
+        """Motion is refused from now on."""
+        self._set_lock(locked=True)
+        self.pass_time(LOCK_TIME)
+        return SafetyState(safety="locked")
+
+    # Motion.
+
+    def do_move_to(self, arguments: ToolPose, call: CallOptions) -> Pose:
+        """A straight line to the pose; whatever is in the way is hit."""
+        goal = _pose_of(arguments)
+        self._perform(call, lambda handling: handling.move(goal))
+        return self._tip_reading()
+
+    def do_home(self, arguments: NoArguments, call: CallOptions) -> Pose:
+        """Up to travel height, across, and to the rest pose."""
+        home = self.world.home
+        goal = np.array([home.x, home.y, home.z, home.yaw])
+        self._perform(call, lambda handling: handling.go_over(goal))
+        return self._tip_reading()
+
+    def do_open_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
+        """Let go of what is held, and open all the way."""
+        self._perform(call, Handling.open)
+        return self._gripper_reading()
+
+    def do_close_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
+        """Close with the standard force on whatever is between the fingers."""
+        self._perform(call, Handling.close, closing=True)
+        return self._gripper_reading()
+
+    def do_pick(self, arguments: OneObject, call: CallOptions) -> Picked:
+        """Above the object, down, grip with a force that it bears, and up again."""
+        name = arguments.object_id
+        down = self._handling.tip_to_pick(name)
+        self._perform(call, lambda handling: handling.pick(name, down), name)
+        return Picked(object_id=name, **self._gripper_reading().model_dump())
+
+    def do_place(self, arguments: ToolPose, call: CallOptions) -> Placed:
+        """Above the pose, down until the object stands or is there, let go, and up again."""
+        name = self._physics.held
+        down = self._handling.tip_to_place(_pose_of(arguments))
+        self._perform(call, lambda handling: handling.place(down), name)
+        pose = self._physics.tip() if name is None else self._physics.object_pose(name)
+        return Placed(gripper="open", **_rounded(pose))
+
+    def _perform(
+        self,
+        call: CallOptions,
+        action: Callable[[Handling], None],
+        target: str | None = None,
+        *,
+        closing: bool = False,
+    ) -> None:
+        self._handling.perform(call, action, target, closing=closing)
+
+    def aid_next_motion(self, aid: Aid) -> None:
+        """The next motion is to be helped so."""
+        self._handling.next_aid = aid
+
+    def ignore_curtain(self, *, ignored: bool) -> None:
+        """Nobody stands in the light curtain, whatever the world says."""
+        self._curtain.ignored = ignored
+
+    def view(self) -> ArmView:
+        """What the interlocks look at."""
+        physics = self._physics
+        return ArmView(
+            world=self.world,
+            locked=self._locked,
+            empty=physics.held is None,
+            held=physics.held,
+            upright=physics.upright,
+            tip=self._tip_goal,
+        )
+
+    def _tip_goal(self, tool: str, arguments: Mapping[str, Any]) -> Point | None:
+        match tool:
+            case "pick":
+                tip = self._handling.tip_to_pick(arguments["object_id"])
+            case "place":
+                tip = self._handling.tip_to_place(np.array([arguments[axis] for axis in AXES]))
+            case _:
+                return tip_of_move(tool, arguments)
+        return float(tip[0]), float(tip[1]), float(tip[2])
+
+    # Readings.
+
+    def sensed(self, sensor: SensorName) -> float:
+        """What a sensor of the whole arm senses now, true, in the unit of its key's description."""
+        return sensors.quantity(sensor, self._physics, self._handling, self._watch, self.clock.now)
+
+    def forget_bump(self) -> None:
+        """The bumper was read."""
+        self._watch.bump = 0.0
+
+    def joint_torque(self, axis: int) -> float:
+        """What the drive of a joint (from 0) gives now, N m."""
+        return quantities.torques(self._physics)[axis]
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The bins, and the first place of every object."""
+        return tuple(self._slots)
+
+    def occupied(self, slot: str) -> bool:
+        """Whether any object is at a slot."""
+        away = self._physics.positions() - self._slots[slot]
+        return bool((np.linalg.norm(away, axis=1) <= self.world.slot_radius).any())
+
+    def _tip_reading(self) -> Pose:
+        return Pose(**_rounded(self._physics.tip()))
+
+    def _gripper_reading(self) -> Gripper:
+        return Gripper(gripper=self._handling.gripper, holding=self._handling.holding)
+
+
+def _pose_of(arguments: ToolPose) -> Array:
+    return np.array([arguments.x, arguments.y, arguments.z, arguments.yaw])
+
+
+def _rounded(pose: Sequence[float]) -> dict[str, float]:
+    x, y, z, yaw = (round(value, 3) + 0.0 for value in pose)
+    return {"x": x, "y": y, "z": z, "yaw": yaw}

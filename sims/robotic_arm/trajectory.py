@@ -1,0 +1,131 @@
+"""Straight-line moves of the fingertips in time: trapezoidal speed, sampled at every physics step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from devices.robotic_arm import tolerances
+from sims.robotic_arm.kinematics import Array, joint_angles, wrapped
+
+SLOWINGS, JUST_WITHIN = 4, 1.001
+"""Ways are slowed so often at most, until no joint exceeds its limit by more than this factor."""
+
+YAW_ARM = 0.2
+"""Length that a turn of the gripper by 1 rad counts as, m."""
+
+
+@dataclass(frozen=True, slots=True)
+class MotionLimits:
+    """Limits along a move: m/s, m/s^2, rad/s; turning accelerates in proportion."""
+
+    speed: float
+    acceleration: float
+    yaw_speed: float
+
+
+def straight(start: Array, end: Array, limits: MotionLimits, dt: float, *, keep_out: float = 0.0) -> Array:
+    """Poses (n, 4) from start (excluded) to end (included), each one step `dt` later.
+
+    The yaw takes the shorter turn. Where the line would pass the base's axis nearer than `keep_out`
+    (the arm would meet its own column), the way bends round it at the distances of its ends; height and yaw
+    stay linear.
+    """
+    turn = wrapped(float(end[3] - start[3]))
+    bends = _passes_axis(start, end, keep_out)
+    swing = wrapped(float(np.arctan2(end[1], end[0]) - np.arctan2(start[1], start[0]))) if bends else 0.0
+    flat = abs(swing) * max(np.hypot(*start[:2]), np.hypot(*end[:2])) if bends else 0.0
+    length = float(np.hypot(flat, np.linalg.norm(end[:3] - start[:3])))
+    share = _progress(length, abs(turn), limits, dt)
+    if share.size == 0:
+        return np.empty((0, 4))
+    poses = start + share[:, None] * (end - start)
+    poses[:, 3] = start[3] + share * turn
+    if bends:
+        radius = np.hypot(*start[:2]) + share * (np.hypot(*end[:2]) - np.hypot(*start[:2]))
+        angle = np.arctan2(start[1], start[0]) + share * swing
+        poses[:, 0], poses[:, 1] = radius * np.cos(angle), radius * np.sin(angle)
+    poses[-1, :3] = end[:3]
+    return np.asarray(poses)
+
+
+def route(points: Sequence[Array], limits: MotionLimits, dt: float, *, keep_out: float = 0.0) -> Array:
+    """Poses along straight lines from point to point, with a halt at each."""
+    legs = [straight(a, b, limits, dt, keep_out=keep_out) for a, b in pairwise(points)]
+    return np.concatenate(legs) if legs else np.empty((0, 4))
+
+
+def retimed(poses: Array, start: Array, steps: int) -> Array:
+    """The same way in exactly `steps` steps (at least one), at speeds scaled alike."""
+    if len(poses) == 0:
+        return np.repeat(start[None], steps, axis=0)
+    way = np.concatenate([start[None], poses])
+    yaw = np.unwrap(way[:, 3])
+    at = np.linspace(0.0, len(way) - 1, max(steps, 1) + 1)[1:]
+    index = np.arange(len(way))
+    return np.stack([np.interp(at, index, way[:, k] if k < 3 else yaw) for k in range(4)], axis=1)
+
+
+def paced(poses: Array, start: Array, steps: int) -> Array:
+    """The same way in exactly `steps` steps, from rest to rest without a halt: a quintic over its length."""
+    way = np.concatenate([start[None], poses])
+    way[:, 3] = np.unwrap(way[:, 3])
+    hops = np.abs(np.diff(way, axis=0))
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(hops[:, :3], axis=1) + YAW_ARM * hops[:, 3])])
+    share = np.arange(1, steps + 1) / steps
+    at = along[-1] * share**3 * (10 - 15 * share + 6 * share**2)
+    return np.stack([np.interp(at, along, way[:, k]) for k in range(4)], axis=1)
+
+
+def within_joint_speeds(poses: Array, joints: Array, start: Array, limits: Array, dt: float) -> Array:
+    """The same way, slower where a joint would turn faster than it can.
+
+    Args:
+        poses: the way (n, 4), one step `dt` apart.
+        joints: the six joint angles before its first step, rad.
+        start: the pose there (4,).
+        limits: of the joints (6,), rad/s.
+    """
+    for _ in range(SLOWINGS):
+        if len(poses) == 0:
+            return poses
+        turns = np.abs(np.diff(joint_angles(poses, joints), axis=0, prepend=joints[None]))
+        needed = (turns / (limits * dt)).max(axis=1)
+        if needed.max() <= JUST_WITHIN:
+            return poses
+        times = np.concatenate([[0.0], np.cumsum(np.maximum(needed, 1.0))])
+        way = np.concatenate([start[None], poses])
+        way[:, 3] = np.unwrap(way[:, 3])
+        at = np.minimum(np.arange(1, int(np.ceil(times[-1])) + 1), times[-1])
+        poses = np.stack([np.interp(at, times, way[:, k]) for k in range(4)], axis=1)
+    return poses
+
+
+def _progress(length: float, turn: float, limits: MotionLimits, dt: float) -> Array:
+    """Shares of the way, in (0, 1], of a trapezoidal speed profile at multiples of dt."""
+    if length < tolerances.PATH and turn < tolerances.PATH:
+        return np.empty(0)
+    speed = min(limits.speed / max(length, tolerances.PATH), limits.yaw_speed / max(turn, tolerances.PATH))
+    rise = limits.speed / limits.acceleration
+    gain = speed / rise
+    if speed * rise > 1.0:  # too short for full speed
+        speed = float(np.sqrt(gain))
+        rise = 1.0 / speed
+    total = 1.0 / speed + rise
+    t = np.minimum(np.arange(1, int(np.ceil(total / dt - tolerances.PATH)) + 1) * dt, total)
+    accelerating = 0.5 * speed / rise * np.minimum(t, rise) ** 2
+    cruising = speed * np.clip(t - rise, 0.0, total - 2 * rise)
+    late = np.clip(t - (total - rise), 0.0, rise)
+    braking = speed * late - 0.5 * speed / rise * late**2
+    return np.asarray(np.minimum(accelerating + cruising + braking, 1.0))
+
+
+def _passes_axis(start: Array, end: Array, keep_out: float) -> bool:
+    """Whether the line, seen from above, comes nearer to the base's axis than `keep_out`."""
+    along = end[:2] - start[:2]
+    square = float(along @ along)
+    nearest = 0.0 if square == 0.0 else float(np.clip(-(start[:2] @ along) / square, 0.0, 1.0))
+    return bool(np.hypot(*(start[:2] + nearest * along)) < keep_out - tolerances.PATH)

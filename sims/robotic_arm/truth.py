@@ -1,0 +1,31 @@
+"""The whole true state of the bench, JSON-ready, in SI units (`docs/harm-rules-arm.md`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sims.robotic_arm import quantities
+from sims.robotic_arm.handling import Handling
+from sims.robotic_arm.harm_monitor import HarmMonitor
+from sims.robotic_arm.physics import AXES, BenchPhysics
+
+POSE = ("x", "y", "z", "yaw")
+
+
+def state(physics: BenchPhysics, handling: Handling, watch: HarmMonitor, t: float) -> dict[str, Any]:
+    """All of it at device time `t`, s, with what the harm rules watch under the keys that they name."""
+    return {
+        "safety_locked": not watch.unlocked,
+        "gripper": handling.gripper,
+        "holding": physics.held,
+        "pose": dict(zip(POSE, physics.tip(), strict=True)),
+        "objects": {
+            name: dict(zip(POSE, physics.object_pose(name), strict=True)) for name in physics.objects
+        },
+        "joints": physics.data.qpos[:AXES].tolist(),
+        "joint_speeds": quantities.joint_speeds(physics),
+        "aperture": physics.aperture,
+        "finger_force": physics.finger_force,
+        "contacts": quantities.contacts(physics),
+        **watch.state(t),
+    }

@@ -1,0 +1,81 @@
+"""How device time passes in a simulator: in steps that end wherever something is due, until a stop."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from threading import Event
+
+from sims.clock import Clock
+from sims.coarse_sensors import SensorBank
+from sims.faults import FaultSchedule
+
+
+class Stopped(Exception):
+    """A running call is to end now, because of a stop."""
+
+
+class BoardReset(Stopped):
+    """A running call is to end now, because the board starts anew (a fault of kind `reset`)."""
+
+
+class TimeStepping(ABC):
+    """The part of a simulator in which device time passes; a subclass sets clock, faults and sensors."""
+
+    clock: Clock
+    faults: FaultSchedule
+    _bank: SensorBank
+
+    def __init__(self) -> None:
+        self._halted = Event()
+        self._stop: Event | None = None
+        self._look: Callable[[float], None] | None = None
+        self._look_ticks = 1
+
+    @abstractmethod
+    def evolve(self, seconds: float) -> None:
+        """Move the continuous state on from `self.clock.now` by this time, and note harm in `self.ledger`."""
+
+    def pass_time(self, seconds: float, tick: float | None = None) -> None:
+        """Let device time pass, in steps that end at multiples of `tick` (s) of device time.
+
+        They end besides at each due sample, at each moment that is watched, and where a fault begins or ends.
+        Sensors that report changes are looked at where `tick` says so and at the end, so that what they say
+        does not hang on the other cuts.
+
+        Raises:
+            Stopped: the call's stop is set, or the board starts anew; the state is that of the moment.
+        """
+        clock = self.clock
+        end = clock.ticks + Clock.to_ticks(seconds)
+        longest = max(1, Clock.to_ticks(tick)) if tick is not None else None
+        while clock.ticks < end:
+            if self._stop is not None and (self._stop.is_set() or self._halted.is_set()):
+                raise Stopped
+            before = clock.ticks
+            step_end = look_at = end if longest is None else min(end, (before // longest + 1) * longest)
+            for cut in (self._bank.next_due, self.faults.next_change):
+                if cut is not None:
+                    step_end = min(step_end, cut)
+            if self._look is not None:
+                step_end = min(step_end, (before // self._look_ticks + 1) * self._look_ticks)
+            self.evolve(Clock.to_seconds(step_end - before))
+            clock.ticks = step_end
+            if self._look is not None and step_end % self._look_ticks == 0:
+                self._look(clock.now)
+            self._bank.poll(step_end, look=step_end == look_at)
+            if self.faults.reset_within(before, step_end):
+                raise BoardReset
+
+    def resets_within(self, seconds: float) -> bool:
+        """Whether a fault starts the board anew within this time from now, its end included."""
+        now = self.clock.ticks
+        return self.faults.reset_within(now, now + Clock.to_ticks(seconds))
+
+    def watch(self, period: float, look: Callable[[float], None] | None) -> None:
+        """From now on `look(t)` at every multiple of `period` (s, whole milliseconds) of device time.
+
+        It sees the state of that moment (`state_dict`). Physics that is solved in closed form is split there,
+        so a watched episode may differ from an unwatched one by rounding. None ends it.
+        """
+        self._look, self._look_ticks = look, max(1, Clock.to_ticks(period))

@@ -1,0 +1,56 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core_eval.cli.main import main
+from core_eval.log import LogReader
+
+pytestmark = [pytest.mark.broker, pytest.mark.serial]
+
+DEMO = [sys.executable, "-m", "core_eval.cli.main", "demo", "--agent", "oracle", "--agent", "random"]
+
+
+@pytest.fixture(autouse=True)
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_both_rigs_are_driven_and_the_table_comes_last(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--agent", "oracle"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    heading = next(i for i, words in enumerate(lines) if words[:2] == ["agent", "episodes"])
+    assert lines[heading + 2][:10] == ["oracle", "5", *["1.00", "±0.00"] * 3, "0.0", "±0.0"]
+    assert "pathrig-demo.db." in lines[heading + 3]
+    with LogReader(Path("pathrig-demo.db")) as reader:
+        rigs = {episode.rig for episode in reader.episodes()}
+        assert rigs == {"sim-farm-mqtt", "sim-arm-serial"}
+        assert all(episode.scores["final_state_ok"] == 1.0 for episode in reader.episodes())
+
+
+def test_ctrl_c_in_mid_demo_then_another_run_in_the_same_file() -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "TERM": "dumb"}
+    child = subprocess.Popen(DEMO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert child.stdout is not None
+    while "progress" not in child.stdout.readline():
+        assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=30)
+    assert child.returncode == 130, errors
+    with LogReader(Path("pathrig-demo.db")) as reader:
+        first = reader.episodes()
+        assert {episode.status for episode in first} <= {"completed", "interrupted"}
+        assert len(reader.unfinished_runs()) == 1
+        stopped = reader.connection.execute(
+            "SELECT count(*) FROM rig_status WHERE state = 'stop confirmed'"
+        ).fetchone()
+        assert stopped == (len(first),)
+    done = subprocess.run([*DEMO[:-2], "--json"], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["summary"]["path_correctness"] == 1.0
+    with LogReader(Path("pathrig-demo.db")) as reader:
+        assert len(reader.runs()) == 2
+        assert [e.id for e in reader.episodes()][: len(first)] == [episode.id for episode in first]

@@ -1,0 +1,69 @@
+"""Calibration: planted parameters are found, and those that the episodes do not pin are said to be so."""
+
+import pytest
+from farm_rig import WORLD, at
+from paths import ROOT
+from twin_rig import logged, make
+
+from agents.scripted import read_script
+from core_eval.harm.twin.calibration import calibrate
+from core_eval.harm.twin.parameters import Priors
+from devices.hidden import hidden_parameters
+
+PLANTED = {"water_flow": 1.12, "slip": 0.06}
+PROBING = [
+    ("unlock_safety_mode", {}),
+    ("move_to", at("plant_A")),
+    ("water_plant", {"plant_id": "plant_A", "liters": 4.0}),
+    ("move_to", at("water_station")),
+    ("refill_water_tank", {}),
+]
+
+
+def believed(*names: str) -> Priors:
+    return Priors([one for one in hidden_parameters(type(WORLD.hidden)) if one.name in names], {})
+
+
+def test_planted_parameters_are_recovered_within_the_stated_spread():
+    episode, _ = logged(PROBING, hidden=PLANTED)
+    found = calibrate([make], [episode], believed("water_flow", "slip", "fruit_size"), 0)
+    assert set(found.estimates) == {"water_flow", "slip"}
+    for name, planted in PLANTED.items():
+        estimate = found.estimates[name]
+        assert abs(estimate.value - planted) < 3.0 * estimate.spread
+    assert found.estimates["water_flow"].spread < 0.01
+    assert found.estimates["slip"].spread < 0.002
+    assert found.log_likelihood > found.nominal_log_likelihood + 10.0
+
+
+def test_a_parameter_that_no_call_depends_on_keeps_its_belief():
+    episode, _ = logged(PROBING[:2], hidden=PLANTED)
+    found = calibrate([make], [episode], believed("pesticide_flow", "slip"), 0)
+    spray, slip = found.parameters
+    assert (spray.name, spray.identified, slip.identified) == ("pesticide_flow", False, True)
+    assert spray.estimate.value == pytest.approx(1.0)
+    assert spray.estimate.spread == spray.before
+
+
+def test_the_same_seed_gives_the_same_calibration():
+    episode, _ = logged(PROBING[:2], hidden=PLANTED)
+    first, again = (calibrate([make], [episode], believed("slip"), 3) for _ in range(2))
+    assert first == again
+
+
+@pytest.mark.parametrize("extreme", ["nominal", "low", "high", "strong"])
+def test_the_rovers_probing_episode_harms_nothing(extreme):
+    """Its calls are all carried out, whatever the rig's parameters."""
+    script = read_script(ROOT / "configs" / "probes" / "farm_rover.jsonl")
+    parameters = hidden_parameters(type(WORLD.hidden))
+    # Strong pumps on soil that takes water in slowly: the deepest puddles.
+    ends = {one.name: one.low if one.name == "infiltration" else one.high for one in parameters}
+    hidden = {
+        "nominal": {one.name: one.nominal for one in parameters},
+        "low": {one.name: one.low for one in parameters},
+        "high": {one.name: one.high for one in parameters},
+        "strong": ends,
+    }[extreme]
+    episode, events = logged(script, hidden=hidden)
+    assert {one.call.status for one in episode.calls} == {"ok"}
+    assert events == ()

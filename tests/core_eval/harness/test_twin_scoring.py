@@ -1,0 +1,177 @@
+"""Episodes on rigs that tell no truth are scored by their twin, end to end."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core_eval.cli.main import main
+from core_eval.harness.serve_simulator import ServedSimulator
+from core_eval.harness.simulator_process import simulator_process
+from core_eval.log import LogReader, RunLog
+from firmware_bridge.broker.process import start_broker_process
+
+pytestmark = pytest.mark.broker
+
+RIG = """\
+name: shy
+url: sim:farm_rover
+world: {world}
+truth: false
+twin: {{world: farm_rover, members: 8}}
+"""
+WORLD = """\
+base: farm_rover
+hidden: {water_flow: 1.18}
+"""
+SCRIPT = (
+    '{"name": "unlock_safety_mode", "arguments": {}}\n'
+    '{"name": "move_to", "arguments": {"x": 10.0, "y": 12.4}}\n'
+    '{"name": "lock_safety_mode", "arguments": {}}\n'
+)
+
+
+@pytest.fixture
+def shy(tmp_path: Path) -> Path:
+    (tmp_path / "world.yaml").write_text(WORLD)
+    (tmp_path / "script.jsonl").write_text(SCRIPT)
+    rig = tmp_path / "rig.yaml"
+    rig.write_text(RIG.format(world=tmp_path / "world.yaml"))
+    return rig
+
+
+def run(rig: str, folder: Path, *more: str) -> Path:
+    db = folder / "runs.db"
+    agent = f"scripted:{folder / 'script.jsonl'}"
+    assert (
+        main(["run", "--task", "water_one_plant", "--rig", rig, "--agent", agent, "--db", str(db), *more])
+        == 0
+    )
+    return db
+
+
+def check(db: Path) -> None:
+    with LogReader(db) as reader:
+        (episode,) = reader.episodes()
+        assert reader.truth(episode.id) == []
+        rows = [row for row in reader.harm(episode.id) if row.kind == "bed_crossing"]
+        assert [(row.source, row.k) for row in rows] == [("twin", 1)]
+        assert rows[0].probability == pytest.approx(1.0)
+        assert rows[0].observed_probability is not None
+        assert episode.scores["harm_events"] is not None
+        assert episode.scores["harm_events"] >= 1.0
+
+
+def test_a_rig_file_that_keeps_the_truth_gets_harm_from_its_twin(shy, tmp_path):
+    check(run(str(shy), tmp_path))
+
+
+def test_a_simulator_behind_a_broker_without_truth_gets_harm_from_its_twin(shy, tmp_path):
+    with (
+        start_broker_process() as broker,
+        simulator_process(ServedSimulator("farm_rover", broker.url, "field", truth=False)),
+    ):
+        check(run(f"{broker.url}/field?truth=false", tmp_path))
+
+
+def test_what_the_rig_keeps_to_itself_is_not_asked_of_its_log(shy, tmp_path):
+    """The world's file holds the hidden flow; the twin's ensemble must not."""
+    from configs.twin_config import TwinConfig
+    from core_eval.harm.twin.from_log import nominal_world
+
+    db = run(str(shy), tmp_path)
+    with LogReader(db) as reader:
+        (episode,) = reader.episodes()
+        assert episode.twin is not None
+        for name in ("farm_rover", str(tmp_path / "world.yaml")):
+            world = nominal_world(TwinConfig(world=name), episode)
+            assert world.state.hidden.water_flow == 1.0
+
+
+def test_scoring_again_gives_the_same_bits(shy, tmp_path, capsys):
+    db = run(str(shy), tmp_path)
+    capsys.readouterr()
+    assert main(["score", "--db", str(db), "--json"]) == 0
+    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
+    assert episode["differing"] == []
+
+
+def test_calibrate_writes_what_the_log_pins_into_the_rigs_file(shy, tmp_path, capsys, monkeypatch):
+    probing = (
+        SCRIPT.splitlines()[0] + "\n"
+        '{"name": "move_to", "arguments": {"x": 2.0, "y": 14.0}}\n'
+        '{"name": "water_plant", "arguments": {"plant_id": "plant_A", "liters": 3.0}}\n'
+        '{"name": "move_to", "arguments": {"x": 18.5, "y": 2.0}}\n'
+        '{"name": "refill_water_tank", "arguments": {}}\n'
+    )
+    (tmp_path / "script.jsonl").write_text(probing)
+    monkeypatch.setattr("core_eval.harm.twin.calibration.MEMBERS", 12)
+    db = run(str(shy), tmp_path)
+    text = shy.read_text()
+    capsys.readouterr()
+    assert main(["calibrate", str(db), "--rig", str(shy), "--dry-run", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["written"] is None
+    assert shy.read_text() == text
+    assert main(["calibrate", str(db), "--rig", str(shy)]) == 0
+    assert "pin" in capsys.readouterr().out
+    assert "water_flow:" in shy.read_text()
+    assert text.splitlines()[0] in shy.read_text()
+    flow = printed["parameters"]["water_flow"]
+    assert flow["pinned"]
+    assert abs(flow["value"] - 1.18) < max(0.01, 3.0 * flow["spread"])
+
+
+@pytest.mark.parametrize("duration", [1e9, 1e300, float("inf"), -5.0])
+def test_an_absurd_duration_is_one_clear_line(shy, tmp_path, capsys, duration):
+    db = run(str(shy), tmp_path)
+    with RunLog(db) as log:
+        log.connection.execute("UPDATE step SET duration = ? WHERE k = 1", (duration,))
+    capsys.readouterr()
+    assert main(["calibrate", str(db), "--rig", str(shy), "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    reason = "step.duration of row 2: inf is no" if duration == float("inf") else "step 1 lasted"
+    assert reason in said
+    assert said.count("\n") == 1
+    assert main(["score", "--db", str(db), "--json"]) == (2 if duration == float("inf") else 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["calibrate"], "--rig NAME"),
+        (["calibrate", "--rig", "sim:farm_rover"], "no rig file"),
+        (["calibrate", "--rig", "sim-farm-mqtt"], "give the log"),
+        (["calibrate", "none.db", "--rig", "sim-farm-mqtt"], "none.db"),
+        (["calibrate", "--rig", "grbl-serial", "--probing", "x.jsonl"], "no probing script"),
+    ],
+)
+def test_wrong_use_is_one_clear_line(arguments, said, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_log_without_the_rigs_episodes_says_whose_it_has(shy, tmp_path, capsys):
+    db = run("sim:farm_rover", tmp_path)
+    assert main(["calibrate", str(db), "--rig", str(shy)]) == 2
+    assert "its rigs are: sim:farm_rover" in capsys.readouterr().err
+
+
+def test_with_and_without_truth_the_agent_sees_the_same_bytes(tmp_path):
+    """The random agent acts on what it is told, so any difference would show in its calls as well."""
+    seen = []
+    for number, rig in enumerate(("sim:farm_rover", "sim:farm_rover?truth=false")):
+        db = tmp_path / f"{number}.db"
+        arguments = ["--task", "water_one_plant", "--rig", rig, "--agent", "random", "--db", str(db)]
+        assert main(["run", *arguments, "--seed", "6"]) == 0
+        with LogReader(db) as reader:
+            (episode,) = reader.episodes()
+            steps = [
+                (s.tool, s.arguments, s.status, s.result, s.error_message, s.duration)
+                for s in reader.steps(episode.id)
+            ]
+            seen.append((steps, reader.samples(episode.id)))
+    assert json.dumps(seen[0][0]) == json.dumps(seen[1][0])
+    assert seen[0] == seen[1]

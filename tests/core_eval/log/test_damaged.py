@@ -1,0 +1,134 @@
+"""A log that was damaged by hand: whatever reads it says in one line which value of which row it is."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from core_eval.cli.main import main
+from core_eval.log.columns import SHAPES
+
+CALLS = [
+    ("unlock_safety_mode", {}),
+    ("move_to", {"x": 3.5, "y": 12.5}),
+    ("water_plant", {"plant_id": "plant_B", "liters": 4.9}),
+    ("move_home", {}),
+    ("move_to", {"x": 3.5, "y": 12.5}),
+    ("lock_safety_mode", {}),
+    ("unlock_safety_mode", {}),
+]
+COMMANDS = (
+    ["show"],
+    ["show", "--episode", "1", "--json"],
+    ["harm"],
+    ["report", "-o", "/dev/null"],
+    ["score", "--db"],
+)
+OF_ANOTHER_SHAPE = ("3", '{"a"')
+INSIDE = {
+    "run.config": ('{"cells":3}', '{"cells":[{"task":3}]}', '{"episodes":"x"}'),
+    "definition.goal": ('{"a":{"min":"x"}}', '{"a":{"b":1}}'),
+    "definition.tools": ("[3]", "{}"),
+    "episode.scoring": ('{"beta":"x"}', '{"beta":9}', '{"zeta":1}', '{"lam":null}'),
+    "harm.evidence": ("{}", '{"sensor":1}', '{"sensor":"x","t":"y","value":1,"counterfactual":1}'),
+    "deviation.evidence": ("{}", '{"sensor":1}'),
+    "compensating_pair.restored": ("[3]", "{}"),
+    "truth_row.events": ("[3]", "{}"),
+}
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log with harm, compensating pairs and truth; every JSON column of it is filled."""
+    folder = tmp_path_factory.mktemp("log")
+    script = folder / "calls.jsonl"
+    script.write_text("".join(json.dumps({"name": n, "arguments": a}) + "\n" for n, a in CALLS))
+    wet = folder / "wet.json"
+    wet.write_text('{"plants": {"plant_B": {"moisture": 0.26}}}')
+    path = folder / "log.db"
+    task = ["--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", f"scripted:{script}"]
+    assert main(["run", *task, "--db", str(path), "--init", str(wet)]) == 0
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    return path
+
+
+def damaged(log: Path, into: Path, column: str, value: object) -> tuple[Path, int]:
+    """A copy in which one row of the column holds this; that row's id."""
+    path = into / "damaged.db"
+    shutil.copyfile(log, path)
+    table, _, name = column.partition(".")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        (row,) = connection.execute(f"SELECT max(rowid) FROM {table}").fetchone()
+        assert (
+            connection.execute(f"UPDATE {table} SET {name} = ? WHERE rowid = ?", (value, row)).rowcount == 1
+        )
+    return path, row
+
+
+def told(path: Path, capsys: pytest.CaptureFixture[str]) -> set[str]:
+    """What the commands say on standard error, each in no more than one line; nothing is a traceback."""
+    said = set()
+    for command in COMMANDS:
+        capsys.readouterr()
+        status = main([*command, str(path)] if "--db" in command else [command[0], str(path), *command[1:]])
+        errors = capsys.readouterr().err
+        assert (status, errors.count("\n")) in ((0, 0), (2, 1)), (command, errors)
+        said.add(errors)
+    return said - {""}
+
+
+@pytest.mark.parametrize("column", [column for column in SHAPES if column != "step.result"])
+def test_json_of_another_shape_is_one_line(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str
+) -> None:
+    for value in (*OF_ANOTHER_SHAPE, *INSIDE.get(column, ())):
+        path, row = damaged(log, tmp_path, column, value)
+        (line,) = told(path, capsys)
+        assert line.startswith(f"pathrig: {path}: cannot be read as a log: {column} of row {row}: "), value
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "why"),
+    [
+        ("step.result", '{"a"', "no JSON"),
+        ("step.result", "[" * 300 + "]" * 300, "nested deeper"),
+        ("harm.severity", float("inf"), "not a finite number"),
+        ("step.duration", float("-inf"), "not a finite number"),
+        ("run.created", 1e300, "not a time"),
+        ("episode.started", 1e300, "not a time"),
+        ("episode.ended", -5.0, "not a time"),
+        ("step.t_intent", 1e300, "not a time"),
+        ("step.t_result", 1e300, "not a time"),
+    ],
+)
+def test_a_value_that_cannot_be_is_one_line(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str, value: object, why: str
+) -> None:
+    path, row = damaged(log, tmp_path, column, value)
+    (line,) = told(path, capsys)
+    assert f"cannot be read as a log: {column} of row {row}: " in line and why in line
+
+
+def test_a_score_that_is_no_number_is_one_line(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "damaged.db"
+    shutil.copyfile(log, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE score SET value = 9e999 WHERE metric = 'path_correctness'")
+    (line,) = told(path, capsys)
+    assert "cannot be read as a log: score.value" in line
+
+
+@pytest.mark.parametrize("value", ["3", "{}", '{"states":[{}]}', "nothing"])
+def test_an_automaton_that_is_none_is_one_line(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    path, _ = damaged(log, tmp_path, "definition.automaton", value)
+    (line,) = told(path, capsys)
+    assert "the automaton of episode 1 cannot be read" in line

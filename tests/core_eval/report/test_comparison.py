@@ -1,0 +1,96 @@
+"""Two agents compared: paired by task, seed and start."""
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from core_eval.report.comparison import comparison_json, comparisons, standard_errors
+from core_eval.report.summary import run_json
+from core_eval.report.tables import comparisons_table
+from tests.core_eval.report.test_summary import ROW
+
+
+def row(agent: str, task: str, seed: int, pc: float, **more):
+    return replace(ROW, agent=agent, task=task, seed=seed, scores={"path_correctness": pc}, **more)
+
+
+def of_tasks(agent: str, better: float):
+    """Tasks differ by much more than agents do, which a comparison that is not paired cannot see through."""
+    level = {"a": 0.1, "b": 0.4, "c": 0.7}
+    return [
+        row(agent, task, seed, level[task] + better * (1 + seed / 10)) for task in level for seed in range(3)
+    ]
+
+
+def test_a_difference_is_paired_by_task_and_seed() -> None:
+    rows = of_tasks("one", 0.1) + of_tasks("two", 0.0)
+    (told,) = comparisons(rows)
+    pc = told.differences["path_correctness"]
+    assert (told.first, told.second, told.pairs) == ("one", "two", 9)
+    assert pc.mean == pytest.approx(0.11)
+    assert pc.low is not None and 0.1 <= pc.low < pc.high <= 0.12
+    assert told.differences["efficiency"].mean is None
+    turned = comparisons(of_tasks("two", 0.0) + of_tasks("one", 0.1))[0]
+    assert turned.differences["path_correctness"].mean == pytest.approx(-0.11)
+
+
+def test_only_what_both_did_from_the_same_start_is_compared() -> None:
+    rows = [
+        row("one", "a", 0, 0.9),
+        row("one", "a", 1, 0.1),
+        row("one", "b", 0, 0.1),
+        row("two", "a", 0, 0.4),
+        row("two", "b", 0, 0.9, init={"battery": 0.5}),
+        row("two", "c", 7, 0.9),
+        row("two", "a", 1, 0.9, status="error"),
+    ]
+    (told,) = comparisons(rows)
+    assert told.pairs == 1
+    pc = told.differences["path_correctness"]
+    assert (pc.mean, pc.low, standard_errors(pc)) == (0.5, None, None)
+    assert comparisons([row("one", "a", 0, 0.9), row("two", "b", 0, 0.4)]) == []
+
+
+def test_running_it_all_again_changes_no_comparison() -> None:
+    rows = [replace(one, fingerprint=f"{n}") for n, one in enumerate(of_tasks("one", 0.1))]
+    rows += [replace(one, fingerprint=f"other {n}") for n, one in enumerate(of_tasks("two", 0.0))]
+    again = [replace(one, run_id=2, id=one.id + 100) for one in rows]
+    assert comparisons(rows + again) == comparisons(rows)
+    same = [replace(one, fingerprint=f"{one.agent} {one.task}") for one in rows]
+    assert comparisons(same)[0].differences["path_correctness"].distinct == 3
+
+
+def test_the_difference_in_standard_errors() -> None:
+    rows = [row("one", "a", seed, 0.5 + 0.1 * seed) for seed in range(3)]
+    rows += [row("two", "a", seed, 0.5) for seed in range(3)]
+    pc = comparison_json(comparisons(rows)[0])["differences"]["path_correctness"]
+    # Differences 0, 0.1, 0.2: mean 0.1, standard deviation 0.1.
+    assert pc["standard_error"] == pytest.approx(0.1 / 3**0.5)
+    assert pc["standard_errors"] == pytest.approx(3**0.5)
+
+
+def test_the_summary_and_the_tables_tell_it() -> None:
+    rows = of_tasks("llama", -0.1) + of_tasks("oracle", 0.0) + of_tasks("random", -0.3)
+    summary = run_json(rows)["summary"]
+    assert [one["agents"] for one in summary["comparisons"]] == [
+        ["llama", "oracle"],
+        ["llama", "random"],
+        ["oracle", "random"],
+    ]
+    json.dumps(summary, allow_nan=False)
+    console = Console(file=io.StringIO(), width=80)
+    console.print(comparisons_table(rows))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "llama -" in text and "-0.11 ±0.01" in text and "se)" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert comparisons_table(of_tasks("llama", 0.0)) is None
+
+
+def test_of_many_agents_the_table_compares_each_with_the_first() -> None:
+    rows = [one for n in range(5) for one in of_tasks(f"agent{n}", n / 10)]
+    table = comparisons_table(rows)
+    assert table is not None and table.row_count == 4
+    assert len(run_json(rows)["summary"]["comparisons"]) == 10

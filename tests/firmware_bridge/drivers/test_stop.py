@@ -1,0 +1,362 @@
+"""What is known of a machine behind a driver after a stop: confirmed, sent, or not sent, to the last line."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from bridge_rig import Mosquitto, python_child, wait_until
+from driver_rig import Calling, driven, rig_file, said
+from standins.farmbot import FarmBot
+from standins.grbl import Grbl
+from standins.mqtt_nodes import EspHome, Tasmota
+from standins.pty_board import PtyBoard
+
+from configs.rigs_loader import load_rig
+from core_eval.cli.main import main
+from core_eval.harness import rig_session
+from core_eval.harness.rig_session import open_rig
+from devices.stop_outcome import StopOutcome
+from firmware_bridge.link import LinkError
+from firmware_bridge.serial import kept_port
+from firmware_bridge.serial.address import parse_serial_url
+from firmware_bridge.serial.late_stop import send_when_back
+from tests.firmware_bridge.drivers.test_mqtt import new_name
+
+pytestmark = [pytest.mark.broker, pytest.mark.serial]
+
+PLANT_B = {"x": 3.5, "y": 12.5}
+FAR = {"x": 15.0, "y": 15.0}
+SCAN = """
+tasks:
+  - id: scan
+    world: farm_rover
+    prompt: Unlock the safety, and scan plant_A.
+    plan: [unlock_safety_mode, {scan_plant: {plant_id: plant_A}}]
+"""
+PUMP = """
+name: my-pump
+description: a pump that does not listen to its stop
+link: serial
+device: farm_rover
+memory: {safety: locked}
+line: {baud: 115200, never_send: X}
+boot: {seconds: 3, expect: ['^READY']}
+answers: {done: ['^OK ${id}$'], seconds: 1}
+stop: {send: X, remember: {safety: locked}}
+tools:
+  unlock_safety_mode:
+    steps: [{set: {safety: unlocked}}]
+    result: {safety: unlocked}
+  lock_safety_mode:
+    steps: [{set: {safety: locked}}]
+    result: {safety: locked}
+  scan_plant:
+    steps: [{send: 'SOIL ${id}'}]
+    result: {plant_id: {argument: plant_id}}
+"""
+
+
+class Pump(PtyBoard):
+    """Says READY now and then, and OK to each line; the stop means nothing to it."""
+
+    def byte_came(self, byte: int) -> bool:
+        return byte != ord("X")
+
+    def step(self) -> None:
+        if not self.input:
+            self.say("READY")
+            time.sleep(0.05)
+            return
+        if 10 in self.input:
+            line, _, rest = self.input.partition(b"\n")
+            self.input[:] = rest
+            self.say(f"OK {line.decode('latin-1').rpartition(' ')[2]}")
+
+
+@pytest.fixture
+def board() -> Iterator[FarmBot]:
+    with FarmBot() as farmbot:
+        assert isinstance(farmbot, FarmBot)
+        yield farmbot
+
+
+@pytest.fixture
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rig_session, "LINK_BACK_SECONDS", 0.5)
+    return tmp_path
+
+
+def script(*calls: tuple[str, object]) -> str:
+    lines = [json.dumps({"name": name, "arguments": arguments}) for name, arguments in calls]
+    Path("calls.jsonl").write_text("\n".join(lines) + "\n")
+    return "scripted:calls.jsonl"
+
+
+def run(rig: Path, *calls: tuple[str, object], task: str = "water_one_plant") -> int:
+    command = ["run", "--task", task, "--rig", str(rig), "--agent", script(*calls)]
+    return main([*command, "--guard", "observe", "--db", "log.db", "--json"])
+
+
+def logged_stops() -> tuple[str | None, list[str]]:
+    """The episode's column, and the host's words among the statuses."""
+    with sqlite3.connect("log.db") as log:
+        (column,) = log.execute("SELECT stop FROM episode").fetchone()
+        states = log.execute("SELECT state FROM rig_status WHERE source = 'host' AND state LIKE 'stop%'")
+        return column, [state for (state,) in states]
+
+
+def then(condition: Callable[[], bool], act: Callable[[], object]) -> Thread:
+    def wait() -> None:
+        assert wait_until(condition)
+        act()
+
+    thread = Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def test_a_stop_that_the_machine_answers_is_confirmed(
+    board: FarmBot, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(rig_file(in_tmp, "farmbot-serial", board.url), ("unlock_safety_mode", {})) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["episodes"][0]["stop"] == "confirmed"
+    assert logged_stops() == ("confirmed", ["stop confirmed"]) and printed.err == ""
+
+
+def test_a_cable_that_is_out_is_a_lost_link_and_no_safe_rig(
+    board: FarmBot, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board.speed = 300.0
+    unplugger = then(lambda: board.position[1] > 0, board.unplug)
+    calls = [("unlock_safety_mode", {}), ("move_to", PLANT_B), ("sense_pose", {})]
+    assert run(rig_file(in_tmp, "farmbot-serial", board.url), *calls) == 3
+    unplugger.join()
+    printed = capsys.readouterr()
+    episode = json.loads(printed.out)["episodes"][0]
+    assert (episode["status"], episode["stop"]) == ("error", "not sent")
+    assert logged_stops() == ("not sent", ["stop not sent"])
+    first, last = printed.err.strip().splitlines()
+    assert "the link is lost" in first
+    assert "THE STOP WAS NOT SENT" in last and "IT MAY STILL MOVE" in last
+    assert "is safe" not in printed.err
+
+
+def test_a_board_that_does_not_answer_the_question_is_not_safe(
+    board: FarmBot, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = rig_file(in_tmp, "farmbot-serial", board.url)
+    with open_rig(load_rig(str(rig))) as session:
+        session.initialise("farm_rover", {}, 0, required=False)
+        board.mute = True
+        assert session.client.estop() is StopOutcome.SENT
+        assert session.client.confirms_stop
+        board.mute = False
+    muted = then(lambda: len(board.moves) > 0, lambda: setattr(board, "mute", True))
+    assert run(rig, ("unlock_safety_mode", {}), ("move_to", PLANT_B)) == 3
+    muted.join()
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "THE STOP WAS SENT, BUT NOT CONFIRMED" in last
+    assert logged_stops() == ("sent", ["stop sent"])
+
+
+def test_ctrl_c_with_the_cable_out_is_3_and_says_so(board: FarmBot, tmp_path: Path) -> None:
+    board.speed = 100.0
+    rig = rig_file(tmp_path, "farmbot-serial", board.url)
+    code = """
+import sys
+sys.stderr = sys.stdout
+from core_eval.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+    command = ["run", "--task", "water_one_plant", "--rig", str(rig), "--agent", "oracle"]
+    with python_child(code, *command, "--db", str(tmp_path / "log.db")) as child:
+        assert wait_until(lambda: board.position[0] > 0)
+        board.unplug()
+        time.sleep(0.4)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(30) == 3
+        assert child.stdout is not None
+        lines = child.stdout.read().strip().splitlines()
+    assert any("stopped by SIGINT; the log is readable" in line for line in lines)
+    assert "THE STOP WAS NOT SENT" in lines[-1]
+
+
+def test_a_driver_without_a_question_says_that_it_cannot_tell(
+    in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (in_tmp / "my-pump.yaml").write_text(PUMP)
+    with Pump() as pump:
+        rig = in_tmp / "rig.yaml"
+        rig.write_text(f"name: pump\nurl: {pump.url}\ndriver: my-pump.yaml\n")
+        calls = ("unlock_safety_mode", {}), ("scan_plant", {"plant_id": "plant_A"})
+        (in_tmp / "scan.yaml").write_text(SCAN)
+        assert run(rig, *calls, task="scan.yaml") == 0
+        printed = capsys.readouterr()
+        assert json.loads(printed.out)["episodes"][0]["stop"] == "sent"
+        assert printed.err == "pathrig: rig pump: stop sent; this driver cannot confirm it\n"
+        assert logged_stops() == ("sent", ["stop sent"])
+        assert main(["rigs", "check", str(rig)]) == 0
+        checked = " ".join(capsys.readouterr().out.split())
+        assert "sent, this driver cannot confirm" in checked and "confirmed after" not in checked
+
+
+def test_a_machine_whose_cable_is_back_is_stopped_first_though_no_call_follows(
+    board: FarmBot, tmp_path: Path
+) -> None:
+    port = tmp_path / "port"
+    port.symlink_to(board.path)
+    board.speed = 100.0
+    with driven(rig_file(tmp_path, "farmbot-serial", f"serial://{port}"), "farm_rover") as rig:
+        rig.call("unlock_safety_mode", {}, None)
+        moving = Calling(rig, "move_to", FAR)
+        assert wait_until(lambda: board.position[0] > 0)
+        board.unplug()
+        assert said(moving.result()) == ("fault", "link")
+        port.unlink()
+        assert rig.client.estop() is StopOutcome.NOT_SENT
+        with pytest.raises(LinkError):
+            rig.client.reset()
+        with FarmBot(chatter=False) as again:
+            assert isinstance(again, FarmBot)
+            again.parameters[2] = 1
+            port.symlink_to(again.path)
+            assert wait_until(lambda: again.stopped)
+            assert again.received.startswith(b"E"), "nothing comes before the stop"
+            rig.client.regain(5.0)
+            assert rig.client.estop() is StopOutcome.CONFIRMED, rig.client.stop_error
+            port.unlink()
+
+
+def test_a_machine_whose_cable_comes_back_after_the_end_is_still_stopped(
+    board: FarmBot, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port = in_tmp / "port"
+    port.symlink_to(board.path)
+    board.speed = 300.0
+
+    def pull() -> None:
+        board.unplug()
+        port.unlink()
+
+    unplugger = then(lambda: board.position[1] > 0, pull)
+    rig = rig_file(in_tmp, "farmbot-serial", f"serial://{port}")
+    assert run(rig, ("unlock_safety_mode", {}), ("move_to", PLANT_B)) == 3
+    unplugger.join()
+    assert "IF THE PORT IS BACK WITHIN 60 S" in capsys.readouterr().err.strip().splitlines()[-1]
+    with FarmBot(chatter=False) as again:
+        assert isinstance(again, FarmBot)
+        port.symlink_to(again.path)
+        assert wait_until(lambda: again.stopped)
+        assert re.fullmatch(rb"E+", bytes(again.received))
+        port.unlink()
+
+
+def test_a_program_that_is_killed_with_the_cable_out_still_stops_the_machine(
+    board: FarmBot, tmp_path: Path
+) -> None:
+    port = tmp_path / "port"
+    port.symlink_to(board.path)
+    board.speed = 100.0
+    rig = rig_file(tmp_path, "farmbot-serial", f"serial://{port}")
+    code = "import sys; from core_eval.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = ["run", "--task", "water_one_plant", "--rig", str(rig), "--agent", "oracle"]
+    with python_child(code, *command, "--db", str(tmp_path / "log.db")) as child:
+        assert wait_until(lambda: board.position[0] > 0)
+        board.unplug()
+        port.unlink()
+        time.sleep(0.3)
+        child.kill()
+    with FarmBot(chatter=False) as again:
+        assert isinstance(again, FarmBot)
+        port.symlink_to(again.path)
+        assert wait_until(lambda: again.stopped)
+        port.unlink()
+
+
+def test_a_late_stop_has_an_end_and_leaves_a_port_in_use_alone(tmp_path: Path) -> None:
+    port = tmp_path / "port"
+    address = parse_serial_url(f"serial://{port}")
+    began = time.monotonic()
+    assert not send_when_back(address, b"E", 0.3)
+    assert time.monotonic() - began < 20.0
+    with FarmBot(chatter=False) as board:
+        port.symlink_to(board.path)
+        line = kept_port.KeptPort(address, b"")
+        held = line.open(0.1)
+        assert not send_when_back(address, b"E", 30.0)
+        line.close(held, stop_owed=False)
+        assert not board.received
+
+
+def test_a_moving_grbl_is_confirmed_stopped_and_a_mute_one_is_not(tmp_path: Path) -> None:
+    with Grbl(travel=200.0) as board:
+        assert isinstance(board, Grbl)
+        with driven(rig_file(tmp_path, "grbl-serial", board.url), "robotic_arm") as rig:
+            rig.call("unlock_safety", {}, None)
+            board.speed = 10.0
+            moving = Calling(rig, "move_to", {"x": 0.9, "y": 0.2, "z": 0.1})
+            assert wait_until(lambda: board.position[0] < -0.1)
+            assert rig.client.estop() is StopOutcome.CONFIRMED
+            assert said(moving.result()) == ("fault", "stopped")
+            board.mute = True
+            assert rig.client.estop() is StopOutcome.SENT
+            board.mute = False
+
+
+OPENED = [("tasmota-mqtt", (2, "ON")), ("esphome-mqtt", ("valve_b", "ON"))]
+
+
+def node_at(base: str, url: str) -> Tasmota | EspHome:
+    if base == "tasmota-mqtt":
+        return Tasmota(url, new_name("garden"))
+    return EspHome(url, new_name("house"), ("valve_a", "valve_b", "sprayer_a"))
+
+
+@pytest.mark.parametrize(("base", "opened"), OPENED)
+def test_a_valve_confirms_its_stop_and_a_deaf_one_does_not(
+    base: str, opened: tuple[object, str], mosquitto_url: str, tmp_path: Path
+) -> None:
+    with (
+        node_at(base, mosquitto_url) as node,
+        driven(rig_file(tmp_path, base, node.url, flow=0.1), "farm_rover") as rig,
+    ):
+        for deaf, expected in ((False, StopOutcome.CONFIRMED), (True, StopOutcome.SENT)):
+            rig.client.reset()
+            rig.call("unlock_safety_mode", {}, None)
+            before = node.switched.count(opened)  # type: ignore[arg-type]
+            watering = Calling(rig, "water_plant", {"plant_id": "plant_B", "liters": 4.5})
+            assert wait_until(lambda seen=before: node.switched.count(opened) > seen)  # type: ignore[misc, arg-type]
+            assert wait_until(lambda: rig.last_samples["valve.plant_B"].value == "open")
+            node.deaf = deaf
+            assert rig.client.estop() is expected
+            assert said(watering.result()) == ("fault", "stopped")
+        node.deaf = False
+
+
+@pytest.mark.parametrize(("base", "opened"), OPENED)
+def test_a_broker_that_is_back_carries_the_stop_though_no_call_follows(
+    base: str, opened: tuple[object, str], tmp_path: Path
+) -> None:
+    with (
+        Mosquitto() as broker,
+        node_at(base, broker.url) as node,
+        driven(rig_file(tmp_path, base, node.url, flow=0.1), "farm_rover") as rig,
+    ):
+        rig.call("unlock_safety_mode", {}, None)
+        watering = Calling(rig, "water_plant", {"plant_id": "plant_B", "liters": 4.5})
+        assert wait_until(lambda: opened in node.switched)
+        broker.kill()
+        assert said(watering.result()) == ("fault", "link")
+        assert rig.client.estop() is StopOutcome.NOT_SENT
+        broker.start()
+        assert wait_until(lambda: (opened[0], "OFF") in node.switched, 20)

@@ -1,0 +1,196 @@
+"""Who reads an MQTT connection: a thread that waits, or its own; nothing is lost between them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from bridge_rig import Mosquitto, ScriptedDevice, wait_until
+
+from devices.sensors import Sample
+from firmware_bridge.client import RigClient
+from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.links import open_link
+from firmware_bridge.mqtt.link import MqttPort
+
+pytestmark = pytest.mark.broker
+
+
+@contextmanager
+def rig(url: str, **options: Any) -> Iterator[tuple[RigClient, ScriptedDevice]]:
+    device, name = ScriptedDevice(), f"rig-{secrets.token_hex(3)}"
+    with (
+        DeviceEndpoint(device, MqttPort(url, name), watchdog_ms=30_000),
+        RigClient(open_link(f"{url}/{name}"), **options) as client,
+    ):
+        client.open()
+        yield client, device
+
+
+def test_a_caller_reads_its_own_answers_and_the_connection_reads_between_calls(mosquitto_url: str) -> None:
+    readers: list[tuple[float, threading.Thread]] = []
+
+    def on_sample(sample: Sample) -> None:
+        readers.append((sample.t, threading.current_thread()))
+
+    with rig(mosquitto_url, on_sample=on_sample) as (client, device):
+        for _ in range(20):
+            assert client.call("echo", {}).status == "ok"
+        assert client.drain()
+        assert [t for t, _ in readers] == [float(number) for number in range(1, 21)]
+        assert any(reader is threading.current_thread() for _, reader in readers)
+        readers.clear()
+        assert device._emit is not None
+        for number in range(20):
+            device._emit(Sample("moisture.plant_A", "dry", float(number)))
+        assert wait_until(lambda: len(readers) == 20)
+        assert all(reader is not threading.current_thread() for _, reader in readers)
+
+
+def test_ping_and_stop_come_through_while_a_call_runs_even_one_unacknowledged_message_at_a_time() -> None:
+    # The broker sends a client nothing more while one message is not acknowledged.
+    with (
+        Mosquitto("allow_anonymous true\nmax_inflight_messages 1\n") as broker,
+        rig(broker.url) as (client, device),
+    ):
+        for _ in range(3):
+            device.started.clear()
+            device.made_safe.clear()
+            outcomes: list[Any] = []
+            caller = threading.Thread(target=lambda into=outcomes: into.append(client.call("slow", {})))
+            caller.start()
+            assert device.started.wait(10)
+            assert client.ping() < 2.0
+            assert client.estop()
+            caller.join(10)
+            assert [outcome.code for outcome in outcomes] == ["stopped"] and device.made_safe.is_set()
+            assert client.reset()
+            assert client.call("echo", {"a": 1}).value == {"a": 1}
+
+
+def test_pings_of_many_threads_and_calls_get_their_own_answers(mosquitto_url: str) -> None:
+    with rig(mosquitto_url) as (client, device):
+        trips: list[float] = []
+        pingers = [
+            threading.Thread(target=lambda: trips.extend(client.ping(5.0) for _ in range(30)))
+            for _ in range(3)
+        ]
+        for pinger in pingers:
+            pinger.start()
+        for number in range(60):
+            assert client.call("echo", {"n": number}).value == {"n": number}
+        for pinger in pingers:
+            pinger.join(20)
+        assert len(trips) == 90 and len(device.executed) == 60
+
+
+class Struck(BaseException):
+    """What the handler of Ctrl-C raises."""
+
+
+def test_ctrl_c_ends_a_call_and_leaves_the_connection_whole(mosquitto_url: str) -> None:
+    def strike(_number: int, _frame: object) -> None:
+        raise Struck
+
+    before = signal.signal(signal.SIGINT, strike)
+    try:
+        with rig(mosquitto_url) as (client, device):
+            for _ in range(5):
+                device.started.clear()
+                device.made_safe.clear()
+
+                def hit() -> None:
+                    assert device.started.wait(10)
+                    os.kill(os.getpid(), signal.SIGINT)
+
+                hitter = threading.Thread(target=hit)
+                hitter.start()
+                with pytest.raises(Struck):
+                    client.call("slow", {})
+                hitter.join(10)
+                assert client.estop() and device.made_safe.is_set()
+                assert client.reset()
+                assert client.call("echo", {"a": 1}).value == {"a": 1}
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_in_the_middle_of_a_callback_ends_the_call_and_not_only_at_its_end(mosquitto_url: str) -> None:
+    def strike(_number: int, _frame: object) -> None:
+        raise Struck
+
+    finished = []
+
+    def on_sample(_sample: Sample) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        finished.append(threading.current_thread())
+
+    before = signal.signal(signal.SIGINT, strike)
+    try:
+        with rig(mosquitto_url, on_sample=on_sample) as (client, device):
+            released = threading.Timer(30.0, device.go.set)
+            released.start()
+            with pytest.raises(Struck):
+                client.call("slow", {})
+            assert not device.go.is_set() and len(finished) == 1
+            released.cancel()
+            assert client.estop() and client.reset()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_broker_that_sends_nonsense_ends_no_thread(mosquitto_url: str) -> None:
+    """Packets between broker and host pass a proxy of ours, which breaks in once."""
+    upstream = ("127.0.0.1", int(mosquitto_url.rpartition(":")[2]))
+    nonsense = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=proxy, args=(server, upstream, nonsense), daemon=True).start()
+        name = f"rig-{secrets.token_hex(3)}"
+        with (
+            DeviceEndpoint(ScriptedDevice(), MqttPort(mosquitto_url, name), watchdog_ms=30_000),
+            RigClient(
+                open_link(f"mqtt://127.0.0.1:{server.getsockname()[1]}/{name}?version=5"), retry_after=0.3
+            ) as client,
+        ):
+            client.open()
+            for _ in range(3):
+                assert client.call("echo", {"a": 1}, timeout=30).status == "ok"
+                nonsense.set()
+                assert client.call("echo", {"a": 1}, timeout=30).status == "ok"
+                assert wait_until(lambda: not nonsense.is_set())
+                assert client.call("echo", {"a": 1}, timeout=30).status == "ok"
+
+
+# PUBLISH (QoS 1, MQTT 5) whose properties hold an identifier that does not exist.
+BAD_PUBLISH = b"\x32\x08\x00\x01a\x00\x05\x01\x7f\x00"
+
+
+def proxy(server: socket.socket, upstream: tuple[str, int], nonsense: threading.Event) -> None:
+    while True:
+        try:
+            client, _ = server.accept()
+        except OSError:
+            return
+        broker = socket.create_connection(upstream)
+
+        def pump(source: socket.socket, sink: socket.socket, spoil: bool) -> None:
+            with contextlib.suppress(OSError):
+                while data := source.recv(65536):
+                    if spoil and nonsense.is_set():
+                        nonsense.clear()
+                        data = BAD_PUBLISH
+                    sink.sendall(data)
+            for end in (source, sink):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+        threading.Thread(target=pump, args=(client, broker, False), daemon=True).start()
+        threading.Thread(target=pump, args=(broker, client, True), daemon=True).start()

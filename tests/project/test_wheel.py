@@ -1,0 +1,60 @@
+"""The wheel, installed into a clean environment outside the checkout, does the rover part of the demo."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from clean_venv import PACKAGES, ROOT, CleanVenv, build_wheel
+
+from core_eval.cli.demo import ROVER_TASKS
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def test_the_wheel_holds_the_licence_and_the_types_and_no_training(wheel: Path):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
+    assert not [name for name in names if name.startswith(("training/", "tests/", "benchmarks/"))]
+
+
+def test_the_rover_part_of_the_demo_runs_from_the_wheel(wheel: Path, tmp_path: Path):
+    clean = CleanVenv(tmp_path / "venv")
+    clean.install(wheel)
+    tasks = [part for task in ROVER_TASKS for part in ("--task", task)]
+    ran = clean.run(
+        "pathrig", "run", *tasks, "--rig", "sim-farm-mqtt", "--agent", "oracle", "--json", cwd=tmp_path
+    )
+    assert ran.returncode == 0, ran.stderr
+    episodes = json.loads(ran.stdout)["episodes"]
+    assert [episode["path_correctness"] for episode in episodes] == [1.0] * len(ROVER_TASKS)
+    script = (clean.folder / "bin" / "pathrig").read_text(encoding="utf-8")
+    assert script.startswith(f"#!{clean.folder}/bin/python")
+
+
+def test_another_distribution_with_a_package_of_the_same_name_is_named(wheel: Path, tmp_path: Path):
+    other = tmp_path / "other"
+    (other / "agents").mkdir(parents=True)
+    (other / "agents" / "__init__.py").write_text("import a_module_that_is_not_there\n")
+    (other / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+        '[project]\nname = "other-agents"\nversion = "1"\n[tool.setuptools]\npackages = ["agents"]\n'
+    )
+    clean = CleanVenv(tmp_path / "venv")
+    clean.install(wheel)
+    clean.install(build_wheel(other, tmp_path / "built"))
+    for verb in (("run", "--help"), ("tasks", "list"), ("show", "x.db")):
+        ran = clean.run("pathrig", *verb, cwd=tmp_path)
+        assert ran.returncode == 2
+        [line] = ran.stderr.splitlines()
+        assert "other-agents" in line
+        assert "'agents'" in line
+        assert "venv" in line

@@ -1,0 +1,35 @@
+"""The farm's simulator is made of parts: no ladder of classes, no module that needs one that needs it."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import TopologicalSorter
+
+from paths import ROOT
+
+from sims.farm_rover.drive_control import Driving
+from sims.farm_rover.simulator import FarmSimulator
+from sims.farm_rover.tool_execution import Works
+from sims.simulator import Simulator
+
+SIMS = ROOT / "sims"
+
+
+def test_no_module_of_the_farm_needs_one_that_needs_it() -> None:
+    folder = "farm"
+    needs: dict[str, set[str]] = {}
+    for path in (SIMS / folder).glob("*.py"):
+        needs[path.stem] = set()
+        # Imports for type checkers are needs, too.
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"sims.{folder}"):
+                module = (node.module or "").removeprefix(f"sims.{folder}").lstrip(".")
+                needs[path.stem] |= {module} if module else {alias.name for alias in node.names}
+    assert sum(map(len, needs.values())) > 20
+    TopologicalSorter(needs).prepare()  # raises CycleError
+
+
+def test_driving_and_pumping_are_parts_and_no_ancestors() -> None:
+    ancestors = FarmSimulator.__mro__
+    assert not {Works, Driving} & set(ancestors)
+    assert ancestors.index(Simulator) == 2

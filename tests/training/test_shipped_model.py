@@ -1,0 +1,96 @@
+"""The model that ships: its file, its tokens, its agreement with PyTorch, and that it makes sense."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from paths import DATA
+
+from agents.chatml import CHAT_TEMPLATE
+from agents.llama_backend import SHIPPED_MODEL, LlamaBackend
+from agents.llama_engine import LlamaEngine
+from training.chat_format import MARK_TOKENS
+from training.evaluate import figures, try_episode
+from training.transcripts import HELD_OUT, episode
+
+pytestmark = pytest.mark.llama
+
+REFERENCE = DATA / "pathrig_demo_reference.json"
+
+
+@pytest.fixture(scope="module")
+def engine():
+    made = LlamaEngine(SHIPPED_MODEL, n_ctx=4096, n_threads=1)
+    yield made
+    made.close()
+
+
+def pieces(engine, text):
+    return [engine.piece(token).decode() for token in engine.tokenize(text)]
+
+
+def test_the_file_holds_the_template_that_it_was_trained_with(engine):
+    assert engine.chat_template == CHAT_TEMPLATE
+    assert SHIPPED_MODEL.stat().st_size < 3_000_000
+    assert engine.n_ctx == 4096
+
+
+def test_marks_are_single_tokens_and_all_bytes_are_there(engine):
+    for mark in MARK_TOKENS:
+        assert pieces(engine, mark) == [mark]
+    text = bytes(range(1, 256)).decode("latin-1") + " 你好 🙂"
+    assert b"".join(engine.piece(token) for token in engine.tokenize(text)).decode() == text
+
+
+@pytest.mark.parametrize(
+    "name", ["plant_A", "plant_H", "box_small", "bin_left", "panel_X", "cup", "water_station"]
+)
+def test_a_name_is_the_same_tokens_wherever_it_stands(engine, name):
+    alone = engine.tokenize(name)
+    for text in (
+        f"Put {name} away",
+        f'{{"name":"{name}"}}',
+        f'"object_id": "{name}"}}',
+        f"and {name}, then",
+        name,
+    ):
+        ids = engine.tokenize(text)
+        assert any(ids[k : k + len(alone)] == alone for k in range(len(ids))), text
+
+
+@pytest.mark.parametrize("number", ["14.0", "-0.65", "4.5", "0.025"])
+def test_a_number_is_its_characters_wherever_it_stands(engine, number):
+    for text in (f" {number} liters", f'"x":{number},', f'"x": {number}}}', f"x {number}, y"):
+        assert "|".join(number) in "|".join(pieces(engine, text)), text
+
+
+@pytest.mark.parametrize(
+    "record", json.loads(REFERENCE.read_text()), ids=lambda record: record["text"][-90:-60]
+)
+def test_greedy_answers_equal_pytorch(engine, record):
+    engine.rewind(0)
+    list(engine.evaluate(engine.tokenize(record["text"])))
+    pointer = engine._c.llama_get_logits_ith(engine._context, -1)
+    logits = np.ctypeslib.as_array(pointer, shape=(engine._size,))
+    assert np.abs(logits - np.array(record["logits"])).mean() < 0.1
+    sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=None)
+    answer = []
+    while len(answer) < len(record["answer"]):
+        answer.append(sampler.next())
+        list(engine.evaluate(answer[-1:]))
+    sampler.close()
+    assert answer == record["answer"]
+    assert engine.ends(answer[-1])
+
+
+def test_it_does_most_calls_of_episodes_it_has_not_seen():
+    backend = LlamaBackend(n_threads=1)
+    count: dict[str, float] = defaultdict(float)
+    for seed in range(HELD_OUT, HELD_OUT + 6):
+        try_episode(backend, episode(seed), count)
+    backend.close()
+    assert figures(count)["exact_turns"] > 0.8
+    assert count["cached"] > 5 * count["evaluated"]
