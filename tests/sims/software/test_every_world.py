@@ -160,7 +160,7 @@ def rig_at(link: str, world: str, broker: str) -> Iterator[str]:
             process.terminate()
 
 
-@pytest.mark.parametrize("link", ["in process", "mqtt"])
+@pytest.mark.parametrize("link", ["in process", pytest.param("mqtt", marks=pytest.mark.broker)])
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_oracle_does_every_task_and_random_does_not(
     world: str, link: str, mosquitto_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
