@@ -146,8 +146,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         """Back to the initial state of the default world with these overrides merged in."""
         try:
             world = merge_world(self.default_world, state)
-            if faults_of(world).stuck_sensors:
-                # Which sensors there are shows when they are made.
+            if faults_of(world).name_things:
+                # Which sensors and tools there are shows when it is made.
                 type(self)(world, seed)
         except WorldError as error:
             return Outcome(CallStatus.INVALID, code="bad_state", message=str(error), t=self.clock.now)
