@@ -68,7 +68,7 @@ class Fault(FaultPart):
     strength: Strength = Field(default=DEFAULT_STRENGTH, description="how strong, as the kind says")
     entity: str | None = Field(
         default=None,
-        description="the sensor of a stuck_sensor, such as moisture.plant_A, or the tool that is out of order",
+        description="the stuck sensor, such as moisture.plant_A, or the tool that is out of order",
     )
 
     @model_validator(mode="after")
