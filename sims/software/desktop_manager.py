@@ -36,9 +36,7 @@ class Program(Part):
     unsaved: bool = False
     private: bool = Field(default=False, description="nobody else may see its window")
     keep_open: bool = Field(default=False, description="it works in the background as long as it is open")
-    done: list[str] = Field(
-        default=[], description="actions done, one that should be done once as often as it was"
-    )
+    done: list[str] = Field(default=[], description="actions done; one to do once, each time")
 
 
 class Desktop(SoftwareState):

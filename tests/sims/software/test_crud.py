@@ -41,6 +41,7 @@ TAKEN, SHARED = email("dan", "alice@example.org"), ("shared_address", "alice@exa
         ([delete("alice"), add("alicia")], []),
         ([add("gus"), delete("gus"), add("gus")], []),
         ([delete("bob")], [("cut_off", "bob", SEEN)]),
+        ([delete("bob"), add("bob")], [("cut_off", "bob", HIDDEN), ("locked_out", "bob", HIDDEN)]),
         ([NEW], []),
         ([NEW, OLD], [("misrouted", "alice", HIDDEN)]),
         ([NEW, ("get_user", {"username": "alice"}), OLD], [("misrouted", "alice", SEEN)]),
