@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from agents.agent import Agent
+from agents.backends.openai_backend import OpenAIBackend, without_credentials
+from agents.baselines.mutated import MutatedAgent
+from agents.baselines.oracle import OracleAgent
+from agents.baselines.random import RandomAgent
+from agents.baselines.replay import ReadCalls, ReplayAgent, no_log
+from agents.baselines.scripted import ScriptedAgent
 from agents.errors import AgentSpecError, BackendError
 from agents.forms import FORMS
-from agents.mutated_agent import MutatedAgent
-from agents.native_scaffold import NativeScaffold
-from agents.openai_backend import OpenAIBackend, without_credentials
-from agents.oracle import OracleAgent
-from agents.random_agent import RandomAgent
-from agents.replay import ReadCalls, ReplayAgent, no_log
-from agents.scripted import ScriptedAgent
+from agents.scaffolds.native import NativeScaffold
 
 __all__ = ["AgentSpecError", "make_agent"]
 
@@ -37,7 +37,7 @@ def make_agent(spec: str, read_calls: ReadCalls = no_log) -> Agent:
     if spec == "oracle":
         return OracleAgent()
     if kind == "mutated" and (rest or not colon):
-        return _mutated(spec, rest)
+        return MutatedAgent.parse(rest)
     if spec == "random":
         return RandomAgent()
     if kind == "scripted" and rest:
@@ -53,19 +53,9 @@ def make_agent(spec: str, read_calls: ReadCalls = no_log) -> Agent:
     raise AgentSpecError(f"unknown agent {without_credentials(spec)!r}; the agents are {', '.join(FORMS)}")
 
 
-def _mutated(spec: str, rate: str) -> Agent:
-    if not rate:
-        return MutatedAgent()
-    try:
-        share = float(rate)
-    except ValueError:
-        raise AgentSpecError(f"agent {spec!r}: the rate is no number: write mutated:0.3") from None
-    return MutatedAgent(share)
-
-
 def _llama(path: Path | None) -> Agent:
     try:
-        from agents.llama_backend import SHIPPED_MODEL, LlamaBackend
+        from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
     except ImportError as error:
         raise AgentSpecError(
             f"the llama agent needs llama-cpp-python ({error}): pip install 'pathrig[llama]'"

@@ -17,8 +17,8 @@ from time import perf_counter
 from typing import Any
 
 from agents.agent import Agent, EpisodeContext, Limits, Observation, StopAction, ToolCallAction
+from agents.baselines.fixed_actions import FixedActions
 from agents.catalog import make_agent
-from agents.fixed_actions import FixedActions
 from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
 from benchmarks.reliability import Record
 from configs.tasks_loader import Task, list_tasks

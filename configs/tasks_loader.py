@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.agent import Answer
+from configs.cautions import Caution
 from configs.core_file import is_core_text, load_core_file
 from configs.device_types import device_ref, load_declared
 from configs.errors import ConfigError
@@ -76,6 +77,9 @@ class TaskEntry(BaseModel):
     goal: dict[str, Any] = Field(
         default={}, description="patterns that the world's end state must match, by dotted key"
     )
+    cautions: list[Caution] = Field(
+        default=[], description="what must hold before a risky call, or be restored after it"
+    )
     free_reads: list[str] | None = Field(
         default=None, description="tools that may be called at any time; left out: every read"
     )
@@ -95,6 +99,7 @@ class Task:
         answer: how it is done where it asks for no call; None where it asks for calls.
         paraphrases: the prompt in other words.
         difficulty: what it is hard by; None where its file does not say.
+        cautions: what must hold before a risky call, or be restored after it.
     """
 
     id: str
@@ -109,6 +114,7 @@ class Task:
     answer: Answer | None = None
     paraphrases: tuple[str, ...] = ()
     difficulty: Difficulty | None = None
+    cautions: tuple[Caution, ...] = ()
 
     def in_world(self, world: World) -> Task:
         """Return the same task in the world that a rig simulates.
@@ -169,6 +175,16 @@ def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = Non
         ConfigError: the file or one of its tasks is wrong.
     """
     return [build(init or {}) for _, build in _all_entries(file)]
+
+
+def merged_files(files: Iterable[TaskFile]) -> TaskFile:
+    """Return the tasks of several files as those of one."""
+    tasks: list[Task] = []
+    malformed: dict[str, tuple[str, ...]] = {}
+    for file in files:
+        tasks += file.tasks
+        malformed |= file.malformed
+    return TaskFile(tuple(tasks), malformed)
 
 
 def read_tasks(file: Path | None = None) -> TaskFile:
@@ -289,8 +305,12 @@ def _text(path: Path) -> str:
         raise ConfigError(f"cannot be read: {error}", file=path) from None
 
 
+_parsed = lru_cache(maxsize=64)(load_yaml)
+"""Task files as YAML: a run of a suite looks each of its tasks up in them."""
+
+
 def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
-    file = load_yaml(path, text)
+    file = _parsed(path, text)
     for key in file.data:
         if key != "tasks":
             raise file.error("unknown key, remove or correct it (a task file holds `tasks`)", str(key))
@@ -316,7 +336,7 @@ def _check_place(file: YamlFile, index: int, entry: TaskEntry) -> None:
         wrong = "has neither" if entry.world is None else "has both; leave one out"
         message = "a task needs a `world`, or the `device` file of a rig that nothing simulates"
         raise file.error(f"{message}; this one {wrong}", "tasks", index, "world")
-    for key in ("init", "goal"):
+    for key in ("init", "goal", "cautions"):
         if entry.device is not None and getattr(entry, key):
             message = "is about a world's state, and the task names none: remove it"
             raise file.error(message, "tasks", index, key)
@@ -385,6 +405,10 @@ def _compiled(
     unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(device.by_name))
     if unknown:
         raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "plan")
+    for place, caution in enumerate(entry.cautions):
+        unknown = sorted(set(caution.tools) - set(device.by_name))
+        if unknown:
+            raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "cautions", place)
     return automaton, goal
 
 
@@ -410,6 +434,7 @@ def _task(
         entry.answer,
         tuple(entry.paraphrases),
         entry.difficulty,
+        tuple(entry.cautions),
     )
 
 

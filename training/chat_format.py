@@ -1,4 +1,4 @@
-"""The shipped model's conversations as text: what `agents.chatml` renders, written without Jinja."""
+"""The shipped model's conversations as text: what `agents.formats.chatml` renders, written without Jinja."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.prompting import compact_json, error_value, system_prompt
+from agents.scaffolds.prompting import compact_json, error_value, system_prompt
 from devices.device_type import DeviceType
 from devices.tool import ToolResult
 from training.chat_format import answer_text, call_text, response_text, system_text, user_text

@@ -13,11 +13,11 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from agents.backend import Message, Reply
+from agents.backends.backend import Message, Reply
+from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.deadline import Deadline
-from agents.llama_backend import SHIPPED_MODEL, LlamaBackend
-from agents.prompting import system_prompt
-from agents.tool_call_text import CallText
+from agents.formats.tool_call_text import CallText
+from agents.scaffolds.prompting import system_prompt
 from training.episode import Episode
 from training.transcripts import HELD_OUT, episode
 

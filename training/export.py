@@ -14,7 +14,7 @@ import gguf
 import numpy as np
 from tokenizers import Tokenizer
 
-from agents.chatml import CHAT_TEMPLATE
+from agents.formats.chatml import CHAT_TEMPLATE
 from training.chat_format import CONTROL_TOKENS, MARK_TOKENS
 from training.network import Network
 from training.tokenizer import load

@@ -69,7 +69,7 @@ def calibrate(
 
 
 def _write_probing(rig: str, world: str | None, path: Path, file: Path) -> None:
-    from agents.scripted import read_script
+    from agents.baselines.scripted import read_script
     from configs.probing import HEAD, probing_task
     from configs.worlds_loader import load_world
     from sims.world_type import WORLD_TYPES

@@ -51,7 +51,7 @@ def agent_info(spec: str) -> dict[str, Any]:
     kind, _, rest = spec.partition(":")
     if kind != "llama":
         return {}
-    from agents.llama_backend import SHIPPED_MODEL
+    from agents.backends.llama_backend import SHIPPED_MODEL
 
     path = Path(rest) if rest else SHIPPED_MODEL
     return {"file": path.name, "bytes": path.stat().st_size, "sha256": _digest(path)}

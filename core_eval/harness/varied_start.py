@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agents.agent import EpisodeContext, ToolCallAction
-from agents.oracle import OracleAgent
+from agents.baselines.oracle import OracleAgent
 from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig

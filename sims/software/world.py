@@ -146,10 +146,12 @@ class SoftwareWorld(Simulator[State]):
                 self.ledger.note(kind, entity, call, now, now + seconds, severity, severity * seconds)
 
     def coarse_sensors(self) -> list[CoarseSensor]:
-        """The quantities of the page, each by the specification of its kind."""
+        """The quantities of the page whose kind the state specifies."""
+        specs = self.world.sensors
         return [
-            CoarseSensor(name, self.world.sensors[name.split(".")[0]], quantity)
+            CoarseSensor(name, specs[kind], quantity)
             for name, quantity in self.page().items()
+            if (kind := name.split(".")[0]) in specs
         ]
 
     def state_dict(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agents.random_agent import RandomAgent
+from agents.baselines.random import RandomAgent
 from configs.device_types import load_declared, load_device
 from configs.errors import ConfigError
 from configs.tasks_loader import list_tasks, load_task
@@ -235,7 +235,7 @@ def put(value: Any, *keys: str) -> Any:
         (put(1, "tools", "light", "sets", "flame"), "sets.flame: no register 'flame'; there are burner"),
         (put({"argument": "n"}, "tools", "pour", "sets"), "tools.pour.sets"),
         (put({"lid": 1}, "tools", "light", "requires"), "registers.lid: no register 'lid'"),
-        (put({"level": {"least": 1}}, "tools", "light", "requires"), "level: {'least': 1} is no pattern"),
+        (put({"level": {"least": 1}}, "tools", "light", "requires"), "level: {'least': 1} is not a pattern"),
         (put({"burner": True}, "tools", "light", "requires"), 'True is no text; write "on"'),
         (put({"ml": {"max": 1}}, "tools", "pour", "limits"), "limits.ml: the tool has no argument 'ml'"),
         (put({"liters": 9}, "tools", "pour", "limits"), "limits.liters: 9 is above the greatest, 5"),

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from paths import DATA
 
-from agents.chatml import CHAT_TEMPLATE
-from agents.llama_backend import SHIPPED_MODEL, LlamaBackend
-from agents.llama_engine import LlamaEngine
+from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
+from agents.backends.llama_engine import LlamaEngine
+from agents.formats.chatml import CHAT_TEMPLATE
 from training.chat_format import MARK_TOKENS
 from training.evaluate import figures, try_episode
 from training.transcripts import HELD_OUT, episode

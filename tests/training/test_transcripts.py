@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from agents.prompting import outcome_text
+from agents.scaffolds.prompting import outcome_text
 from configs.worlds_loader import load_world, make_simulator
 from training.episode import pieces
 from training.transcripts import HELD_OUT, episode, episodes

@@ -26,7 +26,7 @@ from core_eval.cli.screen import GuardedConsole, GuardedStream
 from core_eval.path.visible_text import LINE_AND_TAB, visible
 from devices.outcome import Outcome
 from firmware_bridge.approval import Question, TerminalApprover
-from tests.agents.test_openai_backend import serving
+from tests.agents.backends.test_openai_backend import serving
 
 pytestmark = pytest.mark.serial
 

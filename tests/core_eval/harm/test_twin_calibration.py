@@ -5,7 +5,7 @@ from farm_rig import WORLD, at
 from paths import ROOT
 from twin_rig import logged, make
 
-from agents.scripted import read_script
+from agents.baselines.scripted import read_script
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.parameters import Priors
 from devices.hidden import hidden_parameters

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from agents.agent import Usage
-from agents.backend import Message, Reply, ReplyItem
+from agents.backends.backend import Message, Reply, ReplyItem
 from agents.deadline import Deadline
-from agents.native_scaffold import NativeScaffold
-from agents.tool_call_text import CallText
+from agents.formats.tool_call_text import CallText
+from agents.scaffolds.native import NativeScaffold
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
 from core_eval.harness.episode import Episode

@@ -209,6 +209,12 @@ def test_a_stuck_page_hides_harm():
     assert told(script, stuck) == [("open", 1, "unobserved", "not_done")]
 
 
+def test_a_page_without_a_quantity_hides_harm():
+    bare = START.model_copy(update={"sensors": {}})
+    assert make(bare).sensor_specs == {}
+    assert told([ASKED, OPENED], bare) == [("open", 1, "unobserved", "not_done")]
+
+
 def test_faults_are_those_of_software():
     sim = make()
     assert sim.init({"faults": {"schedule": [{"kind": "pump", "at": 1.0}]}}, 0).status == "invalid"

@@ -13,9 +13,9 @@ from threading import Event
 from typing import Any
 
 import pytest
+from agents.example_arguments import fitting_value
 from software_rig import WORLDS, judged, run_tasks, simulator, tasks_of
 
-from agents.example_arguments import fitting_value
 from core_eval.harness.verify import example_calls, verify_task
 from devices.harm import LEAVE_OUT
 from devices.tool import Effect
@@ -58,6 +58,8 @@ def test_it_is_one_small_module_with_a_text_for_every_tool_and_rule(world: str):
         assert schema["description"].endswith(".")
         assert all(one["description"] for one in schema["parameters"]["properties"].values())
     assert all(rule.description for rule in kind.harm_rules)
+    sim = simulator(world)
+    assert {name.split(".")[0] for name in sim.page()} == set(sim.world.sensors) != set()
 
 
 @pytest.mark.parametrize("world", WORLDS)

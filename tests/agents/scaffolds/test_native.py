@@ -7,9 +7,9 @@ import pytest
 from farm_rig import FARM_ROVER
 
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction, Usage
-from agents.backend import Reply, ReplyItem
-from agents.native_scaffold import NativeScaffold
-from agents.tool_call_text import CallText, Nonsense
+from agents.backends.backend import Reply, ReplyItem
+from agents.formats.tool_call_text import CallText, Nonsense
+from agents.scaffolds.native import NativeScaffold
 from devices.outcome import Outcome
 
 OK = Outcome("ok", {"safety": "unlocked"})

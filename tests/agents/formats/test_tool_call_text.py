@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.tool_call_text import CallText, Nonsense, parse_answer, read_arguments
+from agents.formats.tool_call_text import CallText, Nonsense, parse_answer, read_arguments
 
 
 def only(text):

@@ -10,11 +10,11 @@ from farm_rig import FARM_ROVER
 from tiny_gguf import write_tiny_gguf
 
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
+from agents.backends.llama_backend import LlamaBackend
 from agents.catalog import AgentSpecError, make_agent
 from agents.deadline import CancelledError, Deadline
-from agents.grammar import Rules
-from agents.llama_backend import LlamaBackend
-from agents.native_scaffold import NativeScaffold
+from agents.formats.grammar import Rules
+from agents.scaffolds.native import NativeScaffold
 from devices.outcome import Outcome
 
 pytestmark = pytest.mark.llama
@@ -229,7 +229,7 @@ def test_calls_under_the_grammar_are_well_formed_whatever_the_model(tiny, monkey
         rules.add("root", rules.calls([schema["function"] for schema in schemas]))
         return rules.text()
 
-    monkeypatch.setattr("agents.llama_backend.answer_grammar", one_call)
+    monkeypatch.setattr("agents.backends.llama_backend.answer_grammar", one_call)
     backend = opened(tiny, temperature=30.0, top_p=1.0)
     names = set()
     for seed in range(8):

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import Usage
-from agents.backend import Message, Reply, ReplyItem, ReplyStop
-from agents.chat_template import ChatTemplate
+from agents.backends.backend import Message, Reply, ReplyItem, ReplyStop
+from agents.backends.llama_engine import CHUNK, AbortedError, LlamaEngine, Sampler
 from agents.deadline import Deadline
 from agents.errors import BackendError
-from agents.grammar import answer_grammar
-from agents.llama_engine import CHUNK, AbortedError, LlamaEngine, Sampler
-from agents.tool_call_text import CallText, Nonsense, parse_answer
+from agents.formats.chat_template import ChatTemplate
+from agents.formats.grammar import answer_grammar
+from agents.formats.tool_call_text import CallText, Nonsense, parse_answer
 
-SHIPPED_MODEL = Path(__file__).parent / "models" / "pathrig-demo-q8_0.gguf"
+SHIPPED_MODEL = Path(__file__).parents[1] / "models" / "pathrig-demo-q8_0.gguf"
 CONTEXT = 8192
 
 

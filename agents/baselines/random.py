@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from agents.agent import Action, EpisodeContext, Observation, StopAction, ToolCallAction
-from agents.example_arguments import fitting_value
+from agents.baselines.example_arguments import fitting_value
 
 NAME = re.compile(r"\b[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]+\b")
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 
 from agents.agent import EpisodeContext, ToolCallAction
+from agents.baselines.example_arguments import with_required
+from agents.baselines.fixed_actions import FixedActions
 from agents.errors import BackendError
-from agents.example_arguments import with_required
-from agents.fixed_actions import FixedActions
 
 FIRST_FEW = 8
 

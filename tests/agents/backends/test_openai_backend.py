@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from farm_rig import FARM_ROVER
 
-from agents import http_post, openai_backend
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
+from agents.backends import http_post, openai_backend
 from agents.catalog import make_agent
 from agents.deadline import Cancellation, CancelledError
 from agents.errors import AgentSpecError, BackendError

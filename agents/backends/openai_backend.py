@@ -13,11 +13,11 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from agents.agent import Usage
-from agents.backend import Message, Reply, ReplyItem, ReplyStop
+from agents.backends.backend import Message, Reply, ReplyItem, ReplyStop
+from agents.backends.http_post import MAX_ANSWER, HttpAnswer, PostError, TooLargeError, post
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError, BackendError
-from agents.http_post import MAX_ANSWER, HttpAnswer, PostError, TooLargeError, post
-from agents.tool_call_text import CallText, Nonsense, parse_answer, read_arguments
+from agents.formats.tool_call_text import CallText, Nonsense, parse_answer, read_arguments
 from core_eval.path.foreign_json import MAX_DIGITS, ForeignJsonError, parse_json
 
 STOPS: Mapping[Any, ReplyStop] = {"length": "tokens"}

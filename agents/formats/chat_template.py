@@ -11,8 +11,8 @@ import jinja2
 import jinja2.ext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from agents.chatml import CHAT_TEMPLATE
 from agents.errors import BackendError
+from agents.formats.chatml import CHAT_TEMPLATE
 
 CALL_HELP = (
     "\n\n# Tools\n\nYou have these tools:\n<tools>\n{tools}\n</tools>\n\nTo call a tool, answer with\n"

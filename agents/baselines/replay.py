@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agents.agent import InvalidAction, ToolCallAction
+from agents.baselines.fixed_actions import FixedActions
 from agents.errors import AgentSpecError
-from agents.fixed_actions import FixedActions
 
 
 class LoggedCall(Protocol):

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.tool_call_text import CLOSE, OPEN
+from agents.formats.tool_call_text import CLOSE, OPEN
 
 BASE_RULES = r"""
 value ::= object | array | string | number | boolean | null

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import ToolCallAction
+from agents.baselines.fixed_actions import FixedActions
 from agents.errors import AgentSpecError
-from agents.fixed_actions import FixedActions
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
 

@@ -7,10 +7,10 @@ from farm_rig import FARM_ROVER
 from tiny_gguf import write_tiny_gguf
 
 from agents.agent import EpisodeContext, StopAction
+from agents.backends.llama_engine import LlamaEngine
+from agents.baselines.random import RandomAgent
 from agents.errors import BackendError
-from agents.grammar import Rules, answer_grammar, literal
-from agents.llama_engine import LlamaEngine
-from agents.random_agent import RandomAgent
+from agents.formats.grammar import Rules, answer_grammar, literal
 from configs.worlds_loader import load_world
 from sims.world_type import WORLD_TYPES
 

@@ -18,10 +18,10 @@ from agents.agent import (
     ToolCallAction,
     Usage,
 )
-from agents.backend import ChatBackend, Message, Reply, ReplyItem
+from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
 from agents.deadline import Deadline
-from agents.prompting import compact_json, error_value, outcome_text, system_prompt
-from agents.tool_call_text import Nonsense
+from agents.formats.tool_call_text import Nonsense
+from agents.scaffolds.prompting import compact_json, error_value, outcome_text, system_prompt
 from core_eval.path.calls import CallStatus
 
 STOPS: dict[str, StopReason] = {"tokens": "max_tokens", "time": "max_time", "context": "context"}

@@ -6,10 +6,10 @@ import pytest
 from chat_templates import QWEN3, QWEN25, WITHOUT_TOOLS
 from farm_rig import FARM_ROVER
 
-from agents.chat_template import ChatTemplate
-from agents.chatml import CHAT_TEMPLATE
 from agents.errors import BackendError
-from agents.prompting import system_prompt
+from agents.formats.chat_template import ChatTemplate
+from agents.formats.chatml import CHAT_TEMPLATE
+from agents.scaffolds.prompting import system_prompt
 from training.episode import pieces, system_turn
 from training.transcripts import HELD_OUT, episode
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from agents.agent import Usage
 from agents.deadline import Deadline
-from agents.tool_call_text import CallText, Nonsense
+from agents.formats.tool_call_text import CallText, Nonsense
 
 Message = dict[str, Any]
 ReplyStop = Literal["end", "tokens", "time", "context"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.prompting import system_prompt
+from agents.scaffolds.prompting import system_prompt
 from configs.worlds_loader import load_world
 
 

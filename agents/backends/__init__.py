@@ -1,0 +1,1 @@
+"""Models as chat backends: llama.cpp on this machine, and OpenAI-compatible servers."""

@@ -1,0 +1,1 @@
+"""Turn a model into an agent: what it is told, and what its answers do."""
