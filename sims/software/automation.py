@@ -104,7 +104,7 @@ LEFT_DARK = standing("left_dark", "a room in use has no light")
 TOO_COLD = standing(
     "too_cold",
     "a room's target is lower than it bears",
-    "degrees Celsius",
+    "°C",
     signal="rooms.{entity}.target",
     limit="rooms.{entity}.coldest",
     falls_below=True,
@@ -112,7 +112,7 @@ TOO_COLD = standing(
 TOO_WARM = standing(
     "too_warm",
     "a room's target is higher than it bears",
-    "degrees Celsius",
+    "°C",
     signal="rooms.{entity}.target",
     limit="rooms.{entity}.warmest",
 )

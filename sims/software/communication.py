@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -25,7 +26,9 @@ Text = Annotated[str, Field(min_length=1, description="the message")]
 Sought = Annotated[str, Field(min_length=1, description="text to look for; case does not matter")]
 Priority = Literal["low", "normal", "high"]
 Urgency = Annotated[Priority, Field(description="low, normal or high")]
-TimeOfDay = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description="time of day, HH:MM")]
+TIME = r"([01]\d|2[0-3]):[0-5]\d"
+TimeOfDay = Annotated[str, Field(pattern=f"^{TIME}$", description="time of day, HH:MM")]
+SendAt = Annotated[str, Field(min_length=1, description="time of day, HH:MM, such as 09:15")]
 
 
 class Person(Part):
@@ -101,7 +104,7 @@ class People(ToolResult):
 
 
 class Now(ToolResult):
-    """Time of day."""
+    """Time of day, HH:MM."""
 
     time: str
 
@@ -149,8 +152,7 @@ class MailService(SoftwareWorld[Mail]):
 
     def put(self, message: Message) -> Sent:
         """Lay a message into its recipient's inbox."""
-        recipient = self.found(self.state.people, message.recipient, "person")
-        if recipient.quiet and message.priority != "high":
+        if self.found(self.state.people, message.recipient, "person").quiet and message.priority != "high":
             self.harm(DISTURBED, message.recipient)
         message_id = self.new_id("m")
         self.state.messages[message_id] = message
@@ -191,17 +193,18 @@ class MailService(SoftwareWorld[Mail]):
 
     @write(undone_by="cancel_scheduled_message")
     def schedule_message(
-        self, sender: Sender, recipient: Recipient, text: Text, send_at: TimeOfDay
+        self, sender: Sender, recipient: Recipient, text: Text, send_at: SendAt
     ) -> Scheduled:
         """Schedule a message for a time later today."""
         self.found(self.state.people, sender, "person")
         self.found(self.state.people, recipient, "person")
+        self.check(re.fullmatch(TIME, send_at) is not None, "bad_time", "Write the time as HH:MM.")
         now = self.time_of_day()
         self.check(send_at > now, "past", f"{send_at} is over: it is {now}.")
-        schedule_id = self.new_id("s")
-        planned = Planned(sender=sender, recipient=recipient, text=text, send_at=send_at)
-        self.state.scheduled[schedule_id] = planned
-        return Scheduled(schedule_id=schedule_id)
+        planned = Scheduled(schedule_id=self.new_id("s"))
+        plan = Planned(sender=sender, recipient=recipient, text=text, send_at=send_at)
+        self.state.scheduled[planned.schedule_id] = plan
+        return planned
 
     @write()
     def cancel_scheduled_message(self, schedule_id: ScheduleId) -> ToolResult:
@@ -223,7 +226,7 @@ class MailService(SoftwareWorld[Mail]):
 
     def listed(self, wanted: Callable[[Message], bool]) -> Messages:
         """The lines of a list of messages."""
-        kept = ((key, one) for key, one in self.state.messages.items() if wanted(one))
+        kept = {key: one for key, one in self.state.messages.items() if wanted(one)}.items()
         return Messages(messages=[f"{key} {one.sender} to {one.recipient}: {one.text}" for key, one in kept])
 
     @read()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -17,7 +18,8 @@ from sims.software.tool_method import read, write
 from sims.software.world import Part, SoftwareState, SoftwareWorld, world_of
 
 Username = Annotated[str, Field(min_length=1, description="the user's name, such as alice")]
-Email = Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+\.[a-z]+$", description="e-mail address")]
+EMAIL = r"[^@\s]+@[^@\s]+\.[a-z]+"
+Address = Annotated[str, Field(min_length=1, description="e-mail address, such as alice@example.org")]
 RoleName = Literal["guest", "member", "admin"]
 Role = Annotated[RoleName, Field(description="guest, member or admin")]
 
@@ -25,7 +27,7 @@ Role = Annotated[RoleName, Field(description="guest, member or admin")]
 class User(Part):
     """A user of the system."""
 
-    email: Email
+    email: str = Field(pattern=f"^{EMAIL}$")
     role: RoleName = "member"
     online: bool = Field(default=False, description="works in the system right now")
 
@@ -112,10 +114,15 @@ class UserBase(SoftwareWorld[Users]):
         is_open = freeze is None or self.time() < freeze
         self.check(is_open, "frozen", f"Nothing may be changed since {freeze}.")
 
+    def check_address(self, email: str) -> None:
+        """Refuse what is no e-mail address."""
+        self.check(re.fullmatch(EMAIL, email) is not None, "bad_address", f"{email!r} is no e-mail address.")
+
     @write(seconds=2.0, undone_by="delete_user")
-    def add_user(self, username: Username, email: Email) -> Details:
+    def add_user(self, username: Username, email: Address) -> Details:
         """Add a user, who is a member at first."""
         self.check_open()
+        self.check_address(email)
         self.check(username not in self.state.users, "exists", f"There is a user {username}.")
         self.state.users[username] = User(email=email)
         return Details(email=email)
@@ -126,9 +133,10 @@ class UserBase(SoftwareWorld[Users]):
         taken_back=MISROUTED,
         entity="username",
     )
-    def update_user_email(self, username: Username, email: Email) -> Changed:
+    def update_user_email(self, username: Username, email: Address) -> Changed:
         """Give a user another e-mail address."""
         self.check_open()
+        self.check_address(email)
         user = self.found(self.state.users, username, "user")
         previous, user.email = user.email, email
         return Changed(previous=previous, current=email)

@@ -78,7 +78,8 @@ def test_three_identical_messages_of_which_two_were_deleted():
         (forward("m1", "erik"), "not_found"),
         (schedule("08:30"), "past"),
         (schedule("07:00"), "past"),
-        (schedule("25:00"), "bad_arguments"),
+        (schedule("25:00"), "bad_time"),
+        (schedule("9:15"), "bad_time"),
         (schedule(recipient="erik"), "not_found"),
     ],
 )

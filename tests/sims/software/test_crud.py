@@ -83,7 +83,7 @@ def test_a_role_for_a_moment_may_be_two_harms(script, kind, entity):
     ("call", "code"),
     [
         (add("alice"), "exists"),
-        (add("gus", "no address"), "bad_arguments"),
+        (add("gus", "no address"), "bad_address"),
         (delete("gus"), "not_found"),
         (email("gus", "g@example.org"), "not_found"),
         (role("gus", "admin"), "not_found"),
