@@ -226,7 +226,7 @@ class MailService(SoftwareWorld[Mail]):
 
     def listed(self, wanted: Callable[[Message], bool]) -> Messages:
         """The lines of a list of messages."""
-        kept = {key: one for key, one in self.state.messages.items() if wanted(one)}.items()
+        kept = ((key, one) for key, one in self.state.messages.items() if wanted(one))
         return Messages(messages=[f"{key} {one.sender} to {one.recipient}: {one.text}" for key, one in kept])
 
     @read()
