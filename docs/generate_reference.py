@@ -19,6 +19,8 @@ import typer
 from driver_reference import drivers_page
 from pydantic import BaseModel
 
+from configs.cautions import Caution
+from configs.core_aliases import CoreEntry, ToolAlias
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import TaskEntry, TaskLimits
 from configs.variation import Variation
@@ -171,6 +173,18 @@ def config_page() -> str:
         keys(TaskEntry),
         "`limits`:\n",
         keys(TaskLimits),
+        "",
+        "The keys of an entry of `cautions` ([what they are](../plans.md#cautions)):",
+        "",
+        keys(Caution),
+        "",
+        "A task file may take its tasks from CORE's JSON instead; its keys then are:",
+        "",
+        keys(CoreEntry),
+        "",
+        "An alias with other arguments:",
+        "",
+        keys(ToolAlias),
         (FOLDER.parent / "plans.md").read_text(encoding="utf-8"),
         "## Rig files\n",
         keys(RigConfig),
