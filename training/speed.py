@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agents.backends.llama_backend import SHIPPED_MODEL
 from agents.backends.llama_engine import LlamaEngine
-from agents.formats.grammar import answer_grammar
+from agents.formats.answer_grammar import answer_grammar
 from training.episode import pieces, system_turn
 from training.transcripts import HELD_OUT, episode
 

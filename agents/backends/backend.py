@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from agents.agent import Usage
 from agents.deadline import Deadline
-from agents.formats.tool_call_text import CallText, Nonsense
+from agents.formats.calls import CallText, Nonsense
 
 Message = dict[str, Any]
 ReplyStop = Literal["end", "tokens", "time", "context"]
@@ -45,6 +45,10 @@ class ChatBackend(Protocol):
     @property
     def name(self) -> str:
         """What the log calls it."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What was chosen for it, as the log keeps it."""
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
         """Begin an episode with these tools (function schemas)."""

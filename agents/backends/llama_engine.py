@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from agents.errors import AgentSpecError, BackendError
+from agents.formats.data_text import GUARD
 
 CHUNK = 128
 """Tokens that are evaluated at once."""
 ABORTED = 2
 """What `llama_decode` returns when its abort callback said so."""
+UNKNOWN, CONTROL, USER_DEFINED = 1, 8, 16
+"""Attributes of tokens (`enum llama_token_attr`) that llama.cpp finds in text before all others."""
 TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """`llama_token_data` of llama.cpp."""
 
@@ -99,8 +102,27 @@ class LlamaEngine:
         token = getattr(self._c, f"llama_vocab_{kind}")(self._vocab)
         return self.piece(token).decode(errors="replace") if token >= 0 else ""
 
+    def special_texts(self) -> list[str]:
+        """Return the texts of all tokens that mean something else than their text."""
+        special = UNKNOWN | CONTROL | USER_DEFINED
+        attribute, text = self._c.llama_vocab_get_attr, self._c.llama_vocab_get_text
+        ids = [token for token in range(self._size) if attribute(self._vocab, token) & special]
+        return [text(self._vocab, token).decode(errors="replace") for token in ids]
+
+    def prompt_tokens(self, text: str) -> list[int]:
+        """Return token ids of a rendered conversation, with the token for the beginning where the vocabulary
+        wants one and the template has printed none.
+        """
+        bos = self._c.llama_vocab_bos(self._vocab)
+        wants = bos >= 0 and self._c.llama_vocab_get_add_bos(self._vocab)
+        ids = self.tokenize(text)
+        return [bos, *ids] if wants and ids[:1] != [bos] else ids
+
     def tokenize(self, text: str) -> list[int]:
-        """Return token ids of a rendered conversation; marks in it become their own tokens."""
+        """Return token ids of a text; marks in it become their own tokens, but none across a guard."""
+        return [token for part in text.split(GUARD) for token in self._tokenize(part)]
+
+    def _tokenize(self, text: str) -> list[int]:
         data = text.encode()
         room = len(data) + 8
         ids = (ctypes.c_int32 * room)()
@@ -117,6 +139,12 @@ class LlamaEngine:
             buffer = ctypes.create_string_buffer(-size)
             size = self._c.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, True)
         return buffer.raw[:size]
+
+    @property
+    def end_token(self) -> int:
+        """A token that ends an answer; -1 where the vocabulary has none."""
+        turn = int(self._c.llama_vocab_eot(self._vocab))
+        return turn if turn >= 0 else int(self._c.llama_vocab_eos(self._vocab))
 
     def ends(self, token: int) -> bool:
         """Return whether the token ends an answer."""
@@ -187,14 +215,10 @@ class Sampler:
         self, c: Any, context: Any, vocab: Any, size: int, seed: int, temperature: float, top_p: float,
         grammar: str | None,
     ) -> None:  # fmt: skip
-        self._c, self._context, self._size = c, context, size
+        self._c, self._context, self._vocab, self._size = c, context, vocab, size
         self._grammar = None
         self._chain = c.llama_sampler_chain_init(c.llama_sampler_chain_default_params())
-        if grammar is not None:
-            self._grammar = c.llama_sampler_init_grammar(vocab, grammar.encode(), b"root")
-            if not self._grammar:
-                self.close()
-                raise BackendError("llama.cpp cannot compile the grammar of the tools; turn the grammar off")
+        self.constrain(grammar)
         self._greedy = temperature <= 0
         steps = [c.llama_sampler_init_greedy()]
         if not self._greedy:
@@ -214,6 +238,32 @@ class Sampler:
             if part:
                 self._c.llama_sampler_free(part)
         self._chain = self._grammar = None
+
+    def constrain(self, grammar: str | None, written: Sequence[int] = ()) -> bool:
+        """Follow another grammar from here on, or none; return whether it allows what is written already.
+
+        Raises:
+            BackendError: the grammar does not compile.
+        """
+        if self._grammar:
+            self._c.llama_sampler_free(self._grammar)
+        self._grammar = None
+        if grammar is None:
+            return True
+        self._grammar = self._c.llama_sampler_init_grammar(self._vocab, grammar.encode(), b"root")
+        if not self._grammar:
+            self.close()
+            raise BackendError("llama.cpp cannot compile the grammar of the tools; turn the grammar off")
+        for token in written:
+            if not self.allows(token):
+                return self.constrain(None) and False
+            self._c.llama_sampler_accept(self._grammar, token)
+        return True
+
+    @property
+    def constrained(self) -> bool:
+        """Whether a grammar is followed."""
+        return bool(self._grammar)
 
     def next(self) -> int:
         """Return the next token after what was evaluated last."""

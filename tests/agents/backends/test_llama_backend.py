@@ -39,7 +39,7 @@ def opened(path, **options):
     return backend
 
 
-@pytest.mark.parametrize("grammar", [True, False])
+@pytest.mark.parametrize("grammar", ["off", "calls", "strict"])
 @pytest.mark.parametrize(
     "template", [QWEN3, QWEN25, WITHOUT_TOOLS, None], ids=["qwen3", "qwen2.5", "plain", "none"]
 )
@@ -224,13 +224,13 @@ def test_closing_waits_for_an_answer_that_nobody_waits_for(tiny):
 
 
 def test_calls_under_the_grammar_are_well_formed_whatever_the_model(tiny, monkeypatch):
-    def one_call(schemas):
+    def one_call(schemas, form, *, opened):
         rules = Rules()
-        rules.add("root", rules.calls([schema["function"] for schema in schemas]))
+        rules.add("root", form.grammar(rules, [schema["function"] for schema in schemas]))
         return rules.text()
 
     monkeypatch.setattr("agents.backends.llama_backend.answer_grammar", one_call)
-    backend = opened(tiny, temperature=30.0, top_p=1.0)
+    backend = opened(tiny, temperature=30.0, top_p=1.0, grammar="strict")
     names = set()
     for seed in range(8):
         backend.start(seed, SCHEMAS)

@@ -8,7 +8,7 @@ from farm_rig import FARM_ROVER
 
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction, Usage
 from agents.backends.backend import Reply, ReplyItem
-from agents.formats.tool_call_text import CallText, Nonsense
+from agents.formats.calls import CallText, Nonsense
 from agents.scaffolds.native import NativeScaffold
 from devices.outcome import Outcome
 
