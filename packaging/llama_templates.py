@@ -32,7 +32,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         command = ["download", "--quiet", "--no-deps", "--no-binary", "llama-cpp-python"]
         subprocess.run(
-            [sys.executable, "-m", "pip", *command, "-d", temporary, f"llama-cpp-python=={version}"], check=True
+            [sys.executable, "-m", "pip", *command, "-d", temporary, f"llama-cpp-python=={version}"],
+            check=True,
         )
         (source,) = Path(temporary).glob("*.tar.gz")
         with tarfile.open(source) as archive:

@@ -58,11 +58,14 @@ def _read(text: str, tools: Tools, own: Format) -> list[Found]:
     first = _faults_too(own.read(text, tools), text, own)
     if first and _all_calls(first):
         return first
-    others = [each.read(text, tools) for each in FORMATS if each is not own]
-    for found in others:
-        if found and _all_calls(found):
+    others = [(each, each.read(text, tools)) for each in FORMATS if each is not own]
+    marked = [found for form, found in others if found and not form.bare]
+    # JSON within marks that are not right is no call without marks.
+    bare = [found for form, found in others if found and form.bare and not (first or marked)]
+    for found in (*marked, *bare):
+        if _all_calls(found):
             return found
-    for found in (first, *others):
+    for found in ([] if own.bare and marked else first, *marked, *bare):
         if found:
             return found
     return [Found(0, len(text), _unread(text))] if _looks_like_a_call(text, tools) else []
@@ -79,7 +82,8 @@ def _faults_too(found: list[Found], text: str, own: Format) -> list[Found]:
         rest.append(text[place : max(place, each.start)])
         place = max(place, each.end)
     rest.append(text[place:])
-    stray = next((mark for mark in own.marks if any(mark in piece for piece in rest)), None)
+    marks = [mark for form in FORMATS for mark in form.marks] if own.bare else own.marks
+    stray = next((mark for mark in marks if any(mark in piece for piece in rest)), None)
     if found and stray is not None:
         reason = f"{stray} stands outside of a call"
         found = [*found, Found(place, len(text), Nonsense("stray_mark", reason, stray))]

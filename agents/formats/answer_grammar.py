@@ -8,6 +8,7 @@ from typing import Any
 from agents.formats.format import Format
 from agents.formats.grammar import Rules, in_class, literal
 from agents.formats.registry import PLAIN
+from agents.formats.thoughts import PAIRS
 
 ANY = "[^\\x00]*"
 
@@ -26,8 +27,12 @@ def answer_grammar(
     functions = [schema["function"] for schema in schemas]
     calls = form.grammar(rules, functions) if functions else None
     answer = rules.add("answer", _answer(rules, form, calls))
-    thought = f'{rules.text_without(["</think>"], "thought")} ( "</think>" {answer} )?'
-    rules.add("root", thought if opened else f'( "<think>" {thought} ) | {answer}')
+    close = rules.add("close", " | ".join(map(literal, PAIRS.values())))
+    thought = rules.add(
+        "thinking", f"{rules.text_without([*PAIRS.values()], 'thought')} ( {close} {answer} )?"
+    )
+    opens = " | ".join(map(literal, PAIRS))
+    rules.add("root", thought if opened else f"( {opens} ) {thought} | {answer}")
     return rules.text()
 
 

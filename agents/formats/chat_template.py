@@ -14,10 +14,10 @@ from agents.formats.format import Format
 from agents.formats.registry import FORMATS, PLAIN
 from agents.formats.template_environment import compiled, strftime_now, to_json
 from agents.formats.template_use import NO_WORDS, TemplateUse, said_by_user, ways
+from agents.formats.thoughts import PAIRS, opened_by
 
 SWITCHES = ("enable_thinking", "thinking")
 """Variables by which templates switch thinking on and off."""
-NO_THOUGHT = "\n\n</think>\n\n"
 UNKNOWN = "writes tool calls in a syntax that no format reads; docs/local-models.md lists those that are read"
 PROBE = "pour_probe"
 PROBE_SCHEMAS: tuple[Mapping[str, Any], ...] = (
@@ -85,11 +85,7 @@ class ChatTemplate:
         self._data = DataText(specials)
         self._template, self._variables = compiled(self._source)
         self.use, self.form = self._try_out()
-
-    @property
-    def switches_thinking(self) -> bool:
-        """Whether the template has a switch for thinking."""
-        return bool(self._variables & {*SWITCHES})
+        self._takes_several = self._tried_several()
 
     def render(self, messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]]) -> str:
         """Return the conversation as text, with the head of the next answer, and guards in its data.
@@ -98,10 +94,12 @@ class ChatTemplate:
             BackendError: the template refuses the conversation.
         """
         safe = self._data.guarded(schemas)
-        put = self.use.messages(paired([self._guarded(message) for message in messages]), safe, self.form)
+        whole = paired([self._guarded(message) for message in messages])
+        put = self.use.messages(whole if self._takes_several else one_by_one(whole), safe, self.form)
         text = self._render(put, safe, self.use)
-        if self._thinking is False and not self.switches_thinking and text.rstrip().endswith("<think>"):
-            text = text.rstrip() + NO_THOUGHT
+        if self._thinking is False and opened_by(text):
+            close = next((close for mark, close in PAIRS.items() if text.rstrip().endswith(mark)), "")
+            text = f"{text.rstrip()}\n\n{close}\n\n" if close else text
         return text
 
     def _render(
@@ -157,6 +155,18 @@ class ChatTemplate:
             return use, form
         raise BackendError(f"the model's chat template takes no conversation with tools: {reason}")
 
+    def _tried_several(self) -> bool:
+        """Return whether several calls of one answer show, with their results."""
+        system, user, first, result, second, last = _conversation()
+        calls = [*first["tool_calls"], *second["tool_calls"]]
+        messages = [system, user, {**first, "tool_calls": calls}, result, last]
+        try:
+            put = self.use.messages(messages, PROBE_SCHEMAS, self.form)
+            text = self._render(put, PROBE_SCHEMAS, self.use)
+        except BackendError:
+            return False
+        return _in_order(text, (IN_ORDER[0], "41.5", "63.5", "17.25", "too_far")) is None
+
     def _tried(self, use: TemplateUse, detected: Format) -> tuple[Format, int] | str:
         """Return the syntax that shows and the text's length, or why this way does not serve."""
         form = detected if use.calls == "words" else PLAIN
@@ -164,21 +174,42 @@ class ChatTemplate:
             text = self._render(use.messages(_conversation(), PROBE_SCHEMAS, form), PROBE_SCHEMAS, use)
         except BackendError as error:
             return str(error)
-        place = 0
-        for word in IN_ORDER:
-            place = text.find(word, place)
-            if place < 0:
-                return f"it does not show {word!r} of a conversation in its place"
-            place += len(word)
-        missing = [word for word in SHOWN if word not in text]
-        if missing:
-            return f"it does not show {missing[0]!r} of a conversation"
+        missing = _in_order(text, IN_ORDER) or next((word for word in SHOWN if word not in text), None)
+        if missing is not None:
+            return f"it does not show {missing!r} of a conversation in its place"
         said = text[text.index(IN_ORDER[0]) + len(IN_ORDER[0]) :]
         candidates = [form] if use.calls == "words" else [detected, *FORMATS]
         for form in candidates:
             if [found.item for found in form.read(said, Tools(PROBE_SCHEMAS))] == [*PROBE_CALLS]:
                 return form, len(text)
         return UNKNOWN
+
+
+def _in_order(text: str, words: Sequence[str]) -> str | None:
+    """Return the first of the words that does not follow those before it; None if all do."""
+    place = 0
+    for word in words:
+        place = text.find(word, place)
+        if place < 0:
+            return word
+        place += len(word)
+    return None
+
+
+def one_by_one(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages with an answer of its own for each call that has a result."""
+    put: list[dict[str, Any]] = []
+    later: list[dict[str, Any]] = []
+    for message in messages:
+        new = dict(message)
+        if new.get("tool_calls"):
+            first, *rest = new["tool_calls"]
+            later = [{"role": "assistant", "content": "", "tool_calls": [call]} for call in rest]
+            new["tool_calls"] = [first]
+        elif new["role"] == "tool" and put[-1]["role"] == "tool" and later:
+            put.append(later.pop(0))
+        put.append(new)
+    return put
 
 
 def paired(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -13,6 +13,14 @@ CLOSE = re.compile(
     r"</think(?:ing)?(?::\w+)?>|</thought>|</reasoning>|\[/THINK\]|<\|END_THINKING\|>|<channel\|>|</seed:think>"
     r"|</mm:think>|<\|inner_suffix\|>|<\|close\|>think<\|sep\|>|\[BEGIN FINAL RESPONSE\]"
 )
+PAIRS = {
+    "<think>": "</think>",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "[THINK]": "[/THINK]",
+    "<|channel>thought": "<channel|>",
+    "Here are my reasoning steps:": "[BEGIN FINAL RESPONSE]",
+}
+"""The usual marks: a grammar of the whole answer knows them, and a thought can be ended by them."""
 OPENED = re.compile(rf"(?:{OPEN.pattern})\s*\Z")
 ANALYSIS = re.compile(
     r"(?:<\|start\|>assistant)?<\|channel\|>analysis(?P<to>[^<]*)<\|message\|>(?P<words>.*?)(?:<\|end\|>|\Z)",
