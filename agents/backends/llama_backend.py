@@ -70,13 +70,13 @@ class LlamaBackend:
             path, n_ctx=n_ctx, n_threads=n_threads or max(1, (os.cpu_count() or 2) // 2)
         )
         try:
-            bos, eos = self._engine.special_text("bos"), self._engine.special_text("eos")
+            words = self._engine.vocabulary
             self._template = ChatTemplate(
                 self._engine.chat_template,
-                bos=bos,
-                eos=eos,
+                bos=words.special_text("bos"),
+                eos=words.special_text("eos"),
                 thinking=thinking,
-                specials=self._engine.special_texts(),
+                specials=words.special_texts(),
             )
         except BackendError:
             self._engine.close()
@@ -120,7 +120,7 @@ class LlamaBackend:
         begun = time.monotonic()
         text = self._template.render(messages, self._schemas)
         opened = opened_by(unguarded(text))
-        prompt = self._engine.prompt_tokens(text)
+        prompt = self._engine.vocabulary.prompt_tokens(text)
         if len(prompt) >= self._engine.n_ctx:
             return self._reply("", "context", Usage(seconds=time.monotonic() - begun))
         cached = self._keep(prompt)
@@ -143,7 +143,7 @@ class LlamaBackend:
         self._answers += 1
         watch = None
         if self._mode == "calls":
-            form, end = self._template.form, self._engine.end_token
+            form, end = self._template.form, self._engine.vocabulary.end_token
             watch = CallWatch(sampler, form, self._schemas, opened=opened, end=end)
         try:
             text, written, stop = self._write(sampler, tokens, watch)
@@ -176,9 +176,9 @@ class LlamaBackend:
         while True:
             token = sampler.next()
             written += 1
-            if self._engine.ends(token):
+            if self._engine.vocabulary.ends(token):
                 break
-            piece = self._engine.piece(token)
+            piece = self._engine.vocabulary.piece(token)
             data += piece
             if watch is not None:
                 watch.wrote(token, piece)

@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from agents.backends.llama_vocabulary import Vocabulary
 from agents.errors import AgentSpecError, BackendError
-from agents.formats.data_text import GUARD
 
 CHUNK = 128
 """Tokens that are evaluated at once."""
 ABORTED = 2
 """What `llama_decode` returns when its abort callback said so."""
-UNKNOWN, CONTROL, USER_DEFINED = 1, 8, 16
-"""Attributes of tokens (`enum llama_token_attr`) that llama.cpp finds in text before all others."""
 TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """`llama_token_data` of llama.cpp."""
 
@@ -38,6 +36,7 @@ class LlamaEngine:
 
     Attributes:
         should_stop: asked while tokens are evaluated, on the thread that evaluates.
+        vocabulary: text to tokens and back.
         n_ctx: tokens that the context holds.
         evaluated: the tokens in the context, in order.
     """
@@ -78,8 +77,7 @@ class LlamaEngine:
             # llama.cpp keeps the pointer, so the object must live as long as the context.
             self._abort_callback = c.ggml_abort_callback(self._asked_to_stop)
             c.llama_set_abort_callback(self._context, self._abort_callback, None)
-        self._vocab = c.llama_model_get_vocab(self._model)
-        self._size = c.llama_vocab_n_tokens(self._vocab)
+        self.vocabulary = Vocabulary(c, self._model)
         self.n_ctx = int(c.llama_n_ctx(self._context))
         self.evaluated: list[int] = []
 
@@ -96,59 +94,6 @@ class LlamaEngine:
         """The chat template in the file, if it has one."""
         template = self._c.llama_model_chat_template(self._model, None)
         return template.decode() if template else None
-
-    def special_text(self, kind: str) -> str:
-        """Return the text of the `bos` or `eos` token; empty where there is none."""
-        token = getattr(self._c, f"llama_vocab_{kind}")(self._vocab)
-        return self.piece(token).decode(errors="replace") if token >= 0 else ""
-
-    def special_texts(self) -> list[str]:
-        """Return the texts of all tokens that mean something else than their text."""
-        special = UNKNOWN | CONTROL | USER_DEFINED
-        attribute, text = self._c.llama_vocab_get_attr, self._c.llama_vocab_get_text
-        ids = [token for token in range(self._size) if attribute(self._vocab, token) & special]
-        return [text(self._vocab, token).decode(errors="replace") for token in ids]
-
-    def prompt_tokens(self, text: str) -> list[int]:
-        """Return token ids of a rendered conversation, with the token for the beginning where the vocabulary
-        wants one and the template has printed none.
-        """
-        bos = self._c.llama_vocab_bos(self._vocab)
-        wants = bos >= 0 and self._c.llama_vocab_get_add_bos(self._vocab)
-        ids = self.tokenize(text)
-        return [bos, *ids] if wants and ids[:1] != [bos] else ids
-
-    def tokenize(self, text: str) -> list[int]:
-        """Return token ids of a text; marks in it become their own tokens, but none across a guard."""
-        return [token for part in text.split(GUARD) for token in self._tokenize(part)]
-
-    def _tokenize(self, text: str) -> list[int]:
-        data = text.encode()
-        room = len(data) + 8
-        ids = (ctypes.c_int32 * room)()
-        count = self._c.llama_tokenize(self._vocab, data, len(data), ids, room, False, True)
-        if count < 0:
-            raise BackendError(f"llama.cpp cannot tokenize a conversation of {len(data)} bytes")
-        return list(ids[:count])
-
-    def piece(self, token: int) -> bytes:
-        """Return the bytes of a token; they need not be whole characters."""
-        buffer = ctypes.create_string_buffer(256)
-        size = self._c.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, True)
-        if size < 0:
-            buffer = ctypes.create_string_buffer(-size)
-            size = self._c.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, True)
-        return buffer.raw[:size]
-
-    @property
-    def end_token(self) -> int:
-        """A token that ends an answer; -1 where the vocabulary has none."""
-        turn = int(self._c.llama_vocab_eot(self._vocab))
-        return turn if turn >= 0 else int(self._c.llama_vocab_eos(self._vocab))
-
-    def ends(self, token: int) -> bool:
-        """Return whether the token ends an answer."""
-        return bool(self._c.llama_vocab_is_eog(self._vocab, token))
 
     def rewind(self, length: int) -> None:
         """Forget all but the first `length` tokens."""
@@ -199,7 +144,7 @@ class LlamaEngine:
         Raises:
             BackendError: the grammar does not compile.
         """
-        return Sampler(self._c, self._context, self._vocab, self._size, seed, temperature, top_p, grammar)
+        return Sampler(self._c, self._context, self.vocabulary, seed, temperature, top_p, grammar)
 
     def evaluated_by_llama(self) -> int:
         """Return llama.cpp's own count of evaluated tokens since the model was loaded."""
@@ -212,10 +157,11 @@ class Sampler:
     refuses: asking it about all each time costs more than the model."""
 
     def __init__(
-        self, c: Any, context: Any, vocab: Any, size: int, seed: int, temperature: float, top_p: float,
+        self, c: Any, context: Any, vocabulary: Vocabulary, seed: int, temperature: float, top_p: float,
         grammar: str | None,
     ) -> None:  # fmt: skip
-        self._c, self._context, self._vocab, self._size = c, context, vocab, size
+        self._c, self._context = c, context
+        self._vocab, self._size = vocabulary.pointer, vocabulary.size
         self._grammar = None
         self._chain = c.llama_sampler_chain_init(c.llama_sampler_chain_default_params())
         self.constrain(grammar)
@@ -229,7 +175,7 @@ class Sampler:
             ]
         for step in steps:
             c.llama_sampler_chain_add(self._chain, step)
-        self._tokens = (c.llama_token_data * size)()
+        self._tokens = (c.llama_token_data * self._size)()
         self._view = np.frombuffer(self._tokens, dtype=TOKEN_DATA)
 
     def close(self) -> None:

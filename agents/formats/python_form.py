@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.formats.calls import CallText
+from agents.formats.calls import CallText, is_text, to_json
 from agents.formats.format import Functions
 from agents.formats.grammar import Rules, literal
+
+STRING = r"""( "'" ( [^'\\\x00-\x1f] | "\\" [^\x00-\x1f] )* "'" )"""
+"""A string in single quotes; one in double quotes is as in JSON."""
 
 
 def python_call(call: CallText) -> str:
@@ -24,6 +27,11 @@ def python_call_rule(rules: Rules, functions: Functions) -> str:
     """Return the grammar of one call."""
 
     def value(schema: Mapping[str, Any], rule: str) -> str:
+        if is_text(schema):
+            values = [
+                literal(quoted) for text in schema.get("enum", ()) for quoted in (repr(text), to_json(text))
+            ]
+            return rules.add(rule, " | ".join(values) if values else f"string | {STRING}")
         plain = {"boolean": '( "True" | "False" )', "null": '"None"'}.get(str(schema.get("type")))
         return plain or rules.value_of(schema, rule)
 

@@ -32,12 +32,12 @@ def engine(tmp_path_factory):
 @pytest.fixture
 def accepts(engine):
     """Whether llama.cpp compiles the grammar and takes the whole text as an answer of it."""
-    end = engine.tokenize("<|im_end|>")[0]
+    end = engine.vocabulary.tokenize("<|im_end|>")[0]
 
     def check(grammar: str, text: str) -> bool:
         sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=grammar)
         try:
-            for token in engine.tokenize(text):
+            for token in engine.vocabulary.tokenize(text):
                 if not sampler.allows(token):
                     return False
                 sampler.accept(token)
