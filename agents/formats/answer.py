@@ -10,7 +10,10 @@ from agents.formats.format import Format, Found
 from agents.formats.registry import FORMATS, PLAIN
 from agents.formats.thoughts import MARKUP, part
 
-RECORD = re.compile(r"""["'](?:name|tool_name)["']\s*:.*["'](?:arguments|parameters)["']\s*:""", re.DOTALL)
+NAME = re.compile(r"""["'](?:name|tool_name)["']\s*:""")
+ARGUMENTS = re.compile(r"""["'](?:arguments|parameters)["']\s*:""")
+LONGEST = 100_000
+"""Characters of an answer that is read; the longest that an episode's usual limit allows has a fifth."""
 NO_TOOLS = Tools()
 
 
@@ -43,6 +46,9 @@ def parse_answer(
         own: the syntax that was asked for; it is tried first, and its faults are those that are told.
         opened: the prompt ended with the beginning of a thought.
     """
+    if len(text) > LONGEST:
+        reason = f"the answer is longer than {LONGEST} characters, so it was not read"
+        return ParsedText("", "", (Nonsense("too_long", reason, text[:LONGEST]),))
     parted = part(text, opened=opened)
     found = _read(parted.rest, tools, own)
     if not parted.closed and not found and _looks_like_a_call(parted.thoughts, tools):
@@ -96,7 +102,9 @@ def _unread(text: str) -> Nonsense:
 
 
 def _looks_like_a_call(text: str, tools: Tools) -> bool:
-    if any(mark in text for each in FORMATS for mark in each.marks) or RECORD.search(text):
+    if any(mark in text for each in FORMATS for mark in each.marks):
+        return True
+    if NAME.search(text) and ARGUMENTS.search(text):
         return True
     names = "|".join(re.escape(name) for name in tools.names)
     return bool(names) and re.search(rf"(?<![\w.])(?:{names})`?\s*[({{]", text) is not None

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from agents.formats.calls import ARGUMENT_KEYS, NAME_KEYS, Nonsense, Tools
-from agents.formats.format import Found
+from agents.formats.format import Found, too_many
 from agents.formats.json_text import json_end, read_value
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
@@ -18,7 +18,7 @@ def read_bare_json(text: str, tools: Tools) -> list[Found]:
     """Return the calls in an answer. JSON that names no tool is an answer, and no call."""
     found: list[Found] = []
     place = 0
-    while (begin := BEGINS.search(text, place)) is not None:
+    while (begin := BEGINS.search(text, place)) is not None and not too_many(found, text):
         start = begin.end()
         end = json_end(text, start)
         if end is None:

@@ -30,7 +30,7 @@ class Nonsense:
 
     Attributes:
         code: `unclosed`, `stray_mark`, `bad_json`, `bad_call`, `not_an_object`, `no_name`, `bad_arguments`,
-            `unread_call`, `unclosed_thought`.
+            `unread_call`, `unclosed_thought`, `too_many`, `too_long`.
         reason: a sentence for the model.
         text: the words.
     """

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.formats.calls import CallText, Item, Tools
+from agents.formats.calls import CallText, Item, Nonsense, Tools
 from agents.formats.grammar import Rules
 
 
@@ -18,6 +18,20 @@ class Found:
     start: int
     end: int
     item: Item
+
+
+MOST_CALLS = 64
+"""Calls that are read in one answer; each beginning of one may cost a look at all that follows."""
+
+
+def too_many(found: list[Found], text: str) -> bool:
+    """Return whether no more calls are read; the list then ends with nonsense that says so."""
+    if len(found) < MOST_CALLS:
+        return False
+    place = found[-1].end
+    reason = f"an answer may have {MOST_CALLS} calls at most"
+    found.append(Found(place, len(text), Nonsense("too_many", reason, text[place:].strip())))
+    return True
 
 
 Functions = Sequence[Mapping[str, Any]]

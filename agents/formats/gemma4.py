@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.formats.calls import CallText, Nonsense, Tools, call_of, is_text, to_json
-from agents.formats.format import Format, Found, Functions
+from agents.formats.format import Format, Found, Functions, too_many
 from agents.formats.grammar import Rules, literal
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
@@ -45,7 +45,7 @@ class BraceForm:
         found: list[Found] = []
         opening = re.compile(rf"{re.escape(self.open)}\s*(?:call:)?(?P<name>[^\s{{}}<]*)\s*")
         place = 0
-        while (mark := opening.search(text, place)) is not None:
+        while (mark := opening.search(text, place)) is not None and not too_many(found, text):
             try:
                 arguments, end = self._read(text, mark.end(), 0)
                 item: CallText | Nonsense = call_of(mark["name"], arguments, text[mark.start() : end])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.formats.calls import CallText, Item, Nonsense, Tools, read_record, to_json
-from agents.formats.format import Format, Found, Functions
+from agents.formats.format import Format, Found, Functions, too_many
 from agents.formats.grammar import Rules, literal
 from agents.formats.json_text import ReadRecord, json_end, not_json, read_value, skip
 
@@ -103,6 +103,8 @@ def find_marked(
         else:
             items, place = _read_body(text, mark.end(), either, close, read)
         found += [Found(mark.start(), place, item) for item in items]
+        if too_many(found, text):
+            break
     return found
 
 

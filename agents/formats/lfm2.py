@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from agents.formats.bare_json import read_bare_json
 from agents.formats.calls import CallText, Nonsense, Tools
-from agents.formats.format import Format, Found, Functions
+from agents.formats.format import Format, Found, Functions, too_many
 from agents.formats.grammar import Rules, literal
 from agents.formats.python_form import python_list, python_list_rule
 from agents.formats.python_text import read_python
@@ -18,7 +18,7 @@ OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
 def _read(text: str, tools: Tools) -> list[Found]:
     found: list[Found] = []
     place = 0
-    while (start := text.find(OPEN, place)) >= 0:
+    while (start := text.find(OPEN, place)) >= 0 and not too_many(found, text):
         body = start + len(OPEN)
         close, following = text.find(CLOSE, body), text.find(OPEN, body)
         limit = min((end for end in (close, following) if end >= 0), default=len(text))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.formats.calls import CallText, Nonsense, Tools, call_of, to_json
-from agents.formats.format import Format, Found, Functions
+from agents.formats.format import Format, Found, Functions, too_many
 from agents.formats.grammar import Rules, literal
 from agents.formats.json_text import json_end, not_json
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
@@ -79,7 +79,7 @@ def find_named(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) ->
     """Return the calls in an answer: a name, a JSON object, and perhaps a closing mark."""
     found: list[Found] = []
     place = 0
-    while (mark := opening.search(text, place)) is not None:
+    while (mark := opening.search(text, place)) is not None and not too_many(found, text):
         end = json_end(text, mark.end()) if text.startswith("{", mark.end()) else None
         if end is None:
             following = opening.search(text, mark.end())

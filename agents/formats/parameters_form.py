@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.formats.calls import CallText, Nonsense, Tools, call_of, to_json
-from agents.formats.format import Format, Found, Functions
+from agents.formats.format import Format, Found, Functions, too_many
 from agents.formats.grammar import Rules, literal
 
 
@@ -76,7 +76,7 @@ class ParametersForm:
         parameter = re.compile(self.parameter, re.DOTALL)
         found: list[Found] = []
         place = 0
-        while (mark := opening.search(text, place)) is not None:
+        while (mark := opening.search(text, place)) is not None and not too_many(found, text):
             following = opening.search(text, mark.end())
             close = closing.search(text, mark.end(), following.start() if following else len(text))
             if close is None:

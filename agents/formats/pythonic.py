@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agents.formats.calls import Tools
-from agents.formats.format import Format, Found
+from agents.formats.format import Format, Found, too_many
 from agents.formats.python_form import python_list, python_list_rule
 from agents.formats.python_text import bracket_end, read_python
 
@@ -15,7 +15,7 @@ BEGINS = re.compile(r"(?m)^[ \t]*(?:<\|python_start\|>)?(?=\[\s*[A-Za-z_][\w.]*\
 def _read(text: str, tools: Tools) -> list[Found]:
     found: list[Found] = []
     place = 0
-    while (begin := BEGINS.search(text, place)) is not None:
+    while (begin := BEGINS.search(text, place)) is not None and not too_many(found, text):
         end = bracket_end(text, begin.end()) or len(text)
         items = read_python(text[begin.end() : end], tools)
         place = end + len("<|python_end|>") if text.startswith("<|python_end|>", end) else end
