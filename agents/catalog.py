@@ -37,7 +37,7 @@ def make_agent(spec: str, read_calls: ReadCalls = no_log) -> Agent:
     if spec == "oracle":
         return OracleAgent()
     if kind == "mutated" and (rest or not colon):
-        return _mutated(spec, rest)
+        return MutatedAgent.parse(rest)
     if spec == "random":
         return RandomAgent()
     if kind == "scripted" and rest:
@@ -51,16 +51,6 @@ def make_agent(spec: str, read_calls: ReadCalls = no_log) -> Agent:
         name = f"{Path(path).name}#{number}"
         return ReplayAgent(name, read_calls(Path(path), int(number)))
     raise AgentSpecError(f"unknown agent {without_credentials(spec)!r}; the agents are {', '.join(FORMS)}")
-
-
-def _mutated(spec: str, rate: str) -> Agent:
-    if not rate:
-        return MutatedAgent()
-    try:
-        share = float(rate)
-    except ValueError:
-        raise AgentSpecError(f"agent {spec!r}: the rate is no number: write mutated:0.3") from None
-    return MutatedAgent(share)
 
 
 def _llama(path: Path | None) -> Agent:

@@ -5,7 +5,7 @@ FORMS = (
     "llama:FILE.gguf",
     "openai:BASE_URL#MODEL",
     "oracle",
-    "mutated[:RATE]",
+    "mutated[:RATE[:KIND]]",
     "random",
     "scripted:FILE.jsonl",
     "replay:DB#EPISODE",

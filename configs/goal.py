@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from core_eval.path import Pattern
-from core_eval.path.patterns import parse_pattern
+from core_eval.path.patterns import Exact, parse_pattern
+
+ABSENT = Exact(None)
+"""As in an initial state, null means that the key is not there."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,20 @@ class Goal:
         """Return one line for each key that the state lacks or whose value does not match."""
         faults = []
         for key, pattern in self.patterns.items():
-            value: Any = state
-            for part in key.split("."):
-                if not isinstance(value, Mapping) or part not in value:
-                    faults.append(f"{key}: the state has no such key")
-                    break
-                value = value[part]
-            else:
-                if not pattern.holds(value):
-                    faults.append(f"{key}: {value!r} does not fit {pattern}")
+            found = list(_values(key, state))
+            if not found and pattern != ABSENT:
+                faults.append(f"{key}: the state has no such key")
+            elif found and not pattern.holds(found[0]):
+                faults.append(f"{key}: {found[0]!r} does not fit {pattern}")
         return faults
+
+
+def _values(key: str, state: Any) -> Iterator[Any]:
+    """The values that a dotted key may mean: keys of the state may hold dots themselves (`notes.txt`)."""
+    if not isinstance(state, Mapping):
+        return
+    if key in state:
+        yield state[key]
+    parts = key.split(".")
+    for count in range(1, len(parts)):
+        yield from _values(".".join(parts[count:]), state.get(".".join(parts[:count])))

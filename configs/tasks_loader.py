@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.agent import Answer
+from configs.cautions import Caution
 from configs.core_file import is_core_text, load_core_file
 from configs.device_types import device_ref, load_declared
 from configs.errors import ConfigError
@@ -38,6 +39,10 @@ class TaskLimits(BaseModel):
     seconds: float | None = Field(default=None, gt=0, description="wall-clock seconds")
 
 
+Difficulty = Literal["read-dominant", "preconditions", "safety interlock"]
+"""What a task is hard by: reading, the order that preconditions ask for, or interlocks of safety."""
+
+
 class TaskEntry(BaseModel):
     """One entry of a task file's `tasks` list."""
 
@@ -53,6 +58,13 @@ class TaskEntry(BaseModel):
         description="in place of a world: a device file, for tasks of a rig that nothing simulates",
     )
     prompt: str = Field(min_length=1, description="what the agent is told")
+    paraphrases: list[str] = Field(
+        default=[], description="the prompt in other words, which ask for the same"
+    )
+    difficulty: Difficulty | None = Field(
+        default=None,
+        description="what is hard about it: reading, preconditions, or the interlocks of safety",
+    )
     init: dict[str, Any] = Field(default={}, description="what differs from the world's initial state")
     plan: list[Any] = Field(
         default=[],
@@ -64,6 +76,9 @@ class TaskEntry(BaseModel):
     )
     goal: dict[str, Any] = Field(
         default={}, description="patterns that the world's end state must match, by dotted key"
+    )
+    cautions: list[Caution] = Field(
+        default=[], description="what must hold before a risky call, or be restored after it"
     )
     free_reads: list[str] | None = Field(
         default=None, description="tools that may be called at any time; left out: every read"
@@ -82,6 +97,9 @@ class Task:
         goal: None where the file names none.
         file: where it was read.
         answer: how it is done where it asks for no call; None where it asks for calls.
+        paraphrases: the prompt in other words.
+        difficulty: what it is hard by; None where its file does not say.
+        cautions: what must hold before a risky call, or be restored after it.
     """
 
     id: str
@@ -94,6 +112,9 @@ class Task:
     file: Path
     limits: TaskLimits
     answer: Answer | None = None
+    paraphrases: tuple[str, ...] = ()
+    difficulty: Difficulty | None = None
+    cautions: tuple[Caution, ...] = ()
 
     def in_world(self, world: World) -> Task:
         """Return the same task in the world that a rig simulates.
@@ -120,7 +141,7 @@ def _device_in(world: World, init: Mapping[str, Any]) -> DeviceType:
 def task_files() -> list[Path]:
     """Return the task files that ship with the kit and with the worlds that other packages register."""
     folders = [TASKS_FOLDER, *(world.tasks for world in WORLD_TYPES.values() if world.tasks is not None)]
-    return [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
+    return [file for folder in folders for file in sorted(folder.rglob("*.yaml"))]
 
 
 class MalformedTaskError(ConfigError):
@@ -154,6 +175,16 @@ def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = Non
         ConfigError: the file or one of its tasks is wrong.
     """
     return [build(init or {}) for _, build in _all_entries(file)]
+
+
+def merged_files(files: Iterable[TaskFile]) -> TaskFile:
+    """Return the tasks of several files as those of one."""
+    tasks: list[Task] = []
+    malformed: dict[str, tuple[str, ...]] = {}
+    for file in files:
+        tasks += file.tasks
+        malformed |= file.malformed
+    return TaskFile(tuple(tasks), malformed)
 
 
 def read_tasks(file: Path | None = None) -> TaskFile:
@@ -253,7 +284,7 @@ def task_builder(ref: str) -> Build:
     if not wanted and len(entries) == 1:
         return entries[0][1]
     fault = f"no task {wanted!r}" if wanted else "it has several tasks, name one as FILE#ID"
-    ids = nearest([task_id for task_id, _ in entries])
+    ids = nearest([task_id for task_id, _ in entries], wanted)
     raise ConfigError(f"{fault}; the tasks are {ids}", file=path if is_file else None)
 
 
@@ -274,8 +305,12 @@ def _text(path: Path) -> str:
         raise ConfigError(f"cannot be read: {error}", file=path) from None
 
 
+_parsed = lru_cache(maxsize=64)(load_yaml)
+"""Task files as YAML: a run of a suite looks each of its tasks up in them."""
+
+
 def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
-    file = load_yaml(path, text)
+    file = _parsed(path, text)
     for key in file.data:
         if key != "tasks":
             raise file.error("unknown key, remove or correct it (a task file holds `tasks`)", str(key))
@@ -301,7 +336,7 @@ def _check_place(file: YamlFile, index: int, entry: TaskEntry) -> None:
         wrong = "has neither" if entry.world is None else "has both; leave one out"
         message = "a task needs a `world`, or the `device` file of a rig that nothing simulates"
         raise file.error(f"{message}; this one {wrong}", "tasks", index, "world")
-    for key in ("init", "goal"):
+    for key in ("init", "goal", "cautions"):
         if entry.device is not None and getattr(entry, key):
             message = "is about a world's state, and the task names none: remove it"
             raise file.error(message, "tasks", index, key)
@@ -370,6 +405,10 @@ def _compiled(
     unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(device.by_name))
     if unknown:
         raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "plan")
+    for place, caution in enumerate(entry.cautions):
+        unknown = sorted(set(caution.tools) - set(device.by_name))
+        if unknown:
+            raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "cautions", place)
     return automaton, goal
 
 
@@ -393,6 +432,9 @@ def _task(
         file.path,
         entry.limits,
         entry.answer,
+        tuple(entry.paraphrases),
+        entry.difficulty,
+        tuple(entry.cautions),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -98,6 +99,11 @@ def load_yaml(path: Path, text: str | None = None) -> YamlFile:
     return YamlFile(path, parsed.value, parsed)
 
 
-def nearest(names: Sequence[str]) -> str:
-    """Return a list of names for an error message."""
+MANY = 20
+
+
+def nearest(names: Sequence[str], wanted: str = "") -> str:
+    """Return a list of names for an error message; of very many, those most like what was wanted."""
+    if len(names) > MANY and wanted:
+        return f"{', '.join(get_close_matches(wanted, names, 6, 0.0))} and {len(names) - 6} others"
     return ", ".join(sorted(names)) or "none"

@@ -62,8 +62,8 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
             found[point.name] = point
             if _owner(point) == "pathrig":
                 ours.append(point.name)
-        # Those of the kit first, then the others by name.
-        return {name: found[name] for name in (*ours, *sorted(found.keys() - set(ours)))}
+        # Those of the kit first. By name, because the order of entry points is the installer's.
+        return {name: found[name] for name in (*sorted(ours), *sorted(found.keys() - set(ours)))}
 
     def _load(self, point: EntryPoint) -> Plugin:
         try:

@@ -95,6 +95,10 @@ class HarmLedger:
         if self._record_end is not None:
             self._outlasts(index, severity, self._record_end)
 
+    def over(self, kind: str, entity: str) -> None:
+        """The latest event of that rule and entity is over: what adjoins it is another one."""
+        self._latest.pop((kind, entity), None)
+
     def end_record(self, t: float, grain: float = 0.0) -> None:
         """The record ends at device time t, s; harm that was noted within `grain` (s) before goes on."""
         self._record_end = t

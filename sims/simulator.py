@@ -42,10 +42,12 @@ class CallOptions:
     Attributes:
         index: the call's place among the calls that reached the device since `init`, from 0.
         duration: device time that it shall take, s; None for its natural time.
+        forced: it is to keep its recorded effects: no precondition that could be overridden holds it back.
     """
 
     index: int
     duration: float | None = None
+    forced: bool = False
 
 
 class Simulator(TimeStepping, Snapshots, Generic[World]):
@@ -107,6 +109,11 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     def view(self) -> Any:
         """What the interlocks look at: everything is known here."""
         return self
+
+    def work_of(self, tool: str) -> Callable[[ToolArguments, CallOptions], ToolResult]:
+        """The method that does a tool's work: `do_TOOL`."""
+        method: Callable[[ToolArguments, CallOptions], ToolResult] = getattr(self, f"do_{tool}")
+        return method
 
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
         """What the rig knows of itself now without looking: the result that each of these tools gives."""
@@ -173,7 +180,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             started = self.clock.ticks
             # A call that a reset cut short was on its way to an end that its recorded time does not tell.
             cut = duration is not None and self.resets_within(duration)
-            call = CallOptions(self._calls, None if cut else duration)
+            call = CallOptions(self._calls, None if cut else duration, forced)
             self._calls += 1
             self._stop = stop
             if remedy == LEAVE_OUT:
@@ -223,7 +230,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         self, tool: str, typed: ToolArguments, call: CallOptions, remedy: str | None, event: HarmEvent | None
     ) -> ToolResult:
         """The tool's own work, made harmless by the intervention of that name."""
-        method: Callable[[ToolArguments, CallOptions], ToolResult] = getattr(self, f"do_{tool}")
+        method = self.work_of(tool)
         if remedy is None:
             return method(typed, call)
         intervention, began = self.interventions[remedy], self.clock.ticks

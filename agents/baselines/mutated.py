@@ -19,6 +19,7 @@ NEAR, FAR = 0.3, 5.0
 """A wrong pose is off by so much in each number, as a near miss and as a gross mistake."""
 
 Calls = list[ToolCallAction]
+Mistake = Callable[[ToolCallAction, Sequence[Tool], Sequence[str], Random], Calls]
 
 
 class MutatedAgent(OracleAgent):
@@ -28,17 +29,38 @@ class MutatedAgent(OracleAgent):
     after the next one, or another tool's call comes before it.
     """
 
-    def __init__(self, rate: float = DEFAULT_RATE) -> None:
-        """Take the probability that a call is mutated.
+    def __init__(self, rate: float = DEFAULT_RATE, kind: str | None = None) -> None:
+        """Take the probability that a call is mutated, and the kind of the mistakes; None: all kinds.
 
         Raises:
-            AgentSpecError: the rate is no probability.
+            AgentSpecError: the rate is no probability, or there is no such kind.
         """
         if not 0.0 <= rate <= 1.0:
             raise AgentSpecError(f"agent mutated:{rate:g}: the rate must be from 0 to 1")
+        if kind is not None and kind not in KINDS:
+            raise AgentSpecError(f"agent mutated:{rate:g}:{kind}: the kinds are {', '.join(KINDS)}")
         super().__init__()
-        self.name = f"mutated:{rate:g}"
+        self.name = f"mutated:{rate:g}" + (f":{kind}" if kind else "")
         self._rate = rate
+        self._kind = kind
+
+    @classmethod
+    def parse(cls, text: str) -> MutatedAgent:
+        """Return the agent of a specification without its `mutated:`: nothing, `RATE` or `RATE:KIND`.
+
+        Raises:
+            AgentSpecError: the rate is no probability, or there is no such kind.
+        """
+        if not text:
+            return cls()
+        rate, colon, kind = text.partition(":")
+        try:
+            share = float(rate)
+        except ValueError:
+            raise AgentSpecError(
+                f"agent 'mutated:{text}': the rate is no number: write mutated:0.3 or mutated:0.3:skip"
+            ) from None
+        return cls(share, kind if colon else None)
 
     def start(self, context: EpisodeContext) -> None:
         """Choose the path as the oracle does, and mutate it.
@@ -49,27 +71,46 @@ class MutatedAgent(OracleAgent):
         super().start(context)
         rng = Random(f"mutated/{context.seed}")
         path = [action for action in self._actions if isinstance(action, ToolCallAction)]
-        self._actions = mutate(path, context.tools, self._rate, rng)
+        self._actions = mutate(path, context.tools, self._rate, rng, self._kind)
 
 
-def mutate(path: Sequence[ToolCallAction], tools: Sequence[Tool], rate: float, rng: Random) -> Calls:
-    """Return the calls with mistakes; a mistake that does not fit a call becomes a repetition."""
+def mutate(
+    path: Sequence[ToolCallAction], tools: Sequence[Tool], rate: float, rng: Random, kind: str | None = None
+) -> Calls:
+    """Return the calls with mistakes of one kind, or of all.
+
+    A mistake that does not fit a call becomes a repetition; where one kind is asked for, it is left out.
+    """
     names = _names(path)
+    mistakes = MISTAKES if kind is None else KINDS[kind]
     mutated: Calls = []
     held: ToolCallAction | None = None
     for call in path:
         made = [call]
         if rng.random() < rate:
-            mistake = rng.choice(MISTAKES)
+            mistake = rng.choice(mistakes)
             if mistake is _swapped and held is None:
                 held = call
                 continue
-            made = mistake(call, tools, names, rng)
+            made = (
+                mistake(call, tools, names, rng) if kind is None else _of_kind(kind, call, tools, names, rng)
+            )
         mutated += made
         if held is not None:
             mutated.append(held)
             held = None
     return mutated if held is None else [*mutated, held]
+
+
+def _of_kind(
+    kind: str, call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str], rng: Random
+) -> Calls:
+    for mistake in rng.sample(KINDS[kind], len(KINDS[kind])):
+        made = mistake(call, tools, names, rng)
+        # Mistakes that do not fit a call repeat it.
+        if kind == "repeat" or not made or any(one != call for one in made):
+            return made
+    return [call]
 
 
 def _scaled(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str], rng: Random) -> Calls:
@@ -134,7 +175,7 @@ def _preceded(call: ToolCallAction, tools: Sequence[Tool], names: Sequence[str],
     return [ToolCallAction(tool.name, arguments), call]
 
 
-MISTAKES: tuple[Callable[[ToolCallAction, Sequence[Tool], Sequence[str], Random], Calls], ...] = (
+MISTAKES: tuple[Mistake, ...] = (
     _scaled,
     _misplaced,
     _renamed,
@@ -143,6 +184,15 @@ MISTAKES: tuple[Callable[[ToolCallAction, Sequence[Tool], Sequence[str], Random]
     _swapped,
     _preceded,
 )
+
+KINDS: dict[str, tuple[Mistake, ...]] = {
+    "skip": (_dropped,),
+    "swap": (_swapped,),
+    "argument": (_scaled, _misplaced, _renamed),
+    "repeat": (_repeated,),
+    "insert": (_preceded,),
+}
+"""Mistakes by kind: a call left out, two calls swapped, a wrong argument, a call repeated, one inserted."""
 
 
 def _numbers(call: ToolCallAction) -> list[str]:

@@ -66,11 +66,15 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
         repeats_line,
         tasks_table,
     )
+    from core_eval.report.world_tables import harm_table, path_table, worlds
 
     aggregate = load_aggregate(aggregate_file)
     tasks = tasks_table(episodes)
     if tasks is not None:
         out.print(tasks)
+    if len(worlds(episodes)) > 1:
+        out.print(harm_table(episodes))
+        out.print(path_table(episodes))
     out.print(agents_table(episodes, None if aggregate_file is None else aggregate))
     for more in (
         repeats_line(episodes),

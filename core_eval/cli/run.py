@@ -19,6 +19,7 @@ from core_eval.cli.output import (
     print_agents,
     print_json,
     read_json_object,
+    tell_faults,
     warn_of_cycles,
     write_file,
 )
@@ -33,17 +34,34 @@ if TYPE_CHECKING:
     from core_eval.report.thresholds import Threshold
 
 DEFAULT_DB = Path("pathrig.db")
+MOST_LISTED = 60
+"""Episodes of a run that are printed with their steps and listed; `pathrig show` lists more."""
+EACH_WORLD = "sim"
+"""The rig that is each task's own world."""
 
 
 def run(
     task: Annotated[
         list[str] | None,
         typer.Option(
-            help="A task's id, or FILE or FILE#ID; may be given several times. Needed, as --rig and --agent "
-            "are, unless --resume goes on with a run."
+            help="A task's id, or FILE or FILE#ID; may be given several times. A task or a --suite is "
+            "needed, and --rig and --agent, unless --resume continues a run."
         ),
     ] = None,
-    rig: Annotated[str | None, typer.Option(help="A rig's name, its YAML file, or a URL.")] = None,
+    suite: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="All tasks of a suite: core (all that ship), a world's name, a task file, a folder, or a "
+            "pattern of files; may be given several times."
+        ),
+    ] = None,
+    rig: Annotated[
+        str | None,
+        typer.Option(
+            help="A rig's name, its YAML file, or a URL; sim, the default with --suite: each task's world, "
+            "simulated in this process."
+        ),
+    ] = None,
     agent: Annotated[
         list[str] | None,
         typer.Option(help=f"{', '.join(FORMS[:-1])} or {FORMS[-1]}; may be given several times."),
@@ -128,14 +146,15 @@ def run(
     out = console(stderr=json)
     unfinished = None
     if resume:
-        if task or agent or init is not None or vary:
+        if task or suite or agent or init is not None or vary:
             raise UsageError(
-                "--resume goes on with what the log says: leave out --task, --agent, --init and --vary"
+                "--resume goes on with what the log says: leave out --task, --suite, --agent, --init and "
+                "--vary"
             )
         config, unfinished = _unfinished(db, rig)
     else:
         config = RunConfig(
-            cells=_cells(task, rig, agent),
+            cells=_cells(task or [], suite or [], rig, agent),
             episodes=episodes,
             seed=seed,
             init=None if init is None else read_json_object(init, "--init"),
@@ -148,7 +167,8 @@ def run(
         )
     parts = load_parts(config)
     warn_of_cycles(task.automaton for task in parts.tasks.values())
-    lines = ignore if json and not sys.stderr.isatty() else LiveLines(out)
+    steps = len(config.plan()) <= MOST_LISTED
+    lines = ignore if json and not sys.stderr.isatty() else LiveLines(out, steps=steps)
     with _page(live, config.scoring, answer_timeout) as page, RunLog(db, durable=durable) as log:
         if page is None:
             the_run = Run(config, parts, log, lines)
@@ -181,7 +201,7 @@ def run(
             if json:
                 print_json(run_json(rows, compared))
     if not json:
-        if len(rows) > 1:
+        if 1 < len(rows) <= MOST_LISTED:
             out.print(episodes_table(rows))
         print_agents(out, rows, aggregate)
         out.print(f"The log is {db}: `pathrig show {db}` tells its story.")
@@ -231,12 +251,50 @@ def _thresholds(texts: list[str]) -> list[Threshold]:
         raise UsageError(str(error)) from None
 
 
-def _cells(task: list[str] | None, rig: str | None, agent: list[str] | None) -> tuple[Cell, ...]:
+def _cells(tasks: list[str], suites: list[str], rig: str | None, agent: list[str] | None) -> tuple[Cell, ...]:
     from core_eval.harness.run_config import Cell
 
-    if not task or not rig or not agent:
-        raise UsageError("give --task, --rig and --agent, or --resume to go on with a run")
-    return tuple(Cell(task=one, rig=rig, agent=spec) for spec in agent for one in task)
+    rig = rig or (EACH_WORLD if suites else None)
+    if not (tasks or suites) or not rig or not agent:
+        raise UsageError("give --task or --suite, --rig and --agent, or --resume to go on with a run")
+    places = [place for name in suites for place in _suite_places(name, rig)]
+    places += [(one, _own_rig(one) if rig == EACH_WORLD else rig) for one in tasks]
+    return tuple(
+        Cell(task=one, rig=where, agent=spec) for spec in agent for one, where in dict.fromkeys(places)
+    )
+
+
+def _suite_places(suite: str, rig: str) -> list[tuple[str, str]]:
+    """Return each task of a suite with its rig; tasks for other devices than the rig's are left out."""
+    from configs.rigs_loader import device_of, load_rig
+    from configs.suites import read_suite, task_ref
+
+    found = read_suite(suite)
+    tell_faults(found.malformed)
+    if rig == EACH_WORLD:
+        simulated = [task for task in found.tasks if task.world is not None]
+        _tell_left_out(suite, len(found.tasks) - len(simulated), "belong to no world")
+        return [(task_ref(task), f"sim:{task.world.name}") for task in simulated if task.world is not None]
+    device = device_of(load_rig(rig))
+    fitting = [task for task in found.tasks if device is None or task.device.name == device.name]
+    if not fitting:
+        raise UsageError(f"--suite {suite}: none of its tasks is for the device of rig {rig}")
+    _tell_left_out(suite, len(found.tasks) - len(fitting), f"are for other devices than that of {rig}")
+    return [(task_ref(task), rig) for task in fitting]
+
+
+def _own_rig(task: str) -> str:
+    from configs.tasks_loader import load_task
+
+    world = load_task(task).world
+    if world is None:
+        raise UsageError(f"--rig {EACH_WORLD}: task {task} belongs to no world; name its rig")
+    return f"sim:{world.name}"
+
+
+def _tell_left_out(suite: str, count: int, why: str) -> None:
+    if count:
+        print(f"pathrig: --suite {suite}: {count} tasks are left out: they {why}", file=sys.stderr)
 
 
 def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:

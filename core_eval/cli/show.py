@@ -95,6 +95,7 @@ def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
 
 
 def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+    from core_eval.harness.caution_scoring import judged_cautions
     from core_eval.log.rows import Observation
     from core_eval.report.fitted_table import Hanging
     from core_eval.report.harm_summary import EpisodeHarm
@@ -139,6 +140,12 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
         out.print(Text(lost, style="yellow"))
     for line in no_rules([episode]):
         out.print(Text(line, style="yellow"))
+    judged = judged_cautions(reader, episode, [step for step in reader.steps(episode.id) if step.status])
+    for one in judged or ():
+        if one.missed is not None:
+            kind = "before" if one.pre else "after"
+            text = f"caution not kept {kind} call {one.k}: {one.caution}: {one.missed}"
+            out.print(Hanging(Text(text, style="yellow")))
     if episode.failures:
         labels = ", ".join(f"{failure.label} ({failure.level})" for failure in episode.failures)
         out.print(Text(f"why it failed: {labels}", style="yellow"))

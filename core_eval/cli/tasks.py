@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +16,7 @@ from core_eval.cli.output import UsageError, console, print_json, tell_faults, w
 from core_eval.cli.pictures import draw, made_calls
 
 if TYPE_CHECKING:
+    from configs.tasks_loader import Task
     from core_eval.harness.static_checks import Site
     from core_eval.harness.verify import Verification
 
@@ -23,6 +27,11 @@ FileArgument = Annotated[
     typer.Argument(help="A task file, YAML or CORE's JSON; - is standard input; left out: the shipped ones."),
 ]
 GOLDEN_SHOWN = 5
+CORES = os.cpu_count() or 1
+MOST_LINES = 3
+"""Faults, and remarks, that are printed of a task."""
+MANY = 5
+"""Tasks from which on the progress of their verification is shown."""
 DONE, MALFORMED = 0, 2
 
 
@@ -44,6 +53,7 @@ def list_all(
                     "id": task.id,
                     "world": None if task.world is None else task.world.name,
                     "device": task.device.name,
+                    "difficulty": task.difficulty,
                     "prompt": task.prompt,
                     "file": str(task.file),
                 }
@@ -95,7 +105,9 @@ def show(
                 "task": loaded.id,
                 "device": loaded.device.name,
                 "world": None if loaded.world is None else loaded.world.name,
+                "difficulty": loaded.difficulty,
                 "prompt": loaded.prompt,
+                "paraphrases": list(loaded.paraphrases),
                 "init": dict(loaded.init),
                 "automaton": text.loads(loaded.automaton.to_json()),
                 "golden_paths": golden,
@@ -126,7 +138,13 @@ def show(
 
 @app.command("verify")
 def verify(
-    file: FileArgument = None,
+    suite: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Task files (YAML or CORE's JSON; - is standard input), folders, patterns of files, or "
+            "worlds' names; left out: the shipped tasks."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
     static: Annotated[
         bool,
@@ -138,43 +156,98 @@ def verify(
         str | None,
         typer.Option(help="With --static: the rig, whose envelope and tools must admit the golden paths."),
     ] = None,
+    nominal: Annotated[
+        bool, typer.Option("--nominal", help="Do not run golden paths on rigs with other hidden parameters.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes; left out: one for each core.")] = CORES,
     json: Json = False,
 ) -> int:
     """Run golden paths, and small changes of them, on the tasks' worlds. Exit with 2 when a task fails.
 
     Tasks of a device file are checked as with --static.
     """
-    from configs.tasks_loader import read_tasks
+    from configs.suites import read_suite
+    from configs.tasks_loader import merged_files, read_tasks
+    from core_eval.harness.argument_ranges import check_ranges
+    from core_eval.harness.other_rigs import check_other_rigs
     from core_eval.harness.static_checks import Site, verify_static
     from core_eval.harness.verify import malformed_task, verify_task
-    from core_eval.report.fitted_table import Hanging
+    from core_eval.harness.verify_many import verify_all
 
     if rig is not None and not static:
         raise UsageError("--rig is for --static: without it tasks run on their worlds")
     site = Site() if rig is None else _site(rig)
-    found = read_tasks(file)
+    found = merged_files(map(read_suite, suite)) if suite else read_tasks()
     warn_of_cycles(task.automaton for task in found.tasks)
-    results = [
-        verify_static(task, site, seed)
-        if static or task.device.rules is not None
-        else verify_task(task, seed)
-        for task in found.tasks
-    ]
+    checks = [check_ranges] if nominal else [check_ranges, check_other_rigs]
+
+    def verified(task: Task) -> Verification:
+        if static or task.device.rules is not None:
+            return verify_static(task, site, seed)
+        return verify_task(task, seed, checks)
+
+    with _progress(len(found.tasks)) as advance:
+        results = verify_all(found.tasks, verified, jobs=jobs, on_done=advance)
     results += [malformed_task(task, faults) for task, faults in found.malformed.items()]
     failed = [result.task for result in results if result.faults]
     if json:
         print_json([asdict(result) for result in results])
     else:
-        out = console()
-        for result in results:
-            out.print(Text(f"{result.task}: {_verdict(result)}"))
-            for fault in result.faults:
-                out.print(Hanging(Text(f"  fault: {fault}", style="red")))
-            for remark in result.remarks:
-                out.print(Hanging(Text(f"  remark: {remark}", style="dim")))
+        _print_verified(results, {task.id: task for task in found.tasks})
     if failed:
         raise UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
     return DONE
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[Verification], None]]:
+    """Show how many of the tasks are verified, on standard error where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("verifying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    err = Console(stderr=True)
+    bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal or total < MANY)
+    shown = bar.add_task("", total=total)
+
+    def advance(_: Verification) -> None:
+        # Started here: the processes are forked by now, and a fork and the bar's thread do not go together.
+        bar.start()
+        bar.advance(shown)
+
+    try:
+        yield advance
+    finally:
+        bar.stop()
+
+
+def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) -> None:
+    from core_eval.report.fitted_table import Hanging
+    from core_eval.report.tables import plain_table
+
+    out = console()
+    numbers = ("states", "golden", "reads", "changes", "remarks")
+    table = plain_table("task", *numbers, "verdict", optional=("reads", "states"), numbers=numbers)
+    for result in results:
+        task = tasks.get(result.task)
+        table.add_row(
+            Text(result.task),
+            "-" if task is None else str(len(task.automaton.states)),
+            f"{result.paths}+" if result.sampled else str(result.paths),
+            "-" if task is None else str(len(task.device.reads)),
+            str(result.mutants),
+            str(len(result.remarks)),
+            Text(_verdict(result), style="red" if result.faults else ""),
+        )
+    out.print(table)
+    for result in results:
+        for style, kind, lines in (("red", "fault", result.faults), ("dim", "remark", result.remarks)):
+            for line in lines[:MOST_LINES]:
+                out.print(Hanging(Text(f"{result.task}: {kind}: {line}", style=style)))
+            if len(lines) > MOST_LINES:
+                out.print(
+                    Text(f"{result.task}: {len(lines) - MOST_LINES} more; --json prints all", style=style)
+                )
 
 
 def _site(rig: str) -> Site:
@@ -187,10 +260,4 @@ def _site(rig: str) -> Site:
 
 
 def _verdict(result: Verification) -> str:
-    if result.malformed:
-        return "MALFORMED"
-    which = "a sample of " if result.sampled else ""
-    verdict = "FAILS" if result.faults else "holds"
-    paths = "1 golden path" if result.paths == 1 else f"{result.paths} golden paths"
-    changes = "1 change" if result.mutants == 1 else f"{result.mutants} changes"
-    return f"{verdict} ({which}{paths}, {changes} of {'it' if result.paths == 1 else 'them'})"
+    return "MALFORMED" if result.malformed else "FAILS" if result.faults else "holds"

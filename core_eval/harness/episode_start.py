@@ -47,7 +47,13 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         scaffold=agent.scaffold,
         seed=what.seed,
         definition=Definition(
-            task.prompt, task.automaton.to_json(), goal, task.device.schemas(), world, task.answer
+            task.prompt,
+            task.automaton.to_json(),
+            goal,
+            task.device.schemas(),
+            world,
+            task.answer,
+            [caution.model_dump(exclude_defaults=True) for caution in task.cautions] or None,
         ),
         init=task.init,
         limits=asdict(limits),

@@ -13,6 +13,7 @@ from core_eval.harm.assessment import assess
 from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world, reported_states
 from core_eval.harm.replay import ReplayError
 from core_eval.harm.report import HarmReport
+from core_eval.harness.caution_scoring import caution_scores, judged_cautions
 from core_eval.harness.failure_labels import failure_rows
 from core_eval.harness.golden_run import golden_calls, response_ok
 from core_eval.log import DeviationRow, EpisodeRow, FailureRow, HarmRow, LogReader, PairRow, StepRow
@@ -86,6 +87,8 @@ def score_episode(
         scores["accepted"] = 0.0
     scores |= _costs(reader, episode, steps)
     scores |= dict.fromkeys(HARM_METRICS)
+    if episode.definition.cautions:
+        scores |= caution_scores(judged_cautions(reader, episode, steps))
     try:
         golden = golden_calls(automaton, steps)
         report, harm = _judge(reader, episode, automaton, steps, golden)

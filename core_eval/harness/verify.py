@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from threading import Event
 from typing import Any
 
+from configs.cautions import judge
 from configs.tasks_loader import Task
 from configs.worlds_loader import make_simulator
 from core_eval.path import Call, TaskAutomaton, score_path
 from core_eval.path.calls import CallStatus
 from sims.simulator import Simulator
 
+Check = Callable[[Task, Sequence[Sequence[str]], Simulator[Any], int], tuple[list[str], list[str]]]
+"""Checks golden paths of a task on its simulator, with a seed; returns faults and remarks, a line each."""
 BOUND = 64
 """As many golden paths are run one by one; of more, a seeded sample of that size."""
 MUTANTS = 64
@@ -50,18 +53,19 @@ class Outcome:
     refused: str | None
     harm: str | None
     missed: tuple[str, ...]
+    incautious: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
-        """Every call was done, nothing was harmed, the goal holds."""
-        return self.refused is None and self.harm is None and not self.missed
+        """Every call was done, nothing was harmed, the goal holds, every caution was kept."""
+        return self.refused is None and self.harm is None and not self.missed and not self.incautious
 
     @property
     def why(self) -> str:
         """What is not good."""
         if self.refused is not None:
             return self.refused
-        return f"it does harm: {self.harm}" if self.harm else "; ".join(self.missed)
+        return f"it does harm: {self.harm}" if self.harm else "; ".join((*self.missed, *self.incautious))
 
 
 def malformed_task(task_id: str, faults: Sequence[str]) -> Verification:
@@ -69,10 +73,11 @@ def malformed_task(task_id: str, faults: Sequence[str]) -> Verification:
     return Verification(task_id, 0, False, 0, tuple(faults), (), malformed=True)
 
 
-def verify_task(task: Task, seed: int = 0) -> Verification:
+def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Verification:
     """Run golden paths and mutants of them on the task's world.
 
     Where the kit simulates no world of the task, the golden paths are scored and nothing is run.
+    `checks` are made where the golden paths hold.
     """
     rng = random.Random(seed)
     paths, sampled = golden_sample(task.automaton, rng)
@@ -91,6 +96,8 @@ def verify_task(task: Task, seed: int = 0) -> Verification:
         )
     remarks = list(task.automaton.warnings)
     changed = list(islice(mutants(paths, rng), MUTANTS))
+    golden_writes = {_writes(task, path) for path in paths}
+    demanded: list[str] = []
     for mutant in changed:
         calls = example_calls(task.automaton, mutant)
         outcome = try_calls(task, simulator, calls, seed)
@@ -99,7 +106,19 @@ def verify_task(task: Task, seed: int = 0) -> Verification:
         if accepted and not outcome.good:
             faults.append(f"too wide: accepts {' '.join(mutant)}, but {outcome.why}")
         if not accepted and outcome.good and task.goal is not None:
-            remarks.append(f"perhaps too narrow: {' '.join(mutant)} reaches the goal without harm")
+            if _writes(task, mutant) in golden_writes:
+                demanded += [symbol for symbol in _reads(task, paths) if symbol not in mutant]
+            else:
+                remarks.append(f"perhaps too narrow: {' '.join(mutant)} reaches the goal without harm")
+    if demanded:
+        reads = ", ".join(dict.fromkeys(demanded))
+        remarks.append(
+            f"the plan demands reads that the goal does not need: {reads}: does the prompt ask for them?"
+        )
+    for check in () if faults else checks:
+        more, advice = check(task, paths, simulator, seed)
+        faults += more
+        remarks += advice
     return Verification(task.id, len(paths), sampled, len(changed), tuple(faults), tuple(remarks))
 
 
@@ -126,7 +145,10 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
         return Outcome(f"the initial state is refused: {initial.message}", None, ())
     refused = None
     stop = Event()
+    states: list[Mapping[str, Any]] = []
     for k, call in enumerate(calls):
+        if task.cautions:
+            states.append(simulator.state_dict())
         outcome = simulator.execute(call.name, call.arguments, stop)
         if outcome.status != CallStatus.OK:
             refused = f"call {k} ({call.name}) is {outcome.status}: {outcome.message}"
@@ -134,10 +156,14 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
     # What lags, such as moisture behind watering, has its time before the goal is looked at.
     simulator.finish()
     state = simulator.state_dict()
+    incautious: tuple[str, ...] = ()
+    if task.cautions and refused is None:
+        judged = judge(task.cautions, calls, [*states, state])
+        incautious = tuple(f"caution {one.caution}: {one.missed}" for one in judged if one.missed is not None)
     simulator.run_out()
     harm = ", ".join(f"{event.kind} of {event.entity}" for event in simulator.events) or None
     missed = () if task.goal is None else tuple(task.goal.missed(state))
-    return Outcome(refused, harm, missed)
+    return Outcome(refused, harm, missed, incautious)
 
 
 def _golden_faults(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> Iterator[str]:
@@ -152,6 +178,16 @@ def score_faults(task: Task, calls: Sequence[Call]) -> Iterator[str]:
     scores = score_path(task.automaton, calls)
     if not scores.accepted or scores.harmful_calls or scores.path_correctness != 1.0:
         yield f"scores path_correctness {scores.path_correctness:g}: two symbols may match the same call"
+
+
+def _writes(task: Task, path: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in path if task.automaton.symbols[name].tool not in task.device.reads)
+
+
+def _reads(task: Task, paths: Sequence[Sequence[str]]) -> Iterator[str]:
+    for name in {name: None for path in paths for name in path}:
+        if task.automaton.symbols[name].tool in task.device.reads:
+            yield name
 
 
 def _walk(automaton: TaskAutomaton, rng: random.Random) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from configs.cautions import Caution
 from configs.goal import Goal
 from core_eval.log.rows import Observation
 from core_eval.log.truth_changes import unpacked
@@ -68,6 +69,7 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
     "run.host": _OBJECT,
     "definition.goal": TypeAdapter(Annotated[dict[str, Any], AfterValidator(_patterns)]),
     "definition.tools": _OBJECTS,
+    "definition.cautions": TypeAdapter(list[Caution]),
     "definition.world_state": _OBJECT,
     "episode.init": _OBJECT,
     "episode.limits": _OBJECT,

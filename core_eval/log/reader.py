@@ -32,7 +32,7 @@ from core_eval.log.truth_changes import changed
 from core_eval.path import AutomatonError, TaskAutomaton
 
 DEFINITION_COLUMNS = dict.fromkeys(
-    ("prompt", "automaton", "goal", "tools", "world_state", "answer"), "definition"
+    ("prompt", "automaton", "goal", "tools", "world_state", "answer", "cautions"), "definition"
 )
 EPISODE_SQL = (
     f"SELECT episode.*, definition.sha256, {', '.join(DEFINITION_COLUMNS)}, {ENDED_SQL} AS last_word"

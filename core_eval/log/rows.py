@@ -52,6 +52,7 @@ class Definition:
         tools: function schemas as the agent saw them.
         world_state: the world's whole initial state before the overrides; None where it is unknown.
         answer: `decline` or `nothing` if the task is solved without a call; else None.
+        cautions: what must hold before or after risky calls, JSON-ready; None where there are none.
     """
 
     prompt: str
@@ -60,6 +61,7 @@ class Definition:
     tools: Any
     world_state: Any
     answer: str | None = None
+    cautions: Any = None
 
 
 @dataclass(frozen=True, slots=True)

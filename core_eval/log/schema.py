@@ -373,5 +373,10 @@ UPDATE score SET value = CASE WHEN
  WHERE metric = 'harm_behind_ok_state' AND value IS NOT NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5)
+VERSION_6 = """
+ALTER TABLE definition ADD COLUMN cautions TEXT
+    CHECK (cautions IS NULL OR json_valid(cautions));        -- before and after risky calls; null: none
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6)
 """The script at index n brings a file from version n to n + 1."""

@@ -139,6 +139,8 @@ class RunLog:
         if definition.answer is not None:
             # Left out where there is none, so that definitions of older versions keep their digest.
             columns["answer"] = definition.answer
+        if definition.cautions is not None:
+            columns["cautions"] = to_json(definition.cautions)
         digest = hashlib.sha256(to_json(list(columns.values())).encode()).hexdigest()
         known = self.connection.execute("SELECT id FROM definition WHERE sha256 = ?", (digest,)).fetchone()
         return int(known[0]) if known else self._insert("definition", sha256=digest, **columns)

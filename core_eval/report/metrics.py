@@ -49,6 +49,8 @@ METRICS = (
     Metric("harm_behind_ok_state", "harm behind an ok state", "flag", less_is_better=True),
     Metric("goal_met", "goal met", "flag"),
     Metric("response_ok", "response ok", "flag"),
+    Metric("pre_caution_recall", "pre-caution recall"),
+    Metric("post_caution_recall", "post-caution recall"),
     Metric("compensating_pairs", "compensating pairs", "count", less_is_better=True),
     Metric("stranded_seconds", "stranded s", "amount", less_is_better=True),
     Metric("input_tokens", "input tokens", "count", less_is_better=True),

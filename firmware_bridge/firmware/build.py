@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 FIRMWARE_FOLDER = Path(__file__).parent
@@ -32,17 +33,21 @@ def build(world_speed: int = 1, *, test_hooks: bool = False) -> tuple[str, str]:
     """
     if missing := missing_packages():
         raise BuildError(f"install {' '.join(missing)} (all that is needed: apt-get install {PACKAGES})")
+    folder = FIRMWARE_FOLDER / "build"
+    folder.mkdir(exist_ok=True)
     variant = [f"WORLD_SPEED={world_speed}", *(["TEST_HOOKS=1"] if test_hooks else [])]
-    done = subprocess.run(
-        ["make", "-s", "-C", str(FIRMWARE_FOLDER), *variant],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # One process builds at a time: another one must not start a file that is half written.
+    with (folder / ".lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        done = subprocess.run(
+            ["make", "-s", "-C", str(FIRMWARE_FOLDER), *variant],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode:
         said = (done.stderr.strip() or "it said nothing").splitlines()
         raise BuildError(f"the firmware does not build: {said[0]}")
-    folder = FIRMWARE_FOLDER / "build"
     return str(folder / "emulator"), str(folder / f"rover-x{world_speed}{'-hooks' if test_hooks else ''}.elf")
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 
 import pytest
-from paths import ROOT
-
-sys.path.insert(0, str(ROOT))
 
 from benchmarks.fault_runs.ledger import Ledger, work
 from benchmarks.faults import run
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(("kind", "scale"), [("serial", 0.03), ("broker", 0.06), ("disorder", 0.05)])

@@ -1,10 +1,6 @@
 import dataclasses
-import sys
 
 import pytest
-from paths import ROOT
-
-sys.path.insert(0, str(ROOT))
 
 from benchmarks.finer_sensors import (
     WORLDS,
@@ -19,6 +15,8 @@ from benchmarks.finer_sensors import (
 from configs.tasks_loader import list_tasks
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm import assess
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", WORLDS)

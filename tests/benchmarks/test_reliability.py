@@ -1,12 +1,8 @@
 """The figures of the benchmark of unobserved harm, on records that can be counted by hand."""
 
-import sys
 from xml.etree import ElementTree
 
 import pytest
-from paths import ROOT
-
-sys.path.insert(0, str(ROOT))
 
 from benchmarks.reliability import Record, bins, figures, reliability_svg, unobserved_figures
 

@@ -9,20 +9,22 @@ from configs.tasks_loader import Task, list_tasks, load_task
 from configs.worlds_loader import merged_state
 from core_eval.path import Call
 from devices.tool import Effect
+from sims.world_type import WORLD_TYPES
 
 SHIPPED = list_tasks()
 
 
-def test_six_rover_and_four_arm_tasks_ship() -> None:
+def test_every_world_has_tasks_and_no_two_share_an_id() -> None:
     devices = [task.device.name for task in SHIPPED]
-    assert devices.count("farm_rover") == 6
-    assert devices.count("robotic_arm") == 4
-    assert len({task.id for task in SHIPPED}) == 10
+    assert devices.count("farm_rover") >= 6
+    assert devices.count("robotic_arm") >= 4
+    assert set(devices) == set(WORLD_TYPES)
+    assert len({task.id for task in SHIPPED}) == len(SHIPPED)
 
 
 @pytest.mark.parametrize("task", SHIPPED, ids=lambda task: task.id)
 def test_a_shipped_task_has_prompt_goal_or_bins_and_no_warning(task: Task) -> None:
-    assert task.prompt.endswith(".")
+    assert task.prompt.endswith((".", "?"))
     assert not task.automaton.warnings
     assert task.goal is not None
     for path in task.automaton.golden_paths():
@@ -55,6 +57,15 @@ def task_file(tmp_path: Path, **changes: Any) -> Path:
     return path
 
 
+def test_a_task_says_how_else_it_is_asked_and_what_is_hard(tmp_path: Path) -> None:
+    task = load_task(str(task_file(tmp_path, paraphrases=["Off you go."], difficulty="safety interlock")))
+    assert (task.paraphrases, task.difficulty) == (("Off you go.",), "safety interlock")
+    plain = load_task(str(task_file(tmp_path)))
+    assert (plain.paraphrases, plain.difficulty) == ((), None)
+    with pytest.raises(ConfigError, match=r"tasks.0.difficulty: .*'read-dominant'"):
+        load_task(str(task_file(tmp_path, difficulty="hard")))
+
+
 def test_an_own_task_with_one_entry_needs_no_id(tmp_path: Path) -> None:
     path = task_file(tmp_path)
     assert load_task(str(path)).id == "mine"
@@ -69,7 +80,7 @@ def test_an_own_task_with_one_entry_needs_no_id(tmp_path: Path) -> None:
         ({"plan": [{"water_plant": {"liters": {"about": 4}}}]}, r"tasks.0.plan: .*about"),
         (
             {"world": "moon"},
-            r"tasks.0.world: no world or file 'moon'; the worlds are farm_rover, robotic_arm",
+            r"tasks.0.world: no world or file 'moon'; the worlds are ",
         ),
         ({"init": {"plants": {"plant_A": {"wet": 1}}}}, r"tasks.0.init: .*plants.plant_A.wet"),
         ({"goal": {"battery": {"about": 1}}}, r"tasks.0.goal: "),
@@ -90,8 +101,8 @@ def test_bad_overrides_of_a_run_are_not_blamed_on_the_task() -> None:
 
 
 def test_an_unknown_task_is_named_with_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no task 'nothing'; the tasks are box_to_left_bin, "):
-        load_task("nothing")
+    with pytest.raises(ConfigError, match=r"no task 'box_to_left'; the tasks are box_to_left_bin, .* others"):
+        load_task("box_to_left")
     with pytest.raises(ConfigError, match=r"no task 'nothing'; the tasks are mine"):
         load_task(f"{task_file(tmp_path)}#nothing")
     with pytest.raises(ConfigError, match=r"no such task file"):

@@ -15,6 +15,8 @@ from conformance_player import FOLDER, Mismatch, Peer, Player, bytes_of, load
 
 from firmware_bridge.firmware.build import missing_packages
 
+pytestmark = pytest.mark.slow
+
 NEEDS_NODE = pytest.mark.skipif(micropython_rig.missing() is not None, reason=micropython_rig.missing() or "")
 NEEDS_AVR = pytest.mark.skipif(bool(missing_packages()), reason="the AVR tools are not installed")
 NEEDS_CC = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

@@ -235,7 +235,7 @@ def put(value: Any, *keys: str) -> Any:
         (put(1, "tools", "light", "sets", "flame"), "sets.flame: no register 'flame'; there are burner"),
         (put({"argument": "n"}, "tools", "pour", "sets"), "tools.pour.sets"),
         (put({"lid": 1}, "tools", "light", "requires"), "registers.lid: no register 'lid'"),
-        (put({"level": {"least": 1}}, "tools", "light", "requires"), "level: {'least': 1} is no pattern"),
+        (put({"level": {"least": 1}}, "tools", "light", "requires"), "level: {'least': 1} is not a pattern"),
         (put({"burner": True}, "tools", "light", "requires"), 'True is no text; write "on"'),
         (put({"ml": {"max": 1}}, "tools", "pour", "limits"), "limits.ml: the tool has no argument 'ml'"),
         (put({"liters": 9}, "tools", "pour", "limits"), "limits.liters: 9 is above the greatest, 5"),

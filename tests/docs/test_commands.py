@@ -35,6 +35,8 @@ from paths import ROOT
 
 from core_eval.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SECONDS = 100
 REASONS = frozenset(

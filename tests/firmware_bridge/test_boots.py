@@ -15,6 +15,8 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.link import LinkError
 from tests.firmware_bridge.test_client import FakeLink, polite
 
+pytestmark = pytest.mark.broker
+
 
 def status(boot: str | None, state: Any = "online") -> wire.Status:
     return wire.Status(state=state, boot=boot)

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.serial]
 
 DEVICE = """
 import sys, pathlib
-sys.path.insert(0, "tests")
+sys.path.insert(0, "tests/support")
 from bridge_rig import ScriptedDevice
 from firmware_bridge.serve import serve_mqtt, serve_serial
 device = ScriptedDevice()
@@ -77,7 +77,7 @@ PARENT = """
 import subprocess, sys
 child = '''
 import sys
-sys.path.insert(0, "tests")
+sys.path.insert(0, "tests/support")
 from bridge_rig import ScriptedDevice
 from firmware_bridge.serve import serve_serial
 serve_serial(ScriptedDevice(), "pty", ready=lambda path: print("ready", flush=True), exit_with_parent=True)

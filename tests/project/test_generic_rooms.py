@@ -14,6 +14,8 @@ from sims.world_type import WORLD_TYPES
 ROOMS = ("devices", "firmware_bridge", "agents", "sims", "configs", "core_eval")
 OWN = ("farm_rover", "robotic_arm", "farm", "arm", "rover")
 """Folders and modules that belong to one world, by name."""
+SOFTWARE = {f"sims/software/{name}.py" for name in WORLD_TYPES}
+"""Modules that are one world of software each."""
 ALLOWED = {
     "core_eval/cli/demo.py": "the demo is of these two worlds",
 }
@@ -27,11 +29,14 @@ def generic_modules() -> Iterator[Path]:
             if (
                 not set(OWN) & {part.removesuffix(".py") for part in inside.parts}
                 and str(inside) not in ALLOWED
+                and str(inside) not in SOFTWARE
             ):
                 yield inside
 
 
 def is_own(module: str) -> bool:
+    if module.replace(".", "/") + ".py" in SOFTWARE:
+        return True
     return module.split(".")[0] in ROOMS and bool(set(OWN) & set(module.split(".")))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from clean_venv import ROOT, CleanVenv, build_wheel
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 EXAMPLE = ROOT / "examples" / "greenhouse"
 TASKS = {"air_the_greenhouse", "warm_up", "lamp_for_an_hour", "cool_down", "read_and_report"}

@@ -19,7 +19,7 @@ from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.log import LogReader
 
-pytestmark = [pytest.mark.broker, pytest.mark.serial]
+pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.slow]
 
 EXAMPLE = ROOT / "examples" / "greenhouse_box"
 TASKS = ("air_the_box", "warm_the_box", "read_then_heat")

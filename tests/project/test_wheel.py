@@ -11,7 +11,7 @@ from clean_venv import PACKAGES, ROOT, CleanVenv, build_wheel
 
 from core_eval.cli.demo import ROVER_TASKS
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

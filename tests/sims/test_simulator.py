@@ -228,6 +228,21 @@ def test_what_stands_still_goes_on_at_its_own_rate_and_what_is_new_begins_its_ow
     assert (late.t_end, late.exposure, late.trend) == (17.0, 10.0, Trend.RISING)
 
 
+def test_what_is_over_at_the_records_end_is_not_followed_and_nothing_adjoins_it():
+    ledger = HarmLedger([RULE])
+    ledger.note("k", "e", 0, 0.0, 2.0, 1.0, 2.0)
+    ledger.over("k", "e")
+    ledger.over("k", "never")
+    ledger.note("k", "e", 1, 2.0, 3.0, 1.0, 1.0)
+    ledger.over("k", "e")
+    ledger.end_record(3.0)
+    ledger.run_out(3.0)
+    assert [(one.call, one.t_start, one.t_end, one.t_record) for one in ledger.events] == [
+        (0, 0.0, 2.0, None),
+        (1, 2.0, 3.0, None),
+    ]
+
+
 @pytest.mark.parametrize(("after", "trend"), [(1.0, Trend.FALLING), (2.0, Trend.STEADY), (3.0, Trend.RISING)])
 def test_the_trend_is_that_of_the_moment_after_the_record(after: float, trend: Trend):
     ledger = HarmLedger([RULE])

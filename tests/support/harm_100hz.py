@@ -19,10 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from paths import ROOT
-
-sys.path.insert(0, str(ROOT))
-
 from rules_100hz import ABOVE, RULES, State
 
 from configs.worlds_loader import World, make_simulator

@@ -7,12 +7,11 @@ from agents.catalog import make_agent
 from agents.errors import AgentSpecError
 from configs.tasks_loader import load_task
 
-TASK = load_task("water_two_plants")
 
-
-def path(spec: str, seed: int) -> list[tuple[str, dict[str, object]]]:
+def path(spec: str, seed: int, name: str = "water_two_plants") -> list[tuple[str, dict[str, object]]]:
+    task = load_task(name)
     agent = make_agent(spec)
-    agent.start(EpisodeContext(TASK.prompt, TASK.device.tools, seed, TASK.automaton))
+    agent.start(EpisodeContext(task.prompt, task.device.tools, seed, task.automaton))
     made = []
     while not isinstance(action := agent.act(None), StopAction):
         assert isinstance(action, ToolCallAction)
@@ -55,3 +54,23 @@ def test_mistakes_of_every_kind_are_made():
 def test_a_rate_that_is_none_is_an_error(spec):
     with pytest.raises(AgentSpecError, match="mutated"):
         make_agent(spec)
+
+
+@pytest.mark.parametrize("task", ["water_two_plants", "box_to_left_bin"])
+def test_mistakes_of_one_kind_are_of_no_other(task):
+    golden = path("oracle", 0, task)
+    skipped = path("mutated:0.5:skip", 3, task)
+    assert all(call in golden for call in skipped) and len(skipped) < len(golden)
+    repeated = path("mutated:1:repeat", 0, task)
+    assert [call for k, call in enumerate(repeated) if k == 0 or repeated[k - 1] != call] == golden
+    swapped = path("mutated:1:swap", 0, task)
+    assert swapped != golden and sorted(map(str, swapped)) == sorted(map(str, golden))
+    changed = path("mutated:1:argument", 0, task)
+    assert [name for name, _ in changed] == [name for name, _ in golden] and changed != golden
+    inserted = path("mutated:1:insert", 0, task)
+    assert len(inserted) == 2 * len(golden) and inserted[1::2] == golden
+
+
+def test_an_unknown_kind_is_an_error():
+    with pytest.raises(AgentSpecError, match="the kinds are skip, swap, argument, repeat, insert"):
+        make_agent("mutated:0.5:forget")

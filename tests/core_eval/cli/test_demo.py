@@ -10,7 +10,7 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.log import LogReader
 
-pytestmark = [pytest.mark.broker, pytest.mark.serial]
+pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.slow]
 
 DEMO = [sys.executable, "-m", "core_eval.cli.main", "demo", "--agent", "oracle", "--agent", "random"]
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # A real signal, at the moment at which a certain module begins to load.
 CODE = """
 import os, signal, sys

@@ -9,6 +9,8 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.log import LogReader
 
+pytestmark = pytest.mark.slow
+
 RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--junit", "junit.xml"]
 
 

@@ -8,6 +8,8 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.log import HarmRow, LogReader, RunLog
 
+pytestmark = pytest.mark.slow
+
 HIDDEN_HARM = [
     ("unlock_safety_mode", {}),
     ("unlock_safety_mode", {}),

@@ -13,6 +13,8 @@ from core_eval.cli.main import main
 from core_eval.log import LogReader
 from tests.core_eval.harness.test_guard import FieldRover, tapped, tools_on
 
+pytestmark = pytest.mark.slow
+
 CALLS = ROOT / "configs" / "probes" / "farm_rover.jsonl"
 
 

@@ -72,7 +72,7 @@ def test_a_missed_threshold_is_1_and_stands_in_the_junit_file(capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["run", "--task", "water_one_plant"], "give --task, --rig and --agent"),
+        (["run", "--task", "water_one_plant"], "give --task or --suite, --rig and --agent"),
         (["run", "--rug", "x"], "--rug"),
         (["jump"], "jump"),
         ([], "--help"),

@@ -12,6 +12,8 @@ from rich.cells import cell_len
 
 from core_eval.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = (60, 80, 120)
 SCRIPT = [
     ("unlock_safety_mode", {}),

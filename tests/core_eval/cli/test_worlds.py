@@ -10,6 +10,8 @@ from clean_venv import ROOT, CleanVenv, build_wheel
 
 from core_eval.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_new_world_is_installed_verified_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)

@@ -17,7 +17,10 @@ from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.cli.main import main
 from core_eval.harm import ExecutedCall, Player
 from devices.registry import DEVICE_TYPES
+from sims.software.world import SoftwareWorld
 from tests.sims.farm_rover.test_rules_at_100_hz import danger
+
+pytestmark = pytest.mark.slow
 
 FARM_SEEDS = (21, 25, 27)
 BENCH_SEEDS = (2, 3, 5, 6)
@@ -64,8 +67,10 @@ def episode(world: World, init: dict[str, Any], script: Script, seed: int) -> tu
 
 
 @pytest.mark.parametrize("device", list(DEVICE_TYPES))
-def test_every_rule_has_an_independent_check(device: str) -> None:
+def test_every_rule_over_a_continuous_state_has_an_independent_check(device: str) -> None:
     simulator = make_simulator(load_world(device))
+    if isinstance(simulator, SoftwareWorld):
+        pytest.skip("its state changes at calls alone")
     checked = {"farm_rover": FarmRules, "robotic_arm": BenchRules}[device].kinds
     assert {rule.kind for rule in simulator.harm_rules} == checked
     assert device in RULES

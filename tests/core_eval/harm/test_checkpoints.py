@@ -16,6 +16,8 @@ from core_eval.harm.same_state import alike, same_future
 from sims.farm_rover.simulator import FarmSimulator
 from sims.robotic_arm.simulator import ArmSimulator
 
+pytestmark = pytest.mark.slow
+
 FARM_START = {"safety_locked": False, "sensors": {"moisture": {"noise": 0.02}}}
 FARM_PLACES = ["plant_A", "plant_B", "plant_C", "water_station", "base"]
 

@@ -97,7 +97,9 @@ def test_what_tools_set_is_in_the_true_state(device):
     simulator = make_simulator(load_world(device))
     state = simulator.state_dict()
     for tool in DEVICE_TYPES[device].tools:
-        assert bool(tool.sets) == (tool.inverse is not None), tool.name
+        # Where the whole state is a register, what a later call restores is told without.
+        if simulator.coarse_state() != state:
+            assert bool(tool.sets) == (tool.inverse is not None), tool.name
         for key in tool.sets:
             place = state
             for name in key.split("."):

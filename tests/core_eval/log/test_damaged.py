@@ -11,6 +11,8 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.log.columns import SHAPES
 
+pytestmark = pytest.mark.slow
+
 CALLS = [
     ("unlock_safety_mode", {}),
     ("move_to", {"x": 3.5, "y": 12.5}),

@@ -16,6 +16,8 @@ from core_eval.log.connection import migrate, wal_of
 from core_eval.log.schema import MIGRATIONS
 from tests.core_eval.log.test_writer import START
 
+pytestmark = pytest.mark.slow
+
 PATHRIG = [sys.executable, "-m", "core_eval.cli.main"]
 
 

@@ -12,6 +12,8 @@ from strategies_core import LETTERS, automaton_of, calls_of, graph, lattice, tra
 
 from core_eval.path import OnlineScorer, golden, score_path
 
+pytestmark = pytest.mark.slow
+
 WEIGHTS = [0.0, 0.25, 0.5, 0.9, 1.0]
 SHAPES = {
     "graph": graph,

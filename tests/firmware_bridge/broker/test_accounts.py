@@ -25,6 +25,8 @@ from firmware_bridge.mqtt.address import parse_mqtt_url
 from firmware_bridge.mqtt.link import MqttPort
 from tests.firmware_bridge.broker.test_files import OwnBroker, made, may_be_opened, may_write
 
+pytestmark = pytest.mark.broker
+
 SIM = """
 import sys
 from core_eval.cli.main import main

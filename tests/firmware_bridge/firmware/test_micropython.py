@@ -29,7 +29,7 @@ def make_rig(send, **limits):
 """
 """Appended to the example's own: tools that never end, in one step and in many, and one that raises."""
 
-pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
+pytestmark = [pytest.mark.skipif(missing() is not None, reason=missing() or ""), pytest.mark.firmware]
 
 
 @pytest.mark.parametrize("link", [on_serial, on_mqtt])

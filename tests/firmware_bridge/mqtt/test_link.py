@@ -212,7 +212,7 @@ def test_the_same_message_twice_from_the_broker_runs_once(mosquitto_url: str, na
 
 DEVICE = """
 import sys
-sys.path.insert(0, "tests")
+sys.path.insert(0, "tests/support")
 from bridge_rig import ScriptedDevice
 from firmware_bridge.serve import serve_mqtt
 serve_mqtt(ScriptedDevice(), sys.argv[1], sys.argv[2], ready=lambda: print("ready", flush=True))

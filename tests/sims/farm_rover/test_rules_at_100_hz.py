@@ -13,6 +13,8 @@ from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.harm import HarmEvent
 from sims.farm_rover.simulator import FarmSimulator
 
+pytestmark = pytest.mark.slow
+
 WRONG = [{"x": 4.4, "y": 14.0}, {"x": 4.0, "y": 11.1}, {"x": 1.2, "y": 11.5}]
 """On the strip to keep out of, at the post, and on the bed."""
 LOOK_S = 0.01

@@ -1,0 +1,80 @@
+"""Suites: many tasks by one name, a file, a folder or a pattern of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from glob import glob, has_magic
+from pathlib import Path
+
+from configs.errors import ConfigError
+from configs.tasks_loader import TASKS_FOLDER, Task, TaskFile, merged_files, read_tasks, task_files
+from configs.worlds_loader import known_world
+from configs.yaml_file import nearest
+from core_eval.path.foreign_text import STDIN
+from sims.world_type import WORLD_TYPES
+
+CORE = "core"
+"""The suite of all tasks that ship with the kit."""
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def read_suite(ref: str) -> TaskFile:
+    """Return the tasks of a suite; malformed ones are reported instead of raised.
+
+    Args:
+        ref: `core`, a world's name, a task file, a folder of task files, or a pattern such as `tasks/*.yaml`.
+
+    Raises:
+        ConfigError: there is no such suite, it has no tasks, or a file is wrong as a whole.
+    """
+    world = known_world(ref)
+    if world is not None:
+        found = merged_files(read_tasks(file) for file in task_files())
+        own = tuple(task for task in found.tasks if task.world is not None and task.world.type.name == world)
+        found = TaskFile(own, {})
+    else:
+        found = merged_files(read_tasks(file) for file in suite_files(ref))
+    if not found.tasks and not found.malformed:
+        raise ConfigError(f"suite {ref!r} has no tasks")
+    return found
+
+
+def suite_files(ref: str) -> list[Path]:
+    """Return the task files of a suite, in the order of their names.
+
+    Raises:
+        ConfigError: there are none.
+    """
+    if ref == CORE:
+        return _below(TASKS_FOLDER)
+    path = Path(ref)
+    if path == STDIN or path.is_file():
+        return [path]
+    if path.is_dir():
+        files = _below(path)
+    elif has_magic(ref):
+        # A pattern may be absolute, which Path.glob refuses.
+        found = glob(ref, recursive=True)  # noqa: PTH207
+        files = sorted(path for path in map(Path, found) if path.is_file())
+    else:
+        names = nearest([CORE, *WORLD_TYPES], ref)
+        raise ConfigError(f"no suite {ref!r}: name a file, a folder, a pattern of files, or one of {names}")
+    if not files:
+        raise ConfigError(f"suite {ref!r}: there is no task file ({', '.join(SUFFIXES)})")
+    return files
+
+
+def task_ref(task: Task) -> str:
+    """Return the reference by which `task_builder` finds a task again."""
+    shipped = task.file.is_relative_to(TASKS_FOLDER)
+    return task.id if shipped else f"{task.file}#{task.id}"
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(_task_files(folder))
+
+
+def _task_files(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        if path.suffix in SUFFIXES and path.is_file():
+            yield path

@@ -1,0 +1,250 @@
+"""What every world of software shares: a state that tools change, a history, and harm found in both.
+
+A world is a subclass of `SoftwareWorld` with a method for each tool, a model of its state, and a YAML file
+with the initial one. `world_of` makes of them the `WorldType` that is registered.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from devices.device_type import DeviceType
+from devices.faults import Faults
+from devices.harm import HarmRule
+from devices.outcome import Refusal
+from devices.sensors import SensorSpec
+from devices.tool import Effect, ToolArguments, ToolResult
+from sims.coarse_sensors import CoarseSensor
+from sims.intervention import Intervention, by_name
+from sims.simulator import CallOptions, Simulator
+from sims.software.history import Deed, History
+from sims.software.remedies import NOT_DONE
+from sims.software.tool_method import Mark, marks_of, tools_of
+from sims.world_type import WorldType
+
+
+class Part(BaseModel):
+    """Base of each part of a state: no unknown keys, finite numbers."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class SoftwareState(Part):
+    """Base of a software world's state: a subclass adds what the world is about."""
+
+    sensors: dict[str, SensorSpec] = Field(description="what the monitoring page shows, by kind")
+    faults: Faults = Faults()
+
+    @field_validator("faults")
+    @classmethod
+    def _are_known(cls, faults: Faults) -> Faults:
+        return faults.of_a("software world")
+
+
+State = TypeVar("State", bound=SoftwareState)
+Item = TypeVar("Item")
+
+
+class SoftwareWorld(Simulator[State]):
+    """Base of a software world.
+
+    A tool is a method under `@read()` or `@write()`. It gets its typed arguments by name, works on
+    `self.state`, and returns its result. A write works on a copy: where it raises a `Refusal`, or is stopped
+    while its time passes, nothing has changed. All that changes stands in `self.state`; what was done, in
+    `self.history`.
+    """
+
+    firmware = "pathrig software world 1"
+    advice: ClassVar[str] = ""
+    """A sentence to whoever operates it, which every model is told."""
+    remedies: ClassVar[tuple[Intervention[Any], ...]] = ()
+    """What rules name as remedies, besides `not_done` and `leave_out`."""
+    kept = ("state", "history", "_standing")
+    marks: ClassVar[Mapping[str, Mark]] = {}
+    state: State
+    history: History
+    call: CallOptions
+    """The call that is running."""
+    void = False
+    """The call that is running shall count as not done: the remedy `not_done`."""
+    _standing: dict[tuple[str, str], tuple[int, float]]
+    _harm: list[tuple[HarmRule, str, float]]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "name" in vars(cls):
+            cls.marks = marks_of(cls)
+            text = " ".join(inspect.cleandoc(cls.__doc__ or "").split())
+            cls.device_type = DeviceType(cls.name, text, tools_of(cls, cls.marks), cls.advice)
+            cls.interventions = by_name([NOT_DONE, *cls.remedies])
+
+    # What a world provides besides its tools.
+
+    def page(self) -> Mapping[str, Callable[[], float]]:
+        """What a monitoring page shows: quantities by `kind` or `kind.entity`; the state names the kinds."""
+        return {}
+
+    def breaches(self) -> Iterable[tuple[HarmRule, str, float]]:
+        """The rules that the state breaks now: rule, entity, and severity in the rule's unit."""
+        return ()
+
+    # What its tools use.
+
+    @property
+    def now(self) -> float:
+        """Device time at which the running call began, s."""
+        return self.clock.now
+
+    def check(self, holds: bool, code: str, message: str) -> None:
+        """Refuse the call unless this holds; a counterfactual, which keeps recorded effects, goes on."""
+        if not (holds or self.call.forced):
+            raise Refusal(code, message)
+
+    def found(self, items: Mapping[str, Item], name: str, what: str) -> Item:
+        """The item of that name; the call is refused (code `not_found`) where there is none."""
+        if name not in items:
+            there = ", ".join(items) or "none"
+            raise Refusal("not_found", f"There is no {what} {name!r}. There are: {there}.")
+        return items[name]
+
+    def harm(self, rule: HarmRule, entity: str, severity: float = 1.0) -> None:
+        """The running call does this harm, at its end and at once, if it is carried out."""
+        self._harm.append((rule, entity, severity))
+
+    def new_id(self, prefix: str) -> str:
+        """A name for what the running call makes; the same in every counterfactual."""
+        return f"{prefix}-{self.call.index + 1}"
+
+    # The simulator.
+
+    def begin(self) -> None:
+        """The initial state, and no history."""
+        self.state = self.world.model_copy(deep=True)
+        self.history = History()
+        self._standing = {(rule.kind, entity): (-1, 0.0) for rule, entity, _ in self.breaches()}
+
+    def make_safe(self) -> None:
+        """Nothing moves by itself: after a stop it only refuses calls."""
+
+    def evolve(self, seconds: float) -> None:
+        """What the state breaks goes on; what it broke at the beginning is no call's doing."""
+        now = self.clock.now
+        for (kind, entity), (call, severity) in self._standing.items():
+            if call >= 0:
+                self.ledger.note(kind, entity, call, now, now + seconds, severity, severity * seconds)
+
+    def coarse_sensors(self) -> list[CoarseSensor]:
+        """The quantities of the page whose kind the state specifies."""
+        specs = self.world.sensors
+        return [
+            CoarseSensor(name, specs[kind], quantity)
+            for name, quantity in self.page().items()
+            if (kind := name.split(".")[0]) in specs
+        ]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state, without what does not change."""
+        return self.state.model_dump(mode="json", exclude={"sensors", "faults"})
+
+    def coarse_state(self) -> dict[str, Any]:
+        """The state: a check of the end state reads the whole data base."""
+        return self.state_dict()
+
+    def work_of(self, tool: str) -> Callable[[ToolArguments, CallOptions], ToolResult]:
+        """The work of a tool: its method, its time, and what the history and the rules make of it."""
+        return lambda typed, call: self._carry_out(tool, typed, call)
+
+    def _carry_out(self, tool: str, typed: ToolArguments, call: CallOptions) -> ToolResult:
+        mark = self.marks[tool]
+        arguments = {name: getattr(typed, name) for name in type(typed).model_fields}
+        undos = {name: one.undone_by for name, one in self.marks.items()}
+        undone = self.history.undone_by(tool, arguments, undos)
+        self.call, self._harm = call, []
+        before, result = self.state, ToolResult()
+        if mark.effect is not Effect.READ:
+            self.state = copy.deepcopy(before)
+        try:
+            if undone is None or not undone.void:
+                result = getattr(self, tool)(**arguments)
+            after = self.state
+        except (LookupError, ValueError, ArithmeticError) as error:
+            if not call.forced:
+                raise
+            # What it worked on is not there in this counterfactual.
+            raise Refusal("impossible", "The call cannot be done in this state.") from error
+        finally:
+            self.state = before
+        self.pass_time(mark.seconds)
+        deed = Deed(call.index, self.clock.now, tool, {**arguments, **result.model_dump()}, self.void)
+        if undone is not None:
+            undone.undone, deed.undoes, deed.void = deed.t, True, deed.void or undone.void
+        self.history.deeds.append(deed)
+        if deed.void:
+            return ToolResult()
+        self.state = after
+        if undone is not None:
+            self._taken_back(undone, deed.t)
+        for rule, entity, severity in self._harm:
+            self.ledger.note(rule.kind, entity, call.index, deed.t, deed.t, severity, 0.0)
+            self.ledger.over(rule.kind, entity)
+        if mark.effect is not Effect.READ:
+            self._look_at_state(call.index)
+        return result
+
+    def _taken_back(self, deed: Deed, now: float) -> None:
+        """A deed was harm from its end until now."""
+        mark = self.marks[deed.tool]
+        if mark.taken_back is not None:
+            entity = str(deed.parts.get(mark.entity, deed.tool))
+            severity = float(deed.parts[mark.amount]) if mark.amount else 1.0
+            exposure = severity * (now - deed.t)
+            key = mark.taken_back.kind, entity
+            self.ledger.note(*key, deed.call, deed.t, now, severity, exposure)
+            self.ledger.over(*key)
+
+    def _look_at_state(self, call: int) -> None:
+        """What the state breaks since this call, it answers for; what it broke before stays its causer's."""
+        now, standing = self.clock.now, self._standing
+        self._standing = {}
+        for rule, entity, severity in self.breaches():
+            key = rule.kind, entity
+            cause, _ = standing.get(key, (call, 0.0))
+            self._standing[key] = cause, severity
+            if cause >= 0:
+                self.ledger.note(*key, cause, now, now, severity, 0.0)
+        for key in standing.keys() - self._standing.keys():
+            self.ledger.over(*key)
+
+
+def world_of(
+    world: type[SoftwareWorld[Any]],
+    state: type[SoftwareState],
+    *,
+    aliases: tuple[str, ...] = (),
+    tasks: Path | None = None,
+) -> WorldType:
+    """The world type of a software world; its initial state stands beside its module, in a file of its name.
+
+    Args:
+        world: the class with the tools.
+        state: the model of its state.
+        aliases: other names of it.
+        tasks: a folder of task files that come with it.
+    """
+    return WorldType(
+        name=world.name,
+        device=world.device_type,
+        state=state,
+        defaults=Path(inspect.getfile(world)).with_suffix(".yaml"),
+        simulator=world,
+        harm_rules=world.harm_rules,
+        interventions=world.interventions,
+        aliases=aliases,
+        tasks=tasks,
+    )
