@@ -122,6 +122,10 @@ class Agent(Protocol):
     def scaffold(self) -> str:
         """The scaffold that a model runs in; `none` for agents that are no models."""
 
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What was chosen for it (format of calls, grammar, sampling), as the log keeps it; empty if nothing."""
+
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode; whatever is left of the last one is dropped."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -44,6 +44,11 @@ class InterruptibleAgent:
     def scaffold(self) -> str:
         """The agent's scaffold."""
         return self._agent.scaffold
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The agent's options."""
+        return self._agent.options
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode.

@@ -59,9 +59,13 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         limits=asdict(limits),
         guard=what.guard or GuardMode.OBSERVE,
         scoring=what.scoring,
-        agent_info={"name": agent.name, **agent_info(what.agent_spec)},
+        agent_info={"name": agent.name, **agent_info(what.agent_spec), **_options(agent)},
         twin=twin_of(session.config, task),
     )
+
+
+def _options(agent: Agent) -> dict[str, Any]:
+    return {"options": dict(agent.options)} if agent.options else {}
 
 
 def task_limits(task: Task) -> Limits:

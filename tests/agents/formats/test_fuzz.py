@@ -41,7 +41,7 @@ NOISE = [
         "1e999",
     ),
     *("<think>", "</think>", "```", "```json", "Action:", "Action Input:", "all\n", "function", "tool_call"),
-    *("<", "<|", "|>", "</", "to=functions.", "print(", "lambda: 0", "import os", "__", "NaN", "\\ud800", "1e999"),
+    *("<", "<|", "|>", "</", "to=functions.", "print(", "lambda: 0", "import os", "__", "NaN", "\\ud800"),
     *("9" * 5000, "[" * 300, "-" * 400),
 ]
 COUNT = 10_000

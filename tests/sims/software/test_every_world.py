@@ -13,9 +13,9 @@ from threading import Event
 from typing import Any
 
 import pytest
-from agents.example_arguments import fitting_value
 from software_rig import WORLDS, judged, run_tasks, simulator, tasks_of
 
+from agents.baselines.example_arguments import fitting_value
 from core_eval.harness.verify import example_calls, verify_task
 from devices.harm import LEAVE_OUT
 from devices.tool import Effect
