@@ -124,7 +124,7 @@ class Agent(Protocol):
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What was chosen for it (format of calls, grammar, sampling), as the log keeps it; empty if nothing."""
+        """What was chosen for it, such as a grammar or the sampling, as the log keeps it."""
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode; whatever is left of the last one is dropped."""

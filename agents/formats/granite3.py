@@ -8,7 +8,7 @@ FORMAT = json_format(
     "granite-3",
     JsonForm("<|tool_call|>", also=r"<tool_call>(?=\s*\[)", listed=True),
     families="Granite 3.0 to 3.3",
-    documented="[Granite: prompt engineering](https://www.ibm.com/granite/docs/models/granite), "
+    documented="[Granite 3.3](https://huggingface.co/ibm-granite/granite-3.3-2b-instruct), "
     "vLLM's [granite](https://docs.vllm.ai/en/latest/features/tool_calling/)",
     detected_by=("<|tool_call|>",),
 )

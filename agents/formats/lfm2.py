@@ -43,7 +43,7 @@ def _rules(rules: Rules, functions: Functions) -> str:
 FORMAT = Format(
     name="lfm2",
     families="LFM2, LFM2.5",
-    documented="[LFM2: tool use](https://docs.liquid.ai/lfm/key-concepts/tool-use)",
+    documented="[LFM2](https://huggingface.co/LiquidAI/LFM2-700M)",
     detected_by=(OPEN, "<|tool_list_start|>", "List of tools: ["),
     marks=(OPEN, CLOSE),
     begins=re.compile(re.escape(OPEN)),

@@ -244,6 +244,21 @@ def test_calls_under_the_grammar_are_well_formed_whatever_the_model(tiny, monkey
     backend.close()
 
 
+@pytest.mark.parametrize(
+    ("options", "logged"),
+    [
+        ({}, {"grammar": "calls", "thinking": "as the template has it", "format": "hermes"}),
+        ({"grammar": "off", "thinking": False}, {"grammar": "off", "thinking": "off", "temperature": 0.0}),
+        ({"grammar": "strict", "thinking": True, "temperature": 0.5}, {"thinking": "on", "temperature": 0.5}),
+    ],
+)
+def test_what_was_chosen_is_told(tiny, options, logged):
+    backend = LlamaBackend(tiny, n_threads=1, **options)
+    agent = NativeScaffold(backend)
+    assert agent.options.items() >= logged.items()
+    agent.close()
+
+
 def test_files_that_are_no_model(folder):
     (folder / "text.gguf").write_text("no model")
     for path, said in ((folder / "none.gguf", "no such GGUF"), (folder / "text.gguf", "cannot load")):
