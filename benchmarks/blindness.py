@@ -1,7 +1,8 @@
 """What each metric sees of each kind of mistake: skips, swaps, wrong arguments, repeats, insertions.
 
-Every task of a suite is run with `mutated:RATE:KIND` at growing rates, in this process. The curves are written
-as an SVG file with one panel a metric and one line a kind, and printed as a table. A flat line is a blind spot.
+Every task of a suite is run with `mutated:RATE:KIND` at growing rates, in this process. The curves are
+written as an SVG file with one panel a metric and one line a kind, and printed as a table. A flat line is a
+blind spot.
 
     python benchmarks/blindness.py --suite core --episodes 3 -o build/blindness.svg
 """

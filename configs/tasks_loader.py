@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.agent import Answer
 from configs.cautions import Caution
+from configs.core_aliases import CoreEntry
 from configs.core_file import is_core_text, load_core_file
 from configs.device_types import device_ref, load_declared
 from configs.errors import ConfigError
@@ -311,9 +312,14 @@ _parsed = lru_cache(maxsize=64)(load_yaml)
 
 def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
     file = _parsed(path, text)
+    if "core" in file.data:
+        yield from _aliased_entries(file)
+        return
     for key in file.data:
         if key != "tasks":
-            raise file.error("unknown key, remove or correct it (a task file holds `tasks`)", str(key))
+            raise file.error(
+                "unknown key, remove or correct it (a task file holds `tasks`, or `core`)", str(key)
+            )
     entries = file.data.get("tasks")
     if not isinstance(entries, list) or not entries:
         raise file.error("must be a list of at least one task", "tasks")
@@ -441,7 +447,27 @@ def _task(
 def _core_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
     content = load_core_file(path, text)
     for task in content.tasks:
-        yield task.id, partial(_from_core, path, task)
+        yield task.id, partial(_from_core, path, task, {})
+    for task_id, faults in content.malformed.items():
+        yield task_id, partial(_malformed, faults)
+
+
+def _aliased_entries(file: YamlFile) -> Iterator[tuple[str, Build]]:
+    """Return the tasks of CORE's JSON that a task file names, with its aliases, world and initial states."""
+    entry = file.validate(CoreEntry)
+    path = file.path.parent / entry.core
+    if entry.world is not None and known_world(entry.world) is None:
+        raise file.error(f"no world {entry.world!r}; the worlds are {nearest(list(WORLD_TYPES))}", "world")
+    try:
+        content = load_core_file(path, aliases=entry.aliases)
+    except ConfigError as error:
+        raise file.error(str(error), "core") from None
+    unknown = sorted(set(entry.init) - {task.id for task in content.tasks})
+    if unknown:
+        raise file.error(f"{path} has no task {nearest(unknown)}", "init")
+    for task in content.tasks:
+        own = task if entry.world is None else replace(task, world=entry.world)
+        yield task.id, partial(_from_core, file.path, own, entry.init.get(task.id, {}))
     for task_id, faults in content.malformed.items():
         yield task_id, partial(_malformed, faults)
 
@@ -450,7 +476,9 @@ def _malformed(faults: Sequence[str], _: Mapping[str, Any]) -> Task:
     raise MalformedTaskError(faults)
 
 
-def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any]) -> Task:
+def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any], given: Mapping[str, Any]) -> Task:
+    """Build a task of CORE's JSON; `init` is its file's initial state, `given` the user's."""
+    init = stack_overrides(init, given)
     tools = {symbol.tool for symbol in task.automaton.symbols.values()}
     name = known_world(task.world) or next(
         (world.name for world in WORLD_TYPES.values() if knows_all(world.device, tools)), None

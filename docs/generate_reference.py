@@ -21,6 +21,8 @@ from pydantic import BaseModel
 
 from agents.formats.calls import CallText
 from agents.formats.registry import FORMATS
+from configs.cautions import Caution
+from configs.core_aliases import CoreEntry, ToolAlias
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import TaskEntry, TaskLimits
 from configs.variation import Variation
@@ -173,6 +175,18 @@ def config_page() -> str:
         keys(TaskEntry),
         "`limits`:\n",
         keys(TaskLimits),
+        "",
+        "The keys of an entry of `cautions` ([what they are](../plans.md#cautions)):",
+        "",
+        keys(Caution),
+        "",
+        "A task file may take its tasks from CORE's JSON instead; its keys then are:",
+        "",
+        keys(CoreEntry),
+        "",
+        "An alias with other arguments:",
+        "",
+        keys(ToolAlias),
         (FOLDER.parent / "plans.md").read_text(encoding="utf-8"),
         "## Rig files\n",
         keys(RigConfig),

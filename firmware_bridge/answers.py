@@ -1,4 +1,4 @@
-"""A device's answers as outcomes, and faults of the link as outcomes of the same kind."""
+"""Results and errors of the link as outcomes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from devices.outcome import Outcome
 from firmware_bridge import messages as wire
 
 STATUSES = frozenset(CallStatus) - {CallStatus.BLOCKED}
-"""What a device may answer: only the host's guard blocks."""
+"""The statuses of a device's results; only the host's guard blocks."""
 
 
 def fault(code: str, message: str) -> Outcome:
-    """Trouble of the link as the outcome of a call."""
+    """Return an error of the link as the outcome of a call."""
     return Outcome(CallStatus.FAULT, code=code, message=message)
 
 
 def outcome_of(result: wire.Result) -> Outcome:
-    """What a device answered; an unknown status is a fault, code `protocol`."""
+    """Return the outcome in a result; an unknown status is a fault, code `protocol`."""
     error = result.error or wire.ResultError()
     value = result.value
     if value is not None and not isinstance(value, dict):

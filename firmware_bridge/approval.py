@@ -1,4 +1,4 @@
-"""A person who approves calls: what is asked, what may be answered, and the terminal as one way to ask."""
+"""Approval of calls by a person: questions, answers, and the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ANSWERS: Mapping[str, Answer] = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A call that waits for a person, and why it is asked about."""
+    """A call that needs approval, and why."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -32,17 +32,17 @@ class Question:
 
 
 class Approver(Protocol):
-    """Somebody who decides about a call, while the rig waits and its heartbeat goes on."""
+    """Decides on a call while the rig waits and its heartbeat goes on."""
 
     def ask(self, question: Question) -> Answer:
-        """Approve it, refuse it, or stop the rig."""
+        """Return whether to approve or refuse the call, or to stop the rig."""
 
 
 class TerminalApprover:
-    """Asks on the terminal. Where there is none, or its input ends, the answer is to refuse.
+    """Asks on the terminal; without one, or at the end of its input, the call is refused.
 
     Args:
-        source, sink: where answers come from and questions go; left out: standard input and standard error.
+        source, sink: for answers and questions; by default standard input and standard error.
     """
 
     def __init__(self, source: TextIO | None = None, sink: TextIO | None = None) -> None:
@@ -51,7 +51,7 @@ class TerminalApprover:
 
     @property
     def interactive(self) -> bool:
-        """Whether somebody may answer."""
+        """Whether the source is a terminal."""
         source = self._source or sys.stdin
         return source is not None and source.isatty()
 
@@ -65,15 +65,15 @@ class TerminalApprover:
         return answer
 
     def show(self, question: Question) -> None:
-        """Put the question on the terminal."""
+        """Print the question."""
         call = f"{question.tool}{json.dumps(dict(question.arguments), ensure_ascii=False)}"
-        # A model chooses the words here: none of them may move the cursor.
+        # A model chooses the text: it must not move the cursor.
         shown = visible(f"{call}: {question.reason}")
         sink = self._sink or sys.stderr
         print(f"{shown}\n  (a)pprove, (r)efuse or (s)top the rig? ", end="", file=sink, flush=True)
 
     def poll(self, question: Question, seconds: float | None) -> Answer | None:
-        """The answer, if a line comes within this time (None: whenever); asks again where it is none."""
+        """Return the answer in a line within `seconds` (None: no limit); ask again if it is invalid."""
         source = self._source or sys.stdin
         if not select.select([source], [], [], seconds)[0]:
             return None
@@ -86,5 +86,5 @@ class TerminalApprover:
         return answer
 
     def say(self, text: str) -> None:
-        """A line of its own, after a question that was answered elsewhere."""
+        """Print a line, after a question that was answered elsewhere."""
         print(text, file=self._sink or sys.stderr, flush=True)

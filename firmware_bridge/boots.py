@@ -1,22 +1,22 @@
-"""Which device speaks under a rig's name, by the `boot` of its statuses."""
+"""Distinguishes devices under one rig name by the `boot` of their statuses."""
 
 from __future__ import annotations
 
 from firmware_bridge.messages import Status
 
 MOST_KEPT = 64
-"""Earlier boots that are remembered."""
+"""Number of earlier boots that are kept."""
 
 
 class Boots:
     """The boots that a host has seen of one rig.
 
-    A device that starts anew says another boot from then on and never its old one again. An old one that
-    comes back is a second device.
+    A restarted device has another boot, and never an earlier one again. An earlier boot that returns belongs
+    to a second device.
 
     Attributes:
-        current: the boot of the device that spoke last; None where it has not said.
-        conflict: two devices answer under the one name.
+        current: the boot of the last status; None if it had none.
+        conflict: whether two devices answer under the name.
     """
 
     def __init__(self) -> None:
@@ -26,10 +26,9 @@ class Boots:
         self._former: list[str] = []
 
     def take(self, status: Status, retained: bool) -> bool:
-        """Take in a status; whether it shows that another boot has taken the last one's place.
+        """Add a status and return whether it shows that another boot has replaced the last one.
 
-        A broker's retained copy may be of a device that is gone, and a last will is of one that is: neither
-        shows that a device is there.
+        Retained copies and last wills may be of a device that is gone, so neither shows one.
         """
         boot = status.boot
         if boot is None or status.state == "offline":
@@ -48,5 +47,5 @@ class Boots:
         return changed
 
     def is_another(self, status: Status) -> bool:
-        """Whether a status is of a device other than the one that spoke last."""
+        """Return whether a status has another boot than the last one."""
         return None not in (status.boot, self.current) and status.boot != self.current

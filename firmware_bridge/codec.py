@@ -14,21 +14,21 @@ from core_eval.path.foreign_json import MAX_DEPTH, ForeignJsonError, parse_json
 from firmware_bridge.messages import DeviceMessage, HostMessage, Lease, Message, Ops
 
 HOST_MAX_FRAME = 65_536
-"""Bytes of the longest frame that a host takes."""
+"""Bytes of the longest frame that a host accepts."""
 DEFAULT_MAX_FRAME = 1_024
-"""Bytes of the longest serial frame that a device takes whose status does not say."""
+"""Bytes of the longest serial frame for a device whose status states none."""
 STOP_BYTE = b"\x18"
 """Ctrl-X: the emergency stop on a serial line. JSON text never holds it."""
 
 _FROM_HOST: Any = TypeAdapter(Annotated[HostMessage, Field(discriminator="op")]).validator
 _FROM_DEVICE: Any = TypeAdapter(Annotated[DeviceMessage, Field(discriminator="op")]).validator
 _HUGE = re.compile(rb"[eE]\+?\d\d|\d{290}")
-"""In every JSON with a number beyond all floats, such as 1e400: JSON, and nothing that anybody could use."""
+"""Matches in every JSON with a number beyond all floats, such as 1e400."""
 _CRC = re.compile(rb"[0-9A-F]{8}")
 
 
 class CodecError(ValueError):
-    """A payload that is no message; `data` holds its JSON object as far as there is one."""
+    """A payload that is no message; `data` is its JSON object, if it is one."""
 
     def __init__(self, reason: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(reason)
@@ -36,10 +36,10 @@ class CodecError(ValueError):
 
 
 def encode(message: Message) -> bytes:
-    """The message as compact JSON in UTF-8, without the keys that are None.
+    """Return the message as compact JSON in UTF-8, without the keys that are None.
 
     Raises:
-        ValueError, TypeError: a value in it has no JSON (NaN, an infinity, a lone surrogate, a set, bytes, a
+        ValueError, TypeError: a value has no JSON (NaN, an infinity, a lone surrogate, a set, bytes, a
             key that is no text, an object).
     """
     for name in message.free:
@@ -49,7 +49,7 @@ def encode(message: Message) -> bytes:
 
 
 def _check_json(value: Any) -> None:
-    """Raise ValueError or TypeError for what JSON has no form of, where pydantic silently finds one."""
+    """Raise ValueError or TypeError for values that pydantic would silently convert to JSON."""
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
@@ -73,7 +73,7 @@ def _decode_object(payload: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise CodecError("no JSON object")
     try:
-        # The bounds of all that reads foreign JSON: what comes through here is logged, and read from the log.
+        # The same bounds as for all foreign JSON, since the message is logged and read again.
         parse_json(payload)
     except ForeignJsonError as error:
         raise CodecError(str(error), data) from None
@@ -81,7 +81,7 @@ def _decode_object(payload: bytes) -> dict[str, Any]:
 
 
 def _decode(payload: bytes, validator: Any, models: dict[str, Any]) -> Any:
-    # In one go where it fits; these two words of a lax JSON may stand in a string, or be what is refused.
+    # The fast path. `NaN` and `Infinity` may stand in a string, or be invalid numbers.
     deep = payload.count(b"[") + payload.count(b"{") > MAX_DEPTH
     if not deep and b"NaN" not in payload and b"Infinity" not in payload:
         try:
@@ -119,7 +119,7 @@ def _validated(model: Any, data: dict[str, Any]) -> Any:
 
 
 def decode_host_message(payload: bytes) -> HostMessage | None:
-    """What a host sent; None for an op that is not known.
+    """Decode a host's message; None for an unknown op.
 
     Raises:
         CodecError: no JSON object, or keys that do not fit the op.
@@ -129,7 +129,7 @@ def decode_host_message(payload: bytes) -> HostMessage | None:
 
 
 def decode_device_message(payload: bytes) -> DeviceMessage | None:
-    """What a device sent; None for an op that is not known.
+    """Decode a device's message; None for an unknown op.
 
     Raises:
         CodecError: no JSON object, or keys that do not fit the op.
@@ -139,7 +139,7 @@ def decode_device_message(payload: bytes) -> DeviceMessage | None:
 
 
 def decode_lease(payload: bytes) -> Lease:
-    """What a host says of its hold on a rig.
+    """Decode the lease of a rig.
 
     Raises:
         CodecError: no JSON object, or no lease.
@@ -152,14 +152,14 @@ def decode_lease(payload: bytes) -> Lease:
 
 
 def to_line(payload: bytes) -> bytes:
-    """The payload as one serial line: the JSON, `*`, its CRC-32 in eight upper-case hex digits, newline."""
+    """Return the serial line: the JSON, `*`, its CRC-32 as eight upper-case hex digits, newline."""
     return b"%b*%08X\n" % (payload, zlib.crc32(payload))
 
 
 def from_line(line: bytes) -> bytes | None:
-    """The payload of a line without its newline, or None where the line does not check.
+    """Return the payload of a line without its newline, or None if its checksum is wrong.
 
-    A carriage return at the end is no part of it: many boards end their lines with both.
+    A carriage return at the end is ignored, since many boards send both.
     """
     line = line.removesuffix(b"\r")
     payload, crc = line[:-9], line[-8:]
@@ -169,10 +169,10 @@ def from_line(line: bytes) -> bytes | None:
 
 
 class LineDecoder:
-    """Bytes of a serial line to payloads; in step again at the next newline, whatever came before.
+    """Decodes the bytes of a serial line; after an error it resumes at the next newline.
 
     Attributes:
-        dropped: lines that were too long or did not check.
+        dropped: lines that were too long or had a wrong checksum.
     """
 
     def __init__(self, max_frame: int = HOST_MAX_FRAME) -> None:
@@ -183,11 +183,11 @@ class LineDecoder:
 
     @property
     def mid_line(self) -> bool:
-        """Whether a line has begun that is not complete."""
+        """Whether a line is incomplete."""
         return self._skipping or bool(self._buffer)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The payloads that these bytes complete."""
+        """Return the payloads that these bytes complete."""
         payloads = []
         *ends, rest = data.split(b"\n")
         for part in ends:

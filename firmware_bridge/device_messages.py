@@ -1,4 +1,4 @@
-"""What a device says for itself: its status, its ground truth, and why it does not run a call."""
+"""A device's status, its ground truth, and its refusals of calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from firmware_bridge.codec import CodecError
 def status_message(
     device: Device, state: str, boot: str, watchdog_ms: int, max_frame: int, stop: StopOutcome | None
 ) -> wire.Status:
-    """Who is there, and in which state; `stop` says how the stop went that led to `estop`."""
+    """Return a device's status; `stop` is how the stop went that led to `estop`."""
     return wire.Status.model_validate(
         {
             "state": state,
@@ -30,7 +30,7 @@ def status_message(
 
 
 def truth_message(after: wire.Call | wire.Init, truth: Truth) -> wire.Truth:
-    """The ground truth after a call, or after an init."""
+    """Return the message of the ground truth after a call or an init."""
     return wire.Truth(
         id=after.id,
         t=truth.t,
@@ -42,12 +42,12 @@ def truth_message(after: wire.Call | wire.Init, truth: Truth) -> wire.Truth:
 def refusal(
     message: wire.Call | wire.Init, busy: bool, stopped: bool, link_ms: int, t: float
 ) -> Outcome | None:
-    """Why a new message is not run; None where nothing is in its way.
+    """Return why a new message is not run; None if it is.
 
     `link_ms` is the device's link clock now, ms; `t` the device time of its last outcome, s.
     """
     if stopped and message.op == "call":
-        # Also while the stopped call still ends: what holds is the stop.
+        # This takes precedence over `busy` while the stopped call still ends.
         return Outcome(
             CallStatus.REJECTED, code="estop", message="the device is stopped; reset it first", t=t
         )
@@ -63,7 +63,7 @@ def refusal(
 
 
 def id_of_unfit(error: CodecError) -> wire.MessageId | None:
-    """The id of a call or an init that cannot be read, where it has one that can be answered."""
+    """Return the id of a malformed call or init, if it has one that can be answered."""
     data = error.data or {}
     message_id = data.get("id")
     if data.get("op") not in ("call", "init") or isinstance(message_id, bool):

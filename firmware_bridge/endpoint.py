@@ -1,4 +1,4 @@
-"""The device's end of the wire: one call at a time, each id once, and a stop that always works."""
+"""The device's end of the wire: one call at a time, each id once, and a stop at any time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import secrets
 import threading
 import time
 from dataclasses import dataclass
+from queue import SimpleQueue
 from threading import Event
 
 from core_eval.path.calls import CallStatus
@@ -23,7 +24,7 @@ from firmware_bridge.result_cache import ResultCache
 log = logging.getLogger(__name__)
 
 MAX_FRAME = 65_536
-"""Bytes of the longest frame that this endpoint takes, unless told otherwise."""
+"""Default of the longest frame that is accepted, bytes."""
 
 
 @dataclass(slots=True)
@@ -36,18 +37,17 @@ class _Running:
 class DeviceEndpoint:
     """Answers the wire for a device: results, acks, refusals, watchdog, status, samples, truth.
 
-    Stop, ping and hello are answered while a call runs on the worker thread, which reads the port itself
-    between calls where the port lets it. Every answered id is kept, refusals too: a second copy of a refused
-    call must not move the machine later.
+    Stop, ping and hello are answered while a call runs on the worker thread. Every answered id is kept,
+    refusals too: a second copy of a refused call must not move the machine later.
     An `init` is accepted while the device is stopped, and leaves it stopped. An ack goes out when a call
     takes longer than `ack_after` seconds, and again every `ack_every`; its eta is twice that.
 
     Args:
         device: what runs the calls.
         port: the link's end.
-        watchdog_ms: goes to its safe state when a host that has spoken is silent for so long.
-        max_frame: bytes of the longest frame that is taken.
-        results_kept: results that are kept for repeated ids, at least 32.
+        watchdog_ms: the device stops when its host has sent nothing for so long; armed by the first message.
+        max_frame: longest accepted frame, bytes.
+        results_kept: number of results kept for repeated ids, at least 32.
     """
 
     def __init__(
@@ -68,17 +68,16 @@ class DeviceEndpoint:
         self._ack_after, self._ack_every = ack_after, ack_every
         self._born = time.monotonic()
         self._boot = secrets.token_hex(4)
-        self._heard: float | None = None
+        self._last_received: float | None = None
         self._lock = threading.Lock()
         self._safety = threading.RLock()
         self._running: _Running | None = None
         self._stopped = self._reset_waits = False
         self.last_stop: StopOutcome | None = None
-        """What the device knew of its last stop; None: nothing but that it is one."""
-        self._stop = Event()  # of the call that runs, and of the next one unless it was set
+        """How the last stop went; None if there was none."""
+        self._stop = Event()  # of the running call; once set, the next call gets another one
         self._results = ResultCache(results_kept)
-        self._job: _Running | None = None
-        self._news = threading.Condition(self._lock)
+        self._jobs: SimpleQueue[_Running | None] = SimpleQueue()
         self._t = 0.0
         self._closed = Event()
         self._worker = threading.Thread(target=self._work, name=f"calls of {device.name}", daemon=True)
@@ -94,11 +93,11 @@ class DeviceEndpoint:
 
     @property
     def dropped(self) -> int:
-        """Frames that did not check or were no message."""
+        """Number of frames with a wrong checksum, or without a valid message."""
         return self._malformed + self._port.dropped
 
     def note_stop(self, outcome: StopOutcome) -> None:
-        """The device stopped once more by itself, and this is what it knows of it."""
+        """Record the outcome of a stop that the device made itself."""
         with self._safety:
             self.last_stop = outcome
         if self._stopped:
@@ -112,21 +111,19 @@ class DeviceEndpoint:
         self._ticker.start()
 
     def close(self) -> None:
-        """Stop a running call, leave the device safe, say offline, close the port."""
+        """Stop a running call and the device, publish `offline`, and close the port."""
         if self._closed.is_set():
             return
         at_work = self._running is not None
         if not self._stopped or at_work or self.last_stop is StopOutcome.NOT_SENT:
             self._go_safe(publish=False)
         self._closed.set()
-        with self._news:
-            self._news.notify_all()
-        self._port.interrupt()
+        self._jobs.put(None)
         for thread in (self._worker, self._ticker):
             if thread.is_alive() and thread is not threading.current_thread():
                 thread.join(2.0)
         if at_work:
-            # Where it is deaf to the stop, it may have started something since.
+            # A call that ignored the stop may have started something since.
             self._device_safe()
         self._port.close(encode(self._status("offline")))
 
@@ -138,16 +135,16 @@ class DeviceEndpoint:
         self.close()
 
     def on_up(self) -> None:
-        """The link is up: say so."""
+        """Publish the status: the link is up."""
         self._publish_status()
 
     def on_stop(self) -> None:
-        """The emergency stop: at once, whatever runs."""
-        self._heard = time.monotonic()
+        """Stop the device at once."""
+        self._last_received = time.monotonic()
         self._go_safe()
 
     def on_frame(self, payload: bytes, before_stop: bool = False) -> None:
-        """One payload from a host. Whatever is in it, this does not raise."""
+        """Handle a host's payload. Never raises."""
         if len(payload) > self._max_frame:
             self._malformed += 1
             return
@@ -157,7 +154,7 @@ class DeviceEndpoint:
             self._malformed += 1
             self._answer_unfit(error)
             return
-        self._heard = time.monotonic()
+        self._last_received = time.monotonic()
         match message:
             case wire.Call() | wire.Init():
                 self._accept(message.id, message)
@@ -178,11 +175,11 @@ class DeviceEndpoint:
             self.on_stop()
         message_id = id_of_unfit(error)
         if message_id is not None:
-            self._heard = time.monotonic()
+            self._last_received = time.monotonic()
             self._accept(message_id, error)
 
     def _accept(self, message_id: wire.MessageId, message: wire.Call | wire.Init | CodecError) -> None:
-        """Run a new message, or say why not; answer a known id, whatever comes with it this time."""
+        """Run or refuse a new message; answer a known id, whatever the rest of the message is."""
         refused = None
         with self._lock:
             known = self._results.get(message_id)
@@ -191,9 +188,8 @@ class DeviceEndpoint:
                 if isinstance(message, CodecError):
                     refused = Outcome(CallStatus.INVALID, code="malformed", message=str(message), t=self._t)
                 elif (refused := self._refusal(message)) is None:
-                    job = _Running(message, self._stop, time.monotonic() + self._ack_after)
-                    self._running = self._job = job
-                    self._news.notify()
+                    self._running = _Running(message, self._stop, time.monotonic() + self._ack_after)
+                    self._jobs.put(self._running)
         if known is not None:
             self._port.send(*known)
         elif refused is not None:
@@ -205,7 +201,7 @@ class DeviceEndpoint:
         return refusal(message, self._running is not None, self._stopped, self._link_ms(), self._t)
 
     def _work(self) -> None:
-        while (job := self._next_job()) is not None:
+        while (job := self._jobs.get()) is not None:
             outcome = self._run(job)
             self._t = outcome.t
             self._send_truth(job.message)
@@ -226,11 +222,6 @@ class DeviceEndpoint:
             self._port.send(*answer)
             if leave or (self._stopped and self.last_stop is not before):
                 self._publish_status()
-
-    def _next_job(self) -> _Running | None:
-        self._port.read_until(lambda: self._job is not None or self._closed.is_set(), None, self._news)
-        job, self._job = self._job, None
-        return job
 
     def _run(self, job: _Running) -> Outcome:
         message = job.message
@@ -295,13 +286,13 @@ class DeviceEndpoint:
         wait = period
         while not self._closed.wait(wait):
             now = time.monotonic()
-            heard = self._heard
-            if heard is not None and not self._stopped and now - heard >= self._watchdog_ms / 1000:
+            received = self._last_received
+            if received is not None and not self._stopped and now - received >= self._watchdog_ms / 1000:
                 self._go_safe(publish=False)
                 self._port.discard()
                 self._publish_status()
-            # The watchdog is kept to the moment, not to the next tick.
-            left = None if heard is None or self._stopped else heard + self._watchdog_ms / 1000 - now
+            # The watchdog expires on time, not at the next tick.
+            left = None if received is None or self._stopped else received + self._watchdog_ms / 1000 - now
             wait = period if left is None else max(0.0, min(period, left))
             with self._lock:
                 job = self._running

@@ -1,4 +1,4 @@
-"""A rig's envelope: limits of range, speed and dose that no call may leave, whatever a task says."""
+"""A rig's envelope: limits of range, speed and dose for every call of every task."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from core_eval.path.patterns import Pattern, parse_pattern
 
 
 class Envelope:
-    """For each tool, the pattern that each argument must fit.
+    """The pattern of each argument of each tool.
 
     Args:
         limits: tool to argument to pattern, written as in a plan: `{min: 0, max: 20}`, `{in: [..]}`, a value.
 
     Raises:
-        ValueError: something there is no pattern; one line that names tool and argument.
+        ValueError: not a pattern; one line that names tool and argument.
     """
 
     def __init__(self, limits: Mapping[str, Mapping[str, Any]]) -> None:
@@ -29,9 +29,9 @@ class Envelope:
                 self._limits.setdefault(tool, {})[argument] = pattern
 
     def leaves(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """What of a call lies outside, in one line; None where it lies inside.
+        """Return what of a call is outside, in one line; None if it is inside.
 
-        An argument that is limited and missing lies outside: nobody knows what the rig would take for it.
+        A limited argument that is missing is outside: the rig's default is not known.
         """
         for argument, pattern in self._limits.get(tool, {}).items():
             if argument not in arguments:

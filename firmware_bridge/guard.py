@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 
 
 class GuardMode(StrEnum):
-    """What the guard does with a harmful call."""
+    """How the guard treats harmful calls."""
 
     OBSERVE = "observe"
-    """Nothing: for simulators."""
+    """Allow the call; the default on simulators."""
     BLOCK = "block"
-    """It refuses the call; the default on physical rigs."""
+    """Refuse the call; the default on physical rigs."""
     ESTOP = "estop"
-    """It refuses the call and stops the rig."""
+    """Refuse the call and stop the rig."""
     CONFIRM = "confirm"
-    """It asks a person, who approves, refuses, or stops the rig."""
+    """Ask a person, who approves, refuses, or stops the rig."""
 
     @classmethod
     def usual(cls, *, simulated: bool) -> GuardMode:
-        """The mode where neither the user nor the rig's file names one."""
+        """Return the default mode."""
         return cls.OBSERVE if simulated else cls.BLOCK
 
 
 @dataclass(frozen=True, slots=True)
 class GuardDecision:
-    """What is to happen with a call, and why.
+    """The guard's decision on a call.
 
     Attributes:
-        action: whether it goes, is refused, or stops the rig.
+        action: whether the call is sent, is refused, or stops the rig.
         reason: one line for the log.
-        code, message: what the agent hears of a refusal: of an interlock, the device's own words.
-        by_person: whether a person, asked about the call, stopped the rig.
+        code, message: the refusal as the agent sees it; for an interlock, as the device would state it.
+        by_person: whether a person who was asked about the call stopped the rig.
     """
 
     action: Literal["allow", "block", "estop"]
@@ -55,20 +55,19 @@ class GuardDecision:
 
 
 class Guard:
-    """Decides on a call that has not been sent.
+    """Decides whether a call may be sent.
 
-    It looks at the rig's envelope first, then at the interlocks and limits that the host knows of, then at
-    the scorer's verdict. The envelope holds in every mode; interlocks and limits in all but `observe`, where
-    they are noted; nobody is asked about any of them. An interlock alone never stops the rig, since the
-    device would have refused the call and moved nothing; mode `estop` stops it at a call that is harmful
-    besides, or that leaves an envelope or a limit.
+    It checks the rig's envelope first, then the known interlocks and limits, then the scorer's verdict. The
+    envelope applies in every mode; interlocks and limits in all but `observe`, where they are noted. None of
+    them needs approval. An interlock alone never stops the rig, since the device would refuse the call; mode
+    `estop` stops it at a call that is also harmful, or that leaves an envelope or a limit.
 
     Args:
-        mode: what becomes of calls that the task's automaton calls harmful.
-        envelope: the rig's limits, where it has any.
-        approver: who is asked in mode `confirm`; left out: a person at the terminal.
-        known: what the host knows of the rig; left out: nothing, as of tools that the kit has no rules for.
-        samples: where the rig's readings come in, from any thread; they count from the next decision on.
+        mode: the treatment of calls that are harmful by the task's automaton.
+        envelope: the rig's limits, if it has any.
+        approver: asked in mode `confirm`; by default a person at the terminal.
+        known: the known state of the rig; None for tools that the kit has no rules for.
+        samples: the queue of the rig's readings, which each decision empties.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class Guard:
         self._samples: SimpleQueue[Sample] = SimpleQueue() if samples is None else samples
 
     def decide(self, verdict: StepVerdict, call: Call) -> GuardDecision:
-        """Whether the call may go; `verdict` is `OnlineScorer.peek` of it, and its arguments are complete."""
+        """Decide on a call with all its arguments; `verdict` is its `OnlineScorer.peek`."""
         while not self._samples.empty():
             sample = self._samples.get()
             if self._known is not None:
@@ -109,7 +108,7 @@ class Guard:
         return self._refuse(what, harmful=True)
 
     def on_outcome(self, call: Call, outcome: Outcome) -> None:
-        """A call that was sent has this outcome; its arguments are complete."""
+        """Update the known state by the outcome of a call with all its arguments."""
         if self._known is not None:
             self._known.on_outcome(call.name, call.arguments, outcome)
 

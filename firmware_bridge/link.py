@@ -1,9 +1,8 @@
-"""What a link is, seen from either end."""
+"""The interfaces of a link: the host's end and the device's end."""
 
 from __future__ import annotations
 
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol
@@ -12,11 +11,11 @@ from devices.stop_outcome import StopOutcome
 from firmware_bridge.messages import DeviceMessage, Status
 
 OnFrame = Callable[[bytes, bool], None]
-"""Takes a payload, and whether it is a broker's retained copy."""
+"""Receives a payload, and whether it is a broker's retained copy."""
 
 
 Tell = Callable[[str], None]
-"""Takes one line for the person at the terminal."""
+"""Receives one line for the person at the terminal."""
 
 
 def tell_terminal(line: str) -> None:
@@ -25,47 +24,27 @@ def tell_terminal(line: str) -> None:
 
 
 class LinkError(Exception):
-    """A link that cannot be opened, or is down; the text is one line that says what to do."""
+    """A link that cannot be opened, or is down; the text is one line with the remedy."""
 
 
-class Waitable:
-    """An end of a link whose messages a thread can wait for.
-
-    These defaults are those of a link or port that is read by a thread of its own.
-    """
-
-    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
-        """Wait until `done()`, at most `timeout` seconds; what comes may be delivered on this thread.
-
-        Only one thread reads at a time: `news` is to be notified of all that another one reads.
-        """
-        with news:
-            news.wait_for(done, timeout)
-
-    def interrupt(self) -> None:
-        """Have a thread that reads in `read_until` look again whether it is done."""
-
-
-class Link(Waitable, ABC):
+class Link(ABC):
     """The host's end. Payloads are JSON; the link frames them.
 
-    What only some links do has a default here, so that whoever uses a link need not ask of which kind it is.
+    Features of only some links have defaults here, so that users of a link need no type checks.
     """
 
     name: str
     """The URL without password, for messages."""
     default_max_frame: int | None = None
-    """Bytes of the longest frame for a device that states none; None: no limit."""
+    """Bytes of the longest frame if the device's status states none; None: no limit."""
     frame_overhead: int = 0
     """Bytes that framing adds to a payload."""
     boot_seconds: float = 0.0
-    """How long a board may take to answer after its port was opened."""
+    """Time that a board may take to boot after its port was opened."""
     brokered: bool = False
-    """A broker stands in between: it has permissions of its own, and others reach the rig through it too."""
+    """Whether a broker connects the two ends: it has permissions, and other hosts may reach the rig."""
     stands_still_with_us: bool = False
-    """Whatever stops this process stops the device as well."""
-    holds_signals: bool = False
-    """A waiting thread reads the link itself, so that no signal handler may raise during a call."""
+    """Whether the device runs in this process, so that a frozen process freezes it too."""
 
     @property
     @abstractmethod
@@ -74,31 +53,31 @@ class Link(Waitable, ABC):
 
     @property
     def dropped(self) -> int:
-        """Frames that did not check."""
+        """Number of frames with a wrong checksum."""
         return 0
 
     @property
     def confirms_stop(self) -> bool:
-        """Whether the far end can tell that it is stopped."""
+        """Whether the far end can confirm a stop."""
         return True
 
     @property
     def strikes(self) -> int:
-        """How often a second process stopped the machine because this process stood still."""
+        """How often the stop keeper stopped the machine because this process stood still."""
         return 0
 
     @property
     def late_stop_seconds(self) -> float:
-        """After `close`: how long a second process waits for a lost port, to send a stop that is owed."""
+        """After `close`: how long the stop keeper waits for a lost port to send a pending stop."""
         return 0.0
 
     @abstractmethod
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
-        """Deliver all payloads from now on, and every change of `connected`, on the thread that reads."""
+        """Deliver all payloads, and every change of `connected`, on the link's thread."""
 
     @abstractmethod
     def ensure(self, timeout: float) -> None:
-        """Return once the link is up: MQTT waits for the broker, a serial port is opened again.
+        """Wait until the link is up: MQTT waits for the broker, a serial port is opened again.
 
         Raises:
             LinkError: still down after `timeout` seconds.
@@ -113,80 +92,80 @@ class Link(Waitable, ABC):
         """
 
     def send_call(self, payload: bytes, call_id: str, seconds: float) -> None:
-        """Send a call that a broker is to forget after `seconds`, where it can. Raises LinkError."""
+        """Send a call; a broker that can discards it after `seconds`. Raises LinkError."""
         self.send(payload)
 
     @abstractmethod
     def estop(self) -> None:
-        """Send the emergency stop without waiting for anything.
+        """Send the emergency stop at once.
 
         Raises:
-            LinkError: it did not go out.
+            LinkError: it was not sent.
         """
 
     def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
-        """How the last `estop` went: what the device's status stated, unless the link itself knows better."""
+        """Return how the last `estop` went: as the device's status stated, unless the link itself asked."""
         return stated
 
-    def discard(self) -> None:
-        """Forget what has not gone out, except an emergency stop."""
+    def discard(self) -> None:  # noqa: B027
+        """Discard messages that were not sent, except an emergency stop."""
 
-    def check_permission(self) -> None:
-        """Ask whether our calls are let through, where a broker would not tell by itself.
+    def check_permission(self) -> None:  # noqa: B027
+        """Ask a broker that drops forbidden messages silently whether it accepts our calls.
 
         Raises:
-            LinkError: they are not.
+            LinkError: it does not.
         """
 
     def claim(self, timeout: float, tell: Tell) -> bool:
-        """Take the rig for this host alone; False where the broker has no place for such claims.
+        """Acquire the rig's lease; False if the broker does not keep leases.
 
-        `tell` is told which host is waited for.
+        `tell` receives the host that is waited for.
 
         Raises:
             LinkError: another host drives it; the text names it, and since when.
         """
         return True
 
-    def renew(self) -> None:
-        """Keep what was claimed; to be called every two seconds or more often."""
+    def renew(self) -> None:  # noqa: B027
+        """Renew the lease; to be called at least every two seconds."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close it. Never raises."""
+        """Close the link. Never raises."""
 
 
 class PortHandler(Protocol):
-    """What a device's port calls, on the thread that reads."""
+    """The callbacks of a device's port, on the thread that reads it."""
 
     def on_frame(self, payload: bytes, before_stop: bool = False) -> None:
-        """A payload came; `before_stop`: it began before a stop byte that has been seen already."""
+        """Handle a payload; `before_stop`: it began before a stop byte that was already handled."""
 
     def on_stop(self) -> None:
-        """The emergency stop came outside the frames."""
+        """Handle an emergency stop outside the frames."""
 
     def on_up(self) -> None:
-        """The link is up, for the first time or again."""
+        """Handle a link that is up, for the first time or again."""
 
 
-class Port(Waitable, ABC):
+class Port(ABC):
     """The device's end."""
 
     @property
     def dropped(self) -> int:
-        """Frames that did not check."""
+        """Number of frames with a wrong checksum."""
         return 0
 
     @abstractmethod
     def open(self, handler: PortHandler, last_will: Status, max_frame: int) -> None:
-        """Start delivering. Raises LinkError."""
+        """Open the port and deliver its messages. Raises LinkError."""
 
     @abstractmethod
     def send(self, message: DeviceMessage, payload: bytes) -> None:
-        """Send a message, whose JSON is `payload`. Never blocks, never raises for link trouble."""
+        """Send a message, whose JSON is `payload`. Never blocks; errors of the link are ignored."""
 
-    def discard(self) -> None:
-        """Forget what has not gone out: nobody was there to read it."""
+    def discard(self) -> None:  # noqa: B027
+        """Discard messages that no host has read."""
 
     @abstractmethod
     def close(self, last: bytes) -> None:

@@ -1,11 +1,11 @@
-"""The device's link clock as the host knows it: an offset measured by ping."""
+"""The offset of a device's link clock, measured by ping."""
 
 from __future__ import annotations
 
 DRIFT = 200e-6
-"""Seconds a second by which two cheap quartz clocks may part."""
+"""Largest relative drift of two cheap quartz clocks."""
 RESET_JUMP = 0.1
-"""Seconds that the device's clock must have lost to count as started anew."""
+"""Smallest backward jump of the device's clock that is a restart, s."""
 
 
 class LinkClock:
@@ -21,7 +21,7 @@ class LinkClock:
         self._at: float | None = None
         self._known = False
         self.restarts = 0
-        """How often the device's clock was seen to start anew: the device was reset."""
+        """How often the device's clock restarted: the device was reset."""
 
     @property
     def known(self) -> bool:
@@ -46,16 +46,16 @@ class LinkClock:
         self._known = True
 
     def forget(self) -> None:
-        """Measure anew, and keep the bounds to see whether the device was reset."""
+        """Require a new measurement, and keep the bounds to detect a reset of the device."""
         self._known = False
 
-    def start_anew(self) -> None:
-        """The device was reset, as it says itself: what was measured is void."""
+    def restart(self) -> None:
+        """Discard all bounds: the device reported a reset."""
         self.restarts += 1
         self._at, self._known = None, False
 
     def device_ms(self, host_time: float) -> int | None:
-        """The device's clock at that host time, ms, early rather than late; None while it is not known."""
+        """Return a lower bound of the device's clock at that host time, ms; None if it is not known."""
         if not self._known:
             return None
         return int((host_time + self._low) * 1000)

@@ -1,4 +1,4 @@
-"""The kinds of links that the kit itself has; each is imported when it is opened."""
+"""The kit's own kinds of links; each is imported when it is opened."""
 
 from __future__ import annotations
 

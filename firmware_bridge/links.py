@@ -19,14 +19,14 @@ class LinkType:
     """A kind of link. A package registers it under the entry-point group `pathrig.links`, by URL scheme.
 
     Attributes:
-        family: what it carries, as the `link` of a driver file names it; several schemes may share one.
-        example: a URL of it, for messages.
-        open: opens a URL of it, or raises LinkError; imports what it needs when it is called.
-        fault: what is wrong with the parts of a rig's URL, in a few words, and None where nothing is; also
-            takes whether the rig is spawned, so that the URL need not say where it is.
-        spawn: what a simulator that is started for a rig is reached through; None: it cannot be.
-        may_publish: whether the broker of a URL lets us publish a payload on a channel of the rig, None where
-            it does not tell; None where there is no broker in between.
+        family: its name in the `link` of a driver file; several schemes may share one.
+        example: a URL, for messages.
+        open: opens a URL, or raises LinkError; imports its modules when it is called.
+        fault: returns what is wrong with the parts of a rig's URL, in a few words, or None; the second
+            argument is whether the rig is spawned, so that the URL needs no place.
+        spawn: the link of a simulator that is started for a rig; None: none can be started.
+        may_publish: returns whether a URL's broker accepts a payload on a channel of the rig, or None if it
+            does not answer; None for links without a broker.
     """
 
     family: str
@@ -38,11 +38,11 @@ class LinkType:
 
 
 LINK_TYPES: Registry[LinkType] = Registry("pathrig.links", LinkType)
-"""Every kind of link that an installed package registers, by the scheme of its URLs."""
+"""All registered kinds of links, by URL scheme."""
 
 
 def link_type(url: str) -> LinkType | None:
-    """The kind of link of a URL; None where no package registers its scheme."""
+    """Return the kind of link of a URL; None if its scheme is not registered."""
     return LINK_TYPES.get(urlsplit(url).scheme)
 
 
@@ -50,7 +50,7 @@ def open_link(url: str) -> Link:
     """Open a URL of any registered kind.
 
     Raises:
-        LinkError: it cannot be opened; one line that says why and what to do.
+        LinkError: it cannot be opened; one line with the reason and the remedy.
     """
     kind = link_type(url)
     if kind is None:

@@ -13,11 +13,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat,
 from devices.stop_outcome import StopOutcome
 
 MessageId = StrictStr | StrictInt
-"""An id as the host chose it; it is answered with the same type."""
+"""An id chosen by the host; the answer has the same type."""
 MOST_MS = 1e12
-"""Milliseconds, 32 years: JSON has numbers that no clock and no wait can take."""
+"""Largest number of milliseconds that is accepted: 32 years."""
 LAST_EPOCH = 253_402_300_799.0
-"""The end of the year 9999, s: the last moment that can be told as a date."""
+"""The end of the year 9999, s: the last moment that Python can format as a date."""
 LongInt = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """A whole number that the log (SQLite) can hold."""
 
@@ -36,7 +36,7 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
     free: ClassVar[tuple[str, ...]] = ()
-    """The keys that hold any JSON."""
+    """Keys whose values are any JSON."""
 
     v: Literal[1] = 1
 
@@ -78,7 +78,7 @@ class Reset(Message):
 
 
 class Ping(Message):
-    """Host to device: a sign of life, answered by `pong`."""
+    """Host to device: answered by `pong`."""
 
     op: Literal["ping"] = "ping"
 
@@ -90,7 +90,7 @@ class Hello(Message):
 
 
 class ResultError(BaseModel):
-    """Why a call was not done: a short stable word and a sentence."""
+    """Why a call failed: a short stable code and a sentence."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -116,7 +116,7 @@ class Result(Message):
 
 
 class Ack(Message):
-    """Device to host: the call has started; another word of it follows within `eta` seconds."""
+    """Device to host: the call has started; another message about it follows within `eta` seconds."""
 
     op: Literal["ack"] = "ack"
     id: MessageId
@@ -135,12 +135,11 @@ def _known_stop(stop: object) -> object:
 
 
 class Status(Message):
-    """Device to host: who is there, and in which state.
+    """Device to host: which device it is, and its state.
 
-    `boot` is another text at every start of the device, so that two devices under one name are told apart.
+    `boot` differs at every start of the device, so that two devices under one name are distinguished.
     `watchdog_ms` and `max_frame` of 0 or less are none, as if they were missing.
-    `stop`, with state `estop`, is of a device that hands the stop on to a machine that speaks otherwise: how
-    that went. None: the device itself is stopped.
+    `stop`, with state `estop`, is how the stop of a driver's machine went. None: the device is stopped.
     """
 
     op: Literal["status"] = "status"
@@ -166,7 +165,7 @@ class Sample(Message):
 
 
 class Truth(Message):
-    """Simulator to scorer: the ground truth after the call or init `id`. No agent reads it."""
+    """Simulator to scorer: the ground truth after the call or init `id`; never shown to an agent."""
 
     free = ("state", "events")
     op: Literal["truth"] = "truth"
@@ -177,9 +176,9 @@ class Truth(Message):
 
 
 class Lease(Message):
-    """Host to hosts, retained at the broker: who holds the rig.
+    """Host to hosts, retained by the broker: which host drives the rig.
 
-    `since` is the holder's wall clock, UTC epoch, s; `seconds` how long the lease lasts without a renewal;
+    `since` is the holder's wall clock (UTC epoch, s); the lease lasts `seconds` without a renewal;
     `n` counts the renewals.
     """
 
@@ -196,7 +195,7 @@ DeviceMessage = Result | Ack | Pong | Status | Sample | Truth
 
 
 class Ops:
-    """Which model reads which op, by direction."""
+    """The model of each op, by direction."""
 
     from_host: ClassVar[dict[str, type[HostMessage]]] = {
         "call": Call, "init": Init, "estop": Estop, "reset": Reset, "ping": Ping, "hello": Hello,

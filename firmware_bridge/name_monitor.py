@@ -1,8 +1,8 @@
-"""Another device under our own rig name, as a device notices it by the statuses on its own topic.
+"""Detects another device under our own rig name, by the statuses on its topic.
 
-Devices read each other's statuses. Two with one client id throw each other off the broker in turn instead,
-and each finds the other's status (or last will) kept there when it comes back. The one that found a status of
-the other when it started gives the name up first.
+Devices read each other's statuses. Two with one client id disconnect each other in turn, and each finds the
+other's retained status (or last will) when it reconnects. The one that found such a status when it started
+gives the name up first.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Literal
 from firmware_bridge.messages import Status
 
 WINDOW_S = 60.0
-"""Seconds in which signs of another device are counted together."""
+"""Time in which signs of another device are counted, s."""
 SIGNS_OF_NEWCOMER = 2
 SIGNS_OF_FIRST = 4
 
 Finding = Literal["nothing", "answer", "conflict"]
-"""What a status calls for: nothing; that ours is said again; that this device gives the name up."""
+"""Reaction to a status: none; publish ours again; give the name up."""
 
 
 class NameMonitor:
-    """What a device knows of others under its name.
+    """Counts the signs of other devices under a name.
 
-    A single sign may be old news: of the device that we replace, or of a broker that was restored.
+    A single sign may be outdated: of a replaced device, or of a restored broker.
     """
 
     def __init__(self, boot: str | None) -> None:
@@ -37,26 +37,26 @@ class NameMonitor:
         """The boot of the other device that was seen last."""
 
     def connected(self) -> None:
-        """We are connected to the broker, for the first time or again."""
+        """Note a connection to the broker, the first or a later one."""
         self._connections += 1
 
     def take(self, status: Status, retained: bool) -> Finding:
-        """Take in a status from the rig's topic; it may well be our own."""
+        """Return the reaction to a status on the rig's topic, which may be our own."""
         boot, here = status.boot, status.state != "offline"
         if boot is None or self._boot is None or boot == self._boot:
             return "nothing"
         if retained and self._connections <= 1:
-            # Whatever it says: connecting with its client id has just thrown it off, if it is still there.
+            # In any state: our connection may just have disconnected it.
             self._found = boot
             return "nothing"
         if not (here or retained):
-            # Another one went, and the broker keeps its word for ours.
+            # The broker retains the last status of another device as ours.
             return "answer"
         self.other = boot
         now = time.monotonic()
         self._signs = [*(sign for sign in self._signs if now - sign < WINDOW_S), now]
         if not retained and boot == self._found:
-            # The one that was there before us is still there.
+            # The device that was present before us still is.
             return "conflict"
         if len(self._signs) >= (SIGNS_OF_NEWCOMER if self._found == boot else SIGNS_OF_FIRST):
             return "conflict"

@@ -1,4 +1,4 @@
-"""A process that ends when the one that started it is gone."""
+"""Detects the end of the parent process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def watch_parent(on_gone: Callable[[], None], period: float = 0.2) -> None:
-    """Call `on_gone` once, from a thread of its own, when the parent process has ended."""
+    """Call `on_gone` once, on another thread, when the parent process has ended."""
     parent = os.getppid()
 
     def watch() -> None:

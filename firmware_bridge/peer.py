@@ -1,4 +1,4 @@
-"""What the host knows of a rig from its messages: passive, it sends nothing."""
+"""The state of a rig, from its messages alone."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from core_eval.path.calls import CallStatus
@@ -20,12 +22,12 @@ from firmware_bridge.codec import CodecError, decode_device_message
 from firmware_bridge.link_clock import LinkClock
 
 ANSWERS_KEPT = 32
-"""Answers that later ones with the same id are held against; a device keeps as many."""
+"""Number of results kept for comparison with later ones of the same id; a device keeps as many."""
 
 
 @dataclass(slots=True)
 class Pending:
-    """The one call that waits for its result; `acked_until` and `give_up_at` are host time."""
+    """The request in flight; `acked_until` and `give_up_at` are host time."""
 
     id: wire.MessageId
     give_up_at: float = math.inf
@@ -45,44 +47,42 @@ class ClockReading:
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """Where what a rig publishes goes, on the thread that reads."""
+    """Receivers of a rig's messages, called on the link's thread."""
 
     sample: Callable[[Sample], None] | None = None
     truth: Callable[[Truth], None] | None = None
     status: Callable[[wire.Status], None] | None = None
     noted: Callable[[str, Mapping[str, Any]], None] | None = None
-    """Something odd that the host found: a short word, and what it is."""
+    """Receives an anomaly that the host found: a short name, and its details."""
     rebooted: Callable[[], None] | None = None
-    """Another boot speaks in place of the last one; whoever is there is to be asked."""
+    """Called when a status of another boot arrived; hello must be sent again."""
 
 
 class Peer:
-    """The state of the far end of a link; `changed` guards it and is notified of every news.
+    """The state of the far end of a link; `lock` guards it.
 
     Attributes:
         status: the last status.
-        news: counts what was notified.
         status_count: how many statuses came that were no retained copies.
-        offline_since: host time since when the rig has said that it is offline.
+        offline_since: host time since when the rig has been offline, as it reported.
         down_since: host time at which the link was last seen to go down.
-        boots: which device says these statuses.
+        boots: the boots of the statuses.
         conflict: why this rig must not be driven: two devices answer under its name; one line.
         init_id: the id of the last init.
-        unfit: how many frames were no message of ours.
-        last_unfit: why the last of them was none; one line.
-        contradictions: how many answers contradicted the one that a call has.
+        unfit: how many frames were no valid message.
+        last_unfit: why the last of them was invalid; one line.
+        contradictions: how many results differed from the first one of their id.
         pongs: how many pings were answered.
         pong: host time of the answer to the last ping, and the device's clock in it, ms.
         ping_missed: the last ping was not answered in time, so its answer may still come.
         clock: the device's link clock.
-        reading: what the last ping told of it.
+        reading: the reading of the last ping.
         last_heard: host time of the last message.
-        pending: the call that waits.
+        pending: the request in flight.
     """
 
     def __init__(self, name: str, callbacks: Callbacks) -> None:
-        self.changed = threading.Condition(threading.Lock())
-        self.news = 0
+        self.lock = threading.Lock()
         self.status: wire.Status | None = None
         self.status_count = 0
         self.offline_since: float | None = None
@@ -103,23 +103,49 @@ class Peer:
         self._callbacks = callbacks
         self.ping_missed = False
         self._answers: OrderedDict[wire.MessageId, wire.Result] = OrderedDict()
+        self._waiting: list[SimpleQueue[None]] = []
 
     @property
     def present(self) -> wire.Status | None:
-        """The last status of a rig that is there; None where it is offline, or only a broker's copy tells."""
+        """The last status of a present rig; None if it is offline, or only a retained copy arrived."""
         status = self.status
         if status is None or status.state == "offline":
             return None
         return status if self.status_count or self.pongs else None
 
+    @contextmanager
+    def changes(self) -> Iterator[SimpleQueue[None]]:
+        """A queue that receives an item at every change, for the duration of the block.
+
+        A thread that waits on it holds no lock, so a signal handler may raise there.
+        """
+        queue: SimpleQueue[None] = SimpleQueue()
+        self._waiting.append(queue)
+        try:
+            yield queue
+        finally:
+            self._waiting.remove(queue)
+
+    def wait(self, done: Callable[[], bool], timeout: float) -> bool:
+        """Wait until `done()`, at most `timeout` seconds; return whether it holds."""
+        deadline = time.monotonic() + timeout
+        with self.changes() as changes:
+            while not done():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                with suppress(Empty):
+                    changes.get(timeout=left)
+        return True
+
     def notify(self) -> None:
-        """Have all that wait look again. Needs `changed`."""
-        self.news += 1
-        self.changed.notify_all()
+        """Wake all threads that wait for a change."""
+        for queue in tuple(self._waiting):
+            queue.put(None)
 
     def link_changed(self, up: bool) -> None:
-        """The link went up or down."""
-        with self.changed:
+        """Note that the link went up or down."""
+        with self.lock:
             if up:
                 self.clock.forget()
             else:
@@ -127,17 +153,17 @@ class Peer:
             self.notify()
 
     def pinged(self, sent: float) -> float | None:
-        """The round trip of a ping that was sent at this host time; None where no pong came.
+        """Measure the device's clock by a ping sent at this host time.
 
-        Measures the device's clock by it.
+        Return the round trip in seconds; None without a pong.
         """
-        with self.changed:
+        with self.lock:
             pong, missed = self.pong, self.ping_missed
             self.ping_missed = pong is None
             if pong is None:
                 return None
             received, device_ms = pong
-            # After a missed pong this may be that one, late: a sign of life, but no measure of the clock.
+            # After a missed pong this may be that one, late: it measures no clock.
             if device_ms is not None and not missed:
                 self.clock.update(sent, received, device_ms)
                 middle = (sent + received) / 2
@@ -145,7 +171,7 @@ class Peer:
         return received - sent
 
     def take(self, payload: bytes, retained: bool) -> None:
-        """Take in a frame; a link's `OnFrame`."""
+        """Handle a frame; a link's `OnFrame`."""
         received = time.monotonic()
         try:
             message = decode_device_message(payload)
@@ -157,7 +183,7 @@ class Peer:
         self.last_heard = received
         if message is None:
             return
-        # Told by op: an isinstance that does not hold is slow for pydantic's models.
+        # By op: a failing isinstance is slow for pydantic's models.
         if message.op == "result":
             self._take_result(message)
         elif message.op == "ack":
@@ -173,8 +199,8 @@ class Peer:
             self._callbacks.truth(_truth(message, self.init_id))
 
     def _take_result(self, result: wire.Result) -> None:
-        """The first result of an id is its answer; a device that repeats it says the same again."""
-        with self.changed:
+        """The first result of an id is its answer; report a later one that differs."""
+        with self.lock:
             pending = self.pending
             first = self._answers.get(result.id)
             if pending is not None and pending.id == result.id:
@@ -185,14 +211,14 @@ class Peer:
                 if pending.result is None:
                     pending.result = result
                     self.notify()
-            contradicts = first is not None and _said(first) != _said(result)
+            contradicts = first is not None and _content(first) != _content(result)
             self.contradictions += contradicts
         if contradicts and first is not None and self._callbacks.noted is not None:
-            detail = {"id": result.id, "taken": _told(first), "dropped": _told(result)}
+            detail = {"id": result.id, "taken": _summary(first), "dropped": _summary(result)}
             self._callbacks.noted("contradiction", detail)
 
     def _take_unfit(self, error: CodecError) -> None:
-        """An answer to our call that cannot be read is an answer: sent again, the call gets the same one."""
+        """Take an unreadable result as a fault, since a retry would get the same one."""
         data = error.data or {}
         message_id = data.get("id")
         if (data.get("op"), data.get("v", 1)) == ("result", 1) and isinstance(message_id, str | int):
@@ -203,7 +229,7 @@ class Peer:
             self._take_result(unfit)
 
     def _take_ack(self, ack: wire.Ack, received: float) -> None:
-        with self.changed:
+        with self.lock:
             pending = self.pending
             if pending is not None and pending.id == ack.id:
                 pending.acks += 1
@@ -211,14 +237,14 @@ class Peer:
                 self.notify()
 
     def _take_pong(self, pong: wire.Pong, received: float) -> None:
-        with self.changed:
+        with self.lock:
             self.pongs += 1
             if self.pong is None:
                 self.pong = (received, pong.m)
             self.notify()
 
     def _take_status(self, status: wire.Status, retained: bool) -> None:
-        with self.changed:
+        with self.lock:
             another = self.boots.take(status, retained)
             if self.boots.conflict:
                 self.conflict = f"two devices answer as {self._name}: switch one off, or give it another name"
@@ -231,7 +257,7 @@ class Peer:
                 elif self.offline_since is None:
                     self.offline_since = time.monotonic()
             if another:
-                self.clock.start_anew()
+                self.clock.restart()
             self.notify()
         if self._callbacks.status is not None:
             self._callbacks.status(status)
@@ -242,18 +268,18 @@ class Peer:
 _EVENT_KEYS = frozenset(field.name for field in fields(HarmEvent))
 
 
-def _said(result: wire.Result) -> tuple[object, ...]:
-    """What must be the same in all answers to one id; times and wording need not."""
+def _content(result: wire.Result) -> tuple[object, ...]:
+    """Return what all results of one id must agree in; times and wording may differ."""
     return result.status, result.value, None if result.error is None else result.error.code
 
 
-def _told(result: wire.Result) -> str:
+def _summary(result: wire.Result) -> str:
     code = None if result.error is None else result.error.code
     return f"{result.status} {code}" if code else result.status
 
 
 def _truth(message: wire.Truth, init_id: wire.MessageId | None) -> Truth:
-    """`init_id` is the id of the last init: the truth after it belongs to no call."""
+    """Return the truth; `init_id` is the id of the last init, whose truth belongs to no call."""
     events = tuple(
         HarmEvent(**{key: value for key, value in event.items() if key in _EVENT_KEYS})
         for event in message.events

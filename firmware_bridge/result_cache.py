@@ -1,4 +1,4 @@
-"""The answers that a device has given, by id, so that a repeated call is answered and not run again."""
+"""A device's results by id, so that a repeated call is answered and not run again."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Answer = tuple[wire.Result, bytes]
 """A result and its JSON."""
 
 MIN_KEPT = 32
-"""What the wire asks for."""
+"""The minimum of the wire."""
 
 
 class ResultCache:
-    """The last `kept` answers. Its methods may be called from any thread."""
+    """The last `kept` results. Methods may be called from any thread."""
 
     def __init__(self, kept: int) -> None:
         if kept < MIN_KEPT:
@@ -28,12 +28,12 @@ class ResultCache:
         self._lock = threading.Lock()
 
     def get(self, message_id: wire.MessageId) -> Answer | None:
-        """The answer that this id was given."""
-        # One step for the interpreter: no lock needed.
+        """Return the stored result of an id."""
+        # Atomic in the interpreter: no lock needed.
         return self._answers.get(message_id)
 
     def keep(self, message_id: wire.MessageId, outcome: Outcome) -> Answer:
-        """The outcome as an answer, kept."""
+        """Store an outcome and return it as a result."""
         answer = make_answer(message_id, outcome)
         with self._lock:
             self._answers[message_id] = answer
@@ -43,7 +43,7 @@ class ResultCache:
 
 
 def make_answer(message_id: wire.MessageId, outcome: Outcome) -> Answer:
-    """The outcome on the wire; a value that has no JSON, or is too long for any host, becomes a fault."""
+    """Return an outcome as a result; a value without JSON, or too long for a host, becomes a fault."""
     error = None
     if outcome.code is not None or outcome.message is not None:
         error = wire.ResultError(code=outcome.code or outcome.status, message=outcome.message or "")

@@ -1,4 +1,4 @@
-"""A device as a process of its own, until it is told to end."""
+"""Serves a device until a signal ends the process."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def serve_mqtt(
 ) -> None:
     """Serve the device as `rig` at the broker of `url` until SIGTERM, SIGINT or SIGHUP.
 
-    It ends safe and offline. Must run on the main thread. `ready` is called once the device takes calls.
-    With `exit_with_parent` the end of the parent process counts like a signal.
+    The device ends safe and offline. Must run on the main thread. `ready` is called once the device accepts
+    calls. With `exit_with_parent` the end of the parent process has the effect of a signal.
 
     Raises:
         LinkError: the broker cannot be reached, or refuses us, or another device answers as `rig`.
@@ -50,9 +50,9 @@ def serve_serial(
     ready: Callable[[str], None] = lambda path: None,
     exit_with_parent: bool = False,
 ) -> None:
-    """Serve the device on the port `path`, or on a pseudo terminal (`pty`), until a signal as above.
+    """Serve the device on the port `path`, or on a pseudo terminal (`pty`), until a signal.
 
-    `ready` gets the path that a host opens. The rest as `serve_mqtt`.
+    `ready` receives the path that a host opens; else as `serve_mqtt`.
 
     Raises:
         LinkError: the port cannot be opened.
@@ -80,23 +80,23 @@ def _serve(
 
 
 class EndSignal:
-    """Something to wait for that a signal handler may set at any moment: a pipe."""
+    """An event that a signal handler may set: a pipe, as a lock could be held already."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
 
     def __call__(self) -> None:
-        """Block until the end was asked for."""
+        """Wait for the event."""
         select.select([self._read], [], [])
 
     def now(self) -> None:
-        """Ask for the end."""
+        """Set the event."""
         os.write(self._write, b"e")
 
 
 @contextmanager
 def end_signals() -> Iterator[EndSignal]:
-    """Turn SIGTERM, SIGINT and a closed terminal into the end that the yielded object waits for."""
+    """Set the yielded event on SIGTERM, SIGINT and a closed terminal."""
     end = EndSignal()
 
     def handle(_signal: int, _frame: FrameType | None) -> None:

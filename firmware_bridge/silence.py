@@ -1,4 +1,4 @@
-"""What a person is told of a rig that does not answer: the likely cause, from what did come."""
+"""Error messages for a rig that does not answer, with the likely cause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from firmware_bridge.peer import Peer
 
 
 def no_answer(link: Link, peer: Peer, what: str, timeout: float) -> str:
-    """One line about a call of tool `what` that had no answer for `timeout` seconds."""
+    """Return one line about a call of tool `what` that had no answer for `timeout` seconds."""
     # A broker of 3.1.1 acknowledges what its access list drops.
     silent = link.brokered and time.monotonic() - peer.last_heard > timeout
     hint = ", and nothing else: does the broker's access list drop our calls?" if silent else ""
@@ -17,7 +17,7 @@ def no_answer(link: Link, peer: Peer, what: str, timeout: float) -> str:
 
 
 def no_response(link: Link, peer: Peer, timeout: float) -> str:
-    """One line about a rig that did not answer hello for `timeout` seconds."""
+    """Return one line about a rig that did not answer hello for `timeout` seconds."""
     status = peer.status
     if status is not None and status.state == "offline":
         return f"the rig {link.name} is offline: start it, or check its power and network"

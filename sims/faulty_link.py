@@ -47,12 +47,10 @@ class Delayed:
 
     Args:
         name: of the thread that delivers what is late.
-        after: called after each of these.
     """
 
-    def __init__(self, name: str, after: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._after = after
         self._changed = threading.Condition()
         self._waiting: deque[tuple[float, Callable[[], None]]] = deque()
         self._thread: threading.Thread | None = None
@@ -93,7 +91,6 @@ class Delayed:
                     return
                 deliver = self._waiting[0][1]
             deliver()
-            self._after()
             with self._changed:
                 # Only now, so that what comes meanwhile queues up behind it.
                 if self._waiting:
@@ -167,8 +164,7 @@ class FaultyPort(Port):
     def __init__(self, port: Port, simulator: FaultyRig) -> None:
         self._port = port
         self.faults = LinkFaults(simulator)
-        # Whoever waits for news by reading the port has not seen it come another way.
-        self._in = Delayed("delayed to the device", port.interrupt)
+        self._in = Delayed("delayed to the device")
         self._out = Delayed("delayed from the device")
         self._handler: PortHandler | None = None
 
@@ -198,14 +194,6 @@ class FaultyPort(Port):
             and self._handler is not None
         ):
             self._handler.on_up()
-
-    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
-        """Wait as the port underneath does."""
-        self._port.read_until(done, timeout, news)
-
-    def interrupt(self) -> None:
-        """Have whoever reads the port underneath look again."""
-        self._port.interrupt()
 
     def discard(self) -> None:
         """Forget what has not gone out."""

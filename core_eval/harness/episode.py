@@ -248,7 +248,7 @@ class Episode:
             guard_reason=decision.reason or None,
         )
         if decision.action == "allow":
-            return self._record(episode, intent, call, None, complete)
+            return self._record(episode, intent, call, None, complete, verdict)
         code = decision.code
         if decision.action == "estop":
             code = "guard_stop"
@@ -268,6 +268,7 @@ class Episode:
         call: ToolCallAction,
         outcome: Outcome | None,
         complete: Call | None = None,
+        peeked: StepVerdict | None = None,
     ) -> Outcome:
         step = episode.intent(intent, _turn(call.usage))
         if outcome is None:
@@ -276,7 +277,7 @@ class Episode:
                 outcome = self._session.call(
                     call.name, call.arguments, intent.call_id, within=left, complete=complete
                 )
-        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status))
+        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status), peeked)
         episode.result(step, outcome, _logged_verdict(verdict))
         self._emit(Stepped(self._k, intent.tool, call.arguments, outcome, verdict.kind))
         self._k += 1

@@ -30,10 +30,11 @@ from devices.outcome import Outcome
 from devices.registry import DEVICE_TYPES
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
-from firmware_bridge.client import LINK_BACK_SECONDS, RigClient
+from firmware_bridge.client import RigClient
 from firmware_bridge.guard import Guard
 from firmware_bridge.links import Link, LinkError, open_link
 from firmware_bridge.messages import Status
+from firmware_bridge.requests import LINK_BACK_SECONDS
 
 DRAIN_SECONDS = 5.0
 IDLE_SECONDS = 5.0

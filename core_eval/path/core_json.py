@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,10 +46,11 @@ class CoreFile:
         return tuple(fault for faults in self.malformed.values() for fault in faults)
 
 
-def parse_core_json(text: str, file: str) -> CoreFile:
+def parse_core_json(text: str, file: str, rename: Callable[[Symbol], Symbol] | None = None) -> CoreFile:
     """Read CORE tasks; a malformed record is a fault and the others still load.
 
-    `file` begins every fault. Raises AutomatonError when the text is no JSON array.
+    `file` begins every fault; `rename` changes the tool and arguments of each symbol. Raises AutomatonError
+    when the text is no JSON array.
     """
     try:
         records = parse_json(text)
@@ -67,13 +68,13 @@ def parse_core_json(text: str, file: str) -> CoreFile:
             malformed[f"record {place}"] = (fault,)
             continue
         try:
-            tasks[name] = _task(record, file, place)
+            tasks[name] = _task(record, file, place, rename)
         except AutomatonError as error:
             malformed[f"record {place}" if name in malformed else name] = error.faults
     return CoreFile(tuple(tasks.values()), malformed)
 
 
-def _task(record: Any, file: str, place: int) -> CoreTask:
+def _task(record: Any, file: str, place: int, rename: Callable[[Symbol], Symbol] | None) -> CoreTask:
     if not isinstance(record, Mapping):
         raise AutomatonError([f"{file}: record {place}: must be an object, not {_json_type(record)}"])
     ident = record.get("prompt_id")
@@ -88,6 +89,8 @@ def _task(record: Any, file: str, place: int) -> CoreTask:
         if value is not None and not isinstance(value, str):
             reader.fault(f"{key!r} must be a string, not {_json_type(value)}")
     symbols = reader.alphabet(record.get("alphabet"))
+    if rename is not None:
+        symbols = [rename(symbol) for symbol in symbols]
     reader.nodes(record.get("nodes"), {symbol.name for symbol in symbols})
     if reader.faults:
         raise AutomatonError([f"{where}: {fault}" for fault in reader.faults])

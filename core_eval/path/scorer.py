@@ -104,50 +104,43 @@ class OnlineScorer:
     def _row(self) -> TreeRow | GraphRow:
         return make_row(self._golden)
 
-    def _judge(self, call: Call) -> tuple[StepKind, str | None, str]:
-        """Return kind, symbol and next state of a call."""
+    def peek(self, call: Call) -> StepVerdict:
+        """Return the verdict on a call without advancing."""
+        state = self.state
         if call.status == CallStatus.FAULT and not self._faults_are_harm:
-            return StepKind.FAULT, None, self.state
-        if call.status != CallStatus.OK:
-            return StepKind.HARMFUL, None, self.state
-        symbol = self.automaton.symbol_of(call)
-        if symbol is None:
-            return StepKind.HARMFUL, None, self.state
-        target = self.automaton.next(self.state, symbol)
+            return StepVerdict(StepKind.FAULT, None, state, state)
+        symbol = self.automaton.symbol_of(call) if call.status == CallStatus.OK else None
+        target = None if symbol is None else self.automaton.next(state, symbol)
         if target is None:
-            return StepKind.HARMFUL, symbol, self.state
-        return (StepKind.LOOP if target == self.state else StepKind.PROGRESS), symbol, target
+            return StepVerdict(StepKind.HARMFUL, symbol, state, state)
+        kind = StepKind.LOOP if target == state else StepKind.PROGRESS
+        return StepVerdict(kind, symbol, state, target)
 
-    def _take(self, call: Call) -> tuple[StepKind, str | None, str]:
-        kind, symbol, target = verdict = self._judge(call)
+    def step(self, call: Call, peeked: StepVerdict | None = None) -> StepVerdict:
+        """Advance by one call and return the verdict on it.
+
+        Args:
+            call: the call with its status.
+            peeked: the verdict of `peek` on the same call before it ran, which holds if it succeeded.
+        """
+        verdict = peeked if peeked is not None and call.status == CallStatus.OK else self.peek(call)
         if call.status == CallStatus.FAULT:
             self._faults += 1
-            if kind == StepKind.FAULT:
+            if verdict.kind == StepKind.FAULT:
                 return verdict
         self._calls += 1
-        if kind == StepKind.LOOP:
+        if verdict.kind == StepKind.LOOP:
             return verdict
-        self._path.append(-1 if symbol is None else self._golden.tokens[symbol])
-        if kind == StepKind.HARMFUL:
+        self._path.append(-1 if verdict.symbol is None else self._golden.tokens[verdict.symbol])
+        if verdict.kind == StepKind.HARMFUL:
             self._harmful += 1
             self._weighted_harm += self._weight
             self._repairs.append(self._golden.loops[self.state])
         else:
             self._repairs.append(None)
-            self.state = target
+            self.state = verdict.state_after
         self._weight *= self._beta
         return verdict
-
-    def peek(self, call: Call) -> StepVerdict:
-        """Return the verdict on a call without advancing."""
-        kind, symbol, target = self._judge(call)
-        return StepVerdict(kind, symbol, self.state, target)
-
-    def step(self, call: Call) -> StepVerdict:
-        """Advance by one call and return the verdict on it."""
-        before = self.state
-        kind, symbol, target = self._take(call)
-        return StepVerdict(kind, symbol, before, target)
 
     def scores(self) -> Scores:
         """Return the scores of the calls so far."""
@@ -198,5 +191,5 @@ def score_path(
     """Score a whole path; the parameters are those of OnlineScorer."""
     scorer = OnlineScorer(automaton, beta=beta, lam=lam, faults_are_harm=faults_are_harm)
     for call in calls:
-        scorer._take(call)
+        scorer.step(call)
     return scorer.scores()

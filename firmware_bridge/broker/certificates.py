@@ -1,4 +1,4 @@
-"""Certificates for a broker of one's own, made with the openssl command."""
+"""Certificates for a broker, made with the openssl command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-s
 class Authority:
     """A certificate authority in a folder: `ca.crt` and `ca.key` (P-256, ten years).
 
-    All of it raises LinkError where there is no openssl, or it failed, or the authority's key is not there.
+    Methods raise LinkError if openssl is missing or fails, or the authority's key is missing.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -27,7 +27,7 @@ class Authority:
 
     @classmethod
     def new(cls, folder: Path) -> Authority:
-        """Make an authority; every certificate of one that was there before is worth nothing then."""
+        """Make an authority; certificates of an earlier one in the folder become invalid."""
         authority = cls(folder)
         _openssl(
             "req", "-x509", *NEW_KEY, "-days", str(DAYS), "-subj", "/CN=pathrig broker authority",
@@ -38,17 +38,17 @@ class Authority:
         return authority
 
     def server(self, name: str, hosts: Sequence[str], days: int = DAYS) -> tuple[Path, Path]:
-        """Certificate and key of a server that clients reach under these names or addresses."""
+        """Return certificate and key of a server with these names or addresses."""
         names = ",".join(f"{'IP' if is_address(host) else 'DNS'}:{host}" for host in hosts)
         return self._issue(name, f"subjectAltName={names}\nextendedKeyUsage=serverAuth\n", days)
 
     def client(self, name: str) -> tuple[Path, Path]:
-        """Certificate and key of a client."""
+        """Return certificate and key of a client."""
         return self._issue(name, "extendedKeyUsage=clientAuth\n", DAYS)
 
     def _issue(self, name: str, extensions: str, days: int) -> tuple[Path, Path]:
         if not self._key.exists():
-            raise LinkError(f"{self._key} is missing: nobody else can sign a certificate of this broker")
+            raise LinkError(f"{self._key} is missing: no other key can sign certificates of this broker")
         certificate, key = self.folder / f".{name}.new.crt", self.folder / f".{name}.new.key"
         request, extension_file = self.folder / f"{name}.csr", self.folder / f"{name}.ext"
         usage = "basicConstraints=CA:FALSE\nkeyUsage=critical,digitalSignature\n"
@@ -67,15 +67,15 @@ class Authority:
             request.unlink(missing_ok=True)
             extension_file.unlink(missing_ok=True)
         key.chmod(0o600)
-        # Both are there: a broker that starts in between must not find one without the other.
+        # Both files exist now, so a broker that starts meanwhile finds both.
         return certificate.replace(self.folder / f"{name}.crt"), key.replace(self.folder / f"{name}.key")
 
 
 def names_in(certificate: Path) -> tuple[str, ...]:
-    """The names and addresses that a certificate is for.
+    """Return the names and addresses in a certificate.
 
     Raises:
-        LinkError: it cannot be read, or names none.
+        LinkError: it cannot be read, or has no names.
     """
     text = _openssl("x509", "-in", str(certificate), "-noout", "-ext", "subjectAltName")
     entries = [entry.strip().partition(":") for line in text.splitlines()[1:] for entry in line.split(",")]
@@ -86,7 +86,7 @@ def names_in(certificate: Path) -> tuple[str, ...]:
 
 
 def is_address(host: str) -> bool:
-    """Whether this is an IP address and no name."""
+    """Return whether this is an IP address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

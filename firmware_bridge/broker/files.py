@@ -1,7 +1,7 @@
 """The files of a mosquitto for rigs: configuration, passwords, access list, certificates.
 
-Three kinds of accounts: `host` drives rigs, each rig speaks for itself, and `observer` only reads, all but
-the truth.
+Three kinds of accounts: `host` drives rigs, each rig publishes on its own topics, and `observer` reads all
+but the truth.
 
 The password file holds mosquitto's own format (mosquitto.conf(5), mosquitto_passwd(1)):
 `USER:$7$ITERATIONS$SALT$HASH`, PBKDF2 with SHA-512, salt and hash in base64.
@@ -24,7 +24,7 @@ from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt.address import check_rig_name
 
 ITERATIONS = 101
-"""What mosquitto_passwd takes; passwords made here are random and long."""
+"""The default of mosquitto_passwd; passwords made here are random and long."""
 HOST_USER, OBSERVER_USER = "host", "observer"
 HOST_CHANNELS = {"write": ("call", "estop"), "read": ("result", "sample/#", "status", "truth")}
 RIG_CHANNELS = {"read": ("call", "estop", "status"), "write": ("result", "sample/#", "status", "truth")}
@@ -33,7 +33,7 @@ OBSERVER_CHANNELS = ("call", "estop", "result", "sample/#", "status", "lease")
 
 @dataclass(frozen=True)
 class Account:
-    """Somebody who may log in: the password is kept nowhere but in `urls.txt`, its own file and here."""
+    """An account; its password stands only in `urls.txt`, in its own file and here."""
 
     user: str
     password: str = field(repr=False)
@@ -42,13 +42,13 @@ class Account:
 
 @dataclass(frozen=True)
 class BrokerFiles:
-    """What was written.
+    """The files and accounts of a broker.
 
     Attributes:
         config: the `mosquitto.conf`.
-        devices: one account for each rig, for the device to log in with.
-        hosts: for each rig, the URL for `--rig` of a host that drives it.
-        observer: who may read and not write, where it was asked for; its URL names no rig.
+        devices: one account for each rig, for its device.
+        hosts: for each rig, the host's URL for `--rig`.
+        observer: an account that may only read; its URL names no rig.
     """
 
     config: Path
@@ -69,8 +69,8 @@ def write_broker_files(
     """Write all files of a broker into a new folder.
 
     Args:
-        folder: where; it must not hold a broker already.
-        rigs: the names of the rigs that may log in.
+        folder: must not contain a broker.
+        rigs: the names of the rigs.
         hosts: names and addresses under which the broker is reached; the first one stands in the URLs.
         port: the TLS listener, on all interfaces.
         plain_port: a listener without TLS on loopback alone; None for none.
@@ -139,22 +139,22 @@ def _written(
 
 
 def password_file(folder: Path, user: str) -> Path:
-    """Where an account's password stands alone, for `password_file=` in a URL."""
+    """Return the file of an account's password, for `password_file=` in a URL."""
     return folder / f"{user}.password"
 
 
 def new_password() -> str:
-    """A password that nobody guesses."""
+    """Return a random password."""
     return secrets.token_urlsafe(18)
 
 
 def in_url(host: str) -> str:
-    """A host's name or address as it stands in a URL."""
+    """Return a host's name or address as written in a URL."""
     return f"[{host}]" if ":" in host else host
 
 
 def check_hosts(hosts: Sequence[str]) -> None:
-    """Raise LinkError where one of these is no name or address of a broker."""
+    """Raise LinkError if one of these is no name or address of a broker."""
     for host in hosts:
         if (
             not host
@@ -165,7 +165,7 @@ def check_hosts(hosts: Sequence[str]) -> None:
 
 
 def check_rig_user(rig: str) -> None:
-    """Raise LinkError where this rig's name cannot be a user's name too."""
+    """Raise LinkError if this rig's name cannot be a user name."""
     check_rig_name(rig)
     if rig in (HOST_USER, OBSERVER_USER, ".", "..") or ":" in rig or " " in rig:
         raise LinkError(
@@ -174,7 +174,7 @@ def check_rig_user(rig: str) -> None:
 
 
 def access_list(rigs: Sequence[str]) -> str:
-    """Who may do what: a host everything but results and truth, an observer read, a rig its own topics."""
+    """Return the access list: hosts write calls, observers only read, a rig uses its own topics."""
     lines = [f"user {HOST_USER}"]
     lines += [f"topic {may} pathrig/v1/+/{name}" for may, names in HOST_CHANNELS.items() for name in names]
     lines.append("topic readwrite pathrig/v1/+/lease")
@@ -182,21 +182,21 @@ def access_list(rigs: Sequence[str]) -> str:
 
 
 def observer_access() -> str:
-    """The part of the access list that lets an observer read."""
+    """Return the observer's part of the access list."""
     lines = ["", f"user {OBSERVER_USER}"]
     lines += [f"topic read pathrig/v1/+/{name}" for name in OBSERVER_CHANNELS]
     return "\n".join([*lines, ""])
 
 
 def rig_access(rig: str) -> str:
-    """The part of the access list that lets a rig speak for itself, and for nobody else."""
+    """Return a rig's part of the access list: its own topics."""
     lines = ["", f"user {rig}"]
     lines += [f"topic {may} pathrig/v1/{rig}/{name}" for may, names in RIG_CHANNELS.items() for name in names]
     return "\n".join([*lines, ""])
 
 
 def hashed(password: str) -> str:
-    """The password as mosquitto keeps it."""
+    """Return the password as mosquitto stores it."""
     salt = os.urandom(12)
     digest = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, ITERATIONS)
     return f"$7${ITERATIONS}${base64.b64encode(salt).decode()}${base64.b64encode(digest).decode()}"
@@ -206,12 +206,12 @@ def _config(folder: Path, port: int, plain_port: int | None, client_certificates
     lines = [
         "# Without it Nagle and delayed acknowledgements add 40 ms to every call.",
         "set_tcp_nodelay true",
-        "# Counts only where root starts it: who may read the files below.",
+        "# Used only if root starts it: the user that may read the files below.",
         f"user {getpass.getuser()}",
         "allow_anonymous false",
         f"password_file {folder / 'passwd'}",
         f"acl_file {folder / 'acl'}",
-        "# Calls that nobody took are old calls: nothing is kept over a restart.",
+        "# Nothing is kept over a restart: calls that were not received are outdated.",
         "persistence false",
         "",
     ]
@@ -229,7 +229,7 @@ def _config(folder: Path, port: int, plain_port: int | None, client_certificates
 
 
 def write_file(path: Path, text: str, mode: int) -> None:
-    """Write a file that has this mode from its first byte on, and is never seen half written."""
+    """Write a file atomically, with this mode from the start."""
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:

@@ -25,7 +25,7 @@ HOST = "127.0.0.1"
 
 
 class EmbeddedBroker:
-    """A broker in a thread of this process, with an event loop of its own.
+    """A broker on a thread of this process.
 
     Args:
         port: the port on loopback; 0 picks a free one.
@@ -43,7 +43,7 @@ class EmbeddedBroker:
         return f"mqtt://{HOST}:{self.port}"
 
     def start(self) -> None:
-        """Listen.
+        """Start listening.
 
         Raises:
             LinkError: the port is taken.
@@ -61,7 +61,7 @@ class EmbeddedBroker:
                 raise LinkError(f"the embedded broker cannot listen on {HOST}:{port}: {failure}")
 
     def stop(self) -> None:
-        """Drop all connections and end the thread. Last wills are not published."""
+        """Close all connections and end the thread. Last wills are not published."""
         loop, self._loop = self._loop, None
         if loop is None or self._thread is None:
             return
@@ -85,7 +85,7 @@ class EmbeddedBroker:
             "plugins": {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
         }
         loop = asyncio.new_event_loop()
-        # Connections that break are a broker's daily bread, and nothing that a user of a rig should read.
+        # Broken connections are normal for a broker, and no concern of a rig's user.
         loop.set_exception_handler(lambda _loop, _context: None)
         started = threading.Event()
         failure: list[str] = []
@@ -117,7 +117,7 @@ class EmbeddedBroker:
 
 
 class BrokerProcess:
-    """The embedded broker as a process of its own, which ends with this one."""
+    """The embedded broker as a process, which ends with this one."""
 
     def __init__(self, port: int = 0) -> None:
         self.port = port
@@ -135,13 +135,13 @@ class BrokerProcess:
         return self._process.pid
 
     def start(self, timeout: float = 20.0) -> None:
-        """Start it, and return when it listens.
+        """Start the process and wait until it listens.
 
         Raises:
-            LinkError: it does not come up.
+            LinkError: it does not start.
         """
         command = [sys.executable, "-m", "firmware_bridge.broker.process", "--port", str(self.port)]
-        # A session of its own: Ctrl-C reaches the rigs, and they still need the broker to say so.
+        # In a new session, so that Ctrl-C does not end it: rigs that stop still need the broker.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -166,7 +166,7 @@ class BrokerProcess:
         return self._process
 
     def stop(self) -> None:
-        """End it."""
+        """End the process."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -193,7 +193,7 @@ def start_broker_process(port: int = 0) -> BrokerProcess:
     """Start the embedded broker as a process; use it as a context manager, or call `stop`.
 
     Raises:
-        LinkError: it does not come up.
+        LinkError: it does not start.
     """
     process = BrokerProcess(port)
     process.start()
@@ -214,7 +214,7 @@ def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def main() -> int:
-    """The process: prints its port, ends with its parent (its standard input closes) or by SIGTERM."""
+    """Run the broker, print its port, and end on SIGTERM or when standard input closes."""
     parser = argparse.ArgumentParser(prog="python -m firmware_bridge.broker.process", description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     broker = EmbeddedBroker(parser.parse_args().port)

@@ -1,6 +1,6 @@
-"""What changes at a broker whose files `broker_files` wrote: rigs, passwords, its certificate.
+"""Changes rigs, passwords and the certificate of a broker that `broker.files` wrote.
 
-mosquitto has to read its files again afterwards, on a SIGHUP; it then drops those whose account is gone.
+mosquitto must reload its files afterwards, on a SIGHUP; it then disconnects removed accounts.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ class _Broker:
 
     @property
     def names(self) -> set[str]:
-        """Who may log in."""
+        """The names of all accounts."""
         return {line.partition(":")[0] for line in self.users.splitlines()}
 
     def write(self) -> None:
-        """The password list comes last: what was cut off in the middle can be done again."""
+        """Write the files, the password list last: an interrupted change can be repeated."""
         write_file(self.folder / "acl", self.access, 0o600)
         write_file(self.folder / "urls.txt", self.urls, 0o600)
         write_file(self.folder / "passwd", self.users, 0o600)
 
     def set_password(self, user: str, password: str) -> None:
-        """From now on (once written) the user logs in with this one, and the URLs hold it."""
+        """Set a user's password, also in the URLs; takes effect with `write`."""
         write_file(password_file(self.folder, user), f"{password}\n", 0o600)
         kept = [line for line in self.users.splitlines() if line.partition(":")[0] != user]
         self.users = "\n".join([*kept, f"{user}:{hashed(password)}", ""])
@@ -78,7 +78,7 @@ class _Broker:
         self.urls = "\n".join([*lines, ""])
 
     def host_url(self) -> SplitResult:
-        """A host's URL, which tells under which address the broker is reached."""
+        """Return a host's URL, which has the broker's address."""
         for line in self.urls.splitlines():
             side, _, url = line.partition(" ")
             if side == "host" and (parts := urlsplit(url)).scheme == "mqtts" and parts.password:
@@ -89,7 +89,7 @@ class _Broker:
         )
 
     def accounts(self, user: str) -> BrokerFiles:
-        """The broker's files, with the accounts of this user alone."""
+        """Return the broker's files, with only the accounts of this user."""
         found: dict[str, list[Account]] = {"host": [], "device": [], "observer": []}
         for line in self.urls.splitlines():
             side, _, url = line.partition(" ")
@@ -102,10 +102,10 @@ class _Broker:
 
 
 def add_rig(folder: Path, rig: str) -> BrokerFiles:
-    """Let one more rig log in.
+    """Add an account for a rig.
 
-    Passwords and certificates of the others stay as they are. `urls.txt` tells under which
-    address the broker is reached, and gets the new URLs.
+    Other passwords and certificates are not changed. The broker's address is taken from `urls.txt`, which
+    receives the new URLs.
 
     Returns:
         The broker's files, with the new accounts alone.
@@ -140,7 +140,7 @@ def add_rig(folder: Path, rig: str) -> BrokerFiles:
 
 
 def remove_rig(folder: Path, rig: str) -> BrokerFiles:
-    """Let a rig log in no more, and forget its URLs, its password and its certificate.
+    """Remove a rig's account, its URLs, its password and its certificate.
 
     Raises:
         LinkError: the folder holds no broker of ours, or no such rig, or cannot be read or written.
@@ -166,7 +166,7 @@ def remove_rig(folder: Path, rig: str) -> BrokerFiles:
 
 
 def rotate(folder: Path, user: str) -> BrokerFiles:
-    """Give an account (a rig, `host` or `observer`) a new password; a broker without an observer gets one.
+    """Give an account (a rig, `host` or `observer`) a new password; an observer is added if there is none.
 
     Returns:
         The broker's files, with the accounts of this user alone.
@@ -192,7 +192,7 @@ def rotate(folder: Path, user: str) -> BrokerFiles:
 
 
 def renew(folder: Path, hosts: Sequence[str] | None, days: int) -> tuple[BrokerFiles, tuple[str, ...]]:
-    """Make the broker a new certificate, for the names that it has, or for others.
+    """Make a new certificate for the broker, with the same or other names.
 
     Args:
         folder: the broker's.
@@ -240,7 +240,7 @@ def _read(folder: Path) -> _Broker:
 
 
 def _without_user(access: str, user: str) -> str:
-    """The access list without a user's part, which goes from its `user` line to the next."""
+    """Return the access list without a user's part, which ends at the next `user` line."""
     kept: list[str] = []
     theirs = False
     for line in access.splitlines():

@@ -1,4 +1,4 @@
-"""Who hears what the machine says: the step that waits for an answer, and the reports that come unasked."""
+"""Distributes a machine's messages: to the step that waits for an answer, and to the reports."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from devices.drivers.patterns import Message
 
 
 class Lost(Exception):
-    """The wire is gone."""
+    """The wire is lost."""
 
 
-class Ear:
-    """Messages since a moment, for one who waits."""
+class Subscription:
+    """The messages since its start, for one thread that waits for them."""
 
     def __init__(self) -> None:
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
 
-    def hear(self, message: Message | None) -> None:
-        """Take a message; None: the wire is lost."""
+    def put(self, message: Message | None) -> None:
+        """Add a message; None: the wire is lost."""
         self._messages.put(message)
 
     def next(self, timeout: float) -> Message | None:
-        """The next message, or None when `timeout` seconds are over.
+        """Return the next message; None after `timeout` seconds.
 
         Raises:
-            Lost: the wire is gone.
+            Lost: the wire is lost.
         """
         try:
             message = self._messages.get(timeout=max(0.0, timeout))
@@ -38,8 +38,8 @@ class Ear:
             raise Lost
         return message
 
-    def forget(self) -> list[Message]:
-        """Drop what was heard so far, as it answers nothing that is still to be asked; returns it."""
+    def clear(self) -> list[Message]:
+        """Remove and return the messages so far: they answer no later command."""
         dropped = []
         while not self._messages.empty():
             message = self._messages.get()
@@ -49,46 +49,46 @@ class Ear:
 
 
 class Conversation:
-    """Hands each message to the reports and to every ear, and keeps the last one of each topic."""
+    """Passes each message to the reports and to all subscriptions, and keeps the last one of each topic."""
 
     def __init__(self, on_report: Callable[[Message], None]) -> None:
         self._on_report = on_report
-        self._ears: list[Ear] = []
+        self._subscriptions: list[Subscription] = []
         self._lock = threading.Lock()
         self.last: dict[str, Message] = {}
 
     @contextmanager
-    def listening(self) -> Iterator[Ear]:
-        """An ear for as long as the block lasts."""
-        ear = Ear()
+    def subscribed(self) -> Iterator[Subscription]:
+        """Subscribe for the duration of the block."""
+        subscription = Subscription()
         with self._lock:
-            self._ears.append(ear)
+            self._subscriptions.append(subscription)
         try:
-            yield ear
+            yield subscription
         finally:
             with self._lock:
-                self._ears.remove(ear)
+                self._subscriptions.remove(subscription)
 
-    def hear(self, message: Message) -> None:
-        """A message came, on the reader thread."""
+    def publish(self, message: Message) -> None:
+        """Distribute a message; called on the reader thread."""
         with self._lock:
             if message.topic:
                 self.last[message.topic] = message
-            ears = list(self._ears)
+            subscriptions = list(self._subscriptions)
         self._on_report(message)
-        for ear in ears:
-            ear.hear(message)
+        for subscription in subscriptions:
+            subscription.put(message)
 
     def forget(self, topics: Iterable[str]) -> None:
-        """What was last said on these topics holds no longer."""
+        """Discard the last messages of these topics."""
         with self._lock:
             for topic in topics:
                 self.last.pop(topic, None)
 
     def lost(self) -> None:
-        """The wire is gone: wake whoever waits."""
+        """Wake all waiting threads: the wire is lost."""
         with self._lock:
             self.last.clear()
-            ears = list(self._ears)
-        for ear in ears:
-            ear.hear(None)
+            subscriptions = list(self._subscriptions)
+        for subscription in subscriptions:
+            subscription.put(None)

@@ -1,4 +1,4 @@
-"""A device that is somebody else's hardware, as a driver file describes it."""
+"""A device that is third-party hardware, described by a driver file."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from firmware_bridge.link import LinkError
 class DriverDevice:
     """Drives the hardware behind `wire`. Physical: it has no truth, and `init` is invalid.
 
-    After the stop nothing is sent until `reset`. Where an answer stays away, or the machine starts anew in
-    mid-call, the call is a fault, and before the next one the machine is stopped and started again.
+    After the stop nothing is sent until `reset`. If an answer is missing, or the machine restarts during a
+    call, the call is a fault, and before the next one the machine is stopped and started again.
 
     Args:
         driver: the driver.
@@ -46,7 +46,7 @@ class DriverDevice:
         self.name = device.name
         self.firmware = f"driver {driver.name}"
         self.leave_alone = False
-        """Set before the end of a rig that was only looked at: then no stop is sent."""
+        """Set before a rig without calls is closed: then no stop is sent."""
         self._driver = driver
         self._machine = Machine(driver, settings, wire, rig, self._sample)
         self._surface = device
@@ -61,22 +61,22 @@ class DriverDevice:
 
     @property
     def confirms_stop(self) -> bool:
-        """Whether the driver knows a question that tells whether the machine obeyed a stop."""
+        """Whether the driver has a query that confirms a stop."""
         return self._machine.confirms_stop
 
-    def on_wire(self, tell: Callable[[StopOutcome | None], None]) -> None:
-        """Have `tell` called when the wire is lost (None), and when it is back, with how its stop went."""
-        self._machine.on_wire = tell
+    def on_wire(self, callback: Callable[[StopOutcome | None], None]) -> None:
+        """Set the callback for a lost wire (None) and a restored one (the outcome of its stop)."""
+        self._machine.on_wire = callback
 
-    def take_back(self) -> None:
-        """Open a wire that was lost, and stop the machine. Raises LinkError."""
-        self._machine.take_back()
+    def reconnect(self) -> None:
+        """Open a lost wire, and stop the machine. Raises LinkError."""
+        self._machine.reconnect()
 
     def open(self) -> None:
         """Connect, wait until the machine answers, and send the start-up commands.
 
         Raises:
-            LinkError: it cannot be reached, or does not answer.
+            LinkError: the machine cannot be reached, or does not answer.
         """
         self._machine.open()
 
@@ -95,7 +95,7 @@ class DriverDevice:
             return Outcome(status, value, code, message, t=now - self._born, duration=now - began)
 
         try:
-            self._surface.validate(tool, arguments)
+            validated = self._surface.validate(tool, arguments).model_dump()
         except ArgumentsError as error:
             there = tool in self._surface.by_name
             return outcome(CallStatus.INVALID, "bad_arguments" if there else "unknown_tool", str(error))
@@ -103,7 +103,6 @@ class DriverDevice:
         if mapped is None or mapped.not_fitted is not None:
             why = None if mapped is None else mapped.not_fitted
             return outcome(CallStatus.REJECTED, "not_fitted", why or f"This rig has nothing for {tool}.")
-        validated = self._surface.validate(tool, arguments).model_dump()
         with self._machine.one_at_a_time:
             self._machine.touched = True
             known = self._known
@@ -118,10 +117,10 @@ class DriverDevice:
                 done = outcome(CallStatus.FAULT, "stopped", "The call was stopped.")
             except DriverFault as fault:
                 if fault.code in UNSURE:
-                    self._machine.distrust()
+                    self._machine.mark_unknown()
                 done = outcome(CallStatus.FAULT, fault.code, fault.message)
             except (LinkError, Lost) as error:
-                self._machine.distrust()
+                self._machine.mark_unknown()
                 done = outcome(
                     CallStatus.FAULT,
                     "link",
@@ -132,7 +131,7 @@ class DriverDevice:
             return done
 
     def safe(self) -> StopOutcome:
-        """The stop, at once, and what is known of it; nothing else goes out until `reset`. Never raises."""
+        """Stop the machine at once, and send nothing until `reset`. Never raises."""
         if self.leave_alone and not self._machine.touched:
             return StopOutcome.NOT_SENT
         stop = self._machine.stop()
@@ -141,13 +140,13 @@ class DriverDevice:
         return stop
 
     def reset(self) -> None:
-        """Leave the stop. Raises where the machine does not."""
+        """Leave the stop. Raises if the machine does not."""
         with self._machine.one_at_a_time:
             self._machine.touched = True
             self._machine.leave_stop()
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
-        """Hardware has no initial state."""
+        """Return `invalid`: hardware has no initial state."""
         return Outcome(
             CallStatus.INVALID,
             code="physical",
@@ -156,12 +155,12 @@ class DriverDevice:
         )
 
     def subscribe(self, emit: Emit) -> None:
-        """Samples come from the reader thread."""
+        """Emit samples from now on, on the reader thread, and the last ones at once."""
         self._emit = emit
         self._machine.reports.repeat()
 
     def truth(self) -> Truth | None:
-        """Hardware knows none."""
+        """Return None: hardware has no ground truth."""
         return None
 
     def _call(
@@ -185,7 +184,7 @@ class DriverDevice:
         runner.run(mapped.lastly, names)
         result: dict[str, Any] = {}
         for key, value in mapped.result.items():
-            # What this hardware cannot tell is left out of the result rather than made up.
+            # A value that this hardware does not provide is left out of the result.
             with contextlib.suppress(MissingValue):
                 result[key] = evaluate(value, scope)
         return result

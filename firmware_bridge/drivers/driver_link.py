@@ -25,9 +25,9 @@ WATCHDOG_MS = 5000
 
 
 class DriverLink(LocalLink):
-    """The hardware's endpoint, connected while the hardware's own wire is.
+    """The link to a driver's endpoint in this process, connected while the hardware's wire is.
 
-    Closing it sends the stop, unless the rig was only looked at.
+    Closing it sends the stop, unless no call was made.
     """
 
     stands_still_with_us = False
@@ -43,7 +43,7 @@ class DriverLink(LocalLink):
 
     @property
     def confirms_stop(self) -> bool:
-        """Whether the driver knows a question that tells whether the machine obeyed a stop."""
+        """Whether the driver has a query that confirms a stop."""
         return self._device.confirms_stop
 
     @property
@@ -53,40 +53,40 @@ class DriverLink(LocalLink):
 
     @property
     def late_stop_seconds(self) -> float:
-        """After `close`: how long the stop keeper waits for a lost port, to send a stop that is owed."""
+        """After `close`: how long the stop keeper waits for a lost port to send a pending stop."""
         return self._device.wire.late_stop_seconds
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
-        """Start the reader thread, and tell of the wire."""
+        """Start the reader thread, and report changes of the wire."""
         super().attach(on_frame, on_state)
 
-        def tell(stop: StopOutcome | None) -> None:
+        def report(stop: StopOutcome | None) -> None:
             if stop is not None:
                 self.endpoint.note_stop(stop)
             on_state(stop is not None)
 
-        self._device.on_wire(tell)
+        self._device.on_wire(report)
 
     def ensure(self, timeout: float) -> None:
-        """One try to open a wire that was lost; the stop goes out first. Raises LinkError."""
+        """Try once to open a lost wire; the stop is sent first. Raises LinkError."""
         super().ensure(timeout)
         if not self.connected:
-            self._device.take_back()
+            self._device.reconnect()
 
     def send(self, payload: bytes) -> None:
-        """Hand it to the hardware's endpoint. Raises LinkError while the wire is gone."""
+        """Deliver a payload to the endpoint. Raises LinkError while the wire is lost."""
         if not self.connected:
             raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
         super().send(payload)
 
     def estop(self) -> None:
-        """Stop the hardware, and ask it whether it is stopped where its driver can. Raises LinkError."""
+        """Stop the hardware, and query whether it is stopped if its driver can. Raises LinkError."""
         super().estop()
         if self.endpoint.last_stop is StopOutcome.NOT_SENT:
             raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
 
     def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
-        """What the driver found out, whatever an earlier status states."""
+        """Return the driver's own outcome; a status may describe an earlier stop."""
         return self.endpoint.last_stop
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ def open_driver_link(
     """Open the hardware behind a serial URL of any form, or `mqtt://[user:pass@]host[:port]/RIG`.
 
     Raises:
-        LinkError: it cannot be reached, or does not answer as the driver says.
+        LinkError: the hardware cannot be reached, or does not answer as its driver expects.
     """
     if driver.link == "serial":
         wire: Wire = SerialLine(_serial_address(url, driver.line.baud), driver.stop.send.encode("latin-1"))

@@ -1,4 +1,4 @@
-"""The machine behind a driver: its wire, its start, its stop, and what is remembered of it."""
+"""The machine behind a driver: its wire, its start, its stop, and the driver's memory."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError
 
 STARTS = 3
-"""So often a machine gets its start-up commands that starts anew in the middle of them."""
+"""Largest number of times that the start-up commands are sent to a machine that restarts during them."""
 QUIET_S = 0.3
-"""Before they are sent again; answers to the first ones that still come are nobody's."""
+"""Time before they are sent again, in which late answers to the first ones arrive."""
 RETRY_S = 0.25
-"""Between two tries to open a wire that was lost."""
+"""Time between two attempts to open a lost wire."""
 
 
 class Machine:
-    """Sends steps to the hardware, one set of them at a time, and nothing between a stop and its reset.
+    """Sends steps to the hardware, one set at a time, and none between a stop and its reset.
 
     Args:
         driver: the driver.
         settings: the rig's options and tables.
         wire: the raw line or topics.
         rig: the device's part of MQTT topics, `${rig}`.
-        sample: takes the name and value of each sample, on the reader thread.
+        sample: takes name and value of each sample; called on the reader thread.
     """
 
     def __init__(
@@ -55,20 +55,20 @@ class Machine:
         names = settings.names(rig)
         self.scope = Scope({}, settings.options, settings.tables, self.memory, {}, names)
         self.one_at_a_time = threading.Lock()
-        """Held by whoever runs steps."""
+        """Held while steps run."""
         self.halted = threading.Event()
         """Set from a stop to its reset."""
         self.writing = threading.Lock()
         self.touched = False
-        """Whether anything was asked of the machine, so that a stop is owed when the wire is lost."""
+        """Whether a command was sent, so that a lost wire leaves a stop pending."""
         self.on_wire: Callable[[StopOutcome | None], None] = lambda stop: None
-        """Told when the wire is lost (None), and when it is back, with how its stop went."""
+        """Called when the wire is lost (None), and when it is restored, with the outcome of its stop."""
         self._stop_messages = stop_messages(driver, names, settings.tables)
         self._settle_steps = settle_steps(driver, names, settings.tables)
         self._stop_owed = False
         self._wire_up = True
-        self._rescue: threading.Thread | None = None
-        self._rescue_lock = threading.Lock()
+        self._recovery: threading.Thread | None = None
+        self._recovery_lock = threading.Lock()
         self.reports = Reports(driver, self.scope, self.memory.__setitem__, sample)
         self._conversation = Conversation(self.reports.take)
         self._ids = itertools.cycle(range(driver.line.first_id, driver.line.last_id + 1))
@@ -80,10 +80,10 @@ class Machine:
         """Connect, wait until the machine answers, and send the start-up commands.
 
         Raises:
-            LinkError: it cannot be reached, or does not answer.
+            LinkError: the machine cannot be reached, or does not answer.
         """
         try:
-            self.wire.open(self._conversation.hear, self._lost)
+            self.wire.open(self._conversation.publish, self._lost)
             self._boot()
         except BaseException:
             self.wire.close()
@@ -94,32 +94,32 @@ class Machine:
 
     def close(self) -> None:
         """Close the wire; the endpoint has sent the stop. Never raises."""
-        with self._rescue_lock:
-            # No rescue begins after this, and one that began has been started.
+        with self._recovery_lock:
+            # No recovery thread starts after this, and one that was created has started.
             self._closed.set()
-        for thread in (self._heart, self._rescue):
+        for thread in (self._heart, self._recovery):
             if thread is not None:
                 thread.join(2.0)
         self.wire.close(self._stop_owed)
 
     @property
     def confirms_stop(self) -> bool:
-        """Whether the driver knows a question that tells whether the machine obeyed a stop."""
+        """Whether the driver has a query that confirms a stop."""
         return any(self.driver.asks(step) for step, _ in self._settle_steps)
 
     def ensure(self) -> None:
-        """A connected machine that is started; after trouble it is stopped first.
+        """Connect and start the machine if necessary; after an error it is stopped first.
 
         Raises:
-            DriverFault: it says that it is not there, or does not leave its stop.
-            LinkError, Lost: it cannot be reached, or does not answer.
+            DriverFault: the machine is offline, or does not leave its stop.
+            LinkError, Lost: the machine cannot be reached, or does not answer.
         """
         if self._ready and self.wire.connected:
-            if self._says_offline():
-                raise DriverFault("offline", "The device's last will says that it is gone.")
+            if self._is_offline():
+                raise DriverFault("offline", "The device is offline by its last will.")
             return
         if not self.wire.connected:
-            self.wire.open(self._conversation.hear, self._lost)
+            self.wire.open(self._conversation.publish, self._lost)
         with self.writing:
             self._write_stop()
         self.memory.update(self.driver.stop.remember)
@@ -127,39 +127,39 @@ class Machine:
         confirmed = self._settle()
         self._stop_owed = False
         self._run_own(self.driver.reset)
-        self._tell_wire(StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT)
+        self._report_wire(StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT)
 
-    def distrust(self) -> None:
-        """Nobody knows what the machine is doing: stop it now, and start it anew before the next call."""
+    def mark_unknown(self) -> None:
+        """Stop a machine whose state is unknown, and start it again before the next call."""
         self._ready = False
         self._stop_once()
 
     def stop(self) -> StopOutcome:
-        """The stop, at once, and what settles it; nothing else goes out until `leave_stop`. Never raises."""
+        """Stop the machine at once, and send only settle steps until `leave_stop`. Never raises."""
         self.halted.set()
         return self._stop_once()
 
-    def take_back(self) -> None:
-        """Open a wire that was lost; the stop is the first that goes out, also when no call follows.
+    def reconnect(self) -> None:
+        """Open a lost wire, and send a pending stop first.
 
         Raises:
-            LinkError: it is still gone.
+            LinkError: it is still lost.
         """
         with self.one_at_a_time:
             if self._closed.is_set():
                 raise LinkError(f"{self.wire.name} was closed")
             if not self.wire.connected:
-                self.wire.open(self._conversation.hear, self._lost)
+                self.wire.open(self._conversation.publish, self._lost)
             if not self._stop_owed:
                 return
             stop = self._stop_once()
-        self._tell_wire(stop)
+        self._report_wire(stop)
 
     def leave_stop(self) -> None:
-        """Take steps again; a machine in doubt is asked at the next call.
+        """Accept steps again; a machine whose state is unknown is started at the next call.
 
         Raises:
-            Refusal, DriverFault, LinkError, Lost, Stopped: it does not leave its stop, and stays stopped.
+            Refusal, DriverFault, LinkError, Lost, Stopped: the machine stays stopped.
         """
         if not self.wire.connected:
             raise LinkError(f"{self.wire.name} is gone; is the cable in?")
@@ -170,11 +170,11 @@ class Machine:
         except (Refusal, DriverFault, LinkError, Lost, Stopped):
             self.halted.set()
             raise
-        # An episode begins: what has not changed since the last one belongs into its log too.
+        # An episode begins: its log needs the unchanged readings too.
         self.reports.repeat()
 
     def runner(self, scope: Scope, stopped: Callable[[], bool], output: Output | None = None) -> StepRunner:
-        """What runs steps in this scope."""
+        """Return a runner of steps in this scope."""
         return StepRunner(
             self.driver,
             scope,
@@ -189,7 +189,7 @@ class Machine:
         self.runner(self.scope.for_call({}), self.halted.is_set).run(steps, self.scope.names)
 
     def _stop_once(self) -> StopOutcome:
-        # What is being written ends first, but the stop never waits for it for long.
+        # A write in progress ends first, but the stop waits only briefly for it.
         mine = self.writing.acquire(timeout=0.2)
         try:
             self._write_stop()
@@ -201,13 +201,13 @@ class Machine:
                 self.writing.release()
             self.memory.update(self.driver.stop.remember)
         confirmed = self._settle()
-        # The wire may have been lost since, and with it a stop that was only written.
+        # The wire may have been lost meanwhile, and with it an unconfirmed stop.
         self._stop_owed = self.touched and not confirmed and (self.confirms_stop or not self.wire.connected)
         return StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT
 
     def _settle(self) -> bool:
-        """What follows the stop, never in its way; whether the machine's answers confirm it. Never raises."""
-        if self._says_offline():
+        """Run the settle steps and return whether the machine's answers confirm the stop. Never raises."""
+        if self._is_offline():
             return False
         for _, same in groupby(self._settle_steps, key=lambda one: id(one[0])):
             steps = list(same)
@@ -216,7 +216,7 @@ class Machine:
         return self.confirms_stop
 
     def _settled(self, step: Step, rows: Sequence[dict[str, str]]) -> bool:
-        """Run it for its rows; the first that stays unanswered speaks for the others. Never raises."""
+        """Run a step for its rows and return whether all were answered. Never raises."""
         for names in rows:
             try:
                 if not self.wire.connected:
@@ -227,7 +227,7 @@ class Machine:
                 return False
         return True
 
-    def _says_offline(self) -> bool:
+    def _is_offline(self) -> bool:
         there = self.driver.availability
         if there is None:
             return False
@@ -235,9 +235,9 @@ class Machine:
         return last is not None and last.text == there.offline
 
     def _boot(self) -> None:
-        """Wait for the machine, and send what it needs after every start. Raises LinkError."""
+        """Wait for the machine, and send its start-up commands. Raises LinkError."""
         try:
-            if self.driver.boot.expect and not self._answers():
+            if self.driver.boot.expect and not self._greets():
                 self._run_own(self.driver.boot.wake)
             self._start()
         except (Refusal, DriverFault) as fault:
@@ -248,7 +248,7 @@ class Machine:
         self._ready = True
 
     def _start(self) -> None:
-        """The start-up commands; a machine that starts anew in the middle of them gets them again."""
+        """Send the start-up commands, again if the machine restarts during them."""
         for _ in range(STARTS - 1):
             try:
                 self._run_own(self.driver.boot.start)
@@ -260,11 +260,11 @@ class Machine:
                 return
         self._run_own(self.driver.boot.start)
 
-    def _answers(self) -> bool:
-        """Whether the machine says by itself that it is there, within its time.
+    def _greets(self) -> bool:
+        """Return whether the machine sends its greeting within its time.
 
         Raises:
-            DriverFault: it does not, and the driver knows no way to wake it.
+            DriverFault: it does not, and the driver has no steps to wake it.
         """
         boot, names = self.driver.boot, self.scope.names
         seconds = number(boot.seconds, self.scope)
@@ -272,16 +272,16 @@ class Machine:
         def fits(message: Message) -> bool:
             return any(pattern.find(message, names) is not None for pattern in boot.expect)
 
-        with self._conversation.listening() as ear:
+        with self._conversation.subscribed() as subscription:
             if any(fits(message) for message in list(self._conversation.last.values())):
                 return True
             end = time.monotonic() + seconds
             while (left := end - time.monotonic()) > 0:
-                message = ear.next(left)
+                message = subscription.next(left)
                 if message is not None and fits(message):
                     return True
         if not boot.wake:
-            raise DriverFault("no_answer", f"It said nothing within {seconds:g} s.")
+            raise DriverFault("no_answer", f"It sent no greeting within {seconds:g} s.")
         return False
 
     def _write_stop(self) -> None:
@@ -296,26 +296,26 @@ class Machine:
         if self._closed.is_set():
             return
         self._stop_owed = self.touched
-        self._tell_wire(None)
-        with self._rescue_lock:
-            if self.touched and not self._closed.is_set() and not self._rescued():
-                self._rescue = threading.Thread(
-                    target=self._take_back_soon, name=f"stop {self.wire.name}", daemon=True
+        self._report_wire(None)
+        with self._recovery_lock:
+            if self.touched and not self._closed.is_set() and not self._recovering():
+                self._recovery = threading.Thread(
+                    target=self._recover, name=f"stop {self.wire.name}", daemon=True
                 )
-                self._rescue.start()
+                self._recovery.start()
 
-    def _rescued(self) -> bool:
-        return self._rescue is not None and self._rescue.is_alive()
+    def _recovering(self) -> bool:
+        return self._recovery is not None and self._recovery.is_alive()
 
-    def _tell_wire(self, stop: StopOutcome | None) -> None:
+    def _report_wire(self, stop: StopOutcome | None) -> None:
         if self._wire_up or stop is not None:
             self._wire_up = stop is not None
             self.on_wire(stop)
 
-    def _take_back_soon(self) -> None:
+    def _recover(self) -> None:
         while self._stop_owed and not self._closed.wait(RETRY_S):
             with contextlib.suppress(LinkError):
-                self.take_back()
+                self.reconnect()
 
     def _beat(self) -> None:
         assert self.driver.heartbeat is not None
@@ -333,23 +333,23 @@ class Machine:
 
 
 class Output:
-    """The way out for steps: shut from the stop to the reset."""
+    """The output of steps, closed from the stop to the reset."""
 
     def __init__(self, machine: Machine, *, obeys_stop: bool = True) -> None:
         self._machine = machine
         self._obeys_stop = obeys_stop
 
     def line(self, command: bytes) -> None:
-        """A command, with its line end."""
+        """Send a command, with its line end."""
         end = self._machine.driver.line.end.encode("latin-1")
         self._send(lambda: self._machine.wire.write(command + end))
 
     def raw(self, data: bytes) -> None:
-        """Real-time bytes."""
+        """Send real-time bytes."""
         self._send(lambda: self._machine.wire.write(data))
 
     def publish(self, topic: str, payload: str, retain: bool) -> None:
-        """An MQTT message."""
+        """Publish an MQTT message."""
         self._send(lambda: self._machine.wire.publish(topic, payload, retain=retain))
 
     def _send(self, send: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""What a machine says unasked, as samples for the log and as things remembered for later calls."""
+"""Unsolicited messages of a machine, as samples and as memory for later calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from devices.outcome import Refusal
 
 
 def table_names(names: dict[str, str], tables: Tables, table: str | None) -> Iterator[dict[str, str]]:
-    """The placeholders once, or once for each row of a table with ${row} and its columns."""
+    """Yield the placeholders, or those of each row of a table with ${row} and its columns."""
     if table is None:
         yield names
         return
@@ -22,7 +22,7 @@ def table_names(names: dict[str, str], tables: Tables, table: str | None) -> Ite
 
 
 def stop_messages(driver: DriverFile, names: dict[str, str], tables: Tables) -> list[tuple[str, str]]:
-    """Topic and payload of each message of the stop."""
+    """Return topic and payload of each message of the stop."""
     return [
         (render(message.publish, each), render(message.payload, each))
         for message in driver.stop.publish
@@ -33,7 +33,7 @@ def stop_messages(driver: DriverFile, names: dict[str, str], tables: Tables) -> 
 def settle_steps(
     driver: DriverFile, names: dict[str, str], tables: Tables
 ) -> list[tuple[SettleStep, dict[str, str]]]:
-    """What follows the stop, each step with its placeholders."""
+    """Return the steps after the stop, with their placeholders."""
     return [
         (step, each)
         for step in driver.stop.settle
@@ -43,12 +43,12 @@ def settle_steps(
 
 
 class Reports:
-    """The reports of a driver; a sample goes out when its value is another than the last one.
+    """The reports of a driver; a sample is emitted when its value changes.
 
     Args:
         driver: the driver.
         scope: options, tables and placeholders.
-        remember: takes a name and what to remember under it.
+        remember: takes a name and a value to store.
         sample: takes a sensor's name and value.
     """
 
@@ -67,17 +67,17 @@ class Reports:
             (report, names)
             for report in driver.reports
             for names in table_names(scope.names, scope.tables, report.for_each)
-            # A row that leaves out an optional column has nothing to report there.
+            # A row without an optional column has no such report.
             if all(name in names for name in _needed(report))
         ]
 
     def repeat(self) -> None:
-        """Send the last sample of every sensor again, for a listener that has just come."""
+        """Emit the last sample of every sensor again."""
         for sensor, reading in dict(self._sampled).items():
             self._sample(sensor, reading)
 
     def take(self, message: Message) -> None:
-        """Look at one message."""
+        """Handle one message."""
         for report, names in self._watched:
             captures = report.when.find(message, names)
             if captures is not None:
@@ -94,7 +94,7 @@ class Reports:
                     self._sampled[sensor] = reading
                     self._sample(sensor, reading)
         except (MissingValue, Refusal):
-            # A report that is cut or out of its limits tells nothing.
+            # An incomplete report, or one out of its limits, is ignored.
             return
 
 

@@ -1,4 +1,4 @@
-"""A raw serial line, on pyserial: commands out, lines in, and a second process that outlives this one."""
+"""A raw serial line on pyserial, with a stop keeper."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LONGEST_LINE = 4096
 
 
 class SerialLine:
-    """A port, open for this program alone.
+    """A port that this program has locked.
 
     Args:
-        address: where it is; one that is told by its adapter's number is looked for at each opening.
-        stop: what a second process writes to the port when this one dies without closing it.
+        address: the port; one selected by its adapter is searched for at each opening.
+        stop: bytes that the stop keeper writes when this process dies without closing the port.
     """
 
     def __init__(self, address: SerialAddress, stop: bytes) -> None:
@@ -43,18 +43,18 @@ class SerialLine:
 
     @property
     def strikes(self) -> int:
-        """How often the second process stopped the machine because this one stood still."""
+        """How often the stop keeper stopped the machine because this process stood still."""
         return self._kept.strikes
 
     @property
     def late_stop_seconds(self) -> float:
-        """After `close`: how long the second process waits for the port, to send a stop that is owed."""
+        """After `close`: how long the stop keeper waits for the port to send a pending stop."""
         return self._kept.late_stop_seconds
 
     def open(self, on_message: OnMessage, on_lost: Callable[[], None]) -> None:
         """Open the port. Raises LinkError."""
         if self._reader is not None:
-            # So that it does not report its own end as a loss of the new port.
+            # Its end must not be reported as a loss of the new port.
             self._reader.join(2.0)
         port = self._kept.open(0.5)
         self._port = port
@@ -64,12 +64,12 @@ class SerialLine:
         self._reader.start()
 
     def write(self, data: bytes) -> None:
-        """Write these bytes. Raises LinkError."""
+        """Write bytes. Raises LinkError."""
         with self._writing:
             self._write(data)
 
     def write_at_once(self, data: bytes) -> None:
-        """Write these bytes, whatever another thread is writing. Raises LinkError."""
+        """Write bytes ahead of another thread's output. Raises LinkError."""
         port = self._port
         mine = self._writing.acquire(timeout=0.1)
         try:
@@ -82,11 +82,11 @@ class SerialLine:
                 self._writing.release()
 
     def publish(self, topic: str, payload: str, *, retain: bool = False) -> None:
-        """A serial line has no topics."""
+        """Raise LinkError: a serial line has no topics."""
         raise LinkError(f"{self.name} is a serial line, and has no topic {topic}")
 
     def close(self, stop_owed: bool = False) -> None:
-        """Let what was written go out, and close the port; a stop that is owed is sent when it is back."""
+        """Flush and close the port; the stop keeper sends a pending stop when a lost port returns."""
         port, self._port = self._port, None
         if port is not None:
             with contextlib.suppress(*GONE):

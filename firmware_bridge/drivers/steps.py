@@ -1,4 +1,4 @@
-"""Carries out the steps of a driver file: commands out, answers in, within their times."""
+"""Runs the steps of a driver file: sends commands, and reads answers within their times."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from devices.drivers.patterns import Message, Pattern
 from devices.drivers.templates import TemplateError, check_bytes, render
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, number, write
 from devices.outcome import Refusal
-from firmware_bridge.drivers.conversation import Conversation, Ear
+from firmware_bridge.drivers.conversation import Conversation, Subscription
 
 SLICE = 0.02
-"""Seconds between two looks at whether the call was stopped."""
+"""Time between two checks whether the call was stopped, s."""
 DEVICE_RESET = "device_reset"
 UNSURE = frozenset({"no_answer", "bad_answer", DEVICE_RESET})
-"""After these nobody knows what the machine is doing: it is stopped and started anew."""
+"""After these the machine's state is unknown: it is stopped and started again."""
 
 
 class DriverFault(Exception):
-    """A call failed on the way. `code` is a stable word."""
+    """A call failed. `code` is a stable name."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -37,16 +37,16 @@ class Stopped(Exception):
 
 
 class Output(Protocol):
-    """Where steps send; each raises Stopped once the machine is stopped, and LinkError."""
+    """The output of steps; each method raises Stopped once the machine is stopped, and LinkError."""
 
     def line(self, command: bytes) -> None:
-        """A command, with its line end."""
+        """Send a command, with its line end."""
 
     def raw(self, data: bytes) -> None:
-        """Real-time bytes."""
+        """Send real-time bytes."""
 
     def publish(self, topic: str, payload: str, retain: bool) -> None:
-        """An MQTT message."""
+        """Publish an MQTT message."""
 
 
 @dataclass
@@ -69,12 +69,12 @@ class StepRunner:
 
     Args:
         driver: the driver.
-        scope: the call's arguments, and where captures go.
-        output: where commands go.
-        conversation: where answers come from.
-        remember: takes what `set` says.
-        stopped: whether the call was stopped.
-        next_id: the next ${id}.
+        scope: the call's arguments; receives the captures.
+        output: sends the commands.
+        conversation: provides the answers.
+        remember: takes a name and a value of `set`.
+        stopped: returns whether the call was stopped.
+        next_id: returns the next ${id}.
     """
 
     def __init__(
@@ -96,22 +96,22 @@ class StepRunner:
         self._next_id = next_id
         self._pending: deque[_Sent] = deque()
         self.in_call = False
-        """Whether a start of the machine, at any moment of these steps, breaks a call off."""
+        """Whether a restart of the machine during the steps ends a call."""
 
     def run(self, steps: Sequence[Step], names: Mapping[str, str]) -> None:
-        """Run them to their end.
+        """Run the steps to their end.
 
         Raises:
             Refusal: the machine refused, or a value is out of its limits.
             DriverFault: a failure, or no answer.
             Stopped: the call was stopped.
-            Lost, LinkError: the wire is gone.
+            Lost, LinkError: the wire is lost.
         """
-        with self._conversation.listening() as ear:
-            self._run(steps, dict(names), ear)
-            self._finish_all(ear)
+        with self._conversation.subscribed() as subscription:
+            self._run(steps, dict(names), subscription)
+            self._finish_all(subscription)
 
-    def _run(self, steps: Sequence[Step], names: dict[str, str], ear: Ear) -> None:
+    def _run(self, steps: Sequence[Step], names: dict[str, str], answers: Subscription) -> None:
         for step in steps:
             if self._stopped():
                 raise Stopped
@@ -121,14 +121,14 @@ class StepRunner:
             ):
                 continue
             if step.send is None or len(self._pending) >= self._driver.line.outstanding:
-                self._finish_all(ear)
+                self._finish_all(answers)
             try:
                 inner = names | {name: write(value, self._scope) for name, value in step.values.items()}
             except MissingValue:
-                # It may come with an answer that is still awaited.
-                self._finish_all(ear)
+                # A pending answer may contain it.
+                self._finish_all(answers)
                 inner = names | self._values(step)
-            self._one(step, inner, ear)
+            self._one(step, inner, answers)
 
     def _values(self, step: Step) -> dict[str, str]:
         try:
@@ -136,30 +136,30 @@ class StepRunner:
         except MissingValue as error:
             raise DriverFault("missing_value", f"The driver lacks a value: {error}.") from None
 
-    def _one(self, step: Step, names: dict[str, str], ear: Ear) -> None:
+    def _one(self, step: Step, names: dict[str, str], answers: Subscription) -> None:
         if step.use is not None:
-            self._run(self._driver.macros[step.use], names, ear)
+            self._run(self._driver.macros[step.use], names, answers)
         elif step.set is not None:
             for name, value in step.set.items():
                 result = evaluate(value, self._scope)
                 assert not isinstance(result, list), "a list cannot be remembered"
                 self._remember(name, result)
         elif step.wait is not None:
-            self._wait(float(evaluate(step.wait, self._scope)), ear)  # type: ignore[arg-type]
+            self._wait(float(evaluate(step.wait, self._scope)), answers)  # type: ignore[arg-type]
         else:
-            self._send(step, names, ear)
+            self._send(step, names, answers)
 
-    def _wait(self, seconds: float, ear: Ear) -> None:
+    def _wait(self, seconds: float, answers: Subscription) -> None:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            message = ear.next(min(left, SLICE))
+            message = answers.next(min(left, SLICE))
             if self._stopped():
                 raise Stopped
             if message is not None:
                 self._restarted(message, self._scope.names)
                 self._gone(message)
 
-    def _send(self, step: Step, names: dict[str, str], ear: Ear) -> None:
+    def _send(self, step: Step, names: dict[str, str], answers: Subscription) -> None:
         names = names | {"id": str(self._next_id())}
         again = self._writer(step, names)
         if step.expect is not None:
@@ -167,13 +167,13 @@ class StepRunner:
         else:
             expect = self._driver.answers.done if step.send is not None else []
         if not self._pending:
-            for message in ear.forget():
+            for message in answers.clear():
                 if self.in_call:
                     self._restarted(message, names)
         before = list(self._conversation.last.values())
         there = step.already and any(p.find(m, names) is not None for p in expect for m in before)
         if step.publish is not None and not there:
-            # Until it is answered nobody knows the state.
+            # The state is unknown until the answer.
             self._conversation.forget(render(p.topic, names) for p in expect)
         again()
         if not expect:
@@ -212,13 +212,13 @@ class StepRunner:
             payload = json.dumps({key: evaluate(v, self._scope) for key, v in step.json_payload.items()})
         return lambda: self._output.publish(topic, payload, step.retain)
 
-    def _finish_all(self, ear: Ear) -> None:
+    def _finish_all(self, answers: Subscription) -> None:
         while self._pending:
-            self._finish(self._pending.popleft(), ear)
+            self._finish(self._pending.popleft(), answers)
 
-    def _finish(self, sent: _Sent, ear: Ear) -> None:
+    def _finish(self, sent: _Sent, answers: Subscription) -> None:
         while True:
-            message = ear.next(min(SLICE, sent.deadline - time.monotonic()))
+            message = answers.next(min(SLICE, sent.deadline - time.monotonic()))
             if self._stopped():
                 raise Stopped
             if message is None:
@@ -242,14 +242,14 @@ class StepRunner:
         raise DriverFault("no_answer", f"The machine did not answer {asked!r} within {sent.seconds:g} s.")
 
     def _taken(self, sent: _Sent, message: Message) -> bool:
-        """Look at one message; whether the step is done."""
+        """Handle one message and return whether the step is done."""
         for index, pattern in enumerate(sent.step.read):
             captures = pattern.find(message, sent.names)
             if captures is not None:
                 sent.read.add(index)
                 self._scope.captures.update(captures)
         for pattern in sent.expect:
-            # What the broker kept from before is no answer.
+            # A retained message is no answer.
             captures = None if message.retained else pattern.find(message, sent.names)
             if captures is not None:
                 self._scope.captures.update(captures)

@@ -16,14 +16,14 @@ Publication = tuple[str, str]
 
 
 class Topics:
-    """A connection to a broker that listens to some topics.
+    """A connection to a broker with subscriptions.
 
-    A client has one last will, so each further message of the stop has a connection of its own.
+    A client has one last will, so each further message of the stop has another connection.
 
     Args:
-        address: the broker; its `rig` is the device's part of the topics.
+        address: the broker; `rig` is the device's part of the topics.
         subscriptions: the topics.
-        wills: what the broker publishes when this program dies.
+        wills: messages that the broker publishes when this program dies.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class Topics:
 
     @property
     def connected(self) -> bool:
-        """Whether the broker is there."""
+        """Whether the broker is connected."""
         return bool(self._connections) and self._connections[0].connected
 
     def open(self, on_message: OnMessage, on_lost: Callable[[], None]) -> None:
-        """Connect; again: wait until the connection is back. Raises LinkError."""
+        """Connect, or wait for the reconnection. Raises LinkError."""
         if self._connections:
             self._connections[0].ensure(0.5)
             return
@@ -73,13 +73,13 @@ class Topics:
             self._connections.append(connection)
 
     def write(self, data: bytes) -> None:
-        """A broker takes no raw bytes."""
+        """Raise LinkError: a broker takes no raw bytes."""
         raise LinkError(f"{self.name} is a broker, and takes no raw bytes")
 
     write_at_once = write
 
     def publish(self, topic: str, payload: str, *, retain: bool = False) -> None:
-        """Publish with QoS 1. Raises LinkError while the broker is gone: nothing is sent late."""
+        """Publish with QoS 1. Raises LinkError without a broker; then the message is discarded."""
         if not self.connected:
             raise LinkError(f"no connection to {self.name}")
         if self._connections[0].publish(topic, payload.encode(), qos=1, retain=retain) is None:
@@ -88,10 +88,10 @@ class Topics:
 
     strikes = 0
     late_stop_seconds = 0.0
-    """A connection has wills, and no second process."""
+    """A connection has last wills instead of a stop keeper."""
 
     def close(self, stop_owed: bool = False) -> None:
-        """Disconnect in good order; from a broker that is gone the wills go out, if it lives."""
+        """Disconnect; an unreachable broker that still runs publishes the wills."""
         connections, self._connections = self._connections, []
         for connection in connections:
             connection.close()

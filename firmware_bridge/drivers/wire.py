@@ -1,4 +1,4 @@
-"""What the engine needs of a raw line or of raw topics."""
+"""The interface of a raw serial line or of raw MQTT topics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OnMessage = Callable[[Message], None]
 
 
 class Wire(Protocol):
-    """A raw serial line, or a broker. Messages come on a reader thread, and so does the loss of the wire."""
+    """A raw serial line, or a broker. Messages and losses are reported on a reader thread."""
 
     name: str
     """The URL without password, for messages."""
@@ -24,24 +24,24 @@ class Wire(Protocol):
         """Connect, for the first time or again. Raises LinkError."""
 
     def write(self, data: bytes) -> None:
-        """Serial: write these bytes. Raises LinkError."""
+        """Serial: write bytes. Raises LinkError."""
 
     def write_at_once(self, data: bytes) -> None:
-        """Serial: write these bytes ahead of what the port's buffer still holds. Raises LinkError."""
+        """Serial: write bytes ahead of the port's output buffer. Raises LinkError."""
 
     def publish(self, topic: str, payload: str, *, retain: bool = False) -> None:
         """MQTT: publish with QoS 1. Raises LinkError."""
 
     def close(self, stop_owed: bool = False) -> None:
-        """Close it; the stop is the caller's business. Never raises.
+        """Close the wire; it sends no stop. Never raises.
 
-        Where the wire is gone and a stop is owed, a second process may still send it when the wire is back.
+        If the wire is lost and a stop is pending, the stop keeper may send it when the wire returns.
         """
 
     @property
     def strikes(self) -> int:
-        """How often a second process stopped the machine because this one stood still."""
+        """How often the stop keeper stopped the machine because this process stood still."""
 
     @property
     def late_stop_seconds(self) -> float:
-        """After `close`: how long a second process waits for the wire, to send a stop that is owed."""
+        """After `close`: how long the stop keeper waits for the wire to send a pending stop."""

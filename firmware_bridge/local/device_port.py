@@ -1,4 +1,4 @@
-"""A device that puts something of its own between itself and its port, such as a simulator's link faults."""
+"""Devices that wrap their port, such as simulators with link faults."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from firmware_bridge.link import Port
 
 @runtime_checkable
 class WrapsPort(Protocol):
-    """What such a device has besides."""
+    """The additional method of such a device."""
 
     def wrap_port(self, port: Port) -> Port:
-        """The port that its endpoint is to use instead of this one."""
+        """Return the port that its endpoint uses instead."""
 
 
 def port_for(device: Device, port: Port) -> Port:
-    """The port for a device's endpoint: this one, or what the device makes of it."""
+    """Return the port for a device's endpoint, wrapped if the device wraps ports."""
     return device.wrap_port(port) if isinstance(device, WrapsPort) else port

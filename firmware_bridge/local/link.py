@@ -1,4 +1,4 @@
-"""A rig in this process, for unit tests and sweeps; every message still passes through the codec."""
+"""A link to a device in this process; every message passes through the codec."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class LocalPort(Port):
         self.handler: PortHandler | None = None
 
     def open(self, handler: PortHandler, last_will: Status, max_frame: int) -> None:
-        """Up at once."""
+        """Report that the link is up."""
         self.handler = handler
         handler.on_up()
 
     def send(self, message: DeviceMessage, payload: bytes) -> None:
-        """Queue it for the host."""
+        """Queue a message for the host."""
         self.outbox.put(payload)
 
     def close(self, last: bytes) -> None:
-        """Hand over the last status, and end the link."""
+        """Queue the last status, and close the link."""
         self.handler = None
         self.outbox.put(last)
         self.outbox.put(None)
 
 
 class LocalLink(Link):
-    """The host's end, with the device's endpoint behind it; closing the link ends the device safe."""
+    """The host's end, which owns the device's endpoint; closing the link stops the device."""
 
     stands_still_with_us = True
 
@@ -53,7 +53,7 @@ class LocalLink(Link):
 
     @property
     def connected(self) -> bool:
-        """Until it is closed."""
+        """Whether the link is open."""
         return self._port.handler is not None
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
@@ -62,26 +62,26 @@ class LocalLink(Link):
         self._reader.start()
 
     def ensure(self, timeout: float) -> None:
-        """A closed local link stays closed. Raises LinkError."""
+        """Raise LinkError if the link is closed."""
         if self._port.handler is None:
             raise LinkError(f"{self.name} is closed")
 
     def send(self, payload: bytes) -> None:
-        """Hand it to the device. Raises LinkError when closed."""
+        """Deliver a payload to the device. Raises LinkError if the link is closed."""
         handler = self._port.handler
         if handler is None:
             raise LinkError(f"{self.name} is closed")
         handler.on_frame(payload)
 
     def estop(self) -> None:
-        """Stop the device at once. Raises LinkError when closed."""
+        """Stop the device at once. Raises LinkError if the link is closed."""
         handler = self._port.handler
         if handler is None:
             raise LinkError(f"{self.name} is closed")
         handler.on_stop()
 
     def close(self) -> None:
-        """End the device safe, and deliver what it still said."""
+        """Stop the device, and deliver its last messages."""
         self.endpoint.close()
         if self._reader is not None and self._reader is not threading.current_thread():
             self._reader.join(2.0)

@@ -1,4 +1,4 @@
-"""MQTT URLs, where their passwords come from, and the topics of a rig."""
+"""MQTT URLs, their passwords, and the topics of a rig."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from firmware_bridge.link import LinkError
 QUERY_KEYS = ("version", "password_file", "ca", "cert", "key")
 FOR_TLS = ("ca", "cert", "key")
 PASSWORD_VARIABLE = "PATHRIG_MQTT_PASSWORD"
-"""The environment's password for URLs that name a user and no password."""
+"""Environment variable of the password for URLs with a user and no password."""
 HIDDEN = "***"
 
 
 @dataclass(frozen=True, slots=True)
 class MqttAddress:
-    """Where a broker is and who we are to it; `rig` is empty where the URL names none.
+    """A broker's address and our account; `rig` is empty if the URL names none.
 
     Attributes:
         version: MQTT 3 (3.1.1) or 5.
@@ -48,8 +48,8 @@ def parse_mqtt_url(url: str) -> MqttAddress:
     """`mqtt://[user[:pass]@]host[:port][/RIG][?version=5]`, `mqtts://...[?ca=FILE&cert=FILE&key=FILE]`.
 
     User and password are percent-encoded; `version` is 3.1.1 (the default) or 5. A user without a password
-    has the one in `password_file=FILE`, or else the environment's: other users of the machine can read
-    what stands in a command.
+    has the one in `password_file=FILE`, or else the environment's, as other users of the machine can read
+    a command's arguments.
 
     Raises:
         LinkError: the URL does not have that form, or its password file cannot be used.
@@ -113,10 +113,10 @@ def _password(user: str | None, written: str | None, file: str | None) -> str | 
 
 
 def read_password(path: Path) -> str:
-    """The one line of a password file.
+    """Return the one line of a password file.
 
     Raises:
-        LinkError: it cannot be read, holds none, or others may read it.
+        LinkError: it cannot be read, holds no password, or others may read it.
     """
     try:
         with path.open(encoding="utf-8") as file:
@@ -133,12 +133,12 @@ def read_password(path: Path) -> str:
 
 
 def without_password(url: str) -> str:
-    """The URL with `***` in place of its password, for messages and logs."""
+    """Return the URL with `***` in place of its password, for messages and logs."""
     return re.sub(r"^(\w+://[^/@:]*):[^/]*@", rf"\1:{HIDDEN}@", url)
 
 
 def check_rig_name(rig: str) -> str:
-    """The name, if it can be one level of a topic.
+    """Return the name if it is valid as one level of a topic.
 
     Raises:
         LinkError: it is empty or holds `/`, `+`, `#` or a control character.
@@ -159,5 +159,5 @@ class Topics:
         return f"pathrig/v1/{self.rig}/{channel}"
 
     def sample(self, sensor: str) -> str:
-        """The topic of a sensor; what a topic may not hold becomes `_`."""
+        """Return the topic of a sensor; invalid characters become `_`."""
         return self.of("sample/" + "".join("_" if c in "/+#\0" else c for c in sensor))

@@ -1,4 +1,4 @@
-"""A paho client as we want it: version, certificates, last will, and no delay on its socket."""
+"""A configured paho client: version, certificates, last will, and no delay on its socket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from firmware_bridge.mqtt.address import MqttAddress
 def new_client(
     address: MqttAddress, client_id: str, will: tuple[str, bytes] | None, will_retained: bool
 ) -> mqtt.Client:
-    """A client that has not connected.
+    """Return a client that is not connected.
 
     Raises:
         LinkError: a certificate cannot be used.
@@ -52,7 +52,7 @@ def new_client(
 
 
 def publish_properties(expires: float | None, correlation: str | None) -> Any:
-    """The properties of a message in MQTT 5: seconds that a broker may hold it, and correlation data."""
+    """Return MQTT 5 properties: seconds that a broker may hold a message, and correlation data."""
     properties: Any = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
     if expires is not None:
         # Whole seconds, rounded up: the device's own deadline is the exact one. A difference of two clock

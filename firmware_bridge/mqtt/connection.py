@@ -1,8 +1,6 @@
-"""One MQTT connection, as both ends of a rig use it: paho-mqtt's protocol on a network loop of our own.
+"""One MQTT connection, as both ends of a rig use it: paho-mqtt on a thread of the connection.
 
-paho's own loop thread costs every message a wake-up of that thread, and every answer another. Here the
-thread that publishes writes to the socket itself, and a thread that waits reads it; the connection's own
-thread reads while nobody waits, keeps alive, and reconnects.
+The thread runs paho's loop, so all reads, writes and callbacks happen on it, and reconnects.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import contextlib
 import logging
 import socket
 import threading
-import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,11 +17,9 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from firmware_bridge.deferred_signals import DeferredSignals
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt.address import MqttAddress
 from firmware_bridge.mqtt.client import new_client, publish_properties
-from firmware_bridge.mqtt.reader import HELD_WAIT, MqttReader
 
 log = logging.getLogger(__name__)
 
@@ -39,13 +35,12 @@ class MqttConnection:
     Args:
         address: the broker.
         client_id: the MQTT client id.
-        subscriptions: topic filter, QoS, and whether nothing works without it.
-        on_message: takes topic, payload and the retain flag, on the network thread.
-        on_link: takes True once all subscriptions stand, and False when the connection is lost.
+        subscriptions: topic filter, QoS, and whether it is required.
+        on_message: takes topic, payload and the retain flag.
+        on_link: takes True once all subscriptions are acknowledged, and False when the connection is lost.
         will: topic and payload of the last will (QoS 1).
-        will_retained: whether the broker keeps the last will.
-        on_refused: takes the topic of a message that the broker says it does not let us publish; only
-            brokers of MQTT 5 say so.
+        will_retained: whether the broker retains the last will.
+        on_refused: takes the topic of a message that the broker refuses; only brokers of MQTT 5 report it.
     """
 
     def __init__(
@@ -64,8 +59,10 @@ class MqttConnection:
         self._five = address.version == 5
         self._on_refused = on_refused
         self._unacknowledged: dict[int, str] = {}
+        self._acknowledgements: deque[tuple[int, bool]] = deque()
         self._client_id = client_id
         self._subscriptions = subscriptions
+        self._on_message = on_message
         self._on_link = on_link
         self._will = will
         self._will_retained = will_retained
@@ -75,17 +72,14 @@ class MqttConnection:
         self._changed = threading.Condition()
         self._refusal: str | None = None
         self._closing = threading.Event()
-        self._renewing = False
-        self._reader = MqttReader(self._lock, on_message)
-        self.read_until = self._reader.read_until
-        """`Waitable.read_until`."""
-        self._client = self._reader.client = self._new_client()
+        self._up = self._renewing = False
+        self._client = self._new_client()
         self._thread = threading.Thread(target=self._run, name=f"mqtt {address.name}", daemon=True)
 
     @property
     def connected(self) -> bool:
-        """Whether the broker is there and all subscriptions stand."""
-        return self._reader.up
+        """Whether the broker is connected and all subscriptions are acknowledged."""
+        return self._up
 
     def open(self, timeout: float = 5.0) -> None:
         """Connect and subscribe.
@@ -102,9 +96,9 @@ class MqttConnection:
             text = f"cannot reach {self._where}: {reason}; is it running, and the address right?"
             raise LinkError(text) from None
         self._thread.start()
-        self._wait(lambda: self._reader.up or self._refusal is not None, timeout)
         with self._changed:
-            up, refusal = self._reader.up, self._refusal
+            self._changed.wait_for(lambda: self._up or self._refusal is not None, timeout)
+            up, refusal = self._up, self._refusal
         if not up:
             self.close()
             silent = f"does not answer within {timeout:g} s; {self._hint()}"
@@ -112,9 +106,9 @@ class MqttConnection:
 
     def ensure(self, timeout: float) -> None:
         """Wait until the connection is up. Raises LinkError."""
-        self._wait(lambda: self._reader.up or self._closing.is_set(), timeout)
         with self._changed:
-            if not self._reader.up:
+            self._changed.wait_for(lambda: self._up or self._closing.is_set(), timeout)
+            if not self._up:
                 raise LinkError(f"no connection to {self._where}: it {self._refusal or 'is gone'}")
 
     def publish(
@@ -127,13 +121,12 @@ class MqttConnection:
         expires: float | None = None,
         correlation: str | None = None,
     ) -> mqtt.MQTTMessageInfo | None:
-        """Write a message; while the broker is gone (None), QoS 1 waits for it and QoS 0 is dropped.
+        """Publish a message; while the broker is away (None), QoS 1 is queued and QoS 0 is dropped.
 
-        `expires` (seconds that a broker may hold it) and `correlation` are for MQTT 5; 3.1.1 has no place
-        for them.
+        `expires` (seconds that a broker may hold it) and `correlation` need MQTT 5; 3.1.1 ignores them.
         """
-        with DeferredSignals(), self._lock:
-            if not self._reader.up:
+        with self._lock:
+            if not self._up:
                 if qos:
                     self._backlog.append((topic, payload, qos, retain))
                 return None
@@ -141,31 +134,23 @@ class MqttConnection:
             if self._five and (expires is not None or correlation is not None):
                 properties = publish_properties(expires, correlation)
             info = self._client.publish(topic, payload, qos, retain, properties)
-            self._reader.acknowledge()
             if self._five and qos:
                 self._unacknowledged[info.mid] = topic
-            unsent = self._client.want_write()
-        if unsent:
-            self._reader.wake()
-        return info
+            return info
 
     def socket(self) -> socket.socket | None:
         """The live socket."""
         sock: Any = self._client.socket()
         return sock if isinstance(sock, socket.socket) else None
 
-    def interrupt(self) -> None:
-        """Have whoever reads look again whether it is done."""
-        self._reader.wake()
-
     def discard(self) -> None:
-        """Send nothing later of what was published before now and has not been acknowledged."""
+        """Discard messages that are queued or, if the connection is lost, not acknowledged."""
         with self._lock:
             self._backlog.clear()
-            self._renewing = not self._reader.up
+            self._renewing = not self._up
 
     def close(self, timeout: float = 2.0) -> None:
-        """Disconnect in good order: the broker keeps the last will to itself."""
+        """Disconnect, so that the broker does not publish the last will."""
         with self._changed:
             if self._closing.is_set():
                 return
@@ -173,30 +158,28 @@ class MqttConnection:
             self._changed.notify_all()
         with self._lock, contextlib.suppress(OSError, ValueError):
             self._client.disconnect()
-        self._reader.end()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
-        self._reader.up = False
-        if not self._thread.is_alive():
-            self._reader.close()
-
-    def _wait(self, done: Callable[[], bool], timeout: float) -> None:
-        deadline = time.monotonic() + timeout
-        with DeferredSignals() as signals:
-            while not done() and (left := deadline - time.monotonic()) > 0:
-                with self._changed:
-                    self._changed.wait_for(done, min(left, HELD_WAIT))
-                signals.deliver()
+        self._up = False
 
     def _run(self) -> None:
-        while not self._closing.is_set():
-            self._reader.serve()
+        while True:
+            self._serve()
             if self._closing.is_set():
                 return
             self._down()
             delay = BACK_OFF[0]
             while not self._closing.wait(delay) and not self._reconnect():
                 delay = min(2 * delay, BACK_OFF[1])
+
+    def _serve(self) -> None:
+        """Run paho's loop until the connection is lost or closed."""
+        try:
+            while self._client.loop() == mqtt.MQTT_ERR_SUCCESS:
+                while self._acknowledgements:
+                    self._acknowledged(*self._acknowledgements.popleft())
+        except Exception:
+            log.exception("%s sent what paho cannot read", self._where)
 
     def _hint(self) -> str:
         if self.address.tls and self.address.cert is None:
@@ -213,7 +196,7 @@ class MqttConnection:
         with self._lock:
             renew, self._renewing = self._renewing, False
             client = self._new_client() if renew else self._client
-            self._client = self._reader.client = client
+            self._client = client
         try:
             if renew:
                 self._connect(client)
@@ -227,23 +210,21 @@ class MqttConnection:
     def _down(self) -> None:
         with self._lock, self._changed:
             self._unacknowledged.clear()
-            was_up = self._reader.up
-            self._reader.connection_lost()
+            self._acknowledgements.clear()
+            was_up, self._up = self._up, False
             if not was_up and self._refusal is None:
                 self._refusal = f"closes the connection before it answers; {self._hint()}"
             self._changed.notify_all()
         if was_up:
-            self._reader.later(lambda: self._on_link(False))
-            self._reader.deliver()
+            self._on_link(False)
 
     def _new_client(self) -> mqtt.Client:
         client = new_client(self.address, self._client_id, self._will, self._will_retained)
-        # Acknowledged after delivery: first the machine, then the paperwork.
-        client.manual_ack_set(True)
         client.on_connect = self._connected
         client.on_subscribe = self._subscribed
-        client.on_disconnect = self._disconnected
-        client.on_message = self._reader.take
+        client.on_message = self._deliver
+        # With this hook set, paho leaves all writing to its loop: a signal cannot interrupt half a packet.
+        client.on_socket_register_write = lambda *_: None
         if self._five:
             client.on_publish = self._published
         return client
@@ -267,29 +248,33 @@ class MqttConnection:
             if reason.is_failure and needed:
                 self._note(f"refuses to subscribe us to {topic}; check its access list")
                 return
-        backlog, self._backlog = self._backlog, []
-        for topic, payload, qos, retain in backlog:
-            client.publish(topic, payload, qos, retain)
-        with self._changed:
+        with self._lock, self._changed:
+            backlog, self._backlog = self._backlog, []
+            for topic, payload, qos, retain in backlog:
+                client.publish(topic, payload, qos, retain)
             self._refusal = None
-            self._reader.up = True
+            self._up = True
             self._changed.notify_all()
-        self._reader.later(lambda: self._on_link(True))
-        self._reader.later(self._reader.nudge)
+        self._on_link(True)
 
     def _published(
         self, _client: mqtt.Client, _data: Any, mid: int, reason: ReasonCode, _properties: Any
     ) -> None:
-        topic = self._unacknowledged.pop(mid, None)
-        if reason.is_failure and topic is not None and self._on_refused is not None:
-            refused = self._on_refused
-            self._reader.later(lambda: refused(topic))
+        # paho holds a lock here that `publish` takes inside ours.
+        self._acknowledgements.append((mid, reason.is_failure))
 
-    def _disconnected(
-        self, client: mqtt.Client, _data: Any, _flags: Any, _reason: ReasonCode, _properties: Any
-    ) -> None:
-        # On whichever thread found out; the network thread does the rest.
-        self._reader.wake()
+    def _acknowledged(self, mid: int, refused: bool) -> None:
+        with self._lock:
+            topic = self._unacknowledged.pop(mid, None)
+        if refused and topic is not None and self._on_refused is not None:
+            self._on_refused(topic)
+
+    def _deliver(self, _client: mqtt.Client, _data: Any, message: mqtt.MQTTMessage) -> None:
+        try:
+            self._on_message(message.topic, bytes(message.payload), message.retain)
+        except Exception:
+            # It would end the network thread and leave the rig without a link.
+            log.exception("a callback of the MQTT connection failed")
 
     def _note(self, refusal: str) -> None:
         with self._changed:

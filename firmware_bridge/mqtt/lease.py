@@ -1,7 +1,7 @@
 """The rig lock on MQTT: a retained lease, so that one host at a time drives a rig.
 
-No two hosts' clocks are compared to tell whether a lease is still alive: who finds one watches for its next
-renewal, and takes it for dead when none comes for as long as the lease says that it lasts.
+Clocks of two hosts are never compared: a host that finds a lease waits for its next renewal, and takes the
+lease for expired if none arrives within the lease's own duration.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from firmware_bridge.codec import CodecError, decode_lease, encode
 from firmware_bridge.link import LinkError, Tell
 
 LEASE_SECONDS = 6.0
-"""A lease that was not renewed for so long is dead."""
+"""Duration of a lease without a renewal."""
 MOST_SECONDS = 60.0
-"""A lease that says more is taken for one of this length: nobody holds a rig for ever."""
+"""Longest accepted duration of a lease; a longer one is shortened to it."""
 ECHO_SECONDS = 1.0
-"""How long to wait until the broker has told us of our own claim."""
+"""Time in which the broker must return our own claim."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Who says to hold a rig: `since` is wall-clock UTC of the holder's own; `n` counts its renewals."""
+    """A host's claim to a rig: `since` is the holder's wall clock (UTC); `n` counts the renewals."""
 
     id: str
     holder: str
@@ -39,28 +39,28 @@ class Claim:
     n: int = 0
 
     def goes_before(self, other: Claim) -> bool:
-        """Which of two hosts that claimed at the same moment is to have the rig."""
+        """Whether this claim wins over another one of the same moment."""
         return (self.since, self.id) < (other.since, other.id)
 
-    def told(self, rig: str) -> str:
-        """One line for a person."""
+    def refusal(self, rig: str) -> str:
+        """Return one line for a host that is refused."""
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(self.since))
         return f"the rig {rig} is driven by {self.holder} since {since} UTC: end that first"
 
     def encode(self) -> bytes:
-        """The claim as the lease's JSON."""
+        """Return the claim as the lease's JSON."""
         return encode(
             wire.Lease(id=self.id, holder=self.holder, since=self.since, seconds=self.seconds, n=self.n)
         )
 
 
 def decode_claim(payload: bytes) -> Claim | None:
-    """The claim in a lease; None where there is none, or nothing that can be read as one."""
+    """Return the claim in a lease; None if it is empty or invalid."""
     try:
         lease = decode_lease(payload)
     except CodecError:
         return None
-    # A stranger's text is on its way to a terminal.
+    # Foreign text that will be printed on a terminal.
     holder = "".join(character if character.isprintable() else "?" for character in lease.holder[:100])
     return Claim(str(lease.id), holder, lease.since, min(lease.seconds, MOST_SECONDS), lease.n)
 
@@ -70,7 +70,7 @@ class Lease:
 
     Args:
         rig: the rig's URL, for messages.
-        publish: publishes a retained payload on the lease's topic; an empty one takes it away.
+        publish: publishes a retained payload on the lease's topic; an empty one removes the lease.
     """
 
     def __init__(self, rig: str, publish: Callable[[bytes], object]) -> None:
@@ -85,20 +85,20 @@ class Lease:
         self._held = False
         self._down_since: float | None = None
         self.lost: str | None = None
-        """Who has the rig now that was ours; one line."""
+        """Which host has taken our lease; one line."""
 
     @property
     def confirmed(self) -> bool:
-        """Whether the broker has kept our claim; False where its access list has no place for leases."""
+        """Whether the broker has retained our claim; False if its access list forbids leases."""
         return self._held and self._echoed
 
     def holder(self) -> Claim | None:
-        """The other host that seems to hold the rig, dead or alive."""
+        """Return the claim of another host, expired or not."""
         with self._changed:
             return self._other
 
     def take(self, payload: bytes, retained: bool) -> None:
-        """What the broker says of the lease, on the thread that reads."""
+        """Handle a message on the lease's topic; called on the connection's thread."""
         claim = decode_claim(payload)
         again = False
         with self._changed:
@@ -113,7 +113,7 @@ class Lease:
                 self._other, self._other_seen = claim, time.monotonic()
                 if self._held:
                     if claim.goes_before(self._mine):
-                        self._held, self.lost = False, claim.told(self._rig)
+                        self._held, self.lost = False, claim.refusal(self._rig)
                     else:
                         again = True
             self._changed.notify_all()
@@ -121,10 +121,10 @@ class Lease:
             self.renew()
 
     def claim(self, timeout: float, tell: Tell) -> None:
-        """Take the rig for ourselves.
+        """Acquire the lease.
 
-        Waits until a lease that is there is renewed (then it is another's), taken away, or dead, and tells
-        for whom it waits.
+        Waits until an existing lease is renewed (then it is another host's), removed, or expired; `tell`
+        receives the host that it waits for.
 
         Raises:
             LinkError: another host drives the rig; the text names it, and since when.
@@ -132,16 +132,16 @@ class Lease:
         with self._changed:
             if self._held:
                 return
-            told: str | None = None
+            announced: str | None = None
             while (other := self._other) is not None:
                 left = self._other_seen + other.seconds - time.monotonic()
                 if self._other_lives and left > 0:
-                    raise LinkError(other.told(self._rig))
+                    raise LinkError(other.refusal(self._rig))
                 if left <= 0:
                     self._other = None
                     break
-                if other.id != told:
-                    told = other.id
+                if other.id != announced:
+                    announced = other.id
                     tell(f"waiting for the lease of {other.holder}, at most {math.ceil(left)} s")
                 self._changed.wait(left)
             self._mine = replace(self._mine, since=time.time(), n=0)
@@ -153,7 +153,7 @@ class Lease:
                 raise LinkError(self.lost or f"the rig {self._rig} is driven by another host")
 
     def renew(self) -> None:
-        """Say that we are still there."""
+        """Renew the lease, if it is held."""
         with self._changed:
             if not self._held:
                 return
@@ -162,7 +162,7 @@ class Lease:
         self._publish(payload)
 
     def link_changed(self, up: bool) -> None:
-        """A lease that we could not renew in its time may be another's by now: ours is a new one then."""
+        """Note the state of the link; a lease that expired meanwhile becomes a new claim."""
         with self._changed:
             if not up:
                 self._down_since = time.monotonic()
@@ -173,7 +173,7 @@ class Lease:
         self.renew()
 
     def release(self) -> None:
-        """Give the rig back."""
+        """Release the lease."""
         with self._changed:
             held, self._held = self._held, False
         if held:

@@ -28,14 +28,13 @@ _PING = encode(wire.Ping())
 class MqttLink(Link):
     """The host's end. Connects in the constructor.
 
-    The last will takes our lease away, so that a host that was killed does not hold its rig.
+    The last will removes our lease, so that a killed host does not hold its rig.
 
     Raises:
         LinkError: the URL names no rig, no broker is there, or it refuses us.
     """
 
     brokered = True
-    holds_signals = True
 
     def __init__(self, url: str, timeout: float = 5.0) -> None:
         address = parse_mqtt_url(url)
@@ -75,51 +74,45 @@ class MqttLink(Link):
 
     @property
     def connected(self) -> bool:
-        """Whether the broker is there, and has not just refused what we sent."""
+        """Whether the broker is connected, and has not just refused a message."""
         return self._connection.connected and self._refused is None
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
-        """Deliver what came so far, and everything from now on."""
+        """Deliver the messages received so far, and all later ones."""
         with self._lock:
             for payload, retained in self._early:
                 on_frame(payload, retained)
             self._early.clear()
             self._on_frame, self._on_state = on_frame, on_state
 
-    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
-        """Wait until `done()`, and read meanwhile if nobody else does."""
-        self._connection.read_until(done, timeout, news)
-
-    def interrupt(self) -> None:
-        """Have whoever reads look again whether it is done."""
-        self._connection.interrupt()
-
     def ensure(self, timeout: float) -> None:
-        """Wait for the broker. Raises LinkError; once, where it refused what we sent."""
+        """Wait for the broker. Raises LinkError; once, if it refused a message."""
         refused, self._refused = self._refused, None
         if refused is not None:
             raise LinkError(refused)
         self._connection.ensure(timeout)
 
     def send(self, payload: bytes) -> None:
-        """Publish on the call topic, QoS 1. Raises LinkError where the broker is gone."""
-        self._check_way()
+        """Publish on the call topic with QoS 1. Raises LinkError without a broker or the lease."""
+        self.send_call(payload, None, None)
+
+    def send_call(self, payload: bytes, call_id: str | None, seconds: float | None) -> None:
+        """As `send`; on MQTT 5 with message expiry, and the call's id as correlation data."""
+        if not self._connection.connected:
+            raise LinkError(f"no connection to the broker of {self.name}")
+        if self.lease.lost is not None:
+            raise LinkError(self.lease.lost)
         if payload == _RESET:
             self._stop_waits = False
-        self._connection.publish(self._call_topic, payload)
-
-    def send_call(self, payload: bytes, call_id: str, seconds: float) -> None:
-        """The same with, on MQTT 5, message expiry and the call's id as correlation data."""
-        self._check_way()
         self._connection.publish(self._call_topic, payload, expires=seconds, correlation=call_id)
 
     def check_permission(self) -> None:
-        """Raise LinkError where a broker of 3.1.1, which acknowledges what it drops, says so in MQTT 5."""
+        """Raise LinkError if the broker refuses in MQTT 5 what it drops silently in 3.1.1."""
         if self._version != 5 and may_publish(self._url, "call", _PING) is False:
             raise LinkError(self._forbidden(self._call_topic))
 
     def claim(self, timeout: float, tell: Tell) -> bool:
-        """Take the rig's lease; whether the broker keeps it. Raises LinkError where another host has it."""
+        """Acquire the lease; return whether the broker keeps it. Raises LinkError if another host has it."""
         self.lease.claim(timeout, tell)
         return self.lease.confirmed
 
@@ -129,20 +122,20 @@ class MqttLink(Link):
             self.lease.renew()
 
     def estop(self) -> None:
-        """Publish on the stop's own topic; where broker or rig are gone, as soon as they are back."""
+        """Publish the stop on its topic; again when a lost broker or rig returns. Raises LinkError."""
         self._last_estop = self._connection.publish(self._topics.of("estop"), _ESTOP)
         if self._last_estop is None:
             self._stop_waits = True
             raise LinkError(f"no connection to the broker of {self.name}")
 
     def discard(self) -> None:
-        """Forget calls that have not gone out."""
+        """Discard calls that were not sent."""
         self._connection.discard()
         if self._stop_waits:
             self._connection.publish(self._topics.of("estop"), _ESTOP)
 
     def close(self) -> None:
-        """Let a stop go out, and disconnect."""
+        """Wait until a stop is sent, and disconnect."""
         if self._last_estop is not None and self._connection.connected:
             with contextlib.suppress(RuntimeError, ValueError):
                 self._last_estop.wait_for_publish(1.0)
@@ -154,14 +147,8 @@ class MqttLink(Link):
         """The live socket."""
         return self._connection.socket()
 
-    def _check_way(self) -> None:
-        if not self._connection.connected:
-            raise LinkError(f"no connection to the broker of {self.name}")
-        if self.lease.lost is not None:
-            raise LinkError(self.lease.lost)
-
     def _stop_again(self, status: bytes) -> None:
-        # The rig may have come back to the broker after our stop had gone out there, to nobody.
+        # The rig may have reconnected to the broker after our stop was published.
         with contextlib.suppress(CodecError):
             message = decode_device_message(status)
             if isinstance(message, wire.Status) and message.state == "online":
@@ -174,7 +161,7 @@ class MqttLink(Link):
         return f"the broker does not let us publish on {topic}; check its access list"
 
     def _publish_refused(self, topic: str) -> None:
-        # The lock is for brokers that have a place for it; `rigs check` tells where one has none.
+        # A broker may forbid leases; `rigs check` reports it.
         if topic != self._topics.of("lease"):
             self._refused = self._forbidden(topic)
             if self._on_state is not None:
@@ -204,14 +191,14 @@ class MqttLink(Link):
 class MqttPort(Port):
     """The device's end.
 
-    Where another device answers under the same name, this one says so once, and connects no more.
+    If another device answers under the same name, this one reports it once and disconnects.
 
     Args:
         url: the broker's.
-        rig: the device's name there; left out, the URL's path.
-        timeout: seconds that the broker may take to answer.
-        on_conflict: takes the one line about another device under this name, on a thread of its own, and
-            sees to it that this one is closed; left out, the line goes to the terminal and the port closes.
+        rig: the device's name at the broker; by default the URL's path.
+        timeout: time in which the broker must answer, s.
+        on_conflict: takes one line about another device under this name, on another thread, and must close
+            this port; by default the line is printed and the port closes itself.
     """
 
     def __init__(
@@ -224,8 +211,7 @@ class MqttPort(Port):
         self._stop_topic = self._topics.of("estop")
         self._result_topic = self._topics.of("result")
         self._status_topic = self._topics.of("status")
-        # Whoever connects with another's client id throws it off the broker, whatever its own account may do:
-        # nobody can guess this one.
+        # A broker disconnects a client when another one connects with its id, so the id must be secret.
         self._client_id = f"pathrig-device-{self._address.rig}-{secrets.token_hex(8)}"
         self._timeout = timeout
         self._handler: PortHandler | None = None
@@ -234,12 +220,12 @@ class MqttPort(Port):
         self._names = NameMonitor(None)
         self._last_will = b""
         self.conflict: str | None = None
-        """Why this device has given up its name: another one answers under it; one line."""
+        """Why this device has disconnected: another one answers under its name; one line."""
         self._retained_calls = 0
 
     @property
     def dropped(self) -> int:
-        """Calls that came retained."""
+        """Number of retained calls, which are never run."""
         return self._retained_calls
 
     def open(self, handler: PortHandler, last_will: wire.Status, max_frame: int) -> None:
@@ -265,7 +251,7 @@ class MqttPort(Port):
         """Publish on the message's topic: samples with QoS 0, status retained."""
         if self._connection is None:
             return
-        # Told by op: an isinstance that does not hold is slow for pydantic's models.
+        # By op: a failing isinstance is slow for pydantic's models.
         if message.op == "result":
             self._connection.publish(self._result_topic, payload, correlation=str(message.id))
         elif message.op == "sample":
@@ -276,16 +262,6 @@ class MqttPort(Port):
             self._connection.publish(self._topics.of("truth"), payload)
         else:
             self._connection.publish(self._result_topic, payload)
-
-    def read_until(self, done: Callable[[], bool], timeout: float | None, news: threading.Condition) -> None:
-        """Wait until `done()`, and read meanwhile if nobody else does."""
-        assert self._connection is not None
-        self._connection.read_until(done, timeout, news)
-
-    def interrupt(self) -> None:
-        """Have whoever reads look again whether it is done."""
-        if self._connection is not None:
-            self._connection.interrupt()
 
     def close(self, last: bytes) -> None:
         """Publish the last status and disconnect."""
@@ -308,7 +284,7 @@ class MqttPort(Port):
         elif topic == self._status_topic:
             self._status_came(payload, retained)
         elif retained:
-            # A retained call would run again at every connection.
+            # A retained call would be run again after every reconnection.
             self._retained_calls += 1
         else:
             self._handler.on_frame(payload)

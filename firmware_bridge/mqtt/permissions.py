@@ -1,4 +1,4 @@
-"""Whether a broker lets us publish: asked of it in MQTT 5, where it answers; in 3.1.1 it keeps silent."""
+"""Asks a broker in MQTT 5 whether we may publish; in 3.1.1 it does not report a refusal."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ GRACE_SECONDS = 0.2
 
 
 def may_publish(url: str, channel: str, payload: bytes) -> bool | None:
-    """Publish a payload on a channel of the URL's rig, and tell whether the broker lets it through.
+    """Publish a payload on a channel of the URL's rig, and return whether the broker accepts it.
 
-    None: it cannot be told, since the broker does not speak MQTT 5 or did not answer.
+    None: the broker has no MQTT 5, or did not answer.
     """
     address = dataclasses.replace(parse_mqtt_url(url), version=5)
     topics = Topics(address.rig)

@@ -1,4 +1,4 @@
-"""Serial URLs: a port by path, by what its USB adapter says of itself, or behind a network."""
+"""Serial URLs: a port by path, by the descriptors of its USB adapter, or behind a network."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FORMS = (
 
 @dataclass(frozen=True)
 class SerialAddress:
-    """Where a serial line is, and how it is opened.
+    """A serial line, and how to open it.
 
     Attributes:
-        target: a path, or a URL for pyserial; empty where `selector` finds the port.
-        selector: what the port's adapter says of itself.
+        target: a path, or a URL for pyserial; empty if `selector` finds the port.
+        selector: the USB descriptors of the port's adapter.
         baud: baud.
-        boot: seconds within which a board that opening its port has reset answers `hello` again.
+        boot: time in which a board that was reset by opening its port answers `hello`, s.
         dtr: whether DTR is raised; many boards reset when it is.
     """
 
@@ -38,23 +38,23 @@ class SerialAddress:
 
     @property
     def networked(self) -> bool:
-        """Whether the port is another machine's."""
+        """Whether the port belongs to another machine."""
         return "://" in self.target
 
     def resolve(self) -> str:
-        """The path or pyserial URL to open now; a port that was plugged in again may have another path.
+        """Return the path or pyserial URL to open; a replugged port may have another path.
 
         Raises:
-            LinkError: no port fits, or more than one.
+            LinkError: no port matches, or more than one.
         """
         return self.target if self.selector is None else self.selector.find(list_ports()).path
 
 
 def parse_serial_url(url: str) -> SerialAddress:
-    """A serial URL of any of the forms.
+    """Parse a serial URL.
 
     Raises:
-        LinkError: it has none of them.
+        LinkError: it has none of the known forms.
     """
     try:
         parts = urlsplit(url)

@@ -16,7 +16,7 @@ class KeptPort:
     """Opens a port, again where it was lost; a keeper lives from the first opening to `close`.
 
     Args:
-        address: where the port is; one told by its adapter's number is looked for at each opening.
+        address: the port; one selected by its adapter is searched for at each opening.
         stop: what the keeper writes; empty: none watches.
     """
 

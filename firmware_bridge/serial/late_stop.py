@@ -20,9 +20,9 @@ MOMENTS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 
 def send_when_back(address: SerialAddress, stop: bytes, seconds: float) -> bool:
-    """Wait for the port and send the stop; whether it went out.
+    """Wait for the port, send the stop, and return whether it was sent.
 
-    Where another program has the port by then, that one drives the machine, and nothing is sent.
+    If another program has the port by then, it drives the machine, and nothing is sent.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -18,7 +18,7 @@ from firmware_bridge.serial.open import GONE
 log = logging.getLogger(__name__)
 
 READ_SECONDS = 0.2
-"""How long a reader of a networked port waits before it looks whether the port was closed."""
+"""Time between two checks of a networked port's reader whether the port was closed, s."""
 PSEUDO_TERMINALS = "/dev/pts/"
 _RESET = encode(wire.Reset())
 
@@ -26,15 +26,15 @@ _RESET = encode(wire.Reset())
 class SerialLink(Link):
     """A serial URL of any form (`serial_address`). Opens the port in the constructor.
 
-    A port of this machine is opened for this process alone; whoever serves a networked one sees to that.
-    A second process holds it too, and sends the stop when this one is killed or stands still.
+    A local port is locked by this process; a networked one by its server. A second process, the stop keeper,
+    holds it too, and sends the stop when this one is killed or stands still.
 
     Args:
         url: the serial URL.
-        kept: False for a device that ends with us anyway: no second process.
+        kept: whether to start a stop keeper; False for a device that ends with this process.
 
     Raises:
-        LinkError: bad URL, no such port, no permission, or somebody else has it open.
+        LinkError: bad URL, no such port, no permission, or another program has it open.
     """
 
     default_max_frame = DEFAULT_MAX_FRAME
@@ -46,7 +46,7 @@ class SerialLink(Link):
         self._address = parse_serial_url(url)
         self._path = self._address.target or str(self._address.selector)
         self.boot_seconds = self._address.boot
-        """How long a board may take to answer again after its port was opened."""
+        """Time that a board may take to boot after its port was opened."""
         self._lock = threading.RLock()
         self._write_lock = threading.Lock()
         self._on_frame: OnFrame | None = None
@@ -65,17 +65,17 @@ class SerialLink(Link):
 
     @property
     def strikes(self) -> int:
-        """How often the second process stopped the device because this one stood still."""
+        """How often the stop keeper stopped the device because this process stood still."""
         return self._kept.strikes
 
     @property
     def late_stop_seconds(self) -> float:
-        """After `close`: how long the second process waits for the port, to send a stop that is owed."""
+        """After `close`: how long the stop keeper waits for the port to send a pending stop."""
         return self._kept.late_stop_seconds
 
     @property
     def dropped(self) -> int:
-        """Lines that were too long or did not check."""
+        """Number of lines that were too long or had a wrong checksum."""
         return self._dropped + self._decoder.dropped
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
@@ -86,12 +86,12 @@ class SerialLink(Link):
                 self._start_reader(self._port)
 
     def ensure(self, timeout: float) -> None:
-        """Open a lost port again: one try; a stop that is owed goes out first. Raises LinkError."""
+        """Try once to open a lost port; send a pending stop first. Raises LinkError."""
         with self._lock:
             if self._port is not None:
                 return
             if self._address.target.startswith(PSEUDO_TERMINALS):
-                # The next program that makes one gets its name.
+                # Its name is reused for the next pseudo terminal.
                 raise LinkError(f"the program at the other end of {self._path} has ended")
             port = self._open_port()
             if self._stop_waits:
@@ -104,7 +104,7 @@ class SerialLink(Link):
             self._on_state(True)
 
     def send(self, payload: bytes) -> None:
-        """Write one line. Raises LinkError where the port is gone."""
+        """Write one line. Raises LinkError if the port is gone."""
         port = self._port
         if port is None:
             raise LinkError(f"{self._path} is not open; is the cable in?")
@@ -118,7 +118,7 @@ class SerialLink(Link):
             raise LinkError(f"cannot write to {self._path}: {error}") from None
 
     def estop(self) -> None:
-        """Write the stop byte at once, in the middle of a line if need be, ahead of what still waits."""
+        """Write the stop byte ahead of all buffered bytes, even within a line. Raises LinkError."""
         port = self._port
         self._stop_waits = True
         if port is None:
@@ -132,14 +132,14 @@ class SerialLink(Link):
             raise LinkError(f"cannot write to {self._path}: {error}") from None
 
     def discard(self) -> None:
-        """Drop what the port's buffer still holds."""
+        """Discard the port's output buffer."""
         port = self._port
         if port is not None:
             with contextlib.suppress(*GONE):
                 port.reset_output_buffer()
 
     def close(self) -> None:
-        """Let what was written go out, and close the port."""
+        """Close the port; the stop keeper sends a stop that is still pending."""
         with self._lock:
             port, self._port = self._port, None
             self._on_state = None
@@ -148,7 +148,7 @@ class SerialLink(Link):
         self._kept.close(port, stop_owed=self._stop_waits and port is None)
 
     def _end_reader(self, port: Any) -> None:
-        # A port on which a thread still waits stays locked after it was closed.
+        # A closed port stays locked while a thread waits on it.
         with contextlib.suppress(*GONE):
             port.cancel_read()
         reader = self._reader

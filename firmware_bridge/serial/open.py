@@ -1,4 +1,4 @@
-"""Opening a serial port for this program alone, and why one cannot be opened."""
+"""Opens and locks a serial port, and explains why one cannot be opened."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from firmware_bridge.serial.address import SerialAddress
 from firmware_bridge.serial.ports import port_holder
 
 GONE = (serial.SerialException, OSError, TypeError, ValueError, AttributeError)
-"""What pyserial raises for a port that is gone: TypeError and ValueError where another thread closed it
-meanwhile, and AttributeError where a networked one lacks the method."""
+"""Exceptions of pyserial for a lost port: TypeError and ValueError if another thread closed it meanwhile,
+AttributeError if a networked one lacks the method."""
 KEEPER_SECONDS = 3.0
-"""How long a port may stay locked after its program was killed: its stop keeper still writes."""
+"""Time for which the stop keeper of a killed program may still lock the port."""
 
 
 class PortInUse(LinkError):
@@ -23,7 +23,7 @@ class PortInUse(LinkError):
 
 
 def open_serial(address: SerialAddress, timeout: float | None) -> Any:
-    """Open the port; one of this machine is locked against other programs. Reads wait for `timeout` seconds.
+    """Open the port, and lock it if it is local. Reads wait for `timeout` seconds.
 
     Raises:
         PortInUse: another program has it.
@@ -43,7 +43,7 @@ def open_serial(address: SerialAddress, timeout: float | None) -> Any:
         except (serial.SerialException, OSError, ValueError) as error:
             if "exclusively lock" not in str(error):
                 raise LinkError(why_closed(target, error)) from None
-            # A lock without a living holder is that of a program that was killed.
+            # A lock without a living holder belongs to a killed program.
             if (holder := port_holder(target)) is not None or time.monotonic() > deadline:
                 text = (
                     f"{target} is open in another program{f': {holder}' if holder else ''}; close that first"
@@ -55,12 +55,12 @@ def open_serial(address: SerialAddress, timeout: float | None) -> Any:
 
 
 def why_closed(path: str, error: Exception) -> str:
-    """Why a port could not be opened, and what to do."""
+    """Return why a port could not be opened, and the remedy."""
     text = str(error)
     if isinstance(error, FileNotFoundError) or "No such file" in text:
         return f"there is no serial port {path}; is the cable in?"
     if "Permission denied" in text:
         return f"no permission to open {path}; add yourself to the group that owns it (often dialout)"
     if "refused" in text:
-        return f"nobody serves a serial port at {path}: connection refused"
+        return f"no serial port is served at {path}: connection refused"
     return f"cannot open {path}: {' '.join(text.split())}"

@@ -1,4 +1,4 @@
-"""The device's end of a serial line: a pseudo terminal that it makes itself, or a real port."""
+"""The device's end of a serial line: a new pseudo terminal, or a real port."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from firmware_bridge.messages import DeviceMessage, Status
 from firmware_bridge.serial.address import DEFAULT_BAUD
 
 MAX_WAITING = 1 << 20
-"""Bytes that wait for a host to read them before the oldest lines are dropped, as a UART would drop them."""
+"""Size of the output buffer, bytes; it is dropped when full, as a UART would drop it."""
 
 
 class SerialPort(Port):
@@ -45,15 +45,15 @@ class SerialPort(Port):
         self._stop_in_line = False
         self._thread: threading.Thread | None = None
         self.lost = 0
-        """Lines that nobody read in time."""
+        """Number of lines that no host read in time."""
 
     @property
     def dropped(self) -> int:
-        """Lines that were too long or did not check."""
+        """Number of lines that were too long or had a wrong checksum."""
         return self._decoder.dropped
 
     def open(self, handler: PortHandler, last_will: Status, max_frame: int) -> None:
-        """Start the reader thread. A serial line knows no last will."""
+        """Start the reader thread; a serial line has no last will."""
         self._handler = handler
         self._decoder = LineDecoder(max_frame)
         self._thread = threading.Thread(target=self._serve, name=f"device {self.path}", daemon=True)
@@ -61,7 +61,7 @@ class SerialPort(Port):
         handler.on_up()
 
     def send(self, message: DeviceMessage, payload: bytes) -> None:
-        """Write one line, as far as the port takes it now; the reader thread writes the rest."""
+        """Write as much of one line as the port accepts; the reader thread writes the rest."""
         line = to_line(payload)
         with self._lock:
             if self._closing or self._fd < 0:
@@ -78,7 +78,7 @@ class SerialPort(Port):
         os.write(self._wake_w, b"w")
 
     def discard(self) -> None:
-        """Forget what nobody read."""
+        """Discard lines that no host has read."""
         with self._lock:
             self.lost += self._waiting.count(b"\n")
             self._waiting.clear()
@@ -86,7 +86,7 @@ class SerialPort(Port):
                 termios.tcflush(self._slave, termios.TCIFLUSH)
 
     def close(self, last: bytes) -> None:
-        """Write the last status as far as the port takes it, and close."""
+        """Write as much of the last status as the port accepts, and close."""
         with self._lock:
             if self._closing:
                 return
@@ -103,7 +103,7 @@ class SerialPort(Port):
 
     def _open_fd(self) -> int:
         if self._real_path is None:
-            # The slave stays open here too, so that hosts may come and go without hanging up the line.
+            # The slave stays open here too, so that a host that closes it does not hang up the line.
             master, self._slave = os.openpty()
             tty.setraw(self._slave)
             os.set_blocking(master, False)

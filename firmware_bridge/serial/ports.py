@@ -1,4 +1,4 @@
-"""The serial ports of this machine: which there are, which one is meant, and who has it open."""
+"""The serial ports of this machine: list, selection, and the process that has one open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firmware_bridge.link import LinkError
 
 @dataclass(frozen=True, order=True)
 class PortInfo:
-    """A port, and what its USB adapter says of itself, where it is one."""
+    """A port, and the USB descriptors of its adapter, if it has them."""
 
     path: str
     serial: str | None = None
@@ -24,7 +24,7 @@ class PortInfo:
 
     @property
     def url(self) -> str:
-        """The rig URL that finds it again, whatever path it gets."""
+        """The rig URL that finds the port under any path."""
         if self.serial:
             return f"serial://?serial={quote(self.serial)}"
         if self.vid is not None and self.pid is not None:
@@ -39,17 +39,17 @@ class PortInfo:
 
 @dataclass(frozen=True)
 class Selector:
-    """What a port must say of itself; None leaves it open."""
+    """Required USB descriptors of a port; None matches any."""
 
     serial: str | None = None
     vid: int | None = None
     pid: int | None = None
 
     def find(self, ports: Iterable[PortInfo]) -> PortInfo:
-        """The one port that fits.
+        """Return the one matching port.
 
         Raises:
-            LinkError: none does, or more than one.
+            LinkError: no port matches, or more than one.
         """
         known = list(ports)
         found = [port for port in known if self._fits(port)]
@@ -77,7 +77,7 @@ class Selector:
 
 
 def list_ports() -> list[PortInfo]:
-    """All serial ports that this machine has now."""
+    """Return all serial ports of this machine."""
     from serial.tools.list_ports import comports
 
     return sorted(
@@ -93,7 +93,7 @@ def find_by_plugging(
     timeout: float = 60.0,
     period: float = 0.2,
 ) -> PortInfo:
-    """The port that is plugged in while we look; a person may unplug it first, which is told.
+    """Return the port that is plugged in next; `tell` receives instructions for the person.
 
     Raises:
         LinkError: nothing was plugged in within `timeout` seconds.
@@ -114,7 +114,7 @@ def find_by_plugging(
 
 
 def port_holder(path: str) -> str | None:
-    """Which process has locked a port for itself, and since when it runs; None where that cannot be told."""
+    """Return the process that has locked a port, and its start time; None if it is not known."""
     try:
         status = Path(path).stat()
         locks = Path("/proc/locks").read_text(encoding="ascii")

@@ -1,10 +1,10 @@
-"""A small process that holds a serial port too, and stops the machine when the program that drives it cannot.
+"""A small process that also holds a serial port, and stops the machine when the driving program cannot.
 
 Foreign firmware has no watchdog for its host, and our own waits for some seconds. This process gets a
-heartbeat over a pipe whose other end only the driving program holds. Where that end closes without a word,
-the program was killed; where no heartbeat comes for three seconds, it stands still (stopped, or swapped out).
-In both cases the stop goes out: several times within a second, as there is firmware that is deaf at times
-(FarmBot's for 0.2 s at the end of each move). Where the port itself is gone, it is waited for: `late_stop`.
+heartbeat over a pipe whose other end only the driving program holds. If that end closes without a message,
+the program was killed; if no heartbeat arrives for three seconds, it stands still (stopped, or swapped out).
+In both cases the stop is sent several times within a second, as some firmware ignores input at times
+(FarmBot's for 0.2 s at the end of each move). For a lost port it waits: `late_stop`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from firmware_bridge.serial.address import SerialAddress
 
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 3.0
-"""Without a heartbeat for so long the machine is stopped."""
+"""Time without a heartbeat after which the machine is stopped."""
 LATE_STOP_SECONDS = 60.0
-"""How long a lost port is waited for when nobody else can send the stop any more."""
+"""Time to wait for a lost port when the driving program has ended."""
 DONE, PORT_LOST, WAIT, BEAT, STRUCK = b"d", b"g", b"w", b"h", b"s"
 
-# Runs without this package: it must start fast, and needs nothing but its descriptors. What follows when the
-# port is gone takes more, and replaces it.
+# Runs without this package to start fast, with only its descriptors. For a lost port it is replaced by
+# `late_stop`.
 PROGRAM = """
 import os, select, signal, sys, termios, time
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -129,7 +129,7 @@ def test_not_after_is_the_deadline_on_the_devices_clock() -> None:
     client.close()
 
 
-def test_nobody_there_is_one_clear_line_after_the_timeout() -> None:
+def test_no_response_is_one_line_after_the_timeout() -> None:
     link = FakeLink(lambda *_: None)
     with pytest.raises(LinkError, match="no response from fake"), RigClient(link) as client:
         client.open(0.2)
@@ -151,7 +151,7 @@ def test_a_device_that_states_no_watchdog_by_0_is_driven(nothing: int) -> None:
     client.close()
 
 
-def test_frames_that_do_not_fit_are_told_with_the_key_that_does_not() -> None:
+def test_invalid_frames_are_reported_with_the_invalid_key() -> None:
     def odd(link: FakeLink, message: dict[str, Any]) -> None:
         if message["op"] == "hello":
             link.say({"op": "status", "state": "online", "watchdog_ms": "soon"})
@@ -161,7 +161,7 @@ def test_frames_that_do_not_fit_are_told_with_the_key_that_does_not() -> None:
     assert "is the rig on" not in str(told.value) and "\n" not in str(told.value)
 
 
-def test_lines_that_do_not_check_are_told_too() -> None:
+def test_lines_with_a_wrong_checksum_are_reported() -> None:
     link = FakeLink(lambda *_: None)
     link.dropped = 7
     with pytest.raises(LinkError, match=r"no response .*7 lines came that do not check"):
@@ -210,7 +210,7 @@ FAULT = {"status": "fault", "error": {"code": "x", "message": "y"}}
     [FAULT, {"status": "ok", "value": {"a": 2}}, {"status": "ok", "t": "soon"}],
     ids=["status", "value", "unreadable"],
 )
-def test_the_first_result_of_an_id_is_its_answer_and_another_is_told(later: dict[str, Any]) -> None:
+def test_the_first_result_of_an_id_is_its_answer_and_another_is_reported(later: dict[str, Any]) -> None:
     noted: list[tuple[str, Any]] = []
     reply = contradicting({"status": "ok", "value": {"a": 1}}, later)
     _, client = opened(reply, on_noted=lambda state, detail: noted.append((state, detail)))
@@ -243,7 +243,7 @@ def test_an_answer_that_is_repeated_with_another_time_contradicts_nothing() -> N
 
 
 def test_a_link_that_stays_away_ends_the_call_long_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firmware_bridge.client.LINK_BACK_SECONDS", 0.3)
+    monkeypatch.setattr("firmware_bridge.requests.LINK_BACK_SECONDS", 0.3)
 
     def pull(link: FakeLink, message: dict[str, Any]) -> None:
         if message["op"] == "call":
@@ -269,7 +269,7 @@ def test_a_link_that_stays_away_ends_the_call_long_before_its_time(monkeypatch: 
     client.close()
 
 
-def test_a_rig_whose_last_will_says_offline_is_said_to_be_offline() -> None:
+def test_a_last_will_is_reported_as_offline() -> None:
     link = FakeLink(lambda fake, _: fake.say({"op": "status", "state": "offline"}, retained=True))
     with pytest.raises(LinkError, match="offline"):
         RigClient(link).open(0.2)
@@ -381,14 +381,14 @@ def test_a_link_that_does_not_come_back_is_a_fault_and_nothing_waits_for_later()
     client.close()
 
 
-def test_a_stop_is_confirmed_by_the_rigs_own_word_alone() -> None:
+def test_a_stop_is_confirmed_only_by_the_rigs_status() -> None:
     link, client = opened(polite)
     assert client.estop() is StopOutcome.CONFIRMED and not client.stop_error
     link.reply = lambda fake, message: fake.say({"op": "status", "state": "online"})
     before = link.stops
     assert client.estop(1.2) is StopOutcome.SENT
     assert link.stops >= before + 2, "a line may lose it, so it is sent again"
-    assert "did not say within 1.2 s" in client.stop_error
+    assert "did not confirm within 1.2 s" in client.stop_error
     for said in ("sent", "not sent", "confirmed"):
         link.reply = lambda fake, _, said=said: fake.say({"op": "status", "state": "estop", "stop": said})  # type: ignore[misc]
         assert client.estop() == said
@@ -421,8 +421,8 @@ def test_a_link_that_comes_back_in_mid_call_gets_it_again() -> None:
     client.close()
 
 
-def test_a_rig_that_says_offline_and_stays_away_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firmware_bridge.client.OFFLINE_GRACE", 0.1)
+def test_a_rig_that_stays_offline_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("firmware_bridge.requests.OFFLINE_GRACE", 0.1)
 
     def dies(link: FakeLink, message: dict[str, Any]) -> None:
         if message["op"] == "call":

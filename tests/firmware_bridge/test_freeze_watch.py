@@ -1,4 +1,4 @@
-"""The freeze watch: each gap in which this process stood still is noticed once, and told with its seconds."""
+"""The freeze watch: each gap in which this process stood still is reported once, with its seconds."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from firmware_bridge.freeze_watch import FREEZE_SECONDS, FreezeWatch
 
 
 class Watched:
-    """A watch by a clock and a keeper of the test's own."""
+    """A watch with the test's clock and stop keeper."""
 
     def __init__(self) -> None:
         self.now, self.strikes = 100.0, 0
-        self.told: list[float] = []
-        self.watch = FreezeWatch(lambda: self.strikes, self.told.append)
+        self.reported: list[float] = []
+        self.watch = FreezeWatch(self, self.reported.append)
 
 
 @pytest.fixture
@@ -33,35 +33,35 @@ def threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "freeze watch"]
 
 
-def test_a_gap_is_a_freeze_once_and_told_with_its_seconds(watched: Watched) -> None:
+def test_a_gap_is_a_freeze_once_and_reported_with_its_seconds(watched: Watched) -> None:
     watched.watch.start()
     watched.now += FREEZE_SECONDS
     assert watched.watch.freezes() == 0, "so long is just no freeze"
     watched.now += FREEZE_SECONDS + 0.5
     assert watched.watch.freezes() == 1 == watched.watch.freezes()
-    assert wait_until(lambda: watched.told == [FREEZE_SECONDS + 0.5])
+    assert wait_until(lambda: watched.reported == [FREEZE_SECONDS + 0.5])
     watched.now += 60.0
     assert watched.watch.freezes() == 2
-    assert wait_until(lambda: watched.told == [FREEZE_SECONDS + 0.5, 60.0])
+    assert wait_until(lambda: watched.reported == [FREEZE_SECONDS + 0.5, 60.0])
 
 
-def test_its_own_thread_finds_a_gap_that_nobody_asks_about(watched: Watched) -> None:
+def test_its_own_thread_finds_a_gap(watched: Watched) -> None:
     watched.watch.start()
     watched.now += 10.0
-    assert wait_until(lambda: watched.told == [10.0])
+    assert wait_until(lambda: watched.reported == [10.0])
 
 
-def test_the_word_of_the_stop_keeper_counts_where_no_gap_was_seen(watched: Watched) -> None:
+def test_a_strike_of_the_stop_keeper_is_a_freeze_without_a_gap(watched: Watched) -> None:
     watched.strikes = 2
     watched.watch.start()
     assert watched.watch.freezes() == 0, "strikes from before are none of ours"
     watched.strikes = 3
     assert watched.watch.freezes() == 1 == watched.watch.freezes()
-    assert wait_until(lambda: watched.told == [0.0])
+    assert wait_until(lambda: watched.reported == [0.0])
     watched.now += FREEZE_SECONDS
     watched.strikes = 4
     assert watched.watch.freezes() == 2
-    assert wait_until(lambda: watched.told == [0.0, 0.0])
+    assert wait_until(lambda: watched.reported == [0.0, 0.0])
 
 
 def test_time_before_the_start_and_after_the_end_does_not_count(watched: Watched) -> None:
@@ -71,7 +71,7 @@ def test_time_before_the_start_and_after_the_end_does_not_count(watched: Watched
     assert watched.watch.freezes() == 0
     watched.watch.close()
     watched.now += 60.0
-    assert watched.watch.freezes() == 0 and watched.told == []
+    assert watched.watch.freezes() == 0 and watched.reported == []
 
 
 def test_it_has_one_thread_which_keeps_no_process_alive(watched: Watched) -> None:

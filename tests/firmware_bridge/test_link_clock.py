@@ -55,7 +55,7 @@ def test_a_device_that_says_that_it_started_anew_is_counted_each_time() -> None:
     clock = LinkClock()
     clock.update(10.0, 10.01, 50_000)
     for restarts in (1, 2, 3):
-        clock.start_anew()
+        clock.restart()
         assert (clock.restarts, clock.known, clock.device_ms(11.0)) == (restarts, False, None)
     clock.update(12.0, 12.01, 700)
     assert clock.known and clock.restarts == 3, "what was measured before is no measure of this one"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agents.formats.answer import parse_answer
 from agents.formats.calls import CallText, Nonsense, read_arguments
+from agents.formats.thoughts import CLOSE, OPEN
 
 
 def only(text):
@@ -44,7 +45,7 @@ def test_a_call_in_a_thought_that_does_not_end_is_none_and_is_told():
         ('<tool_call>{"name": "a", "arguments": {', "unclosed"),
         ("<tool_call>", "unclosed"),
         ("<tool_call>move_to(1, 2)</tool_call>", "bad_json"),
-        ("<tool_call>" + "[" * 100_000 + "</tool_call>", "bad_json"),
+        ("<tool_call>" + "[" * 50_000 + "</tool_call>", "bad_json"),
         ('<tool_call>["a"]</tool_call>', "not_an_object"),
         ('<tool_call>{"arguments": {}}</tool_call>', "no_name"),
         ('<tool_call>{"name": 3, "arguments": {}}</tool_call>', "no_name"),
@@ -89,11 +90,14 @@ def test_no_text_raises(text):
         assert isinstance(item, CallText | Nonsense)
 
 
+def is_plain(text: str) -> bool:
+    """Marks of calls and thoughts within a call are the model's own doing, and end it."""
+    return "tool_call>" not in text and not OPEN.search(text) and not CLOSE.search(text)
+
+
 @given(
-    st.text(min_size=1).filter(lambda s: "tool_call>" not in s),
-    st.dictionaries(
-        st.text().filter(lambda s: "tool_call>" not in s), st.floats(allow_nan=False) | st.integers()
-    ),
+    st.text(min_size=1).filter(is_plain),
+    st.dictionaries(st.text().filter(is_plain), st.floats(allow_nan=False) | st.integers()),
 )
 def test_what_a_template_prints_is_read_back(name, arguments):
     body = json.dumps({"name": name, "arguments": arguments})

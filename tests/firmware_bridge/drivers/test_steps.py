@@ -48,7 +48,7 @@ class Machine:
     def line(self, command: bytes) -> None:
         self.log.append(command.decode())
         for answer in self.script.get(command.decode(), []):
-            self.conversation.hear(Message("", answer))
+            self.conversation.publish(Message("", answer))
 
     def raw(self, data: bytes) -> None:
         self.line(data)

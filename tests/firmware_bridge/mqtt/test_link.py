@@ -188,6 +188,8 @@ def test_a_stop_that_found_no_broker_goes_out_when_it_is_back(name: str) -> None
         broker.kill()
         assert client.call("echo", {}, timeout=0.1).code == "link"
         assert client.estop() is StopOutcome.NOT_SENT and "no connection" in client.stop_error
+        with pytest.raises(LinkError):
+            client.reset()
         assert client.call("echo", {}, timeout=0.1).code == "link"
         broker.start()
         assert device.made_safe.wait(10)
@@ -235,7 +237,7 @@ def test_a_device_that_is_killed_is_offline_by_its_last_will(mosquitto_url: str,
             client.open(0.3)
 
 
-def test_a_device_that_ends_in_order_says_offline_retained(mosquitto_url: str, name: str) -> None:
+def test_a_closed_device_leaves_a_retained_offline(mosquitto_url: str, name: str) -> None:
     with DeviceEndpoint(ScriptedDevice(), MqttPort(mosquitto_url, name)):
         pass
     with outsider(mosquitto_url, f"pathrig/v1/{name}/status") as host:
@@ -247,7 +249,7 @@ def with_link(url: str) -> None:
         client.open(0.3)
 
 
-def test_wrong_password_and_forbidden_topics_are_one_clear_line() -> None:
+def test_wrong_password_and_forbidden_topics_are_one_line() -> None:
     with Mosquitto("allow_anonymous false\n") as broker:
         with pytest.raises(LinkError, match="refuses the connection") as failure:
             open_link(f"mqtt://user:secret@127.0.0.1:{broker.port}/rig")
@@ -334,7 +336,7 @@ def test_on_version_5_calls_expire_and_carry_their_id(mosquitto_url: str, name: 
         ("ca=x.pem", "write mqtts://"),
     ],
 )
-def test_options_of_a_url_that_make_no_sense_are_told(query: str, says: str) -> None:
+def test_invalid_options_of_a_url_are_reported(query: str, says: str) -> None:
     with pytest.raises(LinkError, match=says):
         open_link(f"mqtt://127.0.0.1:1/rig?{query}")
 
@@ -342,7 +344,7 @@ def test_options_of_a_url_that_make_no_sense_are_told(query: str, says: str) -> 
 def test_a_broker_that_is_gone_for_good_ends_the_call_when_the_client_has_waited_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("firmware_bridge.client.LINK_BACK_SECONDS", 0.5)
+    monkeypatch.setattr("firmware_bridge.requests.LINK_BACK_SECONDS", 0.5)
     device = ScriptedDevice()
     with Mosquitto() as broker, DeviceEndpoint(device, MqttPort(f"{broker.url}/rig")):
         with RigClient(open_link(f"{broker.url}/rig")) as client:

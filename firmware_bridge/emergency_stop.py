@@ -1,0 +1,92 @@
+"""The emergency stop as the host sends it, and the reset that ends it."""
+
+from __future__ import annotations
+
+import time
+
+from devices.stop_outcome import StopOutcome
+from firmware_bridge import messages as wire
+from firmware_bridge.codec import encode
+from firmware_bridge.link import Link, LinkError
+from firmware_bridge.peer import Peer
+from firmware_bridge.probe import Probe
+
+RESET = encode(wire.Reset())
+HELLO_SECONDS = 0.5
+"""Time between two stops or resets that are not confirmed."""
+
+
+class EmergencyStop:
+    """Stops a rig and records how that went. Methods may be called from any thread.
+
+    Attributes:
+        error: why the last stop was not confirmed; one line.
+    """
+
+    def __init__(self, link: Link, peer: Peer, probe: Probe) -> None:
+        self._link, self._peer, self._probe = link, peer, probe
+        self.error = ""
+
+    def stop(self, timeout: float) -> StopOutcome:
+        """Stop the rig and return how that went; see `RigClient.estop`."""
+        stopped: list[wire.Status] = []
+
+        def is_stopped(status: wire.Status) -> bool:
+            if status.state == "estop":
+                stopped[:] = [status]
+            return bool(stopped)
+
+        seen = self._peer.status_count
+        sent = False
+        deadline = time.monotonic() + timeout
+        try:
+            while True:
+                self._link.estop()
+                if not sent:
+                    # A driver asks its machine before this returns.
+                    sent, deadline = True, time.monotonic() + timeout
+                left = deadline - time.monotonic()
+                if self._probe.hello_until(is_stopped, seen, max(0.0, min(HELLO_SECONDS, left))):
+                    return self._outcome(stopped[0])
+                if left <= HELLO_SECONDS:
+                    break
+        except LinkError as error:
+            self.error = str(error)
+            return StopOutcome.SENT if sent else StopOutcome.NOT_SENT
+        self.error = f"{self._link.name} did not confirm within {timeout:g} s that it is stopped"
+        return StopOutcome.SENT
+
+    def _outcome(self, status: wire.Status) -> StopOutcome:
+        # A status may still describe the previous stop; a driver link has asked the machine itself.
+        outcome = self._link.stop_outcome(status.stop)
+        if outcome is None:
+            outcome = StopOutcome.CONFIRMED
+        name = self._link.name
+        if outcome is StopOutcome.CONFIRMED:
+            self.error = ""
+        elif outcome is StopOutcome.NOT_SENT:
+            self.error = f"{name} is gone; is the cable in?"
+        elif self._link.confirms_stop:
+            self.error = f"{name} did not answer whether it is stopped"
+        else:
+            self.error = "its driver has no query that confirms a stop"
+        return outcome
+
+    def reset(self, timeout: float) -> bool:
+        """Leave the stop and return whether the rig was online within `timeout` seconds.
+
+        Raises:
+            LinkError: the link is down.
+        """
+        seen = self._peer.status_count
+        self._link.send(RESET)
+        deadline = time.monotonic() + timeout
+        while (left := deadline - time.monotonic()) > 0:
+            # Asked repeatedly, as some devices send their status only on hello.
+            if self._probe.hello_until(_is_online, seen, min(HELLO_SECONDS, left)):
+                return True
+        return False
+
+
+def _is_online(status: wire.Status) -> bool:
+    return status.state == "online"
