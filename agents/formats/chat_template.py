@@ -178,8 +178,10 @@ class ChatTemplate:
         if missing is not None:
             return f"it does not show {missing!r} of a conversation in its place"
         said = text[text.index(IN_ORDER[0]) + len(IN_ORDER[0]) :]
-        candidates = [form] if use.calls == "words" else [detected, *FORMATS]
-        for form in candidates:
+        if use.calls == "words":
+            shown = all(form.write([call]) in said for call in PROBE_CALLS)
+            return (form, len(text)) if shown else "it changes the text of an answer"
+        for form in (detected, *FORMATS):
             if [found.item for found in form.read(said, Tools(PROBE_SCHEMAS))] == [*PROBE_CALLS]:
                 return form, len(text)
         return UNKNOWN
