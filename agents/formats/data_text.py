@@ -19,18 +19,21 @@ class DataText:
     """Guards the special tokens of one vocabulary."""
 
     def __init__(self, specials: Iterable[str] = ()) -> None:
-        texts = sorted({text for text in specials if len(text.strip()) > 1})
-        self._starts = re.compile(f"(?=({'|'.join(map(re.escape, texts))}))") if texts else None
+        self._texts = frozenset(text for text in specials if len(text.strip()) > 1)
+        self._sizes: dict[str, set[int]] = {}
+        for text in self._texts:
+            self._sizes.setdefault(text[0], set()).add(len(text))
+        self._starts = re.compile("|".join(map(re.escape, self._sizes)) or r"(?!)")
 
     def guard(self, text: str) -> str:
-        """Return the text with a guard in each special token."""
+        """Return the text with a guard in each special token, those within others included."""
         text = text.replace(GUARD, "\ufffd")
-        if self._starts is None:
-            return text
         parts, place = [], 0
         for match in self._starts.finditer(text):
-            parts.append(text[place : match.start() + 1])
-            place = match.start() + 1
+            begin = match.start()
+            if any(text[begin : begin + size] in self._texts for size in self._sizes[match.group()]):
+                parts.append(text[place : begin + 1])
+                place = begin + 1
         return GUARD.join([*parts, text[place:]])
 
     def guarded(self, value: Any) -> Any:
