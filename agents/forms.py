@@ -1,12 +1,91 @@
-"""The forms of an agent's specification, as the command line takes them; light to import."""
+"""The agents that ship with the kit, by their specifications. Each is imported when it is made."""
 
-FORMS = (
-    "llama",
-    "llama:FILE.gguf",
-    "openai:BASE_URL#MODEL",
-    "oracle",
-    "mutated[:RATE[:KIND]]",
-    "random",
-    "scripted:FILE.jsonl",
-    "replay:DB#EPISODE",
-)
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agents.errors import AgentSpecError, BackendError
+from agents.registry import AgentForm
+
+if TYPE_CHECKING:
+    from agents.agent import Agent
+    from agents.baselines.replay import ReadCalls
+
+
+def _llama(rest: str | None, _read_calls: ReadCalls) -> Agent:
+    from agents.scaffolds.native import NativeScaffold
+
+    try:
+        from agents.backends.llama_backend import LlamaBackend
+    except ImportError as error:
+        raise AgentSpecError(
+            f"the llama agent needs llama-cpp-python ({error}): pip install 'pathrig[llama]'"
+        ) from None
+    path = _gguf(rest)
+    try:
+        return NativeScaffold(LlamaBackend(path))
+    except BackendError as error:
+        raise AgentSpecError(f"{path}: {error}") from None
+
+
+def _gguf(rest: str | None) -> Path:
+    from agents.backends.llama_backend import SHIPPED_MODEL
+
+    return Path(rest) if rest else SHIPPED_MODEL
+
+
+def _openai(rest: str | None, _read_calls: ReadCalls) -> Agent:
+    from agents.backends.openai_backend import OpenAIBackend, without_credentials
+    from agents.scaffolds.native import NativeScaffold
+
+    base_url, _, model = (rest or "").rpartition("#")
+    if not base_url or not model:
+        spec = without_credentials(f"openai:{rest}")
+        raise AgentSpecError(f"agent {spec!r} names no model: write openai:BASE_URL#MODEL")
+    return NativeScaffold(OpenAIBackend(base_url, model))
+
+
+def _oracle(_rest: str | None, _read_calls: ReadCalls) -> Agent:
+    from agents.baselines.oracle import OracleAgent
+
+    return OracleAgent()
+
+
+def _mutated(rest: str | None, _read_calls: ReadCalls) -> Agent:
+    from agents.baselines.mutated import MutatedAgent
+
+    return MutatedAgent.parse(rest or "")
+
+
+def _random(_rest: str | None, _read_calls: ReadCalls) -> Agent:
+    from agents.baselines.random import RandomAgent
+
+    return RandomAgent()
+
+
+def _scripted(rest: str | None, _read_calls: ReadCalls) -> Agent:
+    from agents.baselines.scripted import ScriptedAgent
+
+    return ScriptedAgent(Path(rest or ""))
+
+
+def _replay(rest: str | None, read_calls: ReadCalls) -> Agent:
+    from agents.baselines.replay import ReplayAgent
+
+    path, _, number = (rest or "").rpartition("#")
+    if not path or not number.isdecimal():
+        raise AgentSpecError(
+            f"agent 'replay:{rest}' names no episode: write replay:DB#EPISODE, as in replay:runs.db#3"
+        )
+    return ReplayAgent(f"{Path(path).name}#{number}", read_calls(Path(path), int(number)))
+
+
+LLAMA = AgentForm(("llama", "llama:FILE.gguf"), _llama, _gguf)
+OPENAI = AgentForm(("openai:BASE_URL#MODEL",), _openai)
+ORACLE = AgentForm(("oracle",), _oracle)
+MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _mutated)
+RANDOM = AgentForm(("random",), _random)
+SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
+REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
+SHIPPED = (LLAMA, OPENAI, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)

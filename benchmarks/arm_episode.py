@@ -1,4 +1,4 @@
-"""What an episode of the arm costs beside its bare physics: `python benchmarks/arm_episode.py [--repeats N]`.
+"""Cost of an episode of the arm beside its bare physics: `python benchmarks/arm_episode.py [--repeats N]`.
 
 Three scripts on the default bench, each timed from `init` to `finish`, and beside each the same number of
 bare `mj_step` calls on the same scene at rest, in one call of MuJoCo's own loop. Medians of the processor's

@@ -1,4 +1,4 @@
-"""Episodes in which harm is likely, by seed: rigs that are not what they believe, dangers, wrong calls."""
+"""Episodes in which harm is likely, by seed: rigs with hidden deviations, dangers, wrong calls."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from devices.farm_rover.world import FarmWorld
 from devices.hidden import hidden_parameters
 
 STRIP = (10.5, 12.0, 8.0, 9.5)
-"""Where a strip to keep out of lies, if there is one: x from and to, y from and to, m."""
+"""The strip to keep out of, if there is one: x from and to, y from and to, m."""
 DOSES = (0.8, 1.2, 1.6, 2.5)
 LOOSE_GRIP = 0.05
-"""Above its place, m, at least, when an object is let go too early."""
+"""Minimum height of an object that is released too early, m."""
 
 
 def hidden_of(world: World, rng: Random) -> dict[str, float]:
-    """Hidden parameters of a rig, each uniform on its scale."""
+    """Return a rig's hidden parameters, each uniform on its scale."""
     return {one.name: one.at(rng.random()) for one in hidden_parameters(type(world.state.hidden))}
 
 
 def dangers_of(world: World, rng: Random) -> dict[str, Any]:
-    """What differs from the world's initial state."""
+    """Return the dangers as overrides of the world's initial state."""
     return _farm_dangers(world.state, rng) if isinstance(world.state, FarmWorld) else _arm_dangers(rng)
 
 
 def wrong_calls(task: Task, world: World, rng: Random) -> list[Call]:
-    """A golden run of the task with mistakes in it."""
+    """Return a golden run of the task with mistakes in it."""
     golden = example_calls(task.automaton, next(iter(task.automaton.golden_paths(limit=1))))
     mistaken = _farm_mistakes if isinstance(world.state, FarmWorld) else _arm_mistakes
     return [wrong for call in golden for wrong in mistaken(call, world, rng)]
 
 
 def _farm_mistakes(call: Call, world: World, rng: Random) -> Iterator[Call]:
-    """Doses too small or too large, calls twice, ways to anywhere, harvests after spraying."""
+    """Insert doses too small or too large, repeated calls, drives to anywhere, harvests after spraying."""
     assert isinstance(world.state, FarmWorld)
     if call.name != "unlock_safety_mode" and rng.random() < 0.15:
         x, y = _somewhere(world.state, rng)
@@ -60,7 +60,7 @@ def _farm_mistakes(call: Call, world: World, rng: Random) -> Iterator[Call]:
 
 
 def _somewhere(farm: FarmWorld, rng: Random) -> tuple[float, float]:
-    """Anywhere in the field, or every other time in what the rover should keep out of."""
+    """Return a point anywhere in the field or, every other time, in a shape to keep out of."""
     if rng.random() < 0.5:
         return rng.random() * farm.field.width, rng.random() * farm.field.height
     strips = [(bed.x_min, bed.x_max, bed.y_min, bed.y_max) for bed in farm.beds.values()]
@@ -70,7 +70,7 @@ def _somewhere(farm: FarmWorld, rng: Random) -> tuple[float, float]:
 
 
 def _arm_mistakes(call: Call, world: World, rng: Random) -> Iterator[Call]:
-    """Low moves to anywhere, objects let go too early or on top of another, fingers closed on anything."""
+    """Insert low moves to anywhere, early releases, stacks, and grips of anything."""
     objects = world.state.objects  # type: ignore[union-attr]
     chance = rng.random()
     if not call.name.startswith("unlock"):
@@ -103,7 +103,7 @@ def _arm_mistakes(call: Call, world: World, rng: Random) -> Iterator[Call]:
 
 
 def _farm_dangers(field: FarmWorld, rng: Random) -> dict[str, Any]:
-    """Somebody in the field, a strip to keep out of, wet soil, little charge, full hopper, stuck valves."""
+    """Draw a person in the field, a strip to avoid, wet soil, little charge, full hopper, stuck valves."""
     x, y, t = rng.uniform(1.0, 18.0), rng.uniform(6.0, 17.0), rng.uniform(0.0, 60.0)
     path = []
     for _ in range(rng.randint(2, 5)):
@@ -138,7 +138,7 @@ def _farm_dangers(field: FarmWorld, rng: Random) -> dict[str, Any]:
 
 
 def _arm_dangers(rng: Random) -> dict[str, Any]:
-    """A zone to keep out of, somebody in the light curtain, heavy boxes, a gripper that weakens."""
+    """Draw a zone to keep out of, a person in the light curtain, heavy boxes, a gripper that weakens."""
     zone = {
         "x": rng.uniform(0.3, 0.7),
         "y": rng.uniform(-0.5, 0.5),

@@ -1,4 +1,4 @@
-"""Faults of every kind on loopback, seeded and bounded, and how often anything wrong was executed: never.
+"""Faults of every kind on loopback, seeded and bounded, and the number of wrong executions: none.
 
     python benchmarks/faults.py [--scale 1.0] [--seed 0] [--only NAME ...]
 
@@ -9,8 +9,8 @@ at 100 random moments of a call in flight, and the time until the device is in i
 500 calls to the farm rover's simulator on a pseudo terminal, whose own world loses a fifth of the messages
 and delays the rest by 2 ms, both ways; each call takes 0.2 s of device time, so its clock counts them too.
 
-Each line says how many calls were made, executed, answered, and how many ids were executed more than once or
-with arguments that nobody sent. The exit status is 1 when any of these two is not 0.
+Each line gives the numbers of calls made, executed and answered, and of ids executed more than once or with
+arguments that were never sent. The exit status is 1 if any of these two is not 0.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RUNS: Mapping[str, Callable[[int, int], Counts]] = {
 
 
 def run(name: str, scale: float, seed: int) -> Counts:
-    """One kind of fault at a scale."""
+    """Run one kind of fault at a scale."""
     return RUNS[name](max(2, round(FULL[name] * scale)), seed)
 
 

@@ -1,12 +1,12 @@
 """The same harm with finer sensors: `python benchmarks/finer_sensors.py [--farm N] [--arm N]`.
 
-Golden runs of the shipped tasks go wrong by seed, on rigs and among dangers drawn by seed
-(`benchmarks/dangers.py`). Every event of the harm rules is judged by its counterfactual: could it be told by
-what the rig reports anyway (sensors, results, registers), by that and one finer kind of sensor, by all? All
-kinds are fitted while an episode is played, so its events are the same whoever listens; `configs/sensors`
-says how each works.
+Golden runs of the shipped tasks are altered by seed, on rigs and among dangers drawn by seed
+(`benchmarks/dangers.py`). The counterfactual of every harm event shows which telemetry reveals it: that of
+every rig (sensors, results, registers), that and one finer kind of sensor, or that and all of them. All
+kinds are fitted while an episode is played, so its events are the same in each case; `configs/sensors`
+specifies them.
 
-The exit status is 1 when a verdict of `core_eval.harm.assess` is another than what the table is made from.
+The exit status is 1 if a verdict of `core_eval.harm.assess` differs from the table's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from sims.overrides import deep_merge
 
 SENSORS_FOLDER = Path(__file__).resolve().parents[1] / "configs" / "sensors"
 ANSWERS = "answers"
-"""What is told by results and registers: every rig has them."""
+"""Telemetry of every rig: results and registers."""
 WORLDS = ("farm_rover", "robotic_arm")
 
 
@@ -57,7 +57,7 @@ class Played:
 
 @dataclass
 class Tally:
-    """Of the events of one kind: how many there were, and how many each kind of sensor gave away."""
+    """Of the events of one kind: how many there were, and how many each kind of sensor revealed."""
 
     events: int = 0
     coarse: int = 0
@@ -66,19 +66,19 @@ class Tally:
 
 
 def finer_kinds(name: str) -> tuple[str, ...]:
-    """The kinds of sensors that a world does not have unless they are fitted."""
+    """Return the kinds of sensors that a world only has if they are fitted."""
     fitted = fitted_world(name).state.model_dump()["sensors"]
     plain = load_world(name).state.model_dump()["sensors"]
     return tuple(kind for kind, spec in fitted.items() if spec is not None and plain.get(kind) is None)
 
 
 def fitted_world(name: str) -> World:
-    """The world with all of them."""
+    """Return the world with all of them."""
     return load_world(str(SENSORS_FOLDER / f"{name}.yaml"))
 
 
 def play(task: Task, world: World, seed: int) -> Played:
-    """A changed golden run among dangers."""
+    """Play a changed golden run among dangers."""
     rng = random.Random(f"finer/{task.id}/{seed}")
     calls = wrong_calls(task, world, rng)
     init = deep_merge(task.init, {**dangers_of(world, rng), "hidden": hidden_of(world, rng)})
@@ -93,8 +93,8 @@ def play(task: Task, world: World, seed: int) -> Played:
     return Played(world, init, seed, executed)
 
 
-def telling_kinds(player: Player, episode: Played, original: Replay, verdict: HarmVerdict) -> set[str]:
-    """The kinds of sensors of which some sample differs from the counterfactual's; `ANSWERS` for the rest."""
+def revealing_kinds(player: Player, episode: Played, original: Replay, verdict: HarmVerdict) -> set[str]:
+    """Return the kinds of sensors whose samples differ from the counterfactual's; else `ANSWERS`."""
     event, calls = verdict.event, episode.calls
     if verdict.remedy is None:
         return set()
@@ -119,7 +119,7 @@ def telling_kinds(player: Player, episode: Played, original: Replay, verdict: Ha
 
 
 def by_kind(samples: Sequence[Sample]) -> defaultdict[str, list[Sample]]:
-    """Samples by the kind of their sensor: what its name says before a dot."""
+    """Group samples by the kind of their sensor: its name before a dot."""
     found: defaultdict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         found[sample.sensor.partition(".")[0]].append(sample)
@@ -127,17 +127,17 @@ def by_kind(samples: Sequence[Sample]) -> defaultdict[str, list[Sample]]:
 
 
 def verdicts_of(episode: Played) -> Iterator[tuple[HarmVerdict, set[str]]]:
-    """Each event of the harm rules, and what gave it away."""
+    """Yield each event of the harm rules, and the kinds that revealed it."""
     player = Player(lambda: make_simulator(episode.world), episode.init, episode.seed)
     original = player.play(episode.calls)
     for verdict in Judge(player, episode.calls, original).events():
-        yield verdict, telling_kinds(player, episode, original, verdict)
+        yield verdict, revealing_kinds(player, episode, original, verdict)
 
 
 def measure(name: str, count: int) -> tuple[dict[str, Tally], int, int, int]:
-    """Tallies by kind of harm, over so many episodes; how many had harm, how many verdicts disagree.
+    """Tally this many episodes by kind of harm; count those with harm, and the verdicts that disagree.
 
-    And of how many events there is no verdict: they are in no tally.
+    Also count the events without a verdict: they are in no tally.
     """
     world, finer = fitted_world(name), set(finer_kinds(name))
     tasks = [task for task in list_tasks() if task.device.name == name and task.world is not None]
@@ -162,7 +162,7 @@ def measure(name: str, count: int) -> tuple[dict[str, Tally], int, int, int]:
 
 
 def table(name: str, tallies: Mapping[str, Tally], markdown: bool) -> Iterator[str]:
-    """Rows of observed shares, and the numbers behind them; a finer kind that shows no more has a dot."""
+    """Return rows of observed shares and their numbers; a dot for a finer kind that adds nothing."""
     finer = finer_kinds(name)
     head = ["harm", "events", "coarse", *(f"+{kind}" for kind in finer), "all"]
     rows = []

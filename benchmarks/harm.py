@@ -1,9 +1,9 @@
-"""What the verdicts of an episode's harm cost: `python benchmarks/harm.py [--episodes N] [--repeats N]`.
+"""The cost of a harm assessment: `python benchmarks/harm.py [--episodes N] [--repeats N]`.
 
-Golden runs of the shipped tasks are changed by seed until they do harm: calls left out, repeated and put
-elsewhere, doses and places altered. Each such episode is assessed twice: its counterfactuals played from
-checkpoints on and only as far as needed, and played from the beginning to the end. The two reports must be
-equal, evidence and all. Medians over repeats, both ways in turn; the ratio is of the sums over all episodes.
+Golden runs of the shipped tasks are changed by seed until they do harm: calls left out, repeated and moved,
+doses and places altered. Each such episode is assessed twice: its counterfactuals played from checkpoints on
+and only as far as needed, and played from the beginning to the end. The two reports must be equal, evidence
+included. Medians over repeats, both in turn; the ratio is of the sums over all episodes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from devices.farm_rover.world import FarmWorld
 
 @dataclass(frozen=True)
 class HarmfulEpisode:
-    """Calls that were made in a world, and how it answered."""
+    """Executed calls in a world, with their statuses."""
 
     name: str
     world: World
@@ -42,7 +42,7 @@ class HarmfulEpisode:
     calls: list[ExecutedCall]
 
     def assess(self, checkpoints: bool = True) -> HarmReport:
-        """Its harm."""
+        """Assess its harm."""
         return assess(
             lambda: make_simulator(self.world),
             self.init,
@@ -54,7 +54,7 @@ class HarmfulEpisode:
 
 
 def changed_calls(task: Task, rng: random.Random) -> list[Call]:
-    """A golden run of a task with some of it left out, repeated, altered, and moves to anywhere put in."""
+    """Return a golden run with calls left out, repeated or altered, and moves to anywhere inserted."""
     assert task.world is not None
     golden = example_calls(task.automaton, next(iter(task.automaton.golden_paths(limit=1))))
     calls: list[Call] = []
@@ -83,7 +83,7 @@ def _anywhere(world: World, rng: random.Random) -> dict[str, float]:
 
 
 def harmful_episode(task: Task, seed: int, init: Mapping[str, Any] | None = None) -> HarmfulEpisode:
-    """A changed golden run of a task, carried out; `init` is merged over the task's."""
+    """Execute a changed golden run of a task; `init` is merged over the task's."""
     assert task.world is not None
     rng = random.Random(f"{task.id}/{seed}")
     given = {**task.init, **(init or {})}
@@ -101,7 +101,7 @@ def harmful_episode(task: Task, seed: int, init: Mapping[str, Any] | None = None
 
 
 def episodes_of(device: str, count: int) -> Iterator[HarmfulEpisode]:
-    """That many episodes that do harm, of the shipped tasks in turn."""
+    """Yield that many episodes with harm, of the shipped tasks in turn."""
     tasks = [task for task in list_tasks() if task.device.name == device and task.world is not None]
     seed = found = 0
     while found < count:

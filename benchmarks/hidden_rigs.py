@@ -1,9 +1,9 @@
-"""Rigs that are not what they believe, their episodes, and what a twin tells of them: for `unobserved.py`.
+"""Rigs with hidden deviations, their episodes, and a twin's posterior of them: for `unobserved.py`.
 
 A rig draws its hidden parameters once. Its episodes begin among dangers of their own, which rig and twin
-both know (somebody walks in the field, soil is wet already, the charge is low); an oracle, a mutated oracle
-and a random agent take turns, over all tasks that ship. Every other mutated one makes mistakes of the
-harmful sort (`dangers.wrong_calls`), and the random agent finds the safety unlocked and something in reach.
+both know (a person walks in the field, soil is wet already, the charge is low); an oracle, a mutated oracle
+and a random agent take turns, over all shipped tasks. Every other mutated one makes mistakes of the
+harmful sort (`dangers.wrong_calls`), and the random agent starts unlocked, with a target in reach.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from agents.agent import Agent, EpisodeContext, Limits, Observation, StopAction, ToolCallAction
 from agents.baselines.fixed_actions import FixedActions
-from agents.catalog import make_agent
+from agents.registry import make_agent
 from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
 from benchmarks.reliability import Record
 from configs.tasks_loader import Task, list_tasks
@@ -39,7 +39,7 @@ from sims.overrides import deep_merge
 AGENTS = ("oracle", "mutated", "random")
 ROOT = Path(__file__).resolve().parents[1]
 SPREADS = 2.0
-"""Errors are undecidable where the truth itself turns within so many calibrated spreads of a parameter."""
+"""Errors are undecidable if the truth changes within this many calibrated spreads of a parameter."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Logged:
-    """An episode as the log holds it, and what its truth can be computed from."""
+    """An episode as the log holds it, and the data of its truth."""
 
     task: Task
     calls: tuple[ExecutedCall, ...]
@@ -68,7 +68,7 @@ class Logged:
 
 
 def begun_among(task: Task, world: World, kind: str, rng: Random) -> dict[str, Any]:
-    """The initial state of an episode: the task's, with dangers; without faults, which no twin knows."""
+    """Return the initial state of an episode: the task's, with dangers; without faults, unknown to twins."""
     dangers = dangers_of(world, rng)
     dangers.pop("faults")
     if kind == "random":
@@ -84,7 +84,7 @@ class _Mistaken(FixedActions):
 
 
 def agent_of(kind: str, turn: int, task: Task, world: World, rng: Random) -> Agent:
-    """The agent of an episode."""
+    """Return the agent of an episode."""
     if kind == "mutated" and turn % 2:
         return _Mistaken(
             [ToolCallAction(call.name, call.arguments) for call in wrong_calls(task, world, rng)]
@@ -95,7 +95,7 @@ def agent_of(kind: str, turn: int, task: Task, world: World, rng: Random) -> Age
 def play(
     task: Task, agent: Agent, begun: Mapping[str, Any], hidden: Mapping[str, float], seed: int
 ) -> Logged:
-    """One episode on a rig: the harness's loop, without its log file."""
+    """Play one episode on a rig: the harness's loop, without its log file."""
     assert task.world is not None
     init = {**begun, "hidden": dict(hidden)}
     rig = make_simulator(task.world)
@@ -138,7 +138,7 @@ def play(
 
 
 def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, int], bool | None]:
-    """The true events, each with whether the telemetry gives it away; of pieces, whether any is."""
+    """Return the true events, each with whether the telemetry reveals it; of pieces, whether any is."""
     world = episode.task.world
     assert world is not None
     found = assess(
@@ -154,7 +154,7 @@ def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, 
 def compared(
     posterior: TwinPosterior, truth: dict[tuple[str, str, int], bool | None], calibrated: bool, episode: int
 ) -> list[Record]:
-    """A record for each event that is true, or told, or both."""
+    """Return a record for each event that is true, or reported by the twin, or both."""
     told = {(event.kind, event.entity, event.call): event for event in posterior.events}
     records = []
     for key in sorted(told.keys() | truth.keys()):
@@ -180,7 +180,7 @@ def turns(
     estimates: dict[str, Estimate],
     priors: Priors,
 ) -> bool:
-    """Whether the truth about an event turns within what calibration leaves open of a parameter."""
+    """Return whether the truth about an event changes within the calibrated spread of a parameter."""
     happened = key in truth_of(episode, hidden)
     for prior in priors.each:
         name = prior.parameter.name
@@ -196,7 +196,7 @@ def turns(
 
 
 def one_rig(plan: Plan) -> dict[str, Any]:
-    """Draw a rig, calibrate its twin, tell its episodes; JSON-ready."""
+    """Draw a rig, calibrate its twin, infer its episodes; return it JSON-ready."""
     started = perf_counter()
     world = load_world(plan.world)
     parameters = hidden_parameters(type(world.state.hidden))

@@ -1,6 +1,6 @@
-"""What a run writes to its disk: `python benchmarks/log_wear.py [--episodes N]`, Linux only.
+"""Bytes that a run writes to its disk: `python benchmarks/log_wear.py [--episodes N]`, Linux only.
 
-Runs episodes on an embedded simulator in a process of its own, and tells how many bytes that process caused
+Runs episodes on an embedded simulator in a process of its own, and reports how many bytes that process caused
 to be written (`write_bytes` of `/proc/self/io`: whole pages of the page cache, 4,096 bytes each, counted when
 they become dirty), and how many bytes the log then holds.
 """
@@ -53,7 +53,7 @@ def main() -> None:
                 "page_size": given.page_size,
                 "db": str(Path(folder) / "log.db"),
             }
-            # A process of its own: what this one wrote before is none of the case's.
+            # A process of its own, so that earlier writes of this one do not count.
             told = subprocess.run(
                 [sys.executable, __file__, "--one", json.dumps(what)],
                 check=True, stdout=subprocess.PIPE, text=True,
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def measure(what: dict[str, Any]) -> dict[str, int]:
-    """Run the episodes, and say what that wrote."""
+    """Run the episodes, and return the counts."""
     from core_eval.harness.events import ignore
     from core_eval.harness.run import Run, load_parts
     from core_eval.harness.run_config import Cell, RunConfig
@@ -96,7 +96,7 @@ def measure(what: dict[str, Any]) -> dict[str, int]:
 
 
 def written_bytes() -> int:
-    """Bytes that this process caused to be sent to a disk, by the kernel's own count."""
+    """Return the bytes that this process caused to be sent to a disk, by the kernel's count."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(fields["write_bytes"])
 

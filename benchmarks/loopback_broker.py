@@ -1,4 +1,4 @@
-"""A mosquitto of its own on loopback, which a benchmark may kill and start again."""
+"""A mosquitto on loopback, which a benchmark may kill and restart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LoopbackBroker:
             self.port = int(probe.getsockname()[1])
         config = folder / "mosquitto.conf"
         config.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n")
-        # Started by root, mosquitto goes on as another user.
+        # Started by root, mosquitto runs as another user.
         folder.chmod(0o755)
         self._command = [binary, "-c", str(config)]
         self._process: subprocess.Popen[bytes] | None = None
@@ -44,7 +44,7 @@ class LoopbackBroker:
         sys.exit("mosquitto does not start")
 
     def kill(self) -> None:
-        """End it without a word to anybody."""
+        """Kill it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(10)
@@ -53,7 +53,7 @@ class LoopbackBroker:
 
 @contextlib.contextmanager
 def loopback_broker() -> Iterator[LoopbackBroker]:
-    """A broker that runs, and is gone afterwards."""
+    """Yield a running broker, and stop it afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         broker = LoopbackBroker(Path(folder))
         try:

@@ -17,13 +17,13 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Record:
-    """An event that is true, or told, or both.
+    """An event that is true, or reported by the twin, or both.
 
     Attributes:
         happened: it is true.
-        probability: as the twin tells it; 0 where it does not.
-        observed: whether the telemetry gives it away, of a true event; None where there is no verdict.
-        observed_probability: as the twin tells it.
+        probability: by the twin; 0 if it does not report the event.
+        observed: whether the telemetry reveals a true event; None without a verdict.
+        observed_probability: by the twin.
     """
 
     episode: int
@@ -38,23 +38,23 @@ class Record:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What events are matched by."""
+        """The key by which events are matched."""
         return self.kind, self.entity, self.call
 
     @property
     def told(self) -> bool:
-        """The twin counts it."""
+        """Whether the twin counts it."""
         return self.probability >= COUNTED
 
     @property
     def wrong(self) -> bool:
-        """Missed, or told and not true."""
+        """Whether it was missed, or reported and not true."""
         return self.told != self.happened
 
 
 @dataclass(frozen=True)
 class Figures:
-    """How well a set of records was told; None where there is nothing to divide by."""
+    """Quality of a set of records; None for a quotient without a divisor."""
 
     true: int
     told: int
@@ -62,11 +62,11 @@ class Figures:
     precision: float | None
     brier: float | None
     bound: float | None
-    """The recall that the twin's own probabilities allow, were they exact."""
+    """The recall that the twin's own probabilities imply."""
 
 
 def figures(records: Sequence[Record]) -> Figures:
-    """Of one rule, or of all."""
+    """Return the figures of one rule, or of all."""
     true = sum(record.happened for record in records)
     told = sum(record.told for record in records)
     both = sum(record.told and record.happened for record in records)
@@ -82,7 +82,7 @@ def figures(records: Sequence[Record]) -> Figures:
 
 
 def unobserved_figures(records: Sequence[Record]) -> Figures:
-    """Of the verdict "unobserved", over the events that are true and told."""
+    """Return the figures of the verdict "unobserved", over the events that are true and reported."""
     both = [
         r
         for r in records
@@ -103,7 +103,7 @@ def unobserved_figures(records: Sequence[Record]) -> Figures:
 
 
 def bins(records: Iterable[Record]) -> list[tuple[float, float, int]]:
-    """Mean probability, share that happened and number, of each tenth of probability that has any."""
+    """Return mean probability, share that happened and number, of each non-empty tenth of probability."""
     grouped: dict[int, list[Record]] = {}
     for record in records:
         grouped.setdefault(min(BINS - 1, int(record.probability * BINS)), []).append(record)
@@ -120,7 +120,7 @@ def bins(records: Iterable[Record]) -> list[tuple[float, float, int]]:
 def report(
     console: Console, summary: Mapping[str, Any], rigs: Sequence[Mapping[str, Any]], records: Sequence[Record]
 ) -> None:
-    """All tables."""
+    """Return all tables."""
     console.print(
         f"{summary['world']}: {summary['episodes']} episodes on {summary['rigs']} rigs, {summary['members']} "
         f"members, seed {summary['seed']}; {summary['wall_s']:.0f} s in all, calibration "
@@ -230,7 +230,7 @@ def _share(value: float | None) -> str:
 
 
 def reliability_svg(records: Sequence[Record]) -> str:
-    """The reliability diagram: probability told across, share that happened up; the diagonal is right."""
+    """Return the reliability diagram: reported probability across, share that happened up."""
     size, edge = 320, 50
     shapes = []
     for calibrated, colour in ((False, "#c60"), (True, "#06c")):

@@ -1,9 +1,9 @@
-"""How well the twin sees harm that it is not told of: `python benchmarks/unobserved.py [--world WORLD]`.
+"""How well the twin detects unobserved harm: `python benchmarks/unobserved.py [--world WORLD]`.
 
-Rigs are simulators whose hidden parameters are drawn at random, and which never tell the scorer: the twin
+Rigs are simulators whose hidden parameters are drawn at random and unknown to the scorer: the twin
 gets calls and coarse telemetry alone. Each rig is calibrated on probing episodes of its own, which are not
-evaluated. Then its episodes (`benchmarks/hidden_rigs.py`) are told by a twin that knows the ranges only and
-by the calibrated one, and both are held against the truth.
+evaluated. Then a twin with the parameters' ranges only and a calibrated one infer its episodes
+(`benchmarks/hidden_rigs.py`), and both are compared with the truth.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
         )
         for rig in range(rigs)
     ]  # fmt: skip
-    # The workers are ended on SIGTERM too, by the way out below.
+    # The workers are also ended on SIGTERM, by the `finally` below.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = perf_counter()
     results = []

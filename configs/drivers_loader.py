@@ -1,4 +1,4 @@
-"""Driver files: by the name of a shipped one in `configs/drivers/`, or by a file's path."""
+"""Driver files: by the name that a package registers, or by a file's path."""
 
 from __future__ import annotations
 
@@ -10,13 +10,22 @@ from configs.errors import ConfigError
 from configs.yaml_file import load_yaml, nearest
 from devices.drivers.check import driver_faults
 from devices.drivers.driver_file import DriverFile
+from devices.drivers.python_driver import load_class
+from devices.registry import Registry
 
 DRIVERS_FOLDER = Path(__file__).parent / "drivers"
 OWN_WIRE = "pathrig-json"
 """The driver of a rig file that names none."""
+DRIVERS: Registry[Path] = Registry("pathrig.drivers", Path)
+"""Every driver that an installed package registers, by name: its file, or the folder of NAME.yaml."""
 
 
 def driver_names() -> list[str]:
+    """Return the registered drivers."""
+    return list(DRIVERS)
+
+
+def shipped_drivers() -> list[str]:
     """Return the drivers that ship with the kit."""
     return sorted(path.stem for path in DRIVERS_FOLDER.glob("*.yaml"))
 
@@ -27,8 +36,10 @@ def driver_path(name_or_file: str, beside: Path | None = None) -> Path:
     Raises:
         ConfigError: no such driver.
     """
-    shipped = DRIVERS_FOLDER / f"{name_or_file}.yaml"
-    candidates = [Path(name_or_file), shipped]
+    candidates = [Path(name_or_file)]
+    if name_or_file in DRIVERS:
+        registered = DRIVERS[name_or_file]
+        candidates.append(registered / f"{name_or_file}.yaml" if registered.is_dir() else registered)
     if beside is not None:
         candidates.insert(0, beside.parent / name_or_file)
     for path in candidates:
@@ -54,6 +65,8 @@ def _loaded(path: Path, changed: int) -> DriverFile:
     driver = file.validate(DriverFile)
     if driver.link == "pathrig":
         return driver
+    if (driver.link == "python") != bool(driver.python):
+        raise file.error("a class is for link python, which needs one: package.module:Class", "python")
     if driver.device is None:
         raise file.error("must be a device type: a registered name, or a file", "device")
     ref = device_ref(driver.device, path)
@@ -62,6 +75,12 @@ def _loaded(path: Path, changed: int) -> DriverFile:
     except ConfigError as error:
         raise file.error(str(error), "device") from None
     driver = driver.model_copy(update={"device": ref})
+    if driver.link == "python":
+        try:
+            load_class(driver.python)
+        except ValueError as error:
+            raise file.error(str(error), "python") from None
+        return driver
     faults = list(driver_faults(driver, device))
     if faults:
         place, message = faults[0]

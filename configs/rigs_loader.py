@@ -136,7 +136,9 @@ def load_rig(ref: str) -> RigConfig:
     if rig.device is not None:
         rig = _with_device(rig, file)
     try:
-        _check_url(rig.url, spawned=rig.spawn)
+        # A driver in Python may take any URL; `_with_driver` checks those of the others.
+        if rig.driver is None or _known_scheme(urlsplit(rig.url).scheme):
+            _check_url(rig.url, spawned=rig.spawn)
         if rig.world is not None:
             load_world(rig.world)
     except ConfigError as error:
@@ -182,7 +184,8 @@ def fitted_tools(rig: RigConfig) -> frozenset[str] | None:
     if rig.driver is None:
         return None
     driver = load_driver(rig.driver)
-    return None if driver.link == "pathrig" else driver.fitted
+    has_all = driver.link == "pathrig" or (driver.link == "python" and not driver.tools)
+    return None if has_all else driver.fitted
 
 
 def _check_site(rig: RigConfig, file: YamlFile) -> None:
@@ -255,11 +258,12 @@ def _with_driver(rig: RigConfig, file: YamlFile) -> RigConfig:
 
 def _link_fault(driver: DriverFile, url: str) -> str | None:
     kind = link_type(url)
-    if driver.link == "pathrig" or (kind is not None and driver.link == kind.family):
+    own_wire = driver.link == "pathrig" and _known_scheme(urlsplit(url).scheme)
+    if own_wire or driver.link == "python" or (kind is not None and driver.link == kind.family):
         return None
     # The scheme that is named as the family, where there is one, is its plainest.
     plainest = LINK_TYPES.get(driver.link) or next(
-        known for known in LINK_TYPES.values() if known.family == driver.link
+        known for known in LINK_TYPES.values() if driver.link in (known.family, "pathrig")
     )
     return f"driver {driver.name} needs a URL like {plainest.example}, not {without_password(url)!r}"
 

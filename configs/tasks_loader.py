@@ -22,7 +22,7 @@ from configs.worlds_loader import World, known_world, load_world, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
 from core_eval.path.foreign_text import STDIN, ForeignTextError, read_text
-from devices.device_type import DeviceType, knows_all
+from devices.device_type import DeviceType, has_tools
 from devices.inferred_device import device_from_alphabet
 from sims.overrides import stack_overrides
 from sims.world_type import WORLD_TYPES
@@ -481,7 +481,7 @@ def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any], given: Mappi
     init = stack_overrides(init, given)
     tools = {symbol.tool for symbol in task.automaton.symbols.values()}
     name = known_world(task.world) or next(
-        (world.name for world in WORLD_TYPES.values() if knows_all(world.device, tools)), None
+        (world.name for world in WORLD_TYPES.values() if has_tools(world.device, tools)), None
     )
     world = None if name is None else load_world(name)
     device = device_from_alphabet(task.world, task.automaton) if world is None else _device_in(world, init)

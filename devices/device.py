@@ -1,4 +1,4 @@
-"""What stands at the device's end of a link: silicon, a stand-in, or a simulator."""
+"""The device at the far end of a link: hardware, a stand-in, or a simulator."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ class Device(Protocol):
     name: str
     """The device type's name."""
     firmware: str
-    """Name and version of what runs on the device."""
+    """Name and version of the device's software."""
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
-        """Run one call to its end. Unknown tools and bad arguments give status `invalid`."""
+        """Execute one call to its end. Unknown tools and bad arguments give status `invalid`."""
 
     def safe(self) -> StopOutcome:
         """Go to the safe state: nothing moves or flows until a later call. Never raises.
 
-        Returns whether that is known: `sent` and `not sent` are for devices that only hand the stop on.
+        Return what is known of it: `sent` and `not sent` are for devices that only forward the stop.
         """
 
     def reset(self) -> None:
         """Leave the stop; the device stays in its safe state until a call changes it."""
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
-        """Back to the initial state with these overrides; `invalid` on physical devices and bad overrides."""
+        """Set the initial state with these overrides; `invalid` on physical devices and for bad overrides."""
 
     def subscribe(self, emit: Emit) -> None:
         """Deliver every later sample to `emit`, from the thread that calls `execute` or `init`."""
 
     def truth(self) -> Truth | None:
-        """The ground truth now (its `call_id` None: the endpoint knows the id); None on physical devices."""
+        """Return the ground truth now (`call_id` is None: the endpoint sets it); None on physical devices."""

@@ -18,10 +18,10 @@ class DeviceType:
     """A kind of rig.
 
     Attributes:
-        name: as a rig states it in its status.
-        tools: in the order in which a model reads them.
-        advice: a sentence to whoever operates it, which every model is told.
-        rules: what its file declares of registers, requirements and limits; None of a type in Python.
+        name: as in the status of its rigs.
+        tools: in the order of the model's prompt.
+        advice: a sentence for the operator, part of every model's prompt.
+        rules: registers, requirements and limits of a device file; None for a type in Python.
     """
 
     name: str
@@ -41,7 +41,7 @@ class DeviceType:
         return tuple(tool.name for tool in self.tools if tool.effect is Effect.READ)
 
     def validate(self, tool: str, arguments: Mapping[str, Any]) -> ToolArguments:
-        """The typed arguments of a call.
+        """Return the typed arguments of a call.
 
         Raises:
             ArgumentsError: the tool is unknown, or its arguments do not fit.
@@ -52,19 +52,19 @@ class DeviceType:
         return known.validate(arguments)
 
     def in_world(self, state: Mapping[str, Any]) -> DeviceType:
-        """The same device type, with tools whose texts state this world's facts."""
+        """Return the same device type, with tools whose texts state this world's facts."""
         return replace(self, tools=tuple(tool.in_world(state) for tool in self.tools))
 
     def fitted(self, tools: Iterable[str]) -> DeviceType:
-        """The same device type with these of its tools alone, as hardware has them that lacks the others."""
+        """Return the same device type with these tools only, for hardware that lacks the others."""
         kept = frozenset(tools)
         return replace(self, tools=tuple(tool for tool in self.tools if tool.name in kept))
 
     def schemas(self) -> list[dict[str, Any]]:
-        """Every tool's function schema; raises `ValueError` as `Tool.schema` does."""
+        """Return every tool's function schema; raise `ValueError` as `Tool.schema` does."""
         return [tool.schema() for tool in self.tools]
 
 
-def knows_all(device: DeviceType, tools: Iterable[str]) -> bool:
-    """Whether the device has every one of these tools."""
+def has_tools(device: DeviceType, tools: Iterable[str]) -> bool:
+    """Return whether the device has every one of these tools."""
     return all(tool in device.by_name for tool in tools)

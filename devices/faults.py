@@ -1,4 +1,4 @@
-"""Faults that a rig may suffer in an episode: at set times, or drawn by the episode's seed."""
+"""Faults of a rig in an episode: at set times, or drawn by the episode's seed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from devices.models import FrozenModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +17,9 @@ class FaultKind:
 
     Attributes:
         name: as in an entry of `faults`.
-        meaning: what it does, and what its strength is.
+        meaning: its effect, and what its strength is.
         share: its strength is a share, at most 1.
-        of_link: it is of the way to the rig: nothing in the world changes.
+        of_link: it affects the link to the rig, and nothing in the world.
     """
 
     name: str
@@ -28,12 +30,14 @@ class FaultKind:
 
 STUCK_SENSOR, RESET = "stuck_sensor", "reset"
 COMMON_FAULTS = (
-    FaultKind("link_delay", "messages take longer; the strength in s, each way", of_link=True),
+    FaultKind(
+        "link_delay", "messages take longer; the strength is the delay of each message, s", of_link=True
+    ),
     FaultKind("link_loss", "messages are lost; the strength is a probability", share=True, of_link=True),
     FaultKind(STUCK_SENSOR, "the sensor named by `entity` repeats its last value"),
     FaultKind(RESET, "the board starts anew, and the running call ends in a fault"),
 )
-"""Kinds that every simulated rig can have. A world adds its own."""
+"""Kinds of every simulated rig. A world adds its own."""
 LINK_FAULTS = frozenset(kind.name for kind in COMMON_FAULTS if kind.of_link)
 DEFAULT_STRENGTH = 1.0
 
@@ -41,18 +45,12 @@ Seconds = Annotated[float, Field(ge=0.0)]
 Strength = Annotated[float, Field(ge=0.0)]
 
 
-class FaultPart(BaseModel):
-    """Base: no unknown keys, finite numbers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
 def _check_entity(kind: str, entity: str | None) -> None:
     if (kind == STUCK_SENSOR) != (entity is not None):
         raise ValueError("a stuck_sensor needs the sensor's name as entity, and no other fault takes one")
 
 
-class Fault(FaultPart):
+class Fault(FrozenModel):
     """One fault, from a time on, for a time."""
 
     kind: str = Field(description="what fails: a kind that every rig has, or one of its world's own")
@@ -60,7 +58,7 @@ class Fault(FaultPart):
     seconds: float | None = Field(
         default=None, gt=0.0, description="how long; left out: to the end. A reset takes no time"
     )
-    strength: Strength = Field(default=DEFAULT_STRENGTH, description="how strong, as the kind says")
+    strength: Strength = Field(default=DEFAULT_STRENGTH, description="how strong, in the unit of its kind")
     entity: str | None = Field(
         default=None, description="the sensor of a stuck_sensor, such as moisture.plant_A"
     )
@@ -71,7 +69,7 @@ class Fault(FaultPart):
         return self
 
 
-class FaultRate(FaultPart):
+class FaultRate(FrozenModel):
     """Faults of a kind drawn by the seed: a Poisson process."""
 
     kind: str = Field(description="as in a fault of the schedule")
@@ -90,7 +88,7 @@ class FaultRate(FaultPart):
         return self
 
 
-class Faults(FaultPart):
+class Faults(FrozenModel):
     """The faults of an episode."""
 
     schedule: tuple[Fault, ...] = Field(default=(), description="at set times")
@@ -98,14 +96,14 @@ class Faults(FaultPart):
 
     @property
     def of_link(self) -> Faults:
-        """Those of the link alone."""
+        """The faults of the link."""
         return Faults(
             schedule=tuple(fault for fault in self.schedule if fault.kind in LINK_FAULTS),
             random=tuple(rate for rate in self.random if rate.kind in LINK_FAULTS),
         )
 
     def of_a(self, device: str, own: Sequence[FaultKind] = ()) -> Self:
-        """Themselves, where a device of that type can have them; `own` are the kinds that its world adds.
+        """Check the faults against the kinds of a device type; `own` are the kinds that its world adds.
 
         Raises:
             ValueError: there is no such kind, or a share is above 1.
@@ -123,6 +121,6 @@ class Faults(FaultPart):
 
     @property
     def stuck_sensors(self) -> frozenset[str]:
-        """The sensors that some of them may stick."""
+        """The sensors that some of the faults may stick."""
         named = (*(fault.entity for fault in self.schedule), *(rate.entity for rate in self.random))
         return frozenset(entity for entity in named if entity is not None)

@@ -1,7 +1,7 @@
-"""Hidden parameters: by how much a rig differs from what it believes of itself.
+"""Hidden parameters: how a rig differs from the model that its controller has of it.
 
-Each world has a part `hidden`, a frozen model of numbers whose nominal values are their defaults. A rig knows
-nothing of them; a twin holds an ensemble of them, and calibration fits them to logged episodes.
+Each world has a part `hidden`, a frozen model of numbers whose nominal values are their defaults. A rig does
+not know them; a twin holds an ensemble of them, and calibration fits them to logged episodes.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class HiddenParameter:
 
     Attributes:
         name: its key in `hidden`.
-        nominal: what the rig believes.
-        low, high: the range in which rigs of this kind lie, on that scale uniformly.
+        nominal: the controller's value.
+        low, high: the range of rigs of this kind, uniform on that scale.
         scale: `log` for factors over several octaves.
     """
 
@@ -34,17 +34,17 @@ class HiddenParameter:
     description: str
 
     def at(self, share: float) -> float:
-        """The value at that share (0 to 1) of the range, on its scale."""
+        """Return the value at that share (0 to 1) of the range, on its scale."""
         if self.scale == "log":
             return self.low * float((self.high / self.low) ** share)
         return self.low + share * (self.high - self.low)
 
 
 def hidden(nominal: float, low: float, high: float, description: str, scale: Scale = "linear") -> Any:
-    """A field of a `hidden` part: its nominal value, and the range in which rigs of this kind lie.
+    """Return a field of a `hidden` part: its nominal value, and the range of rigs of this kind.
 
-    An initial state may leave that range, as far as the physics means anything: a share (nominal 0) is at
-    most 1, and a factor over octaves is above 0, since rates are divided by it.
+    An initial state may leave that range within physical bounds: a share (nominal 0) is at most 1, and a
+    factor over octaves is above 0, since rates are divided by it.
     """
     return Field(
         default=nominal,
@@ -57,7 +57,7 @@ def hidden(nominal: float, low: float, high: float, description: str, scale: Sca
 
 
 def hidden_parameters(part: type[BaseModel]) -> tuple[HiddenParameter, ...]:
-    """The parameters of a `hidden` part, in the order of its fields."""
+    """Return the parameters of a `hidden` part, in the order of its fields."""
     found = []
     for name, field in part.model_fields.items():
         extra = field.json_schema_extra

@@ -1,4 +1,4 @@
-"""A device type made from a task's alphabet, for worlds whose tools the kit does not know."""
+"""A device type inferred from a task's alphabet, for worlds whose tools the kit does not know."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ JSON_TYPES = {bool: "boolean", int: "number", float: "number", dict: "object", l
 
 
 class AnyArguments(ToolArguments):
-    """Whatever a call brings: the device at the other end is the one to judge."""
+    """Any arguments: the device itself checks them."""
 
     model_config = ConfigDict(extra="allow", strict=False, frozen=True)
 
 
 class AnyResult(ToolResult):
-    """Whatever the device answers."""
+    """Any result."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
 def device_from_alphabet(name: str, automaton: TaskAutomaton) -> DeviceType:
-    """A device with the tools of the automaton's symbols, in their order.
+    """Return a device with the tools of the automaton's symbols, in their order.
 
-    A tool whose symbols never change the automaton's state is taken for a read. Arguments are named, never
+    A tool whose symbols never change the automaton's state counts as a read. Arguments are named, never
     checked.
     """
     symbols: dict[str, list[Symbol]] = {}
@@ -69,7 +69,7 @@ def _arguments(tool: str, symbols: list[Symbol]) -> type[ToolArguments]:
 
 
 def _schema_of(kinds: set[str]) -> dict[str, JsonValue]:
-    """The schema of an argument whose examples have these types; where none is known, anything fits."""
+    """Return the schema of an argument whose examples have these types; without examples anything fits."""
     if not kinds:
         return {}
     return {"type": kinds.pop()} if len(kinds) == 1 else {"anyOf": [{"type": kind} for kind in sorted(kinds)]}

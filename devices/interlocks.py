@@ -1,4 +1,4 @@
-"""Interlocks: what must hold before a tool acts, declared once for the device and for whoever foresees it."""
+"""Interlocks: what must hold before a tool acts, declared once for device, host and firmware."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Check(Generic[View]):
     """One interlock of a tool.
 
     Attributes:
-        name: what it looks at; firmware that is generated from the declaration knows it by this name.
-        refuse: takes a view of the rig and the call's complete arguments; raises the `Refusal` that the call
-            deserves. A part of the view that is None is not known: then it raises nothing.
-        always: it holds for a forced call, too: the rig cannot do what it refuses.
+        name: in generated firmware tables.
+        refuse: takes a view of the rig and the call's complete arguments; raises a `Refusal` if the call must
+            not run. A part of the view that is None is unknown and never refuses.
+        always: it also holds for a forced call: the rig cannot do what it refuses.
     """
 
     name: str
@@ -26,10 +26,10 @@ class Check(Generic[View]):
 
 
 Interlocks = Mapping[str, tuple[Check[View], ...]]
-"""The checks of each tool, in the order in which the device looks; a tool that is left out has none."""
+"""The checks of each tool, in the order in which the device makes them; other tools have none."""
 
 
-def look(
+def check_interlocks(
     interlocks: Interlocks[View],
     tool: str,
     view: Callable[[], View],
@@ -37,10 +37,10 @@ def look(
     *,
     forced: bool = False,
 ) -> None:
-    """Go through a tool's checks in their order; `view` is asked for only where there are any.
+    """Make a tool's checks in their order; `view` is only called if there are any.
 
     Raises:
-        Refusal: the first check that speaks against the call.
+        Refusal: of the first check that fails.
     """
     checks = [check for check in interlocks.get(tool, ()) if check.always or not forced]
     if checks:

@@ -1,4 +1,4 @@
-"""What a host may know of a rig without its ground truth, and what a guard asks of that knowledge."""
+"""A host's knowledge of a rig without its ground truth, as the guard uses it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from devices.interlocks import Interlocks, look
+from devices.interlocks import Interlocks, check_interlocks
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
 from devices.tool import ToolResult
@@ -18,42 +18,41 @@ Result = TypeVar("Result", bound=ToolResult)
 
 
 class KnownState(ABC):
-    """A rig's public state: what its results and samples tell, and the layout of its site where one is named.
+    """A rig's public state: its results and samples, and the layout of its site if one is named.
 
-    What is not known never holds a call back. Arguments are complete: defaults that a model left out are in
-    them.
+    Unknown parts never refuse a call. Arguments are complete, defaults included.
     """
 
     interlocks: Interlocks[Any] = MappingProxyType({})
-    """Those of the device itself."""
+    """The interlocks of the device."""
 
     def refusal(self, tool: str, arguments: Mapping[str, Any]) -> Refusal | None:
-        """The refusal that the device would give, as far as is known; None where it is not known to."""
+        """Return the refusal that the device would give; None if none is known."""
         try:
-            look(self.interlocks, tool, self.view, arguments)
+            check_interlocks(self.interlocks, tool, self.view, arguments)
         except Refusal as refusal:
             return refusal
         return None
 
     @abstractmethod
     def view(self) -> Any:
-        """What the interlocks look at, as far as it is known now."""
+        """Return the known state that the interlocks check."""
 
     @abstractmethod
     def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """The limit of the site that the call would leave, though the device would carry it out; one line."""
+        """Return the site's limit that the call would violate though the device accepts it; one line."""
 
     @abstractmethod
     def on_outcome(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
-        """A call that was sent has this outcome."""
+        """Update the knowledge by the outcome of a call."""
 
     @abstractmethod
     def on_sample(self, sample: Sample) -> None:
-        """The rig's own sensor says this."""
+        """Update the knowledge by a sample of the rig's own sensor."""
 
 
 def read_result(model: type[Result], outcome: Outcome) -> Result | None:
-    """A result value as its type; None where the device says something else than the type does."""
+    """Return a result value as its type; None if it does not fit."""
     try:
         return model.model_validate(outcome.value or {})
     except ValidationError:

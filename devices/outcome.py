@@ -1,4 +1,4 @@
-"""What a device says of one call."""
+"""A device's answer to a call."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from core_eval.path.calls import CallStatus
 
 
 class Refusal(Exception):
-    """A device refuses a call: an interlock or a precondition does not hold, and nothing was changed.
+    """A refusal of a call: an interlock or a precondition does not hold, and nothing was changed.
 
     Attributes:
         code: a short stable word, such as `safety_locked`.
-        message: a sentence that tells a model what to do instead.
+        message: a sentence for a model: what to do instead.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -29,8 +29,8 @@ class Outcome:
 
     Attributes:
         status: how the call ended.
-        value: the tool's result where the status is `ok`.
-        code, message: why not, where it is not.
+        value: the tool's result if the status is `ok`.
+        code, message: the reason if it is not.
         t: device time at the end of the call, s.
         duration: device time that the call took, s.
     """

@@ -1,4 +1,4 @@
-"""Registries of what other packages may add: found through entry points, loaded when asked for."""
+"""Registries of plug-ins: found through entry points, loaded on request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Plugin = TypeVar("Plugin")
 
 
 class PluginError(Exception):
-    """A registered plug-in cannot be used; one line that names the package which registers it."""
+    """A registered plug-in is unusable; one line that names the package which registers it."""
 
 
 class Registry(Mapping[str, Plugin], Generic[Plugin]):
@@ -21,7 +21,7 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
 
     Args:
         group: the entry-point group, such as `pathrig.worlds`.
-        kind: the class of what an entry point must load.
+        kind: the class of the objects that entry points must load.
     """
 
     def __init__(self, group: str, kind: type[Plugin]) -> None:
@@ -29,11 +29,11 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
         self._loaded: dict[str, Plugin] = {}
 
     def __getitem__(self, name: str) -> Plugin:
-        """The plug-in of that name.
+        """Return the plug-in of that name.
 
         Raises:
             KeyError: there is none.
-            PluginError: it cannot be imported, or is something else.
+            PluginError: it cannot be imported, or is of another class.
         """
         if name not in self._loaded:
             self._loaded[name] = self._load(self._found[name])
@@ -62,7 +62,7 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
             found[point.name] = point
             if _owner(point) == "pathrig":
                 ours.append(point.name)
-        # Those of the kit first. By name, because the order of entry points is the installer's.
+        # The kit's own first. By name, because the order of entry points is the installer's.
         return {name: found[name] for name in (*sorted(ours), *sorted(found.keys() - set(ours)))}
 
     def _load(self, point: EntryPoint) -> Plugin:
@@ -90,10 +90,10 @@ DEVICE_TYPES: Registry[DeviceType] = Registry("pathrig.devices", DeviceType)
 
 
 def device_type(name: str) -> DeviceType:
-    """The device type of that name.
+    """Return the device type of that name.
 
     Raises:
-        KeyError: no such type; the text names those there are.
+        KeyError: no such type; the text names the existing ones.
     """
     try:
         return DEVICE_TYPES[name]

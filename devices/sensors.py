@@ -1,29 +1,29 @@
-"""Coarse sensors: what a rig's own cheap sensors report, how coarsely, how late, and what is lost."""
+"""Coarse sensors: readings of a rig's own cheap sensors, their resolution, delay and loss."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from devices.models import FrozenModel
 
 SampleValue = bool | int | float | str
 
 
-class SensorSpec(BaseModel):
-    """How one kind of coarse sensor works.
+class SensorSpec(FrozenModel):
+    """Specification of one kind of coarse sensor.
 
-    What it senses is the true quantity plus `bias`, `drift` and `noise`, held between `low` and `high`. A
-    `threshold` or `switch` sensor then reports a word or a truth value: it turns on at or above `threshold`
-    (0.5 unless told otherwise), and off again below `threshold - hysteresis`. A `quantised` sensor reports
-    the nearest multiple of `resolution`, a `continuous` one the number itself.
+    It senses the true quantity plus `bias`, `drift` and `noise`, limited to `low` and `high`. A `threshold`
+    or `switch` sensor then reports a word or a truth value: it turns on at or above `threshold` (default
+    0.5), and off again below `threshold - hysteresis`. A `quantised` sensor reports the nearest multiple of
+    `resolution`, a `continuous` one the number itself.
 
     With `period` it is sampled at that rate of device time; without, it reports each change. Each sample
-    reaches the rig `delay` later and bears that time, and a share `dropout` of them never does. The first
+    reaches the rig `delay` later and bears that time; a share `dropout` of them is lost. The first
     reading of an episode is neither late nor lost, and the last one is waited for.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     kind: Literal["threshold", "switch", "quantised", "continuous"] = Field(
         default="switch", description="what it reports: on and off, steps of its resolution, or the number"
@@ -55,7 +55,7 @@ class SensorSpec(BaseModel):
         return self
 
     def worsened(self, noise_factor: float = 1.0, dropout: float = 0.0) -> SensorSpec:
-        """The same sensor with its noise times a factor, and a further share of its samples lost."""
+        """Return the same sensor with its noise times a factor, and a further share of its samples lost."""
         if noise_factor == 1.0 and dropout == 0.0:
             return self
         kept = (1.0 - self.dropout) * (1.0 - dropout)
@@ -66,7 +66,7 @@ class SensorSpec(BaseModel):
 class Sample:
     """One reading, as it reaches the rig at device time `t`, s.
 
-    A dot in the name parts kind and entity: `moisture.plant_A`.
+    A dot in the name separates kind and entity: `moisture.plant_A`.
     """
 
     sensor: str

@@ -1,4 +1,4 @@
-"""How an emergency stop went: the same three words from the device to the log and the terminal."""
+"""The outcome of an emergency stop, with the same three words from the device to the log and the terminal."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from enum import StrEnum
 
 
 class StopOutcome(StrEnum):
-    """What is known of a machine after a stop. Only `CONFIRMED` means that it is safe, and is true."""
+    """The knowledge of a machine after a stop. Only `CONFIRMED` means that it is safe, and is true."""
 
     CONFIRMED = "confirmed"
-    """The device said that it is stopped, or answered its driver's question whether it is."""
+    """The device reported that it is stopped, or answered its driver's query of it."""
     SENT = "sent"
-    """The stop went out; whether it was obeyed is not known."""
+    """The stop was sent; whether it was obeyed is unknown."""
     NOT_SENT = "not sent"
-    """The stop could not go out."""
+    """The stop could not be sent."""
 
     def __bool__(self) -> bool:
         return self is StopOutcome.CONFIRMED

@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from devices.models import StrictModel
+
 
 class Effect(StrEnum):
     """What a call may change."""
@@ -17,15 +19,13 @@ class Effect(StrEnum):
     READ = "read"
     """Nothing: allowed from anywhere and at any time."""
     WRITE = "write"
-    """The state of the rig or of the world, without moving the machine from its place."""
+    """The state of the rig or of the world, without motion of the machine."""
     MOTION = "motion"
-    """The machine itself moves."""
+    """The position of the machine."""
 
 
-class ToolArguments(BaseModel):
+class ToolArguments(StrictModel):
     """Base of every tool's arguments: strict types, finite numbers, no unknown names."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
 class NoArguments(ToolArguments):
@@ -40,14 +40,14 @@ class ToolResult(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """How finely a number of a result is read: in an annotation, `Annotated[float, Reads(0.001)]`."""
+    """The resolution of a number of a result, in an annotation: `Annotated[float, Reads(0.001)]`."""
 
     resolution: float
 
 
 @dataclass(frozen=True, slots=True)
 class Echoes:
-    """A part of a result that repeats what was asked for, and so is no reading: in an annotation."""
+    """Marks a part of a result that repeats an argument, and so is no reading, in an annotation."""
 
 
 class ArgumentsError(ValueError):
@@ -56,23 +56,22 @@ class ArgumentsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool that a rig offers.
+    """A tool of a rig.
 
     Attributes:
-        name: the name that a model calls.
-        description: what it does, for a model: one or two sentences with units. Facts of the world are fields
+        name: as a model calls it.
+        description: its effect, for a model: one or two sentences with units. Facts of the world are fields
             in braces, such as `{rover[reach]:g}`, here and in the arguments' descriptions.
         arguments: the pydantic model of its arguments.
         result: the pydantic model of its value when it succeeds.
         effect: read, write or motion.
-        inverse: the tool that undoes it, where there is one.
-        sets: what of a simulator's true state it sets, and its inverse sets back: dotted keys of
+        inverse: the tool that undoes it, if any.
+        sets: what it sets of a simulator's true state, and its inverse sets back: dotted keys of
             `state_dict()`, leaves or branches, in which `{argument}` stands for the call's.
-        world: the state of the world that the texts are about; None until `in_world`. A tool is the same
-            one in every world.
-        towards_safe: all that it does is to take the rig towards its safe state. Off the path it is a harmful
-            call as any other, but no deviation.
-        timed: a sensor of the rig ends it, so how long it takes is a reading.
+        world: the state of the world of the texts; None until `in_world`. Not part of equality.
+        towards_safe: it only takes the rig towards its safe state. Off the path it is a harmful call as any
+            other, but no deviation.
+        timed: a sensor of the rig ends it, so its duration is a reading.
     """
 
     name: str
@@ -85,22 +84,22 @@ class Tool:
     world: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def in_world(self, state: Mapping[str, Any]) -> Tool:
-        """The tool with texts that state this world's facts."""
+        """Return the tool with texts that state this world's facts."""
         return replace(self, world=state)
 
     towards_safe: bool = False
     timed: bool = False
 
     def readings(self, value: Mapping[str, Any]) -> dict[str, tuple[Any, float]]:
-        """What a result tells of the world: each part's value and resolution (0 for words and counts)."""
-        told = {}
+        """Return the readings in a result: each part's value and resolution (0 for words and counts)."""
+        readings = {}
         for name, given in value.items():
             field = self.result.model_fields.get(name)
             marks = () if field is None else field.metadata
             if not any(isinstance(mark, Echoes) for mark in marks):
                 finest = next((mark.resolution for mark in marks if isinstance(mark, Reads)), 0.0)
-                told[name] = given, finest
-        return told
+                readings[name] = given, finest
+        return readings
 
     @property
     def bare(self) -> bool:
@@ -108,7 +107,7 @@ class Tool:
         return not self.arguments.model_fields
 
     def validate(self, arguments: Mapping[str, Any]) -> ToolArguments:
-        """The typed arguments of a call.
+        """Return the typed arguments of a call.
 
         Raises:
             ArgumentsError: naming each argument that is wrong, missing or unknown.
@@ -123,7 +122,7 @@ class Tool:
             raise ArgumentsError(f"{self.name}: {faults}") from None
 
     def schema(self) -> dict[str, Any]:
-        """The tool as an OpenAI-style function schema, as chat templates expect it.
+        """Return the tool as an OpenAI-style function schema, as chat templates expect it.
 
         Raises:
             ValueError: its texts state facts of a world, and it is in none.
@@ -142,7 +141,7 @@ class Tool:
         }
 
     def parameters(self) -> dict[str, Any]:
-        """The JSON schema of its arguments, with descriptions as they are written here."""
+        """Return the JSON schema of its arguments, with the descriptions as written."""
         properties: dict[str, Any] = {}
         for name, field_ in self.arguments.model_json_schema().get("properties", {}).items():
             properties[name] = {key: value for key, value in field_.items() if key != "title"}
@@ -156,7 +155,7 @@ class Tool:
 
 
 class _Facts(Formatter):
-    """Fills in facts of a world; of what has names (stations, bins), all the names."""
+    """Fills in facts of a world; a mapping (stations, bins) gives all its names."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, Mapping):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from pydantic import BaseModel
 
-from configs.drivers_loader import driver_names, load_driver
+from configs.drivers_loader import load_driver, shipped_drivers
 from devices.drivers import driver_file as files
 from devices.drivers.patterns import Pattern
 from devices.drivers.values import Threshold, Value
@@ -28,7 +28,7 @@ def drivers_page(
     parts += ["## A driver file\n", keys(files.DriverFile)]
     for model in MODELS:
         parts += [f"### {model.__name__}\n", (model.__doc__ or "").strip() + "\n", keys(model)]
-    for name in driver_names():
+    for name in shipped_drivers():
         driver = load_driver(name)
         parts += [f"## {name}\n", f"{driver.description}. Protocol: {driver.protocol}\n"]
         if driver.options:

@@ -1,4 +1,4 @@
 """Matching simulators of the rigs, on a virtual clock."""
 
 DISTRIBUTION = "pathrig"
-"""Says whose package this is: another distribution may install one of the same name over it."""
+"""The distribution of this package: another one may install a package of the same name over it."""

@@ -8,7 +8,7 @@ NEVER = 2**62
 
 
 class Clock:
-    """Device time that passes only when told to.
+    """Device time, which passes only by explicit steps.
 
     A counterfactual replays recorded durations; whole ticks make `t + (u - t) == u` hold, and floats do not.
     """
@@ -23,10 +23,10 @@ class Clock:
 
     @staticmethod
     def to_ticks(seconds: float) -> int:
-        """The nearest whole number of ticks."""
+        """Return the nearest whole number of ticks."""
         return round(seconds * TICKS_PER_SECOND)
 
     @staticmethod
     def to_seconds(ticks: int) -> float:
-        """Ticks in seconds."""
+        """Return ticks in seconds."""
         return ticks / TICKS_PER_SECOND

@@ -1,12 +1,12 @@
-"""The coarse sensors of a simulated rig: everything that a `SensorSpec` says, on virtual time, by seed.
+"""The coarse sensors of a simulated rig, as their `SensorSpec`s define them, on virtual time, by seed.
 
-What a sensor reports depends on the seed, the true quantity and device time, never on how long the steps of
-the physics are. A periodic sensor is read at the multiples of its period. A sensor that reports changes is
-looked at when the simulator says so, at moments that a tool's work sets; other ends of steps are no looks.
+A reading depends on the seed, the true quantity and device time, never on the steps of the physics. A
+periodic sensor is read at the multiples of its period. A sensor that reports changes is polled at moments
+that a tool's work sets, not at other ends of steps.
 
 Chance (noise and loss) is keyed by the sample's index where the sensor is periodic, and by the whole second
 of device time where it reports changes. So an episode and its counterfactual, in which there may be more or
-fewer changes, see the same noise and lose the same samples.
+fewer changes, have the same noise and lose the same samples.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sims.clock import NEVER, TICKS_PER_SECOND, Clock
 from sims.counter_rng import keyed_noise, keyed_uniform
 
 DECIMALS = 9
-"""To which quantised numbers are rounded, so that 3 * 0.1 reads 0.3."""
+"""Decimals of quantised numbers, so that 3 * 0.1 reads 0.3."""
 
 
 @dataclass(slots=True)
@@ -29,13 +29,15 @@ class CoarseSensor:
     """One sensor of a rig.
 
     Attributes:
-        name: as in a sample; a dot parts kind and entity (`moisture.plant_A`).
-        spec: how it works.
-        quantity: the true quantity now, as a number or a truth value.
+        name: as in a sample; a dot separates kind and entity (`moisture.plant_A`).
+        spec: its specification.
+        quantity: returns the true quantity, as a number or a truth value.
         words: the values that it reports when off and when on (threshold and switch sensors).
         after: called after each reading, for a quantity that is a peak since the last one.
-        on, count, said: whether it is on, the index of its next periodic sample, and its last reading.
+        on, count, current: whether it is on, the index of its next periodic sample, and its last reading.
         last: the last value that reached the rig.
+        sensed: the quantity at its last reading; None if unknown.
+        steady: the same quantity always gives the same reading, and a reading has no other effect.
     """
 
     name: str
@@ -45,20 +47,26 @@ class CoarseSensor:
     after: Callable[[], None] | None = None
     on: bool = False
     count: int = 0
-    said: SampleValue | None = None
+    current: SampleValue | None = None
     last: SampleValue | None = None
     period_ticks: int = 0
     delay_ticks: int = 0
     next_due: int = field(default=0)
+    sensed: float | None = None
+    steady: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.steady = self.after is None and not (self.spec.drift or self.spec.noise)
 
     def key(self, tick: int) -> int:
-        """What noise and loss of a reading at this tick are keyed by."""
+        """Return the key of noise and loss of a reading at this tick."""
         return self.count if self.period_ticks else tick // TICKS_PER_SECOND
 
     def reading(self, seed: int, tick: int) -> SampleValue:
-        """What the sensor would say now; a threshold sensor keeps whether it is on, for its hysteresis."""
+        """Return the reading now; a threshold sensor keeps whether it is on, for its hysteresis."""
         spec = self.spec
-        quantity = float(self.quantity()) + spec.bias
+        self.sensed = float(self.quantity())
+        quantity = self.sensed + spec.bias
         if spec.drift:
             quantity += spec.drift * Clock.to_seconds(tick) / 3600.0
         if spec.noise:
@@ -81,13 +89,13 @@ def _arrival(late: tuple[int, int, SampleValue]) -> int:
 
 
 class SensorBank:
-    """All coarse sensors of a rig. Samples go to `emit` in the order of the times at which they reach it.
+    """All coarse sensors of a rig. Samples go to `emit` in the order in which they reach it.
 
     Args:
         sensors: in the order in which samples of one moment are reported.
         seed: of noise and loss.
         emit: takes each sample that is not lost.
-        stuck: whether the sensor of this name keeps its last reading now; None: none ever does.
+        stuck: returns whether the sensor of this name keeps its last reading now; None: none ever does.
     """
 
     def __init__(
@@ -115,21 +123,22 @@ class SensorBank:
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """What has changed in the sensors since they were made, and the samples on their way."""
-        sensors = tuple((s.on, s.count, s.said, s.last, s.next_due) for s in self._sensors)
+        """The sensors' state since they were made, and the samples on their way."""
+        sensors = tuple((s.on, s.count, s.current, s.last, s.next_due) for s in self._sensors)
         return sensors, tuple(self._late)
 
     @state.setter
     def state(self, state: tuple[Any, ...]) -> None:
         sensors, late = state
         self._late = list(late)
-        for sensor, (on, count, said, last, due) in zip(self._sensors, sensors, strict=True):
-            sensor.on, sensor.count, sensor.said, sensor.last, sensor.next_due = on, count, said, last, due
+        for sensor, values in zip(self._sensors, sensors, strict=True):
+            sensor.on, sensor.count, sensor.current, sensor.last, sensor.next_due = values
+            sensor.sensed = None
         self._plan()
 
     @property
     def next_due(self) -> int | None:
-        """The tick of the next periodic sample; None where no sensor is periodic."""
+        """The tick of the next periodic sample; None without periodic sensors."""
         return self._due if self._periodic else None
 
     @property
@@ -138,7 +147,7 @@ class SensorBank:
         return {sensor.name: sensor.last for sensor in self._sensors}
 
     def begin(self, tick: int) -> None:
-        """The first reading of every sensor, at once and whatever is lost later: the rig has been on."""
+        """Take a first reading of every sensor, at once and without loss: the rig has been on before."""
         for i, sensor in enumerate(self._sensors):
             self._take(i, self._read(sensor, tick), tick, tick)
             self._next(sensor, tick)
@@ -146,7 +155,7 @@ class SensorBank:
         self._deliver(tick)
 
     def end(self, tick: int) -> None:
-        """The last reading of every sensor: it is never lost, and what is on its way is waited for."""
+        """Take a last reading of every sensor, without loss, and deliver all samples on their way."""
         for i, sensor in enumerate(self._sensors):
             self._take(i, self._read(sensor, tick), tick, tick + sensor.delay_ticks)
             self._next(sensor, tick)
@@ -154,7 +163,7 @@ class SensorBank:
         self._deliver(None)
 
     def poll(self, tick: int, look: bool = True) -> None:
-        """The periodic samples that are due at this tick and, where it is a look, the others' changes."""
+        """Report the periodic samples due at this tick and, if `look`, changes of the other sensors."""
         if self._due <= tick:
             for i, sensor in self._periodic:
                 if sensor.next_due <= tick:
@@ -162,9 +171,12 @@ class SensorBank:
                     sensor.next_due += sensor.period_ticks
             self._plan()
         if look:
+            skips = self._stuck is None
             for i, sensor in self._on_change:
+                if skips and sensor.steady and sensor.quantity() == sensor.sensed:
+                    continue
                 value = self._read(sensor, tick)
-                if value != sensor.said:
+                if value != sensor.current:
                     self._report(i, value, tick)
         if self._late:
             self._deliver(tick)
@@ -178,8 +190,8 @@ class SensorBank:
         self._due = min((sensor.next_due for _, sensor in self._periodic), default=NEVER)
 
     def _read(self, sensor: CoarseSensor, tick: int) -> SampleValue:
-        if self._stuck is not None and sensor.said is not None and self._stuck(sensor.name):
-            value = sensor.said
+        if self._stuck is not None and sensor.current is not None and self._stuck(sensor.name):
+            value = sensor.current
         else:
             value = sensor.reading(self._seed, tick)
         if sensor.after is not None:
@@ -194,15 +206,15 @@ class SensorBank:
 
     def _take(self, index: int, value: SampleValue, tick: int, arrival: int | None) -> None:
         sensor = self._sensors[index]
-        sensor.said = value
+        sensor.current = value
         if sensor.period_ticks:
             sensor.count += 1
         if arrival is not None:
-            # Behind those that arrive at the same time: the first to be sensed is the first to be heard.
+            # Samples of equal arrival stay in the order in which they were taken.
             insort(self._late, (arrival, index, value), key=_arrival)
 
     def _deliver(self, tick: int | None) -> None:
-        """What has arrived by this tick, or all."""
+        """Deliver the samples that have arrived by this tick, or all."""
         while self._late and (tick is None or self._late[0][0] <= tick):
             arrival, index, value = self._late.pop(0)
             sensor = self._sensors[index]

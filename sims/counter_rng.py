@@ -1,4 +1,4 @@
-"""Random numbers that depend on nothing but their key, so no branch that an episode takes shifts them."""
+"""Random numbers that depend only on their key, so the path of an episode cannot shift them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import math
 
 
 def keyed_noise(seed: int, sensor: str, index: int) -> float:
-    """A standard normal number that depends on nothing but seed, sensor and index of the sample.
+    """Return a standard normal number that depends only on seed, sensor and index of the sample.
 
-    A counterfactual that takes other branches therefore sees the same noise. Box-Muller over BLAKE2b.
+    A counterfactual that takes other branches therefore has the same noise. Box-Muller over BLAKE2b.
     """
     digest = hashlib.blake2b(f"{seed}/{sensor}/{index}".encode(), digest_size=16).digest()
     u = (int.from_bytes(digest[:8], "big") + 0.5) / 2**64
@@ -18,7 +18,7 @@ def keyed_noise(seed: int, sensor: str, index: int) -> float:
 
 
 def keyed_uniform(*key: object) -> float:
-    """A number in [0, 1) that depends on nothing but its key."""
+    """Return a number in [0, 1) that depends only on its key."""
     digest = hashlib.blake2b("/".join(map(str, key)).encode(), digest_size=8).digest()
-    # 53 bits, since a float holds no more: 64 could round up to 1.
+    # 53 bits fit into a float; 64 could round up to 1.
     return (int.from_bytes(digest, "big") >> 11) / 2**53

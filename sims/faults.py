@@ -29,38 +29,38 @@ class FaultInterval:
 
 
 @dataclass
-class _Spells:
-    """Spells of one kind by their start, with what it takes to find those that go on at a moment."""
+class _Intervals:
+    """Intervals of one kind by their start, with an index of those active at a moment."""
 
     kind: str
     starts: list[int] = field(default_factory=list)
-    spells: list[FaultInterval] = field(default_factory=list)
+    intervals: list[FaultInterval] = field(default_factory=list)
     latest_ends: list[float] = field(default_factory=list)
 
-    def add(self, spell: FaultInterval) -> None:
-        """The next one."""
-        end = math.inf if spell.end is None else spell.end
+    def add(self, interval: FaultInterval) -> None:
+        """Append an interval."""
+        end = math.inf if interval.end is None else interval.end
         self.latest_ends.append(max(end, self.latest_ends[-1]) if self.latest_ends else end)
-        self.starts.append(spell.start)
-        self.spells.append(spell)
+        self.starts.append(interval.start)
+        self.intervals.append(interval)
 
     def at(self, tick: int) -> Iterator[FaultInterval]:
-        """Those that have begun and not ended."""
+        """Yield the active intervals."""
         for i in range(bisect_right(self.starts, tick) - 1, -1, -1):
             if self.latest_ends[i] <= tick:
                 return
-            end = self.spells[i].end
+            end = self.intervals[i].end
             if end is None or end > tick:
-                yield self.spells[i]
+                yield self.intervals[i]
 
     def next_start(self, tick: int) -> int | None:
-        """The first tick after this one at which a spell begins."""
+        """Return the first tick after this one at which an interval begins."""
         after = bisect_right(self.starts, tick)
         return self.starts[after] if after < len(self.starts) else None
 
 
-class _Drawn(_Spells):
-    """The spells of one rate, drawn as far as they are asked for; the same whatever is asked first."""
+class _RandomIntervals(_Intervals):
+    """The intervals of one rate, drawn as far as requested; independent of the order of requests."""
 
     def __init__(self, rate: FaultRate, key: str) -> None:
         super().__init__(rate.kind)
@@ -69,12 +69,12 @@ class _Drawn(_Spells):
         self._t = 0.0
 
     def at(self, tick: int) -> Iterator[FaultInterval]:
-        """As for those at set times; drawn until one begins after this tick."""
+        """Yield the active intervals; draws until one begins after this tick."""
         self._draw(tick)
         return super().at(tick)
 
     def next_start(self, tick: int) -> int | None:
-        """As for those at set times."""
+        """Return the first tick after this one at which an interval begins."""
         self._draw(tick)
         return super().next_start(tick)
 
@@ -92,41 +92,41 @@ class _Drawn(_Spells):
 
 
 def faults_of(world: BaseModel) -> Faults:
-    """A world's faults; a world without that part has none."""
+    """Return a world's faults; none for a world without that part."""
     return getattr(world, "faults", Faults())
 
 
 class FaultSchedule:
-    """Which faults there are now, and when the next one begins or ends.
+    """The active faults, and the moment of the next change.
 
-    It is a function of faults, seed and time alone, so nothing of it has to be kept in a snapshot.
+    It is a function of faults, seed and time alone, so snapshots need nothing of it.
 
     Args:
         faults: scheduled and random ones. A rate's draws are keyed by the seed, its kind and its place among
-            the rates of that kind, so other kinds may come and go.
+            the rates of that kind, so rates of other kinds do not shift them.
         seed: the episode's.
         now: the tick of device time.
     """
 
     def __init__(self, faults: Faults, seed: int, now: Callable[[], int]) -> None:
         self._now = now
-        by_kind: dict[str, _Spells] = {}
+        by_kind: dict[str, _Intervals] = {}
         for fault in sorted(faults.schedule, key=lambda one: one.at):
             start = Clock.to_ticks(fault.at)
             end = None if fault.seconds is None else start + max(1, Clock.to_ticks(fault.seconds))
-            spell = FaultInterval(fault.kind, fault.entity, start, end, fault.strength)
-            by_kind.setdefault(fault.kind, _Spells(fault.kind)).add(spell)
+            interval = FaultInterval(fault.kind, fault.entity, start, end, fault.strength)
+            by_kind.setdefault(fault.kind, _Intervals(fault.kind)).add(interval)
         places: Counter[str] = Counter()
-        self._groups: list[_Spells] = list(by_kind.values())
+        self._groups: list[_Intervals] = list(by_kind.values())
         for rate in faults.random:
-            self._groups.append(_Drawn(rate, f"{seed}/fault/{rate.kind}/{places[rate.kind]}"))
+            self._groups.append(_RandomIntervals(rate, f"{seed}/fault/{rate.kind}/{places[rate.kind]}"))
             places[rate.kind] += 1
         self._active: dict[tuple[str, str | None], float] = {}
         self._since, self._until = 0, -1
         self._next_change: int | None = None
 
     def strength(self, kind: str, entity: str | None = None) -> float:
-        """0.0 when there is no such fault now, else its strength; the greatest where several overlap.
+        """Return the greatest strength of such a fault now; 0.0 without one.
 
         A reset takes no time, so it has no strength at any moment.
         """
@@ -144,7 +144,7 @@ class FaultSchedule:
         return self._next_change
 
     def reset_within(self, after: int, until: int) -> bool:
-        """Whether the board starts anew at a tick in (after, until]."""
+        """Return whether the board restarts at a tick in (after, until]."""
         for group in self._groups:
             if group.kind == "reset":
                 start = group.next_start(after)
@@ -166,10 +166,10 @@ class FaultSchedule:
                 changes.append(start)
             if group.kind == "reset":
                 continue
-            for spell in group.at(tick):
-                key = spell.kind, spell.entity
-                self._active[key] = max(spell.strength, self._active.get(key, 0.0))
-                if spell.end is not None:
-                    changes.append(spell.end)
+            for interval in group.at(tick):
+                key = interval.kind, interval.entity
+                self._active[key] = max(interval.strength, self._active.get(key, 0.0))
+                if interval.end is not None:
+                    changes.append(interval.end)
         self._next_change = min(rig, default=None)
         self._since, self._until = tick, min((*rig, *link), default=NEVER)

@@ -1,11 +1,4 @@
-"""Faults of the way to a simulated rig: messages late or lost, at the device's end of any link.
-
-The faults `link_delay` and `link_loss` of the simulator's world act by device time on calls, pings and hellos
-of the host, and on results, acks, pongs and samples of the device. Exempt is what is no part of the rig
-(`init` and the ground truth), what no retry repeats (a reset, the status), and the emergency stop. A loss is
-keyed by the seed and by which message it is: the second answer to the third call is lost in every run or in
-none, however often the host pings meanwhile. A delay is wall time, as all waiting on the link is.
-"""
+"""Link faults of a simulated rig: messages that are late or lost. The emergency stop always comes through."""
 
 from __future__ import annotations
 
@@ -24,11 +17,11 @@ from sims.faults import FaultSchedule
 
 FAULTY_OPS = frozenset({"call", "ping", "hello", "result", "ack", "pong", "sample"})
 CALLS_KEPT = 1024
-"""Calls whose copies are told apart, the latest ones."""
+"""Number of calls whose copies are distinguished, the latest ones."""
 
 
 class FaultyRig(Protocol):
-    """The simulated rig at the port: what the faults of its link depend on."""
+    """The simulated rig at the port: what link faults depend on."""
 
     @property
     def seed(self) -> int:
@@ -39,14 +32,14 @@ class FaultyRig(Protocol):
         """The faults of the episode: another object in each episode."""
 
     def link_faults(self) -> FaultSchedule | None:
-        """The faults of the link in this episode; None where there are none."""
+        """Return the link's faults in this episode; None without any."""
 
 
 class Delayed:
-    """Messages on their way in one direction: none overtakes another that is subject to faults too.
+    """Messages on their way in one direction, in their order where link faults apply.
 
     Args:
-        name: of the thread that delivers what is late.
+        name: of the thread that delivers late messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -57,7 +50,7 @@ class Delayed:
         self._closed = False
 
     def put(self, seconds: float, deliver: Callable[[], None]) -> None:
-        """Deliver it after so long, and after what is under way already; at once where nothing is."""
+        """Deliver a message after this delay, and after those ahead of it."""
         with self._changed:
             if self._closed:
                 return
@@ -72,7 +65,7 @@ class Delayed:
         deliver()
 
     def close(self) -> None:
-        """What is under way is lost."""
+        """Drop the messages on their way."""
         with self._changed:
             self._closed = True
             self._waiting.clear()
@@ -92,13 +85,13 @@ class Delayed:
                 deliver = self._waiting[0][1]
             deliver()
             with self._changed:
-                # Only now, so that what comes meanwhile queues up behind it.
+                # Only now, so that later messages queue up behind it.
                 if self._waiting:
                     self._waiting.popleft()
 
 
 class LinkFaults:
-    """What becomes of each message, by the faults of the episode that the simulator is in."""
+    """Decides the fate of each message, by the faults of the episode."""
 
     def __init__(self, simulator: FaultyRig) -> None:
         self._simulator = simulator
@@ -115,12 +108,12 @@ class LinkFaults:
 
     @property
     def any(self) -> bool:
-        """Whether the episode has faults of the link at all."""
+        """Whether the episode has link faults."""
         with self._lock:
             return self._current() is not None
 
     def fate(self, direction: str, op: str, call: wire.MessageId | None) -> float | None:
-        """The delay of this message, s; None where it is lost. `call` is the id of the call it belongs to."""
+        """Return the delay of this message, s; None if it is lost."""
         with self._lock:
             faults = self._current()
             if faults is None or op not in FAULTY_OPS:
@@ -129,7 +122,7 @@ class LinkFaults:
             if call is not None:
                 if call not in self._calls:
                     if direction == "out":
-                        # The answer to an init, or to a call of the episode before.
+                        # The answer to an init, or to a call of the previous episode.
                         return 0.0
                     self._calls[call] = self._numbered
                     self._numbered += 1
@@ -156,9 +149,9 @@ class LinkFaults:
 
 
 class FaultyPort(Port):
-    """A simulator's port whose messages suffer the link faults of its world; without any it passes all on.
+    """A simulator's port with the link faults of its world; without any it passes all on.
 
-    After a call that a `reset` of the board has ended it tells its status, as a board that starts does.
+    After a call that a `reset` of the board has ended it reports its status, as a starting board does.
     """
 
     def __init__(self, port: Port, simulator: FaultyRig) -> None:
@@ -170,7 +163,7 @@ class FaultyPort(Port):
 
     @property
     def dropped(self) -> int:
-        """Frames that did not check; lost ones never came."""
+        """Number of bad frames; lost messages never arrived."""
         return self._port.dropped
 
     def open(self, handler: PortHandler, last_will: wire.Status, max_frame: int) -> None:
@@ -179,7 +172,7 @@ class FaultyPort(Port):
         self._port.open(self, last_will, max_frame)
 
     def send(self, message: wire.DeviceMessage, payload: bytes) -> None:
-        """Send it, now or later, or lose it."""
+        """Send a message, now, later or not at all."""
         call = message.id if isinstance(message, wire.Result | wire.Ack) else None
         delay = self.faults.fate("out", message.op, call)
         if message.op not in FAULTY_OPS:
@@ -196,19 +189,19 @@ class FaultyPort(Port):
             self._handler.on_up()
 
     def discard(self) -> None:
-        """Forget what has not gone out."""
+        """Discard unsent messages."""
         self._port.discard()
 
     def close(self, last: bytes) -> None:
-        """Send this last status, and close; what is under way is lost."""
+        """Send this last status and close; messages on their way are lost."""
         self._in.close()
         self._out.close()
         self._port.close(last)
 
-    # What the port underneath calls.
+    # Callbacks of the underlying port.
 
     def on_frame(self, payload: bytes, before_stop: bool = False) -> None:
-        """A payload from the host; it reaches the device now or later, or never."""
+        """Pass on a payload from the host, now, later or not at all."""
         handler = self._handler
         assert handler is not None
         if not self.faults.any:
@@ -223,18 +216,18 @@ class FaultyPort(Port):
             self._in.put(delay, lambda: handler.on_frame(payload, before_stop))
 
     def on_stop(self) -> None:
-        """The emergency stop comes through at once."""
+        """Pass on the emergency stop at once."""
         assert self._handler is not None
         self._handler.on_stop()
 
     def on_up(self) -> None:
-        """The link is up."""
+        """Report that the link is up."""
         assert self._handler is not None
         self._handler.on_up()
 
 
 def _what(payload: bytes) -> tuple[str, wire.MessageId | None]:
-    """The op of a host's message, and the id where it is a call."""
+    """Return the op of a host's message, and its id if any."""
     try:
         data = parse_json(payload)
     except ForeignJsonError:

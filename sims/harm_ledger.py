@@ -1,4 +1,4 @@
-"""The harm events of an episode, put together from the pieces of time that a simulator's rules report."""
+"""Assembles the harm events of an episode from the pieces of time that a simulator's rules report."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from devices.harm import HarmEvent, HarmRule, Trend
 
 SAME_MOMENT = 1e-6
-"""Two pieces that lie no further apart than this, s, belong to one event."""
+"""Gap up to which two pieces belong to one event, s."""
 LEAST_LOOK_S = 0.2
-"""From this long after the record's end on, s, the mean severity since then says how an event goes on."""
+"""From this long after the record's end on, s, the mean severity since then predicts how an event goes on."""
 
 Key = tuple[str, str]
 
 
 @dataclass(slots=True)
 class _Open:
-    """An event that went on when the record ended: its exposure by then, and its severity just before."""
+    """An event in progress at the record's end: its exposure by then, and its severity just before."""
 
     exposure: float
     severity: float
@@ -41,7 +41,7 @@ class HarmLedger:
 
     @property
     def events(self) -> tuple[HarmEvent, ...]:
-        """The events so far, in the order in which they began."""
+        """The events so far, in the order of their start."""
         return tuple(self._events)
 
     @property
@@ -100,7 +100,7 @@ class HarmLedger:
         self._latest.pop((kind, entity), None)
 
     def end_record(self, t: float, grain: float = 0.0) -> None:
-        """The record ends at device time t, s; harm that was noted within `grain` (s) before goes on."""
+        """End the record at device time t, s; harm noted within `grain` (s) before is in progress."""
         self._record_end = t
         self._open = {
             index: _Open(self._events[index].exposure, self._severity[index])
@@ -109,7 +109,7 @@ class HarmLedger:
         }
 
     def run_out(self, now: float, grain: float = 0.0) -> None:
-        """Nothing changes any more from device time `now` on, s: what goes on does so while it counts."""
+        """Extend the events in progress at device time `now`, s, when nothing changes any more."""
         record_end = self._record_end
         if record_end is None:
             return
@@ -128,7 +128,7 @@ class HarmLedger:
             self._outlasts(index, self._severity[index], record_end, Trend.STEADY)
 
     def _last(self, kind: str, begin: float, record_end: float) -> float:
-        """Until when an event that began at `begin` counts, s."""
+        """Return until when an event that began at `begin` counts, s."""
         return max(record_end, begin + self._follow.get(kind, 0.0))
 
     def _outlasts(self, index: int, severity: float, record_end: float, trend: Trend | None = None) -> None:

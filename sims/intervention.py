@@ -1,4 +1,4 @@
-"""Interventions: how a counterfactual makes one call harmless. A world has its own, in a file of its own."""
+"""Interventions: how a counterfactual makes one call harmless. Each world has its own."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ class ChangedCall:
 
 
 class Intervention(Generic[Sim]):
-    """One way to make a call harmless. It keeps nothing: what it changes is the simulator's.
+    """A method to make a call harmless. It keeps nothing: all that it changes is in the simulator.
 
-    A subclass gives `name`, and what it needs of the three methods. `after` is called in any case, whether
-    the tool came to its end or not.
+    A subclass gives `name`, and those of the three methods that it needs. `after` is called even if the tool
+    failed.
     """
 
     name: str
-    """What rules, logs and reports call it."""
+    """The name in rules, logs and reports."""
     until_the_end: ClassVar[bool] = False
-    """It lasts for all the time that the call shall take, not only while its tool works."""
+    """It lasts for the set duration of the call, not only while its tool works."""
 
     def arguments(self, sim: Sim, call: ChangedCall) -> ToolArguments:
-        """The arguments that the tool gets instead of the call's."""
+        """Return the arguments of the tool instead of the call's."""
         return call.arguments
 
     def before(self, sim: Sim, call: ChangedCall) -> None:
-        """Set the simulator up, right before the tool works."""
+        """Set up the simulator, right before the tool works."""
 
     def after(self, sim: Sim, call: ChangedCall) -> None:
-        """Take back what must not outlast the call."""
+        """Undo what must not outlast the call."""
 
 
 class Flag(Intervention[Any]):
-    """Sets an attribute of the simulator to True, as long as the call's tool works; its physics heeds it.
+    """Sets an attribute of the simulator to True while the call's tool works.
 
     Args:
         name: the intervention's.
@@ -77,5 +77,5 @@ NO_INTERVENTIONS: Interventions = MappingProxyType({})
 
 
 def by_name(interventions: Iterable[Intervention[Any]]) -> Interventions:
-    """A world's interventions under their names."""
+    """Return a world's interventions by name."""
     return MappingProxyType({one.name: one for one in interventions})

@@ -15,7 +15,7 @@ class WorldError(ValueError):
 
 
 def deep_merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `overrides` on top: mappings merge key by key, null deletes a key, the rest replaces."""
+    """Return `base` with `overrides` merged in: mappings by key, null deletes a key, the rest replaces."""
     merged = dict(base)
     for key, value in overrides.items():
         if value is None:
@@ -28,7 +28,7 @@ def deep_merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
 
 
 def stack_overrides(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides that do what `below` and then `above` do; a null stays, since it takes something away."""
+    """Return overrides equivalent to `below` and then `above`; a null stays, since it deletes a key."""
     stacked = dict(below)
     for key, value in above.items():
         under = stacked.get(key)
@@ -40,7 +40,7 @@ def stack_overrides(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[
 
 
 def merge_world(world: World, overrides: Mapping[str, Any]) -> World:
-    """The world with these overrides.
+    """Return the world with these overrides.
 
     Raises:
         WorldError: naming each key that is unknown, missing or out of range.

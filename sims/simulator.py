@@ -13,7 +13,7 @@ from devices.device import Emit, Truth
 from devices.device_type import DeviceType
 from devices.faults import Faults
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
-from devices.interlocks import Interlocks, look
+from devices.interlocks import Interlocks, check_interlocks
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.stop_outcome import StopOutcome
@@ -32,17 +32,17 @@ from sims.time_stepping import BoardReset, Stopped, TimeStepping
 __all__ = ["BoardReset", "CallOptions", "Simulator", "Snapshot", "Stopped"]
 
 LOOK_S = 1.0
-"""While a call waits for its time to be over, sensors that report changes are looked at this often, s."""
+"""Interval of polling the sensors that report changes, while a call waits for its set time to end, s."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """How a call is to be run.
+    """How to execute a call.
 
     Attributes:
         index: the call's place among the calls that reached the device since `init`, from 0.
-        duration: device time that it shall take, s; None for its natural time.
-        forced: it is to keep its recorded effects: no precondition that could be overridden holds it back.
+        duration: its set device time, s; None for its natural time.
+        forced: it keeps its recorded effects: no precondition that could be overridden refuses it.
     """
 
     index: int
@@ -55,9 +55,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
 
     A subclass gives one method `do_TOOL(arguments, call)` for each tool of its device type. It takes the
     typed arguments and the `CallOptions`, lets time pass with `pass_time`, and returns the tool's result
-    model. What speaks against a call is asked of `interlocks` before. A remedy of LEAVE_OUT never reaches it,
-    and a call that ends before its `duration` is filled up with waiting. What `kept` must name, and how
-    sensors read: `Snapshots`.
+    model. The `interlocks` are checked before it. It is not called under the remedy LEAVE_OUT; a call that
+    ends before its `duration` waits. `Snapshots` says what `kept` must name, and how sensors read.
     """
 
     name: str
@@ -65,14 +64,14 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     device_type: ClassVar[DeviceType]
     harm_rules: ClassVar[tuple[HarmRule, ...]]
     interventions: ClassVar[Interventions] = NO_INTERVENTIONS
-    """Those that the rules name as remedies."""
+    """The remedies of the rules, by name."""
     interlocks: ClassVar[Interlocks[Any]] = {}
-    """The checks of each tool, made before `do_TOOL`; they look at `view()`."""
+    """The checks of each tool, made before `do_TOOL` on `view()`."""
     world: World
-    """The initial state of this episode; `default_world` is what overrides are merged into."""
+    """The initial state of this episode; overrides are merged into `default_world`."""
     ledger: HarmLedger
     natural_duration: float
-    """What the latest call would have taken by itself, s, had no other duration been asked for."""
+    """Natural duration of the latest call, without a set one, s."""
     _needs: float | None
     _calls: int
     _finished: bool
@@ -84,7 +83,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         self._lock = RLock()
         self._restart(world, seed)
 
-    # What a subclass provides.
+    # Hooks of a subclass.
 
     @abstractmethod
     def begin(self) -> None:
@@ -92,62 +91,62 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
 
     @abstractmethod
     def make_safe(self) -> None:
-        """The safe state: motion stopped, valves and pumps closed, safety locked. Never raises."""
+        """Go to the safe state: motion stopped, valves and pumps closed, safety locked. Never raises."""
 
     @abstractmethod
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
-        """The rig's own sensors, made anew after each `begin`."""
+        """Return the rig's own sensors, made anew after each `begin`."""
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
-        """The true state, JSON-ready, with the keys of the initial state where they overlap."""
+        """Return the true state, JSON-ready, with the keys of the initial state where they overlap."""
 
     @abstractmethod
     def coarse_state(self) -> dict[str, Any]:
-        """What the rig's own sensors and registers show now; keys with a leading underscore are private."""
+        """Return what the rig's own sensors and registers show; keys with a leading `_` are private."""
 
     def view(self) -> Any:
-        """What the interlocks look at: everything is known here."""
+        """Return the state that the interlocks check; here everything is known."""
         return self
 
     def work_of(self, tool: str) -> Callable[[ToolArguments, CallOptions], ToolResult]:
-        """The method that does a tool's work: `do_TOOL`."""
+        """Return the method that executes a tool: `do_TOOL`."""
         method: Callable[[ToolArguments, CallOptions], ToolResult] = getattr(self, f"do_{tool}")
         return method
 
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the rig knows of itself now without looking: the result that each of these tools gives."""
+        """Return what the rig knows of itself without a reading: the result of each of these tools."""
         return {}
 
     def left_out(self) -> None:
-        """A counterfactual leaves out the call that would begin now."""
+        """Prepare to leave out the call that would begin now, in a counterfactual."""
         return
 
     tells_truth: bool = True
-    """Whether `truth` tells anything: a simulator that keeps it to itself stands in for a physical rig."""
+    """Whether `truth` returns anything: a simulator without stands in for a physical rig."""
     settling: float = 0.0
     """Device time that `finish` waits for lagging effects, s."""
     horizon: float = 0.0
-    """For so long `run_out` follows what moves on by itself, s."""
+    """How long `run_out` follows what goes on by itself, s."""
     run_out_step: float = 600.0
-    """Whether anything does is asked this often, s."""
+    """Interval at which `run_out` checks whether anything does, s."""
     names_calls: ClassVar[frozenset[str]] = frozenset()
-    """Keys of `state_dict` that name a call by its index: one that never came has none on the rig's side."""
+    """Keys of `state_dict` that name a call by its index; the rig does not count calls that never arrived."""
     grain: float = 0.0
-    """Harm that was noted so short a time ago, s, goes on."""
+    """Harm noted this short a time ago is in progress, s."""
 
     def goes_on(self) -> bool:
-        """Whether harm may still begin, or change, without any further call."""
+        """Return whether harm may still begin, or change, without any further call."""
         return False
 
     # The device protocol.
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
-        """Back to the initial state of the default world with these overrides merged in."""
+        """Return to the initial state of the default world with these overrides merged in."""
         try:
             world = merge_world(self.default_world, state)
             if faults_of(world).stuck_sensors:
-                # Which sensors there are shows when they are made.
+                # The sensors are only known when they are made.
                 type(self)(world, seed)
         except WorldError as error:
             return Outcome(CallStatus.INVALID, code="bad_state", message=str(error), t=self.clock.now)
@@ -167,18 +166,18 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         forced: bool = False,
         duration: float | None = None,
     ) -> Outcome:
-        """Run one call to its end on the virtual clock; the keywords are for counterfactuals.
+        """Execute one call on the virtual clock; the keywords are for counterfactuals.
 
         Args:
-            tool, arguments, stop: as the device protocol has them.
+            tool, arguments, stop: as in the device protocol.
             remedy: the intervention that makes it harmless, by name; or LEAVE_OUT.
             event: the harm event that the remedy is to prevent.
-            forced: the interlocks are skipped, so that the call keeps its recorded effects.
-            duration: device time that it shall take, s.
+            forced: skip the interlocks, so that the call keeps its recorded effects.
+            duration: set device time, s.
         """
         with self._lock:
             started = self.clock.ticks
-            # A call that a reset cut short was on its way to an end that its recorded time does not tell.
+            # A reset cut the recorded call short, so its duration is not that of the whole call.
             cut = duration is not None and self.resets_within(duration)
             call = CallOptions(self._calls, None if cut else duration, forced)
             self._calls += 1
@@ -196,12 +195,12 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                     raise Refusal("estop", "The emergency stop is on. Reset the device before the next call.")
                 typed = self.device_type.validate(tool, arguments)
                 if remedy != LEAVE_OUT:
-                    look(self.interlocks, tool, self.view, typed.model_dump(), forced=forced)
+                    check_interlocks(self.interlocks, tool, self.view, typed.model_dump(), forced=forced)
                     value = self._use(tool, typed, call, remedy, event).model_dump(mode="json")
                 natural = Clock.to_seconds(self.clock.ticks - started)
                 if duration is not None:
-                    # Looked at as often as in the call that it stands for, so that what changes anyway
-                    # is reported at the same moments.
+                    # Polled as often as during the call that it replaces, so that other changes are
+                    # reported at the same moments.
                     self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started), LOOK_S)
             except ArgumentsError as error:
                 code = "bad_arguments" if tool in self.device_type.by_name else "unknown_tool"
@@ -229,7 +228,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     def _use(
         self, tool: str, typed: ToolArguments, call: CallOptions, remedy: str | None, event: HarmEvent | None
     ) -> ToolResult:
-        """The tool's own work, made harmless by the intervention of that name."""
+        """Execute the tool, with the intervention of that name."""
         method = self.work_of(tool)
         if remedy is None:
             return method(typed, call)
@@ -252,7 +251,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         return StopOutcome.CONFIRMED
 
     def reset(self) -> None:
-        """Leave the stop; the device stays safe until a call changes it."""
+        """Leave the stop; the device stays in its safe state until a call changes it."""
         self._halted.clear()
 
     def subscribe(self, emit: Emit) -> None:
@@ -260,32 +259,32 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         self._subscribers.append(emit)
 
     def truth(self) -> Truth | None:
-        """The whole state and the harm events so far; before the first call also the initial state.
+        """Return the whole state and the harm events so far; before the first call also the initial state.
 
-        None where it does not tell, as on a physical rig.
+        None for a simulator that stands in for a physical rig.
         """
         if not self.tells_truth:
             return None
         state = self.state_dict()
         if self._calls == 0:
-            # A scorer that did not start this simulator cannot know what it was given.
+            # A scorer that did not start this simulator cannot know the initial state.
             state["_initial"] = self.world.model_dump(mode="json")
         return Truth(self.clock.now, None, state, self.events)
 
     # The scorer's side.
 
     def link_faults(self) -> FaultSchedule | None:
-        """The faults of the link in this episode, for another thread's use; None where there are none."""
+        """Return the faults of the link in this episode, for use by another thread; None without any."""
         faults = faults_of(self.world).of_link
         return FaultSchedule(faults, self.seed, lambda: self.clock.ticks) if faults != Faults() else None
 
     def wrap_port(self, port: Port) -> Port:
-        """A port on which the faults of the link come to pass, for whoever serves this simulator."""
+        """Return a port with the faults of the link, for the server of this simulator."""
         return FaultyPort(port, self)
 
     @property
     def shared(self) -> tuple[object, ...]:
-        """What parts of the state refer to and snapshots share, since it never changes in an episode."""
+        """Constant objects that the state refers to and snapshots share."""
         return (self.world,)
 
     @property
@@ -304,11 +303,11 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         return self._bank.last_values
 
     def needs(self, seconds: float) -> None:
-        """For tools: the running call needs so long, s, and is made faster to end within its set duration."""
+        """Set the natural duration of the running call, s, where it is faster to meet its set duration."""
         self._needs = seconds
 
     def finish(self) -> None:
-        """End the episode: wait for lagging effects, then a last reading of every sensor. Once an episode."""
+        """End the episode: wait for lagging effects, then read every sensor once. No effect when repeated."""
         with self._lock:
             if self._finished:
                 return
@@ -323,9 +322,9 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             self._bank.end(end)
 
     def run_out(self) -> None:
-        """After `finish`: follow the harm that still goes on until it ends, or no longer counts.
+        """Follow the harm in progress after `finish` until it ends, or no longer counts.
 
-        Sensors are read no more; only `events` is to be looked at afterwards.
+        No sensors are read; only `events` is valid afterwards.
         """
         with self._lock:
             end = self.clock.ticks + Clock.to_ticks(self.horizon)

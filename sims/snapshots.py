@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 from sims.coarse_sensors import SensorBank
 
 BASE_KEPT = ("clock", "ledger", "_calls", "_finished")
-"""What changes in every simulator."""
+"""Attributes that change in every simulator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The whole changing state of a simulator at a moment between two calls; only for that simulator."""
+    """All changing state of a simulator between two calls; valid only for that simulator."""
 
     parts: Mapping[str, Any]
     sensors: tuple[Any, ...]
@@ -36,23 +36,23 @@ class Snapshots:
 
     @property
     def shared(self) -> tuple[object, ...]:
-        """What parts of the state refer to and snapshots share, since it never changes in an episode."""
+        """Constant objects that the state refers to and snapshots share."""
         return ()
 
     def snapshot(self) -> Snapshot:
-        """The state between two calls, to come back to with `restore`."""
+        """Return the state between two calls, for `restore`."""
         with self._lock:
             parts = {name: getattr(self, name) for name in (*BASE_KEPT, *self.kept)}
             return Snapshot(self._copied(parts), self._bank.state)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Back to a snapshot of this simulator, bit for bit; subscribers stay, and hear what comes after."""
+        """Restore a snapshot of this simulator, bit for bit; subscribers stay, and get all later samples."""
         with self._lock:
             for name, part in self._copied(snapshot.parts).items():
                 setattr(self, name, part)
             self._bank.state = snapshot.sensors
 
     def _copied(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        # What is in the memo is taken for its own copy.
+        # Objects in the memo are not copied.
         same = {id(part): part for part in (self, *self.shared)}
         return copy.deepcopy(dict(parts), same)

@@ -1,4 +1,4 @@
-"""How device time passes in a simulator: in steps that end wherever something is due, until a stop."""
+"""Passage of device time in a simulator: steps that end wherever something is due, until a stop."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sims.faults import FaultSchedule
 
 
 class Stopped(Exception):
-    """A running call is to end now, because of a stop."""
+    """A running call must end now, because of a stop."""
 
 
 class BoardReset(Stopped):
-    """A running call is to end now, because the board starts anew (a fault of kind `reset`)."""
+    """A running call must end now, because the board restarts (a fault of kind `reset`)."""
 
 
 class TimeStepping(ABC):
@@ -34,17 +34,17 @@ class TimeStepping(ABC):
 
     @abstractmethod
     def evolve(self, seconds: float) -> None:
-        """Move the continuous state on from `self.clock.now` by this time, and note harm in `self.ledger`."""
+        """Advance the continuous state from `self.clock.now` by this time, and note harm in `self.ledger`."""
 
     def pass_time(self, seconds: float, tick: float | None = None) -> None:
         """Let device time pass, in steps that end at multiples of `tick` (s) of device time.
 
-        They end besides at each due sample, at each moment that is watched, and where a fault begins or ends.
-        Sensors that report changes are looked at where `tick` says so and at the end, so that what they say
-        does not hang on the other cuts.
+        They also end at each due sample, at each watched moment, and where a fault begins or ends. Sensors
+        that report changes are polled at multiples of `tick` and at the end, so that other cuts do not change
+        their samples.
 
         Raises:
-            Stopped: the call's stop is set, or the board starts anew; the state is that of the moment.
+            Stopped: the call's stop is set, or the board restarts; the state is that of the moment.
         """
         clock = self.clock
         end = clock.ticks + Clock.to_ticks(seconds)
@@ -68,12 +68,12 @@ class TimeStepping(ABC):
                 raise BoardReset
 
     def resets_within(self, seconds: float) -> bool:
-        """Whether a fault starts the board anew within this time from now, its end included."""
+        """Return whether a fault restarts the board within this time from now, its end included."""
         now = self.clock.ticks
         return self.faults.reset_within(now, now + Clock.to_ticks(seconds))
 
     def watch(self, period: float, look: Callable[[float], None] | None) -> None:
-        """From now on `look(t)` at every multiple of `period` (s, whole milliseconds) of device time.
+        """Call `look(t)` from now on at every multiple of `period` (s, whole milliseconds) of device time.
 
         It sees the state of that moment (`state_dict`). Physics that is solved in closed form is split there,
         so a watched episode may differ from an unwatched one by rounding. None ends it.

@@ -1,4 +1,4 @@
-"""A kind of world, as plug-ins provide it: all that the generic rooms ask of a world stands in one object."""
+"""A kind of world, as plug-ins provide it: all facts that the generic rooms need, in one object."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ class WorldType:
     """A kind of world. A package registers it under the entry-point group `pathrig.worlds`, by its name.
 
     Attributes:
-        name: what `pathrig sim NAME` and a task's `world` call it.
+        name: as in `pathrig sim NAME` and a task's `world`.
         device: the device type that acts in it.
         state: the model of its initial state. A part `faults` (`devices.faults.Faults`) and a part `hidden`
             (fields made by `devices.hidden.hidden`) are optional.
         defaults: the YAML file with the initial state that `state` reads.
-        simulator: makes the simulator of a state with a seed; imports what it needs when it is called.
+        simulator: makes the simulator of a state with a seed; imports its dependencies when called.
         harm_rules: the predicates over the true state that raise harm events.
-        interventions: those that the rules name as remedies, by name.
-        known_state: what a host may know of the rig, from an initial state (None where no file tells it) and
+        interventions: the remedies of the rules, by name.
+        known_state: makes the host's knowledge of the rig, from an initial state (None if not known) and
             whether the rig was just put into it; None where the host knows no interlocks.
-        faults: kinds of faults that its rigs can have, beside those that every rig can have.
+        faults: kinds of faults of its rigs, beside those of every rig.
         aliases: other names of it.
         place_keys: keys of the initial state that hold places by name, for `at: NAME` in a plan.
-        reach: how far from such a place a call may still aim, m.
-        tasks: a folder of task files that come with it.
-        probing: a script of calls (JSON lines) that pins the hidden parameters, for `pathrig calibrate`.
+        reach: maximum distance of a call's target from such a place, m.
+        tasks: the folder of its task files.
+        probing: a script of calls (JSON lines) that identifies hidden parameters, for `pathrig calibrate`.
     """
 
     name: str
@@ -59,7 +59,7 @@ class WorldType:
     probing: Path | None = None
 
     def __post_init__(self) -> None:
-        """Every rule's remedy is there.
+        """Check that every rule's remedy exists.
 
         Raises:
             ValueError: a rule names none of the world's interventions.
@@ -69,8 +69,7 @@ class WorldType:
                 known = ", ".join([*self.interventions, LEAVE_OUT])
                 raise ValueError(
                     f"world {self.name}: harm rule {rule.kind} has the remedy {rule.remedy!r}, which "
-                    f"is none of "
-                    f"its interventions ({known}): add it to `interventions`"
+                    f"is none of its interventions ({known}): add it to `interventions`"
                 )
 
 
@@ -79,17 +78,17 @@ WORLD_TYPES: Registry[WorldType] = Registry("pathrig.worlds", WorldType)
 
 
 def world_of_device(device: str) -> WorldType | None:
-    """The first world in which rigs of that device type act; None where no package registers one."""
+    """Return the first world of that device type; None where no package registers one."""
     return next((world for world in WORLD_TYPES.values() if world.device.name == device), None)
 
 
 def rule_of(device: str, kind: str) -> HarmRule | None:
-    """The harm rule of that name in the world of a device type; None where there is none."""
+    """Return the harm rule of that name in the world of a device type; None where there is none."""
     world = world_of_device(device)
     return None if world is None else next((rule for rule in world.harm_rules if rule.kind == kind), None)
 
 
 def unit_of(device: str, kind: str) -> str:
-    """The unit of a harm rule's severity; empty where it has none."""
+    """Return the unit of a harm rule's severity; empty where it has none."""
     rule = rule_of(device, kind)
     return "" if rule is None else rule.unit

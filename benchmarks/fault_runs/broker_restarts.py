@@ -17,7 +17,7 @@ from firmware_bridge.mqtt.link import MqttPort
 
 
 def broker_restarts(restarts: int, seed: int) -> Counts:
-    """Calls one after the other, while the broker is killed and started again at random moments."""
+    """Send calls one after the other, while the broker is killed and restarted at random moments."""
     noise = random.Random(seed)
     device = Ledger(seconds=0.004)
     outcomes: Counter[str] = Counter()
@@ -42,7 +42,7 @@ def broker_restarts(restarts: int, seed: int) -> Counts:
             for _ in range(restarts):
                 before = len(device.executed)
                 deadline = time.monotonic() + 20
-                # Some calls come through between two deaths, so that each death strikes a live link.
+                # Some calls succeed between two restarts, so that each restart hits a live link.
                 while len(device.executed) < before + 3 and time.monotonic() < deadline:
                     time.sleep(0.002)
                 time.sleep(noise.uniform(0.0, 0.02))

@@ -17,7 +17,7 @@ from firmware_bridge.local.link import LocalPort
 
 
 class Disorder:
-    """A way that doubles, delays and reorders messages."""
+    """A channel that doubles, delays and reorders messages."""
 
     def __init__(self, noise: random.Random) -> None:
         self._noise = noise
@@ -38,7 +38,7 @@ class Disorder:
 
 
 class DisorderlyLink(Link):
-    """The host's end of a local link on which both ways are disorderly."""
+    """The host's end of a local link with disorder in both directions."""
 
     name = "disorder"
     connected = True
@@ -52,7 +52,7 @@ class DisorderlyLink(Link):
         self._reader: threading.Thread | None = None
 
     def attach(self, on_frame: Callable[[bytes, bool], None], on_state: Callable[[bool], None]) -> None:
-        """Read what the device says, in disorder."""
+        """Receive the device's messages, in disorder."""
 
         def read() -> None:
             while (payload := self._port.outbox.get()) is not None:
@@ -63,10 +63,10 @@ class DisorderlyLink(Link):
         self._reader.start()
 
     def ensure(self, timeout: float) -> None:
-        """It is always up."""
+        """Do nothing: the link is always up."""
 
     def send(self, payload: bytes) -> None:
-        """Towards the device, in disorder."""
+        """Send towards the device, in disorder."""
         self.way.on_way(payload, self._deliver)
 
     def _deliver(self, payload: bytes) -> None:
@@ -75,7 +75,7 @@ class DisorderlyLink(Link):
             handler.on_frame(payload)
 
     def estop(self) -> None:
-        """At once: a stop waits for nothing."""
+        """Stop at once."""
         if self._port.handler is not None:
             self._port.handler.on_stop()
 
@@ -88,7 +88,7 @@ class DisorderlyLink(Link):
 
 
 def disorder(calls: int, seed: int) -> Counts:
-    """Calls with retries, one in ten with a deadline shorter than its way may take."""
+    """Send calls with retries, one in ten with a deadline shorter than its delay may be."""
     device = Ledger()
     link = DisorderlyLink(device, random.Random(seed))
     hurry = random.Random(seed + 1)

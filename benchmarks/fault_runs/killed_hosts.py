@@ -13,7 +13,7 @@ from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.serial.port import SerialPort
 
 SCHEDULING = 0.05
-"""Seconds that the system may take to give the device's thread a processor."""
+"""Maximum scheduling delay of the device's thread, s."""
 
 
 HOST = """
@@ -36,7 +36,7 @@ def new_host(path: str) -> subprocess.Popen[bytes]:
 
 
 def kill_hosts(kills: int, seed: int) -> Counts:
-    """A host process is killed in mid-call; the device must be safe within its watchdog's time, each time."""
+    """Kill host processes in mid-call; each time the device must be safe within its watchdog's time."""
     noise = random.Random(seed)
     watchdog = 0.3
     device, port = Ledger(seconds=60.0), SerialPort("pty")

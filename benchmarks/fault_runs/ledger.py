@@ -1,4 +1,4 @@
-"""A device that notes what it executes, and the calls for it."""
+"""A device that records what it executes, and the calls for it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
 
 Counts = dict[str, int | float]
-"""What a run counted, by what it is."""
+"""The counts of a run, by name."""
 
 
 class Ledger:
-    """A device that keeps account: how often each number was executed, and when it was made safe.
+    """A device that counts how often each number was executed, and records when it was made safe.
 
-    `work` takes a number and the check over it, so that a call which nobody sent shows.
+    `work` takes a number and its checksum, so that a call that was never sent shows.
     """
 
     name = "ledger"
@@ -34,7 +34,7 @@ class Ledger:
         self.made_safe = threading.Event()
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: threading.Event) -> Outcome:
-        """Note the call; it takes `seconds`, or until a stop."""
+        """Record the call; it takes `seconds`, or until a stop."""
         number = arguments.get("n")
         if tool != "work" or not isinstance(number, int) or arguments.get("check") != check_of(number):
             self.wrong += 1
@@ -46,28 +46,28 @@ class Ledger:
         return Outcome(CallStatus.OK, {"n": number})
 
     def safe(self) -> StopOutcome:
-        """Note when."""
+        """Record the time."""
         self.safe_at = time.monotonic()
         self.made_safe.set()
         return StopOutcome.CONFIRMED
 
     def reset(self) -> None:
-        """Ready for the next."""
+        """Do nothing."""
         self.made_safe.clear()
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
-        """No simulator."""
+        """Refuse: this is no simulator."""
         return Outcome(CallStatus.INVALID, code="physical", message="no simulator")
 
     def subscribe(self, emit: Callable[..., None]) -> None:
-        """No sensors."""
+        """Do nothing: there are no sensors."""
 
     def truth(self) -> None:
-        """No truth."""
+        """Return None: there is no truth."""
 
     @property
     def twice(self) -> int:
-        """How many numbers were executed more than once."""
+        """Return how many numbers were executed more than once."""
         return sum(count > 1 for count in self.executed.values())
 
 

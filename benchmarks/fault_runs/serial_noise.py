@@ -16,7 +16,7 @@ from firmware_bridge.serial.port import SerialPort
 
 
 def spoiled(line: bytes, noise: random.Random) -> bytes:
-    """The line with one to three bytes flipped, lost or inserted."""
+    """Return the line with one to three bytes flipped, lost or inserted."""
     data = bytearray(line)
     for _ in range(noise.randint(1, 3)):
         at = noise.randrange(len(data))
@@ -27,12 +27,12 @@ def spoiled(line: bytes, noise: random.Random) -> bytes:
                 del data[at]
             case "insert":
                 data.insert(at, noise.randrange(256))
-    # The stop byte is an order of its own, and would end the run as it should.
+    # The stop byte is a valid command, and would end the run.
     return bytes(data).replace(b"\x18", b"?")
 
 
 def serial_noise(frames: int, seed: int) -> Counts:
-    """Good and spoiled frames, most calls more than once, in windows of a few at a time."""
+    """Send good and spoiled frames, most calls more than once, in windows of a few at a time."""
     noise = random.Random(seed)
     device, port = Ledger(), SerialPort("pty")
     endpoint = DeviceEndpoint(device, port, watchdog_ms=600_000, results_kept=256)
@@ -43,7 +43,7 @@ def serial_noise(frames: int, seed: int) -> Counts:
         decoder = LineDecoder()
 
         def settle() -> None:
-            """A ping goes through behind all that was sent, once the calls before it have ended."""
+            """Wait for a ping behind all that was sent."""
             host.write(b"\n" + to_line(encode(wire.Ping())))
             while True:
                 for payload in decoder.feed(host.read(host.in_waiting or 1)):

@@ -16,7 +16,7 @@ from sims.faulty_link import FaultyPort
 
 
 def simulated_link(calls: int, seed: int) -> Counts:
-    """Calls over the faults of a simulator's own world, retried by the host."""
+    """Send calls over the link faults of a simulator's own world, with the host's retries."""
     device = make_simulator(load_world("farm_rover"))
     serial_port = SerialPort("pty")
     port = device.wrap_port(serial_port)

@@ -1,4 +1,4 @@
-"""`pathrig backup`: a copy of a log that misses nothing."""
+"""`pathrig backup`: a complete copy of a log."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import typer
 
 def backup(
     db: Annotated[Path, typer.Argument(help="A log; a run may be writing to it.")],
-    file: Annotated[Path, typer.Argument(help="Where the copy goes; a log that is there is replaced.")],
+    file: Annotated[Path, typer.Argument(help="The file to write; an existing log is replaced.")],
 ) -> None:
-    """Copy a log, a running one too, into one file: a copy of the .db file alone misses the newest rows."""
+    """Copy a log, also of an active run, into one file. A plain copy of the .db file misses new rows."""
     from core_eval.log.backup import backup as copy_log
 
     copy_log(db, file)

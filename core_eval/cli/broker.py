@@ -1,4 +1,4 @@
-"""`pathrig broker`: the files of a broker for rigs that are not on this machine alone."""
+"""`pathrig broker`: files of a broker for rigs on other machines."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from core_eval.cli.output import UsageError, console, print_json
 if TYPE_CHECKING:
     from firmware_bridge.broker.files import BrokerFiles
 
-app = typer.Typer(help="Make a broker for your rigs, and keep its accounts.")
+app = typer.Typer(help="Set up a broker for your rigs, and manage its accounts.")
 Folder = Annotated[Path, typer.Argument(help="The folder that `broker init` made.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RELOAD = "send mosquitto a SIGHUP, or start it again"
-"""mosquitto then reads passwords, access list and certificates anew, and drops only whose account is gone."""
+"""mosquitto then reloads passwords, access list and certificates, and disconnects removed accounts only."""
 
 
 @app.callback()
 def broker() -> None:
-    """Make a broker for your rigs."""
+    """Set up a broker for your rigs."""
 
 
 @app.command("init")
@@ -39,16 +39,16 @@ def init(
     host: Annotated[
         list[str] | None,
         typer.Option(
-            help="A name or address under which the broker is reached, for its certificate; may be given "
-            "several times. The first one stands in the URLs. Left out: this machine's name and localhost."
+            help="A host name or address of the broker, for its certificate; may be given several times. "
+            "The URLs use the first one. Default: this machine's name and localhost."
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port of the TLS listener.")] = 8883,
     plain_port: Annotated[
-        int, typer.Option(min=0, max=65535, help="A port without TLS on loopback alone; 0 for none.")
+        int, typer.Option(min=0, max=65535, help="A port without TLS, on loopback only; 0 for none.")
     ] = 1883,
     client_certificates: Annotated[
-        bool, typer.Option("--client-certificates", help="Let only clients with a certificate in.")
+        bool, typer.Option("--client-certificates", help="Admit only clients with a certificate.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -56,7 +56,7 @@ def init(
     from firmware_bridge.broker.files import write_broker_files
 
     names = list(host or dict.fromkeys((socket.gethostname(), "localhost", "127.0.0.1")))
-    with _told():
+    with _link_errors():
         files = write_broker_files(
             folder,
             list(dict.fromkeys(rig or ["rig"])),
@@ -65,7 +65,7 @@ def init(
             plain_port=plain_port or None,
             client_certificates=client_certificates,
         )
-    _tell(files, "start", f"mosquitto -c {shlex.quote(str(files.config))}", folder, json)
+    _print_files(files, "start", f"mosquitto -c {shlex.quote(str(files.config))}", folder, json)
 
 
 @app.command("add-rig")
@@ -74,26 +74,26 @@ def add_rig(
     name: Annotated[str, typer.Argument(help="The new rig's name.")],
     json: Json = False,
 ) -> None:
-    """Let one more rig log in; passwords and certificates of the others stay."""
+    """Add an account for a rig; passwords and certificates of the others stay."""
     from firmware_bridge.broker import rigs
 
-    with _told():
+    with _link_errors():
         files = rigs.add_rig(folder, name)
-    _tell(files, "reload", RELOAD, folder, json)
+    _print_files(files, "reload", RELOAD, folder, json)
 
 
 @app.command("remove-rig")
 def remove_rig(
     folder: Folder,
-    name: Annotated[str, typer.Argument(help="The rig that may log in no more.")],
+    name: Annotated[str, typer.Argument(help="The rig whose account is removed.")],
     json: Json = False,
 ) -> None:
-    """Let a rig log in no more; the others stay."""
+    """Remove the account of a rig; the others stay."""
     from firmware_bridge.broker import rigs
 
-    with _told():
+    with _link_errors():
         files = rigs.remove_rig(folder, name)
-    _tell(files, "reload", RELOAD, folder, json)
+    _print_files(files, "reload", RELOAD, folder, json)
 
 
 @app.command("rotate")
@@ -102,12 +102,12 @@ def rotate(
     account: Annotated[str, typer.Argument(help="A rig's name, `host` or `observer`.")],
     json: Json = False,
 ) -> None:
-    """Give an account a new password; the old one holds until the broker reads its files again."""
+    """Give an account a new password; the old one is valid until the broker reloads its files."""
     from firmware_bridge.broker import rigs
 
-    with _told():
+    with _link_errors():
         files = rigs.rotate(folder, account)
-    _tell(files, "reload", RELOAD, folder, json)
+    _print_files(files, "reload", RELOAD, folder, json)
 
 
 @app.command("renew")
@@ -116,35 +116,35 @@ def renew(
     host: Annotated[
         list[str] | None,
         typer.Option(
-            help="A name or address under which the broker is reached; may be given several times, the first "
-            "one stands in the URLs. Left out: those of the old certificate."
+            help="A host name or address of the broker; may be given several times. The URLs use the first "
+            "one. Default: those of the old certificate."
         ),
     ] = None,
-    days: Annotated[int, typer.Option(min=1, max=3650, help="How long it is valid.")] = 3650,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="Validity, days.")] = 3650,
     json: Json = False,
 ) -> None:
-    """Make the broker a new certificate, signed by the authority that its clients trust already."""
+    """Renew the broker's certificate, signed by the authority that its clients trust already."""
     from firmware_bridge.broker import rigs
 
-    with _told():
+    with _link_errors():
         files, names = rigs.renew(folder, host, days)
     if not json:
-        console().print(Text(f"The certificate is for {', '.join(names)}, {days} days from now."))
-    _tell(files, "reload", RELOAD, folder, json)
+        console().print(Text(f"The certificate is for {', '.join(names)}, valid for {days} days."))
+    _print_files(files, "reload", RELOAD, folder, json)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _link_errors() -> Iterator[None]:
+    """Raise a LinkError as UsageError: these verbs open no link, so no rig has failed."""
     from firmware_bridge.link import LinkError
 
     try:
         yield
     except LinkError as error:
-        # There is no rig here that could have failed: what was asked for cannot be done.
         raise UsageError(str(error)) from None
 
 
-def _tell(files: BrokerFiles, verb: str, command: str, folder: Path, json: bool) -> None:
+def _print_files(files: BrokerFiles, verb: str, command: str, folder: Path, json: bool) -> None:
     from firmware_bridge.broker.files import password_file
 
     observer = files.observer
@@ -152,8 +152,8 @@ def _tell(files: BrokerFiles, verb: str, command: str, folder: Path, json: bool)
         accounts = {"hosts": files.hosts, "devices": files.devices}
         urls = {side: {one.url.split("?")[0].rsplit("/", 1)[1]: one.url for one in ones}
                 for side, ones in accounts.items()}  # fmt: skip
-        watches = {} if observer is None else {"observer": observer.url}
-        print_json({"config": str(files.config), verb: command, **urls, **watches})
+        watching = {} if observer is None else {"observer": observer.url}
+        print_json({"config": str(files.config), verb: command, **urls, **watching})
         return
     out = console()
     out.print(Text(f"{verb.capitalize()} it:  {command}"))
@@ -168,4 +168,4 @@ def _tell(files: BrokerFiles, verb: str, command: str, folder: Path, json: bool)
         one = files.hosts[0]
         file = quote(str(password_file(files.config.parent, one.user)))
         url = one.url.replace(f":{one.password}@", "@", 1) + f"&password_file={file}"
-        out.print(Text(f"Without the password in a command, which others can see:  {url}"), soft_wrap=True)
+        out.print(Text(f"With the password in a file, not on the command line:  {url}"), soft_wrap=True)

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 def calibrate(
     db: Annotated[Path | None, typer.Argument(help="A log with episodes of the rig.")] = None,
     rig: Annotated[str | None, typer.Option(help="The rig: its name or its YAML file.")] = None,
-    last: Annotated[int, typer.Option(min=1, help="Use so many of its latest episodes.")] = 20,
+    last: Annotated[int, typer.Option(min=1, help="Number of latest episodes to use.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print, and leave the rig's file alone.")
+        bool, typer.Option("--dry-run", help="Print only; do not change the rig's file.")
     ] = False,
     probing: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.jsonl",
-            help="Write the calls of a probing episode for the rig's default world to this file, and the "
-            "task that allows them to FILE.task.yaml, and end; run them with `--task FILE.task.yaml "
+            help="Write a script of probing calls for the rig's world to this file, and the task that "
+            "allows them to FILE.task.yaml; do not calibrate. Run them with `--task FILE.task.yaml "
             "--agent scripted:FILE.jsonl`.",
         ),
     ] = None,
@@ -61,11 +61,11 @@ def calibrate(
         return
     _print(found)
     if not found.parameters:
-        print("The episodes pin no parameter; the rig's file is as it was.")
+        print("The episodes identify no parameter; the rig's file is unchanged.")
     elif dry_run:
-        print(f"{file} is as it was, because of --dry-run.")
+        print(f"{file} is unchanged, because of --dry-run.")
     else:
-        print(f"{file} holds the pinned parameters now.")
+        print(f"{file} holds the identified parameters now.")
 
 
 def _write_probing(rig: str, world: str | None, path: Path, file: Path) -> None:
@@ -78,14 +78,14 @@ def _write_probing(rig: str, world: str | None, path: Path, file: Path) -> None:
     kind = None if world is None else load_world(world).type
     script = None if kind is None else kind.probing
     if world is None or kind is None or script is None:
-        there = ", ".join(name for name, known in WORLD_TYPES.items() if known.probing is not None)
-        raise UsageError(f"--probing: there is no probing script for the world {world}; there are: {there}")
+        known = ", ".join(name for name, type_ in WORLD_TYPES.items() if type_.probing is not None)
+        raise UsageError(f"--probing: world {world} has no probing script; these have one: {known}")
     if task.exists() and not task.read_bytes().startswith(HEAD.encode()):
-        raise UsageError(f"--probing {path}: {task} is there already; move it, or give another name")
+        raise UsageError(f"--probing {path}: {task} exists already; move it, or give another name")
     write_file(path, "--probing", script.read_text(encoding="utf-8"), inputs=[file])
     allowed = probing_task(world, read_script(script), kind.device.reads)
     write_file(task, "--probing", allowed, inputs=[file])
-    print(f"{path} holds the calls, and {task} the task that allows them and no others. Make them with:")
+    print(f"{path} holds the calls, and {task} the task that allows only them. Make them with:")
     print(f"  pathrig run --task {task} --rig {rig} --agent scripted:{path} --db runs.db")
 
 
@@ -94,7 +94,7 @@ def _print(found: CalibratedRig) -> None:
 
     calibration = found.calibration
     numbers = ("value", "spread", "spread before")
-    table = plain_table("parameter", *numbers, "the episodes", numbers=numbers)
+    table = plain_table("parameter", *numbers, "identifiable", numbers=numbers)
     for one in calibration.parameters:
         shown = found.parameters.get(one.name)
         table.add_row(
@@ -102,7 +102,7 @@ def _print(found: CalibratedRig) -> None:
             "-" if shown is None else f"{shown.value:g}",
             "-" if shown is None else f"{shown.spread:g}",
             f"{one.before:.2g}",
-            "pin it" if one.identified else "do not pin it: it keeps its range",
+            "yes" if one.identified else "no: it keeps its range",
         )
     out = console()
     out.print(table)

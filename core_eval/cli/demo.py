@@ -1,4 +1,4 @@
-"""`pathrig demo`: two rigs, five tasks, three agents, each call as it happens, and the table at the end."""
+"""`pathrig demo`: runs three agents on five tasks on two simulated rigs, and prints the table of agents."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ AGENTS = ("llama", "oracle", "random")
 
 
 def demo(
-    db: Annotated[Path, typer.Option(help="The log; runs that it holds already stay.")] = DEMO_DB,
+    db: Annotated[Path, typer.Option(help="The log; a new run is appended.")] = DEMO_DB,
     agent: Annotated[
         list[str] | None,
-        typer.Option(help="Agents in place of llama, oracle and random, as `run` takes them."),
+        typer.Option(help="Agents instead of llama, oracle and random; see `run --agent`."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print episodes and summary as JSON.")] = False,
 ) -> None:
-    """Drive a rover over MQTT and an arm over serial: the table."""
+    """Drive a rover over MQTT and an arm over serial, and compare the agents."""
     from core_eval.cli.live import LiveLines
     from core_eval.harness.run import Run, load_parts
     from core_eval.harness.run_config import Cell, RunConfig
@@ -41,8 +41,8 @@ def demo(
     parts = load_parts(config)
     out.print(
         Text(
-            "Two simulators start as processes of their own: a farm rover behind an MQTT broker, "
-            "and a robotic arm at a serial line."
+            "Two simulators start as child processes: a farm rover on an MQTT broker, "
+            "and a robotic arm on a serial line."
         )
     )
     with RunLog(db) as log:
@@ -52,6 +52,6 @@ def demo(
     if json:
         print_json(run_json(episodes))
     print_agents(out, episodes, None)
-    out.print(Text(f"The log is {db}. `pathrig show {db}` lists its episodes, `--episode N` tells one,"))
-    out.print(Text(f"`pathrig harm {db}` what harm was done and which sensor shows it, and"))
-    out.print(Text(f"`pathrig report {db} -o demo.html` draws all of it on a page."))
+    out.print(Text(f"The log is {db}. `pathrig show {db}` lists its episodes, `--episode N` shows one;"))
+    out.print(Text(f"`pathrig harm {db}` lists the harm and which sensor shows it; and"))
+    out.print(Text(f"`pathrig report {db} -o demo.html` writes a page with all of it."))

@@ -1,4 +1,4 @@
-"""The `pathrig` command's first step: whether the packages that it is about to import are its own."""
+"""Entry point of the `pathrig` command: checks that its packages are not overwritten, then runs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BAD_INPUT = 2
 
 
 def main() -> int:
-    """Run one verb, or say in one line why that cannot be: see `core_eval.cli.main.main`."""
+    """Run one verb, or print why a package of the kit cannot be used; see `core_eval.cli.main.main`."""
     reason = overwritten_package()
     if reason is not None:
         print(f"pathrig: {reason}", file=sys.stderr)
@@ -24,9 +24,9 @@ def main() -> int:
 
 
 def overwritten_package() -> str | None:
-    """Why a package of the kit cannot be used, and what to do; None where all are its own.
+    """Return why a package of the kit cannot be used, and what to do; None if all are its own.
 
-    Nothing is imported: another distribution's package of that name may fail to, or do anything.
+    Nothing is imported, because another distribution's package may fail or have side effects.
     """
     for name in PACKAGES:
         spec = find_spec(name)
@@ -36,8 +36,8 @@ def overwritten_package() -> str | None:
             others = sorted(set(packages_distributions().get(name, ())) - {"pathrig"})
             owner = " and ".join(others) or spec.origin
             return (
-                f"{owner} has put its own package {name!r} in the place of pathrig's: install pathrig "
-                "into an environment of its own (python -m venv, or pipx install pathrig)"
+                f"{owner} has overwritten pathrig's package {name!r}: install pathrig into an environment "
+                "of its own (python -m venv, or pipx install pathrig)"
             )
     return None
 

@@ -1,4 +1,4 @@
-"""`pathrig rigs find-port`: which serial port is the rig's, by plugging it in."""
+"""`pathrig rigs find-port`: finds the rig's serial port by its plugging in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def find_port(
     timeout: Annotated[float, typer.Option(min=1.0, help="Seconds to wait for the cable.")] = 60.0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Unplug the rig, plug it in again, and get the URL that names its port."""
+    """Find the rig's serial port: unplug the rig and plug it in again."""
     from core_eval.harness.signals import StopSignals
     from firmware_bridge.serial.ports import find_by_plugging
 
@@ -26,4 +26,4 @@ def find_port(
         print_json({**asdict(port), "url": port.url})
         return
     out.print(Text(f"{port}  {port.description}"))
-    out.print(Text(f"Its URL, whatever path it gets:  {port.url}"))
+    out.print(Text(f"Its URL, independent of the path:  {port.url}"))

@@ -1,4 +1,4 @@
-"""`pathrig harm`: what was done to the world, and what of it the rig's own sensors could see."""
+"""`pathrig harm`: the harm in a log, and whether the rig's own sensors observed it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def harm(
     episode: Annotated[int | None, typer.Option(help="Only this episode.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tell a log's harm events, observed or not, with evidence; what a final state hides; deviations."""
+    """List a log's harm events, observed or not, with evidence; also deviations and compensating pairs."""
     from core_eval.log import LogReader
     from core_eval.report.harm_summary import by_kind, by_world_and_agent, harm_json, read_harm
     from core_eval.report.harm_tables import (
@@ -47,10 +47,10 @@ def harm(
     groups = by_world_and_agent(found)
     if groups:
         out.print(groups_table(groups))
-        out.print(Text("unobserved share: of the events, with its 95 % bootstrap interval over episodes"))
+        out.print(Text("unobserved share: share of the events, with a 95 % bootstrap interval over episodes"))
     deviations = deviations_table(found, steps)
     if deviations is not None:
-        out.print(Text("deviations: calls off the path that were carried out; no harm events", style="bold"))
+        out.print(Text("deviations: executed calls off the path; they are no harm events", style="bold"))
         out.print(deviations)
     pairs = pairs_table((one for one in found if one.row.pairs), steps)
     if pairs is not None:
@@ -59,11 +59,11 @@ def harm(
     behind = [str(one.row.id) for one in found if one.behind_ok_state]
     if behind:
         out.print(Text(f"a final-state check passes although harm was done: episodes {', '.join(behind)}"))
-    silent = [str(one.row.id) for one in found if not one.assessed]
+    unassessed = [str(one.row.id) for one in found if not one.assessed]
     for line in no_rules(one.row for one in found):
         out.print(Text(line, style="yellow"))
-    if silent:
-        out.print(Text(f"nobody could tell the harm of episodes {', '.join(silent)}", style="yellow"))
+    if unassessed:
+        out.print(Text(f"harm could not be assessed in episodes {', '.join(unassessed)}", style="yellow"))
     idle = [str(one.row.id) for one in found if no_call(one.row)]
     if idle:
         out.print(Text(f"no call was made in episodes {', '.join(idle)}", style="yellow"))
@@ -71,17 +71,17 @@ def harm(
     if lost is not None:
         out.print(Text(lost, style="yellow"))
     if not found:
-        out.print(Text("the log holds no episodes"))
-    if found and not silent and lost is None and not any(one.events for one in found):
+        out.print(Text("the log has no episodes"))
+    if found and not unassessed and lost is None and not any(one.events for one in found):
         out.print(Text("no harm was done"))
 
 
 def _chosen(reader: LogReader, run: int | None, episode: int | None) -> list[EpisodeRow]:
-    """The episodes that are asked for.
+    """Return the selected episodes.
 
     Raises:
-        LogError: the log holds no such run or episode.
-        UsageError: the episode is another run's.
+        LogError: the log has no such run or episode.
+        UsageError: the episode belongs to another run.
     """
     if run is not None:
         reader.run(run)

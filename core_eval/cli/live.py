@@ -1,4 +1,4 @@
-"""A run as it happens: a line for each call."""
+"""The terminal lines of a running run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core_eval.report.tables import cell, status_text, step_line
 
 
 class LiveLines:
-    """An observer that prints compact lines: of episodes, and of their steps unless `steps` is False."""
+    """An observer that prints a line for each episode and, unless `steps` is False, for each step."""
 
     def __init__(self, console: Console, *, steps: bool = True) -> None:
         self._console = console

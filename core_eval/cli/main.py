@@ -1,4 +1,4 @@
-"""The `pathrig` command: its verbs, and what each failure becomes on standard error and as exit status."""
+"""The `pathrig` command: its verbs, and the error line and exit status of each failure."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ try:
     from core_eval.cli.screen import guarded_output
     from core_eval.cli.terminal import survive_hangup
 except KeyboardInterrupt:
-    # Ctrl-C while the modules are loaded: nothing has begun, so there is nothing to say.
+    # Ctrl-C while the modules are loaded: nothing has started.
     sys.exit(130)
 
 if TYPE_CHECKING:
-    from core_eval.harness.rigs_left import LeftRig
+    from core_eval.harness.final_stops import FinalStop
 
 app = typer.Typer(
     name="pathrig",
@@ -59,10 +59,10 @@ def _print_version(asked: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and end."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Run agents on rigs, log every call, and score the whole path: not only whether they got there."""
+    """Run agents on rigs, log every call, and score the whole path, not only the final state."""
 
 
 app.command("backup")(backup.backup)
@@ -79,14 +79,14 @@ app.add_typer(rigs.app, name="rigs")
 app.add_typer(worlds.app, name="worlds")
 app.add_typer(broker.app, name="broker")
 
-# The parser's errors have no public base class; the first class of theirs that words itself is it.
+# The parser's errors have no public base class: take the topmost one that formats a message.
 PARSER_ERROR: type[Exception] = [
     kind for kind in typer.BadParameter.__mro__ if hasattr(kind, "format_message")
 ][-1]
 DONE, MISSED, BAD_INPUT, RIG_FAILED = 0, 1, 2, 3
 STOPPED = 130
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""The errors of a disk, or a quota, that has no more room."""
+"""The errors of a full disk, an exceeded quota, or a file that is too large."""
 LIVE_ADDRESS = "127.0.0.1:0"
 
 
@@ -95,46 +95,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0: done. 1: a threshold was missed. 2: bad usage or input. 3: the rig, the link or the model failed,
-        or a rig was not stopped, whatever else happened. 128 plus a signal's number: ended by that signal,
-        with the log consistent. 130: also stopped by a person.
+        or a rig may not be stopped; this replaces any other status. 128 plus a signal's number: ended by
+        that signal, with the log consistent. 130: also stopped by a person.
     """
     try:
-        from core_eval.harness.rigs_left import rigs_left
+        from core_eval.harness.final_stops import final_stops
     except KeyboardInterrupt:
         return STOPPED
     survive_hangup()
     with guarded_output():
-        with rigs_left() as left:
-            status = _run(arguments, left)
-        for rig in left:
-            # The last word: a table above it must not hide a machine that still moves.
-            if line := rig.line():
+        with final_stops() as stops:
+            status = _run(arguments, stops)
+        for stop in stops:
+            # Last, so that a table does not hide a machine that may still move.
+            if line := stop.line():
                 _fail(line, status)
-    return RIG_FAILED if any(rig.failed for rig in left) else status
+    return RIG_FAILED if any(stop.failed for stop in stops) else status
 
 
-def _run(arguments: Sequence[str] | None, left: Sequence[LeftRig]) -> int:
+def _run(arguments: Sequence[str] | None, stops: Sequence[FinalStop]) -> int:
     try:
         given = _completed(sys.argv[1:] if arguments is None else arguments)
         status = app(args=given, prog_name="pathrig", standalone_mode=False)
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as leaving:
         if isinstance(leaving, SystemExit) and not leaving.code:
-            # A shell has got the completions that it asked for.
+            # The exit after printing a shell's completions.
             sys.stdout.flush()
             return DONE
-        # Whoever read our output has seen enough (the parser turns that into an exit of its own).
+        # The reader has closed the pipe (the parser turns BrokenPipeError into SystemExit).
         _drop_output()
         return DONE
     except PARSER_ERROR as error:
         return _fail(_parser_message(error), BAD_INPUT)
     except BaseException as error:
-        return _known_failure(error, left)
+        return _known_failure(error, stops)
     return status if isinstance(status, int) else DONE
 
 
 def _completed(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the address that `--live` alone means; the parser knows no option of that kind."""
+    """Return the arguments with the default address after a `--live` without a value.
+
+    The parser has no options with an optional value.
+    """
     completed = list(arguments)
     for place, argument in enumerate(arguments):
         following = arguments[place + 1] if place + 1 < len(arguments) else "-"
@@ -145,10 +148,10 @@ def _completed(arguments: Sequence[str]) -> list[str]:
 
 def _parser_message(error: Exception) -> str:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
-    return f"{message.strip().rstrip('.')}; `pathrig --help` tells what there is"
+    return f"{message.strip().rstrip('.')}; see `pathrig --help`"
 
 
-def _known_failure(error: BaseException, left: Sequence[LeftRig]) -> int:
+def _known_failure(error: BaseException, stops: Sequence[FinalStop]) -> int:
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return STOPPED
     from agents.errors import AgentSpecError, BackendError
@@ -161,13 +164,13 @@ def _known_failure(error: BaseException, left: Sequence[LeftRig]) -> int:
     from devices.registry import PluginError
     from firmware_bridge.link import LinkError
 
-    safe = bool(left) and all(rig.stop for rig in left)
+    safe = bool(stops) and all(stop.stop for stop in stops)
     if isinstance(error, StoppedByPerson):
-        told = "the rig is safe, and " if safe else ""
-        return _fail(f"{error}; {told}--resume goes on with the next episode", STOPPED)
+        state = "the rig is safe, and " if safe else ""
+        return _fail(f"{error}; {state}--resume continues with the next episode", STOPPED)
     if isinstance(error, StopRequested):
-        told = "the rig is safe and " if safe else ""
-        return _fail(f"{error}; {told}the log is readable", error.exit_status)
+        state = "the rig is safe and " if safe else ""
+        return _fail(f"{error}; {state}the log is readable", error.exit_status)
     if isinstance(error, UsageError | ConfigError | AgentSpecError | LogError | PluginError):
         return _fail(str(error), BAD_INPUT)
     if isinstance(error, RigError | LinkError | EpisodeFailed | BackendError):
@@ -178,13 +181,13 @@ def _known_failure(error: BaseException, left: Sequence[LeftRig]) -> int:
         _drop_output()
         where = "the output" if error.filename is None else str(error.filename)
         return _fail(f"{where} cannot be written: {error.strerror}", BAD_INPUT)
-    # A fault of our own: status 1 would read as a missed threshold.
+    # A bug: Python's own exit status 1 would mean a missed threshold.
     traceback.print_exception(error)
     return RIG_FAILED
 
 
 def _drop_output() -> None:
-    """Let go of what is buffered for standard output: it has nowhere to go."""
+    """Redirect standard output to the null device, so that flushing its buffer cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

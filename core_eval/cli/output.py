@@ -1,4 +1,4 @@
-"""What several verbs write: tables of agents, JSON; and the options and files that they share."""
+"""Output, options and files that several verbs share."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ if TYPE_CHECKING:
 AggregateOption = Annotated[
     Path | None,
     typer.Option(
-        help="YAML file that says how agents are compared; the table then shows their gated minimum."
+        help="YAML file that defines how agents are compared; the table then shows their gated minimum."
     ),
 ]
 
 
 def check_output(path: Path, option: str) -> None:
-    """Find out whether a file can be written, before there is anything to write; nothing is written.
+    """Check that a file can be written, without writing it.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: it cannot be written.
     """
     folder = path.absolute().parent
     if path.is_dir():
         raise UsageError(f"{option} {path}: is a folder; name a file")
     if not folder.is_dir():
-        raise UsageError(f"{option} {path}: there is no folder {folder}; make it first")
+        raise UsageError(f"{option} {path}: there is no folder {folder}; create it first")
     if not os.access(path if path.exists() else folder, os.W_OK):
-        raise UsageError(f"{option} {path}: may not be written")
+        raise UsageError(f"{option} {path}: permission denied")
 
 
 class UsageError(Exception):
-    """What was asked for makes no sense; one line that says what to do."""
+    """The options or their values are invalid; the text is one line with the remedy."""
 
 
 def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: Path | None) -> None:
-    """The table of agents; of several their differences and Pareto front; of repeated tasks each one.
+    """Print the table of agents, their differences and Pareto front, and the table of repeated tasks.
 
     Raises:
-        ConfigError: the aggregate file is wrong.
+        ConfigError: the aggregate file is invalid.
     """
     from core_eval.report.aggregate import load_aggregate
     from core_eval.report.inexact import INEXACT_NOTE, inexact_json
@@ -89,19 +89,19 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
 
 
 def print_json(value: Any) -> None:
-    """JSON on standard output, indented."""
+    """Print indented JSON on standard output."""
     print(json_text(value, indent=2))
 
 
-def tell_faults(malformed: Mapping[str, Sequence[str]]) -> None:
-    """What is wrong with the tasks of a file that are left out, on standard error."""
+def print_faults(malformed: Mapping[str, Sequence[str]]) -> None:
+    """Print the faults of malformed tasks on standard error."""
     for faults in malformed.values():
         for fault in faults:
             print(f"pathrig: {fault}", file=sys.stderr)
 
 
 def warn_of_cycles(automata: Iterable[TaskAutomaton]) -> None:
-    """Which tasks' golden paths are only the simple ones, on standard error."""
+    """Print on standard error which automata have cycles, whose golden paths are the simple paths only."""
     for automaton in automata:
         if automaton.cycle_warning is not None:
             print(f"pathrig: warning: {automaton.cycle_warning}", file=sys.stderr)
@@ -111,29 +111,28 @@ def warn_of_cycles(automata: Iterable[TaskAutomaton]) -> None:
 def replaced_file(
     path: Path, option: str, *, inputs: Sequence[Path | None] = (), private: bool = False
 ) -> Iterator[TextIO]:
-    """A file to write, which takes the place of the old one when all has been written.
+    """Open a temporary file that replaces `path` when the context ends without an error.
 
-    Until then, and where writing breaks off, the old file stays as it was. A device or a pipe is written to
-    as it is.
+    A device or a pipe is written directly.
 
     Args:
-        path: the file, under any of its names.
+        path: the file; a symbolic link is followed.
         option: the option that names it, for messages.
-        inputs: files that are read for it, which it may not be.
-        private: only its owner may read it.
+        inputs: files that are read, which must not be overwritten.
+        private: make it readable by its owner only.
 
     Raises:
-        UsageError: it is one of the inputs, or it cannot be written.
+        UsageError: the file is one of the inputs, or cannot be written.
     """
     for one in inputs:
         if one is not None and _same_file(path, one):
-            raise UsageError(f"{option} {path}: is the file that is read ({one}); name another one")
+            raise UsageError(f"{option} {path}: is an input file ({one}); name another one")
     try:
         if path.exists() and not path.is_file():
             with path.open("w", encoding="utf-8", errors="replace") as file:
                 yield file
             return
-        # A link stays one: what it leads to is replaced.
+        # Keep a symbolic link, and replace its target.
         with _temporary(Path(os.path.realpath(path)), private) as file:
             yield file
     except OSError as error:
@@ -157,7 +156,7 @@ def _temporary(path: Path, private: bool) -> Iterator[TextIO]:
             file.flush()
             os.fsync(file.fileno())
         if not private:
-            # It was made for its owner alone.
+            # mkstemp creates it readable by its owner only.
             Path(name).chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
         Path(name).replace(path)
     except BaseException:
@@ -179,10 +178,10 @@ def _same_file(one: Path, other: Path) -> bool:
 
 
 def read_json_object(path: Path, option: str) -> dict[str, Any]:
-    """The JSON object that a file of the user's holds.
+    """Read a JSON object from a user's file.
 
     Raises:
-        UsageError: it cannot be read, or holds something else.
+        UsageError: the file cannot be read, or does not hold a JSON object.
     """
     try:
         value = parse_json(read_text(path))

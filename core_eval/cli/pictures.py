@@ -1,4 +1,4 @@
-"""Pictures of tasks, with the way that an episode or a trace took."""
+"""Drawings of tasks' automata, with the path of an episode or a trace."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def made_calls(task: str, db: Path | None, episode: int | None, trace: Path | None) -> list[Call]:
-    """The calls whose way is to be drawn; none where nothing names any.
+    """Return the calls of the path to draw; none if the options name no episode and no trace.
 
     Raises:
-        UsageError: the options do not go together, or the file holds no calls of the task.
-        LogError: the log cannot be read, or holds no such episode.
+        UsageError: the options exclude each other, or the file has no calls of the task.
+        LogError: the log cannot be read, or has no such episode.
     """
     if (db is None) != (episode is None):
         raise UsageError("--db DB and --episode N go together")
@@ -36,7 +36,7 @@ def draw(
     dot: Path | None,
     inputs: Sequence[Path | None],
 ) -> None:
-    """Write the pictures that are asked for.
+    """Write the drawings whose files are given.
 
     Raises:
         UsageError: a file cannot be written, or is one of the inputs.
@@ -55,7 +55,7 @@ def _of_episode(task: str, db: Path, episode: int) -> list[Call]:
     with LogReader(db) as reader:
         row = reader.episode(episode)
         if row.task != task:
-            raise UsageError(f"--episode {episode}: is of the task {row.task}, not of {task}")
+            raise UsageError(f"--episode {episode}: is an episode of task {row.task}, not of {task}")
         return logged_calls(reader.steps(episode))
 
 
@@ -72,4 +72,4 @@ def _of_trace(task: str, path: Path) -> list[Call]:
                     return list(found.calls)
     except ForeignTextError as error:
         raise UsageError(f"--trace {path}: {error}") from None
-    raise UsageError(f"--trace {path}: holds no trace of the task {task}")
+    raise UsageError(f"--trace {path}: has no trace of task {task}")

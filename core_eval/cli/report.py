@@ -14,11 +14,11 @@ def report(
     db: Annotated[Path, typer.Argument(help="A log.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the page to this file.")],
     stories: Annotated[
-        int, typer.Option(min=0, help="Tell so many episodes in full, those with the most harm.")
+        int, typer.Option(min=0, help="Number of episodes shown in full: those with the most harm.")
     ] = 100,
     aggregate: AggregateOption = None,
 ) -> None:
-    """Write a log as one HTML page that needs nothing else: agents, stories, pictures, harm."""
+    """Write a log as one self-contained HTML page: agents, episodes in full, drawings, harm."""
     from core_eval.log import LogReader
     from core_eval.report.aggregate import load_aggregate
     from core_eval.report.html import html_report

@@ -1,4 +1,4 @@
-"""`pathrig rigs`: which rigs there are, whether one answers, and a file for a new one."""
+"""`pathrig rigs`: lists rigs, tests one, and writes a file for a new one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.text import Text
 from core_eval.cli import find_port, rigs_new
 from core_eval.cli.output import console, print_json
 
-app = typer.Typer(help="List rigs, check that one answers, and write a file for one of your own.")
+app = typer.Typer(help="List rigs, test one, and write a file for one of your own.")
 app.command("new")(rigs_new.new)
 app.command("find-port")(find_port.find_port)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -38,7 +38,7 @@ def list_all(json: Json = False) -> None:
 def check(
     name: Annotated[str, typer.Argument(help="A rig's name, its YAML file, or a URL.")],
     look: Annotated[
-        bool, typer.Option("--look", help="Only greet it and measure its clock: call and stop nothing.")
+        bool, typer.Option("--look", help="Only connect and measure its clock: no calls, no stop.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -55,7 +55,7 @@ def check(
     if json:
         print_json(report.as_json())
     else:
-        table = plain_table("check", "verdict", "what was found")
+        table = plain_table("check", "verdict", "finding")
         for finding in report.findings:
             table.add_row(finding.check, finding.verdict, Text(finding.text))
         console().print(table)

@@ -1,4 +1,4 @@
-"""`pathrig rigs new`: a few questions, and a rig file that loads."""
+"""`pathrig rigs new`: asks for the facts of a rig, and writes its file."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ EXAMPLES = {"serial": "/dev/ttyACM0", "mqtt": "mqtt://localhost"}
 
 
 def new(
-    file: Annotated[Path | None, typer.Argument(help="The file to write; left out: NAME.yaml here.")] = None,
-    name: Annotated[str | None, typer.Option(help="What the log calls the rig.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="The file to write; default: NAME.yaml here.")] = None,
+    name: Annotated[str | None, typer.Option(help="The rig's name in the log.")] = None,
     driver: Annotated[
-        str | None, typer.Option(help="A shipped driver's name, or a file; pathrig-json is our own wire.")
+        str | None, typer.Option(help="A driver's name or file; pathrig-json is the kit's own wire.")
     ] = None,
-    link: Annotated[str | None, typer.Option(help="serial or mqtt; for a driver that speaks either.")] = None,
+    link: Annotated[str | None, typer.Option(help="serial or mqtt; for a driver that supports both.")] = None,
     port: Annotated[str | None, typer.Option(help="Serial: the port's path.")] = None,
-    baud: Annotated[int | None, typer.Option(help="Serial: the speed; left out: the driver's.")] = None,
+    baud: Annotated[int | None, typer.Option(help="Serial: the speed; default: the driver's.")] = None,
     broker: Annotated[str | None, typer.Option(help="MQTT: mqtt://[user:pass@]HOST[:PORT].")] = None,
     topic: Annotated[str | None, typer.Option(help="MQTT: the device's part of its topics.")] = None,
     device: Annotated[
-        str | None, typer.Option(help="The device type, or a device file; left out: the driver's.")
+        str | None, typer.Option(help="The device type, or a device file; default: the driver's.")
     ] = None,
     guard: Annotated[
-        str | None, typer.Option(help="What becomes of harmful calls: block, observe or estop.")
+        str | None, typer.Option(help="The guard mode for harmful calls: block, observe or estop.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Ask what a rig is, and write its file. What is given as an option is not asked."""
+    """Write a rig's file. Ask for what no option gives."""
     from configs.device_types import is_device_file
     from configs.drivers_loader import OWN_WIRE, driver_names, load_driver
     from devices.registry import DEVICE_TYPES
@@ -49,7 +49,7 @@ def new(
     kind = known.link if known.link in LINKS else _choice(asks, link, "link", "Link", LINKS)
     url = _serial_url(asks, port, baud, known) if kind == "serial" else _mqtt_url(asks, broker, topic, name)
     if known.device is not None:
-        # The driver's file says it, from where it lies.
+        # The driver's file names it, by a path relative to that file.
         device = None
     elif device is None or not is_device_file(device):
         device = _choice(asks, device, "device", "Device", tuple(DEVICE_TYPES))
@@ -58,7 +58,7 @@ def new(
     guard = _choice(asks, guard, "guard", "Guard for harmful calls", guards)
     path = file or Path(f"{name}.yaml")
     if path.exists() and not force:
-        raise UsageError(f"{path} is there already; name another file, or give --force")
+        raise UsageError(f"{path} exists already; name another file, or give --force")
     _write(path, _text(name, url, driver, known, device, guard))
     console().print(f"wrote {path}; try `pathrig rigs check {path}`", highlight=False)
 
@@ -67,7 +67,7 @@ def _answer(asks: bool, given: str | None, option: str, question: str, default: 
     if given is None and asks:
         given = str(typer.prompt(question, default=default))
     if given is None:
-        raise UsageError(f"nobody to ask here: give --{option}, as in --{option} {default}")
+        raise UsageError(f"standard input is no terminal: give --{option}, as in --{option} {default}")
     if not given.strip() or not given.isprintable():
         raise UsageError(f"--{option} must not be empty")
     return given.strip()
@@ -96,7 +96,7 @@ def _mqtt_url(asks: bool, broker: str | None, topic: str | None, name: str) -> s
 
 
 def _text(name: str, url: str, driver: str, known: DriverFile, device: str | None, guard: str) -> str:
-    """The file, with the driver's options and tables as comments to be filled in."""
+    """Return the file's text, with the driver's options and tables as comments to fill in."""
     import yaml
 
     entries = {"name": name, "url": url, "driver": driver, "device": device, "guard": guard}
@@ -108,7 +108,7 @@ def _text(name: str, url: str, driver: str, known: DriverFile, device: str | Non
     if known.options:
         lines += [
             "",
-            "# What follows is the driver's own; take the # away where yours differs.",
+            "# The driver's defaults; remove the # from a line to change it.",
             "# driver_options:",
         ]
         for option, declared in known.options.items():
@@ -132,7 +132,7 @@ def _flow(value: Any) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write the file, and take it away again where it does not load."""
+    """Write the file, and restore the previous state if it does not load."""
     from configs.errors import ConfigError
     from configs.rigs_loader import load_rig
 

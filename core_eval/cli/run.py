@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.forms import FORMS
+from agents.forms import SHIPPED
 from core_eval.cli.output import (
     AggregateOption,
     UsageError,
     check_output,
     console,
     print_agents,
+    print_faults,
     print_json,
     read_json_object,
-    tell_faults,
     warn_of_cycles,
     write_file,
 )
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from core_eval.report.thresholds import Threshold
 
 DEFAULT_DB = Path("pathrig.db")
+FORMS = [text for form in SHIPPED for text in form.forms]
 MOST_LISTED = 60
-"""Episodes of a run that are printed with their steps and listed; `pathrig show` lists more."""
+"""Maximum number of episodes that are listed with their steps; `pathrig show` lists more."""
 EACH_WORLD = "sim"
-"""The rig that is each task's own world."""
+"""The rig that stands for each task's own world."""
 
 
 def run(
@@ -45,13 +46,13 @@ def run(
         list[str] | None,
         typer.Option(
             help="A task's id, or FILE or FILE#ID; may be given several times. A task or a --suite is "
-            "needed, and --rig and --agent, unless --resume continues a run."
+            "required, like --rig and --agent, unless --resume is given."
         ),
     ] = None,
     suite: Annotated[
         list[str] | None,
         typer.Option(
-            help="All tasks of a suite: core (all that ship), a world's name, a task file, a folder, or a "
+            help="All tasks of a suite: core (all shipped tasks), a world's name, a task file, a folder or a "
             "pattern of files; may be given several times."
         ),
     ] = None,
@@ -64,11 +65,11 @@ def run(
     ] = None,
     agent: Annotated[
         list[str] | None,
-        typer.Option(help=f"{', '.join(FORMS[:-1])} or {FORMS[-1]}; may be given several times."),
+        typer.Option(help=f"{', '.join(FORMS)}, or one of an installed package; may be given several times."),
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes of each task with each agent.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the first episode; the i-th has SEED + i.")] = 0,
-    db: Annotated[Path, typer.Option(help="The log; it is made, or goes on.")] = DEFAULT_DB,
+    db: Annotated[Path, typer.Option(help="The log; created, or appended to.")] = DEFAULT_DB,
     init: Annotated[
         Path | None, typer.Option(help="JSON file that overrides the world's initial state (simulators).")
     ] = None,
@@ -76,30 +77,30 @@ def run(
         bool,
         typer.Option(
             "--vary",
-            help="Draw the initial state by seed, as the world declares: the same for all agents, and only "
-            "states in which the oracle passes without harm (simulators).",
+            help="Draw the initial state by seed from the ranges that the world declares; the same for all "
+            "agents. Only states from which the oracle passes without harm are used (simulators).",
         ),
     ] = False,
     guard: Annotated[
         GuardMode | None,
-        typer.Option(help="What becomes of harmful calls; left out: observe on simulators, block elsewhere."),
+        typer.Option(help="The guard mode for harmful calls; default: observe on simulators, else block."),
     ] = None,
     live: Annotated[
         str | None,
         typer.Option(
             metavar="[HOST:PORT]",
-            help="Serve a page that shows the run, asks in guard mode confirm, and has a stop; its address, "
-            "with a secret in it, is printed. Without HOST:PORT: 127.0.0.1 and a free port.",
+            help="Serve a page that shows the run, asks for approval in guard mode confirm, and has a stop "
+            "button. Its address, which contains a secret, is printed. Default: 127.0.0.1 and a free port.",
         ),
     ] = None,
     answer_timeout: Annotated[
         float,
-        typer.Option(min=1.0, help="With --live, seconds until a question that nobody answers is a refusal."),
+        typer.Option(min=1.0, help="With --live, seconds until an unanswered question counts as a refusal."),
     ] = 120.0,
     beta: Annotated[float, typer.Option(min=1e-9, max=1.0, help="Base of prefix criticality.")] = 0.5,
     lam: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of PC in PC-KTC.")] = 0.5,
     call_timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds until a call without an answer is a fault.")
+        float, typer.Option(min=0.1, help="Seconds until an unanswered call is a fault.")
     ] = 120.0,
     faults_are_harm: Annotated[
         bool, typer.Option("--faults-are-harm", help="Count faults of rig and link as harmful calls.")
@@ -108,21 +109,22 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="METRIC=VALUE",
-            help="Exit with 1 when an agent's mean is worse. METRIC>=VALUE and METRIC<=VALUE say it; "
-            "METRIC=VALUE is the least, or the most where less is better; may be given several times.",
+            help="Exit with 1 if an agent's mean misses this threshold. Also METRIC>=VALUE, METRIC<=VALUE; "
+            "METRIC=VALUE is a minimum, or a maximum where less is better. May be given several times.",
         ),
     ] = None,
     per_task: Annotated[
-        bool, typer.Option("--per-task", help="Hold --fail-under for each task with each agent.")
+        bool, typer.Option("--per-task", help="Apply --fail-under to each task with each agent.")
     ] = False,
     aggregate: AggregateOption = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print episodes and summary as JSON.")] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the last run in --db that was cut short.")
+        bool, typer.Option("--resume", help="Resume the last interrupted run in --db.")
     ] = False,
     durable: Annotated[
-        bool, typer.Option("--durable", help="Wait for the disk at each call, so a power cut loses nothing.")
+        bool,
+        typer.Option("--durable", help="Sync the log to disk at each call: a power cut loses nothing."),
     ] = False,
 ) -> int:
     """Run episodes, log every call, and score them."""
@@ -140,7 +142,7 @@ def run(
     if junit is not None:
         check_output(junit, "--junit")
     if per_task and not fail_under:
-        raise UsageError("--per-task says how --fail-under holds: give a threshold, or leave it out")
+        raise UsageError("--per-task needs --fail-under: give a threshold, or leave --per-task out")
     thresholds = _thresholds(fail_under or [])
     compared = load_aggregate(aggregate)
     out = console(stderr=json)
@@ -148,8 +150,7 @@ def run(
     if resume:
         if task or suite or agent or init is not None or vary:
             raise UsageError(
-                "--resume goes on with what the log says: leave out --task, --suite, --agent, --init and "
-                "--vary"
+                "--resume uses the plan in the log: leave out --task, --suite, --agent, --init and --vary"
             )
         config, unfinished = _unfinished(db, rig)
     else:
@@ -185,7 +186,7 @@ def run(
             cut_short = error
             raise
         finally:
-            # What was done is told, however it ended.
+            # Also after an error: the completed episodes.
             with LogReader(db) as reader:
                 rows = latest_attempts([] if the_run.run_id is None else reader.episodes(the_run.run_id))
             judged = [] if cut_short else judge(thresholds, rows, per_task=per_task)
@@ -204,7 +205,7 @@ def run(
         if 1 < len(rows) <= MOST_LISTED:
             out.print(episodes_table(rows))
         print_agents(out, rows, aggregate)
-        out.print(f"The log is {db}: `pathrig show {db}` tells its story.")
+        out.print(f"The log is {db}; see `pathrig show {db}`.")
     missed = [one for one in judged if one.missed is not None]
     for one in missed:
         print(f"pathrig: threshold missed: {one.who}: {one.missed}", file=sys.stderr)
@@ -213,7 +214,7 @@ def run(
 
 @contextmanager
 def _page(live: str | None, scoring: Mapping[str, Any], answer_seconds: float) -> Iterator[LiveRun | None]:
-    """The live page where one is asked for; its address goes to standard error."""
+    """Serve the live page, if `live` gives an address, and print its URL on standard error."""
     if live is None:
         yield None
         return
@@ -232,14 +233,14 @@ def _page(live: str | None, scoring: Mapping[str, Any], answer_seconds: float) -
             page = stack.enter_context(live_run(address, scoring, answer_seconds=answer_seconds))
         except OSError as error:
             raise UsageError(f"--live {live}: {error.strerror or error}") from None
-        said = [f"the live page is {page.url}"]
+        lines = [f"the live page is {page.url}"]
         if not address.loopback:
-            said.append("it is not encrypted: whoever reads this network's traffic can press its buttons")
-        for line in said:
+            lines.append("it is not encrypted: anyone who reads this network's traffic can use its buttons")
+        for line in lines:
             print(f"pathrig: {line}", file=sys.stderr, flush=True)
         yield page
     if page.recorder.trouble is not None:
-        print(f"pathrig: the live page missed something: {page.recorder.trouble}", file=sys.stderr)
+        print(f"pathrig: the live page is incomplete: {page.recorder.trouble}", file=sys.stderr)
 
 
 def _thresholds(texts: list[str]) -> list[Threshold]:
@@ -256,7 +257,7 @@ def _cells(tasks: list[str], suites: list[str], rig: str | None, agent: list[str
 
     rig = rig or (EACH_WORLD if suites else None)
     if not (tasks or suites) or not rig or not agent:
-        raise UsageError("give --task or --suite, --rig and --agent, or --resume to go on with a run")
+        raise UsageError("give --task or --suite, --rig and --agent, or --resume to resume a run")
     places = [place for name in suites for place in _suite_places(name, rig)]
     places += [(one, _own_rig(one) if rig == EACH_WORLD else rig) for one in tasks]
     return tuple(
@@ -265,21 +266,21 @@ def _cells(tasks: list[str], suites: list[str], rig: str | None, agent: list[str
 
 
 def _suite_places(suite: str, rig: str) -> list[tuple[str, str]]:
-    """Return each task of a suite with its rig; tasks for other devices than the rig's are left out."""
+    """Return each task of a suite with its rig, without tasks for other devices than the rig's."""
     from configs.rigs_loader import device_of, load_rig
     from configs.suites import read_suite, task_ref
 
     found = read_suite(suite)
-    tell_faults(found.malformed)
+    print_faults(found.malformed)
     if rig == EACH_WORLD:
         simulated = [task for task in found.tasks if task.world is not None]
-        _tell_left_out(suite, len(found.tasks) - len(simulated), "belong to no world")
+        _print_left_out(suite, len(found.tasks) - len(simulated), "belong to no world")
         return [(task_ref(task), f"sim:{task.world.name}") for task in simulated if task.world is not None]
     device = device_of(load_rig(rig))
     fitting = [task for task in found.tasks if device is None or task.device.name == device.name]
     if not fitting:
         raise UsageError(f"--suite {suite}: none of its tasks is for the device of rig {rig}")
-    _tell_left_out(suite, len(found.tasks) - len(fitting), f"are for other devices than that of {rig}")
+    _print_left_out(suite, len(found.tasks) - len(fitting), f"are for other devices than that of {rig}")
     return [(task_ref(task), rig) for task in fitting]
 
 
@@ -292,7 +293,7 @@ def _own_rig(task: str) -> str:
     return f"sim:{world.name}"
 
 
-def _tell_left_out(suite: str, count: int, why: str) -> None:
+def _print_left_out(suite: str, count: int, why: str) -> None:
     if count:
         print(f"pathrig: --suite {suite}: {count} tasks are left out: they {why}", file=sys.stderr)
 
@@ -309,17 +310,17 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
             raise UsageError(
                 f"--resume: there is nothing to resume in {db}: every run with episodes has ended"
             )
-        going_on = {run.id for run in runs if _going_on(reader, run.id)}
-    run = next((run for run in runs if run.id not in going_on), None)
+        active = {run.id for run in runs if _is_active(reader, run.id)}
+    run = next((run for run in runs if run.id not in active), None)
     if run is None:
-        raise UsageError(f"--resume: run {runs[0].id} in {db} is still going on in another process")
+        raise UsageError(f"--resume: run {runs[0].id} in {db} is still active in another process")
     try:
         config = RunConfig.model_validate(run.config).with_rig(rig)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in wrong["loc"])
         raise UsageError(
-            f"--resume: run {run.id} in {db} has no usable plan: {key}: {wrong['msg']}"
+            f"--resume: run {run.id} in {db} has an invalid plan: {key}: {wrong['msg']}"
         ) from None
     except ValueError as error:
         raise UsageError(f"--resume: run {run.id} in {db}: {error}") from None
@@ -327,12 +328,12 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
     return config, run.id
 
 
-def _going_on(reader: LogReader, run_id: int) -> bool:
+def _is_active(reader: LogReader, run_id: int) -> bool:
     return any(episode.status == "running" for episode in reader.episodes(run_id))
 
 
 def _not_run(config: RunConfig, parts: Parts, rows: list[EpisodeRow]) -> list[NotRun]:
-    """The episodes of the plan that have no row."""
+    """Return the episodes of the plan that have no row."""
     from core_eval.report.junit import NotRun
 
     begun = {row.number for row in rows}

@@ -1,4 +1,4 @@
-"""`pathrig score`: scores traces from anywhere, or a log again."""
+"""`pathrig score`: scores traces from any source, or rescores a log."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from core_eval.cli.output import (
     UsageError,
     console,
     print_agents,
+    print_faults,
     print_json,
     replaced_file,
-    tell_faults,
     warn_of_cycles,
 )
 
@@ -38,20 +38,20 @@ def score(
     ] = None,
     traces: Annotated[Path | None, typer.Option(help="Traces, JSON lines; - is standard input.")] = None,
     out: Annotated[Path | None, typer.Option(help="With --traces: write the scores to this file.")] = None,
-    db: Annotated[Path | None, typer.Option(help="Score this log again.")] = None,
+    db: Annotated[Path | None, typer.Option(help="Rescore this log.")] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="With --db: put the new scores into the log.")
+        bool, typer.Option("--write", help="With --db: write the new scores to the log.")
     ] = False,
     beta: Annotated[
         float | None,
         typer.Option(
-            min=0.0, max=1.0, help="Base of prefix criticality; left out: 0.5, of a log that of its run."
+            min=0.0, max=1.0, help="Base of prefix criticality; default: 0.5, or with --db the run's value."
         ),
     ] = None,
     lam: Annotated[
         float | None,
         typer.Option(
-            min=0.0, max=1.0, help="Weight of PC in PC-KTC; left out: 0.5, of a log that of its run."
+            min=0.0, max=1.0, help="Weight of PC in PC-KTC; default: 0.5, or with --db the run's value."
         ),
     ] = None,
     faults_are_harm: Annotated[
@@ -60,26 +60,26 @@ def score(
     aggregate: AggregateOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print all scores and a summary as one JSON.")] = False,
 ) -> int:
-    """Score traces from anywhere, or a log again. Exit with 1 when some traces could not be scored."""
+    """Score traces from any source, or rescore a log. Exit with 1 if some traces could not be scored."""
     for option, value in (("--beta", beta), ("--lam", lam)):
         if value is not None and math.isnan(value):
             raise UsageError(f"{option} {value}: must be a number from 0 to 1")
     if db is not None:
         for option, path in (("--tasks", tasks), ("--traces", traces), ("--out", out)):
             if path is not None:
-                raise UsageError(f"{option} does not go with --db: a log holds its tasks and traces itself")
+                raise UsageError(f"{option} does not go with --db: a log contains its tasks and traces")
         given = {"beta": beta, "lam": lam, "faults_are_harm": faults_are_harm or None}
         parameters = {name: value for name, value in given.items() if value is not None}
         if write and parameters:
             raise UsageError(
-                "--write keeps what the log says of its runs: leave out --beta, --lam and --faults-are-harm"
+                "--write uses the runs' own parameters: leave out --beta, --lam and --faults-are-harm"
             )
         _score_log(db, write=write, as_json=json, aggregate=aggregate, parameters=parameters)
         return DONE
     if tasks is None or traces is None:
         raise UsageError("give --tasks FILE and --traces FILE.jsonl, or --db FILE")
     if write:
-        raise UsageError("--write goes with --db alone: it puts new scores into a log")
+        raise UsageError("--write needs --db: it writes new scores to a log")
     parameters = {
         "beta": BETA if beta is None else beta,
         "lam": LAM if lam is None else lam,
@@ -137,7 +137,7 @@ def _score_log(
     for again in results:
         if again.differing:
             names = ", ".join(again.differing)
-            print(f"episode {again.episode.id}: the log says otherwise of {names}", file=sys.stderr)
+            print(f"episode {again.episode.id}: the log has other values of {names}", file=sys.stderr)
 
 
 def _score_traces(
@@ -149,17 +149,17 @@ def _score_traces(
     as_json: bool,
     aggregate: Path | None,
 ) -> int:
-    """Score trace by trace: lines to `out` or standard output; a summary in their place, or beside `out`."""
+    """Score trace by trace; write the scores as lines to `out` or standard output, or all as one JSON."""
     from core_eval.path.json_text import json_text
     from core_eval.path.trace_file import read_traces, score_traces
 
     if aggregate is not None and out is None and not as_json:
         raise UsageError(
-            "--aggregate compares means, which no line of scores holds: give --json or --out FILE"
+            "--aggregate compares means, which are not printed as lines: give --json or --out FILE"
         )
     if str(tasks) == str(traces) == "-":
         raise UsageError("--tasks and --traces cannot both be standard input")
-    # Where nothing shows it, nothing is kept: traces of any number stream through.
+    # Without a summary, any number of traces is streamed in constant memory.
     summary = None if out is None and not as_json else _summary(aggregate)
     scored = failed = 0
     known = _known_tasks(tasks)
@@ -191,7 +191,7 @@ def _score_traces(
         _print_summary(summary, aggregate is not None)
     if failed:
         print(
-            f"pathrig: {scored} scored, {failed} could not be scored; their lines say why under `error`",
+            f"pathrig: {scored} scored, {failed} could not be scored; see `error` in their lines",
             file=sys.stderr,
         )
     return NOT_ALL_SCORED if failed else DONE
@@ -214,21 +214,21 @@ def _print_summary(summary: TraceSummary, gated: bool) -> None:
 
 
 def _known_tasks(path: Path) -> TaskAutomata:
-    """The automata of a task file; what is wrong with the others, and cycles, are told on standard error."""
+    """Load the automata of a task file; print malformed tasks and cycles on standard error."""
     from configs.tasks_loader import load_automata
 
     known = load_automata(path)
-    tell_faults(known.malformed)
+    print_faults(known.malformed)
     warn_of_cycles(known.automata.values())
     return known
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Iterable[bytes]]:
-    """The lines of the traces, with a bar on a terminal.
+    """Open the lines of the traces, with a progress bar on a terminal.
 
     Raises:
-        UsageError: the file cannot be read, or breaks off within.
+        UsageError: the file cannot be read.
     """
     from core_eval.path.foreign_text import ForeignTextError, open_lines
 
@@ -248,10 +248,10 @@ def _progress(stack: ExitStack, found: Lines) -> Iterable[bytes]:
     progress = stack.enter_context(Progress(console=console(stderr=True), transient=True))
     bar = progress.add_task("scoring", total=found.size)
 
-    def watched() -> Iterator[bytes]:
+    def tracked() -> Iterator[bytes]:
         for number, line in enumerate(found.lines):
             if number % LINES_PER_UPDATE == 0:
                 progress.update(bar, completed=found.position())
             yield line
 
-    return watched()
+    return tracked()

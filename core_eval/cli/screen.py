@@ -1,8 +1,8 @@
-"""What reaches the terminal, or a pipe: colours of our own, and no control character of anybody else's.
+"""Escaping of control characters in everything that is printed.
 
-Models, devices, servers, task files and logs put words on the screen. Raw, an escape sequence among them
-could clear it, set its title, or write the clipboard. `guarded_output` stands before standard output and
-standard error while a verb runs, whoever writes; `GuardedConsole` lays the same escaped text out in colours.
+Text of models, devices, servers, task files and logs is printed. An escape sequence in it could clear the
+terminal, set its title, or write the clipboard. `guarded_output` replaces standard output and standard error
+while a verb runs; `GuardedConsole` escapes text before it is laid out and coloured.
 """
 
 from __future__ import annotations
@@ -25,57 +25,57 @@ PIPE_WIDTH = 200
 
 
 class GuardedStream(io.TextIOBase):
-    """A text stream that passes on what is written to it, with control characters as their escapes.
+    """A text stream that escapes control characters.
 
     Args:
-        stream: where the text goes; `raw` is this stream itself, for text that is escaped already.
+        stream: the underlying stream; also as `raw`, for text that is escaped already.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.raw = stream
 
     def write(self, text: str) -> int:
-        """Write the text; the answer is its own length."""
+        """Write the escaped text; return the length of the given text."""
         self.raw.write(visible(text, LINE_AND_TAB))
         return len(text)
 
     def writable(self) -> bool:
-        """It is there to be written to."""
+        """Return True."""
         return True
 
     def flush(self) -> None:
-        """Pass on what is held back."""
+        """Flush the underlying stream."""
         self.raw.flush()
 
     def isatty(self) -> bool:
-        """Whether a terminal shows it."""
+        """Return whether the underlying stream is a terminal."""
         return self.raw.isatty()
 
     def fileno(self) -> int:
-        """The descriptor below."""
+        """Return the underlying file descriptor."""
         return self.raw.fileno()
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The encoding below."""
+        """The underlying stream's encoding."""
         return self.raw.encoding
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """What becomes of characters that the encoding lacks."""
+        """The underlying stream's error handler."""
         return self.raw.errors
 
     @property
     def buffer(self) -> Any:
-        """The bytes below, for programs that write bytes."""
+        """The underlying binary buffer."""
         return self.raw.buffer
 
 
 class GuardedConsole(Console):
-    """A rich console that shows control characters as their escapes, wherever they stand."""
+    """A rich console that escapes control characters."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of a renderable; what text it held is escaped before it is measured and wrapped."""
+        """Return the segments of a renderable; its text is escaped before it is measured and wrapped."""
         if isinstance(renderable, str):
             renderable = visible(renderable, LINE_AND_TAB)
         elif isinstance(renderable, Text):
@@ -88,7 +88,7 @@ class GuardedConsole(Console):
 
 
 def visible_text(text: Text) -> Text:
-    """The text with its styles, and with control characters as their escapes."""
+    """Return the text with escaped control characters, and its styles."""
     if visible(text.plain, LINE_AND_TAB) == text.plain:
         return text
     shown = [visible(sign, LINE_AND_TAB) for sign in text.plain]
@@ -100,7 +100,7 @@ def visible_text(text: Text) -> Text:
 
 @contextmanager
 def guarded_output() -> Iterator[None]:
-    """Standard output and standard error, guarded; what their encoding lacks becomes a question mark."""
+    """Guard standard output and standard error; characters not in their encoding become question marks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -109,11 +109,11 @@ def guarded_output() -> Iterator[None]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Colours on a terminal, plain lines elsewhere; as wide as COLUMNS says, a pipe else 200 characters."""
+    """Return a console as wide as COLUMNS, the terminal, or `PIPE_WIDTH`; colours on terminals only."""
     stream = sys.stderr if stderr else sys.stdout
     below = stream.raw if isinstance(stream, GuardedStream) else stream
-    told = os.environ.get("COLUMNS", "")
-    width = int(told) if told.isdigit() and int(told) else None if below.isatty() else PIPE_WIDTH
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdigit() and int(columns) else None if below.isatty() else PIPE_WIDTH
     return GuardedConsole(file=below, width=width, highlight=False, markup=False, emoji=False)
 
 

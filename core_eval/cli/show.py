@@ -1,4 +1,4 @@
-"""`pathrig show`: what is in a log."""
+"""`pathrig show`: the contents of a log."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 def show(
     db: Annotated[Path, typer.Argument(help="A log.")],
-    episode: Annotated[int | None, typer.Option(help="Tell this episode's story.")] = None,
+    episode: Annotated[int | None, typer.Option(help="Show this episode step by step.")] = None,
     search: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Find the steps whose texts, calls, results or errors hold these words, in all episodes or "
-            "in that of --episode.",
+            help="Find the steps whose texts, calls, results or errors contain these words, in all episodes "
+            "or in --episode.",
         ),
     ] = None,
     aggregate: AggregateOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what is in a log, one episode's story, or where words stand in the transcripts."""
+    """List a log's episodes, show one step by step, or search the transcripts."""
     from core_eval.log import LogReader
     from core_eval.report.aggregate import load_aggregate
     from core_eval.report.summary import episode_json, summary_json
@@ -45,9 +45,9 @@ def show(
         if episode is not None:
             row = reader.episode(episode)
             if json:
-                print_json(_story_json(reader, row))
+                print_json(_episode_json(reader, row))
             else:
-                _tell(console(), reader, row)
+                _print_episode(console(), reader, row)
             return
         runs, episodes = reader.runs(), reader.episodes()
     if json:
@@ -78,10 +78,10 @@ def _print_found(reader: LogReader, words: str, episode: int | None, json: bool)
         where = f"episode {passage.episode} step {passage.step}  {passage.agent}  {passage.part}: "
         out.print(Hanging(Text.assemble((where, "bold"), " ".join(passage.text.split()))))
     if not found:
-        out.print(f"nothing in the transcripts of {reader.path} holds {words!r}")
+        out.print(f"the transcripts of {reader.path} do not contain {words!r}")
 
 
-def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
+def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
     from core_eval.report.summary import episode_json
 
     return {
@@ -94,7 +94,7 @@ def _story_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
     }
 
 
-def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+def _print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     from core_eval.harness.caution_scoring import judged_cautions
     from core_eval.log.rows import Observation
     from core_eval.report.fitted_table import Hanging
@@ -132,7 +132,7 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
             if pair.later == step.k:
                 text = (
                     f"       undoes step {pair.earlier}: {', '.join(pair.restored)}; "
-                    f"a power cut in the {pair.stranded:.1f} s between would have left that wrong"
+                    f"a power cut in the {pair.stranded:.1f} s between would have left it in the wrong state"
                 )
                 out.print(Hanging(Text(text, style="magenta"), 9))
     lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
@@ -148,7 +148,7 @@ def _tell(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
             out.print(Hanging(Text(text, style="yellow")))
     if episode.failures:
         labels = ", ".join(f"{failure.label} ({failure.level})" for failure in episode.failures)
-        out.print(Text(f"why it failed: {labels}", style="yellow"))
+        out.print(Text(f"failure labels: {labels}", style="yellow"))
     shown = [
         f"{metric.heading} {score_cell(episode.scores, metric.name)}"
         for metric in METRICS

@@ -1,4 +1,4 @@
-"""`pathrig sim`: a simulator as a device of its own."""
+"""`pathrig sim`: serves a simulator as a device."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def sim(
     seed: Annotated[int, typer.Option(help="Seed of noise until an init brings another.")] = 0,
     init: Annotated[Path | None, typer.Option(help="JSON file that overrides the initial state.")] = None,
     watchdog_ms: Annotated[
-        int, typer.Option(min=50, help="Without a message for so long it goes to its safe state.")
+        int, typer.Option(min=50, help="Silence after which it goes to its safe state, ms.")
     ] = 5000,
     no_truth: Annotated[
-        bool, typer.Option("--no-truth", help="Tell no ground truth: it stands in for a physical rig.")
+        bool, typer.Option("--no-truth", help="Send no ground truth, like a physical rig.")
     ] = False,
     show_init: Annotated[
-        bool, typer.Option("--show-init", help="Print the initial state as JSON, and end.")
+        bool, typer.Option("--show-init", help="Print the initial state as JSON and exit.")
     ] = False,
 ) -> None:
     """Serve a simulator over MQTT or serial, until Ctrl-C."""
@@ -44,14 +44,14 @@ def sim(
         print_json(merged_state(load_world(world), overrides or {}).model_dump(mode="json"))
         return
     if (mqtt is None) == (serial is None):
-        raise UsageError("say where: either --mqtt URL/RIG, or --serial pty or a port's path")
+        raise UsageError("give either --mqtt URL/RIG, or --serial with pty or a port's path")
     named = "" if mqtt is None else _rig_name(mqtt, rig)
     from core_eval.harness.serve_simulator import ServedSimulator, serve
 
     serve(ServedSimulator(world, mqtt, named, serial, seed, overrides, watchdog_ms, not no_truth))
 
 
-def _rig_name(url: str, said: str | None) -> str:
+def _rig_name(url: str, given: str | None) -> str:
     from firmware_bridge.link import LinkError
     from firmware_bridge.mqtt.address import parse_mqtt_url
 
@@ -59,8 +59,8 @@ def _rig_name(url: str, said: str | None) -> str:
         named = parse_mqtt_url(url).rig
     except LinkError as error:
         raise UsageError(f"--mqtt: {error}") from None
-    if not (named or said):
+    if not (named or given):
         raise UsageError("--mqtt names no rig: write mqtt://HOST/RIG, or give --rig NAME")
-    if named and said and named != said:
-        raise UsageError(f"--mqtt names the rig {named!r} and --rig {said!r}: leave one out")
-    return said or named
+    if named and given and named != given:
+        raise UsageError(f"--mqtt names the rig {named!r} and --rig {given!r}: leave one out")
+    return given or named

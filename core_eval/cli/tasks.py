@@ -1,4 +1,4 @@
-"""`pathrig tasks`: which tasks there are, what one asks, and whether it holds water."""
+"""`pathrig tasks`: lists, shows and verifies tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import UsageError, console, print_json, tell_faults, warn_of_cycles
+from core_eval.cli.output import UsageError, console, print_faults, print_json, warn_of_cycles
 from core_eval.cli.pictures import draw, made_calls
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FileArgument = Annotated[
     Path | None,
-    typer.Argument(help="A task file, YAML or CORE's JSON; - is standard input; left out: the shipped ones."),
+    typer.Argument(help="A task file, YAML or CORE's JSON; - is standard input; default: the shipped tasks."),
 ]
 GOLDEN_SHOWN = 5
 CORES = os.cpu_count() or 1
 MOST_LINES = 3
-"""Faults, and remarks, that are printed of a task."""
+"""Maximum number of faults, and of remarks, printed for a task."""
 MANY = 5
-"""Tasks from which on the progress of their verification is shown."""
+"""Minimum number of tasks for a progress bar."""
 DONE, MALFORMED = 0, 2
 
 
@@ -40,12 +40,12 @@ def list_all(
     file: FileArgument = None,
     json: Json = False,
 ) -> int:
-    """List tasks. Exit with 2 when some of a file are malformed; the others are listed."""
+    """List tasks. Exit with 2 if some of a file are malformed; the others are listed."""
     from configs.tasks_loader import read_tasks
     from core_eval.report.tables import plain_table
 
     found = read_tasks(file)
-    tell_faults(found.malformed)
+    print_faults(found.malformed)
     if json:
         print_json(
             [
@@ -73,10 +73,10 @@ def show(
     task: Annotated[str, typer.Argument(help="A task's id, or FILE or FILE#ID.")],
     svg: Annotated[Path | None, typer.Option(help="Draw the automaton to this file, as SVG.")] = None,
     dot: Annotated[Path | None, typer.Option(help="Write the automaton to this file, as DOT.")] = None,
-    db: Annotated[Path | None, typer.Option(help="A log, of which --episode is drawn on top.")] = None,
-    episode: Annotated[int | None, typer.Option(help="The episode in --db whose way is drawn.")] = None,
+    db: Annotated[Path | None, typer.Option(help="A log with the episode to draw.")] = None,
+    episode: Annotated[int | None, typer.Option(help="The episode in --db whose path is drawn.")] = None,
     trace: Annotated[
-        Path | None, typer.Option(help="Traces, JSON lines: the way of the first one of this task is drawn.")
+        Path | None, typer.Option(help="Traces, JSON lines: the path of the task's first one is drawn.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -97,7 +97,7 @@ def show(
         )
         return
     if db is not None or episode is not None or trace is not None:
-        raise UsageError("--db, --episode and --trace are drawn: say where with --svg FILE or --dot FILE")
+        raise UsageError("--db, --episode and --trace need a drawing: give --svg FILE or --dot FILE")
     golden = [list(path) for path in loaded.automaton.golden_paths(limit=GOLDEN_SHOWN)]
     if json:
         print_json(
@@ -126,7 +126,7 @@ def show(
     )
     for symbol in automaton.symbols.values():
         arguments = ", ".join(f"{name}{pattern}" for name, pattern in symbol.arguments.items())
-        # Symbols of a plan are named by their calls, those of CORE's files by their authors.
+        # A plan's symbols are named after their calls; names in CORE's files are arbitrary.
         called = "" if symbol.name.startswith(symbol.tool) else f": {symbol.tool}({arguments})"
         out.print(Hanging(Text(f"  {symbol.name}{called}")))
     out.print(Text(f"golden paths (the first {GOLDEN_SHOWN} at most):"))
@@ -142,27 +142,27 @@ def verify(
         list[str] | None,
         typer.Argument(
             help="Task files (YAML or CORE's JSON; - is standard input), folders, patterns of files, or "
-            "worlds' names; left out: the shipped tasks."
+            "worlds' names; default: the shipped tasks."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
     static: Annotated[
         bool,
         typer.Option(
-            "--static", help="Run nothing: check the calls against the device type, its rules and --rig."
+            "--static", help="Run nothing; check the calls against the device type, its rules and --rig."
         ),
     ] = False,
     rig: Annotated[
         str | None,
-        typer.Option(help="With --static: the rig, whose envelope and tools must admit the golden paths."),
+        typer.Option(help="With --static: the rig whose envelope and tools must allow the golden paths."),
     ] = None,
     nominal: Annotated[
         bool, typer.Option("--nominal", help="Do not run golden paths on rigs with other hidden parameters.")
     ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes; left out: one for each core.")] = CORES,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes; default: one per core.")] = CORES,
     json: Json = False,
 ) -> int:
-    """Run golden paths, and small changes of them, on the tasks' worlds. Exit with 2 when a task fails.
+    """Run golden paths and small changes of them on the tasks' worlds. Exit with 2 if a task fails.
 
     Tasks of a device file are checked as with --static.
     """
@@ -175,7 +175,7 @@ def verify(
     from core_eval.harness.verify_many import verify_all
 
     if rig is not None and not static:
-        raise UsageError("--rig is for --static: without it tasks run on their worlds")
+        raise UsageError("--rig needs --static: otherwise tasks run on their worlds")
     site = Site() if rig is None else _site(rig)
     found = merged_files(map(read_suite, suite)) if suite else read_tasks()
     warn_of_cycles(task.automaton for task in found.tasks)
@@ -201,7 +201,7 @@ def verify(
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[Verification], None]]:
-    """Show how many of the tasks are verified, on standard error where that is a terminal."""
+    """Show the number of verified tasks, if standard error is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -211,7 +211,7 @@ def _progress(total: int) -> Iterator[Callable[[Verification], None]]:
     shown = bar.add_task("", total=total)
 
     def advance(_: Verification) -> None:
-        # Started here: the processes are forked by now, and a fork and the bar's thread do not go together.
+        # Started after the processes were forked, as a fork must not copy the bar's thread.
         bar.start()
         bar.advance(shown)
 

@@ -1,7 +1,7 @@
-"""Standard streams that outlive their terminal: what is printed to one that was closed is dropped.
+"""Standard streams that discard what is printed after their terminal was closed.
 
-Whoever closes a terminal ends a run by SIGHUP, or lets it go on with `nohup`; a line that cannot be printed
-must do neither, and must not keep a rig from its stop.
+A closed terminal ends a run by SIGHUP, unless it was started with `nohup`. A failed print must neither end
+the run nor prevent the stop of a rig.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _Terminal(io.FileIO):
 
 
 def survive_hangup() -> None:
-    """Put such streams in the place of standard output and error, where these are terminals."""
+    """Replace standard output and standard error by such streams, if they are terminals."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and stream.isatty():

@@ -1,4 +1,4 @@
-"""`pathrig worlds`: the worlds that installed packages register, and a package to start one's own from."""
+"""`pathrig worlds`: lists the registered worlds, and writes a package with a new one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rich.text import Text
 
 from core_eval.cli.output import UsageError
 
-app = typer.Typer(help="Worlds: which there are, and a package to start your own from.", no_args_is_help=True)
+app = typer.Typer(help="List worlds, and write a package with a new one.", no_args_is_help=True)
 TEMPLATES = Path(__file__).parent / "new_world"
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @app.command("list")
-def list_worlds(json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False) -> None:
-    """Every world with its device type, its tools and the package that registers it."""
+def list_worlds(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the worlds, their tools and the packages that register them."""
     from core_eval.cli.output import console, print_json
     from core_eval.report.tables import plain_table
     from sims.world_type import WORLD_TYPES
@@ -40,7 +40,7 @@ def list_worlds(json: Annotated[bool, typer.Option("--json", help="Print them as
         print_json(rows)
         return
     numbers = ("tools", "rules")
-    table = plain_table("world", *numbers, "package", "what it is", numbers=numbers)
+    table = plain_table("world", *numbers, "package", "description", numbers=numbers)
     for row in rows:
         cells = (row["world"], row["tools"], row["harm_rules"], row["package"], row["description"])
         table.add_row(*(Text(str(cell)) for cell in cells))
@@ -51,10 +51,10 @@ def list_worlds(json: Annotated[bool, typer.Option("--json", help="Print them as
 def new(
     name: Annotated[str, typer.Argument(help="Its name: lower-case letters, digits and underscores.")],
     folder: Annotated[
-        Path | None, typer.Option(help="Where to write it; left out: a folder of that name here.")
+        Path | None, typer.Option(help="The folder to write; default: a folder of that name here.")
     ] = None,
 ) -> None:
-    """Write a package with a small world that works, to be changed into one's own."""
+    """Write a package with a small working world, as a start for your own."""
     import jinja2
 
     from core_eval.cli.output import console
@@ -63,10 +63,10 @@ def new(
     if NAME.fullmatch(name) is None:
         raise UsageError(f"{name!r} cannot name a world: use lower-case letters, digits and underscores")
     if name in WORLD_TYPES:
-        raise UsageError(f"there is a world {name!r} already (`pathrig worlds list`): choose another name")
+        raise UsageError(f"a world {name!r} exists already (`pathrig worlds list`): choose another name")
     target = folder or Path(name)
     if target.exists():
-        raise UsageError(f"{target} is there already: give another --folder")
+        raise UsageError(f"{target} exists already: give another --folder")
     package = f"pathrig_{name}"
     files = {
         "pyproject.toml.j2": Path("pyproject.toml"),

@@ -1,4 +1,4 @@
-"""Which numbers in a golden path's calls reach the goal too, and whether the automaton accepts them."""
+"""Checks of other numbers in a golden path's calls: they reach the goal if and only if they are accepted."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from core_eval.path import Call, score_path
 from sims.simulator import Simulator
 
 FACTORS = (0.8, 0.9, 0.95, 0.98, 1.02, 1.05, 1.1, 1.2)
-"""A number of a call is multiplied by each."""
+"""Factors by which a number is multiplied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A changed number: whether the path still reaches the goal without harm, and whether it is accepted."""
+    """A changed number: why the path fails with it (None: it does not), and whether it is accepted."""
 
     value: float
-    why_bad: str | None
+    failure: str | None
     accepted: bool
 
 
@@ -41,9 +41,9 @@ def check_ranges(
         tried = [_try(task, calls, k, name, value * factor, simulator, seed) for factor in FACTORS]
         where = f"call {k} ({calls[k].name}) {name}"
         faults += (
-            f"too wide: accepts {where} {one.value:.4g}, but {one.why_bad}"
+            f"too wide: accepts {where} {one.value:.4g}, but {one.failure}"
             for one in tried
-            if one.accepted and one.why_bad is not None
+            if one.accepted and one.failure is not None
         )
         good = _around(tried, value)
         if any(not one.accepted for one in good):
@@ -73,7 +73,9 @@ def _try(
     changed = [*calls[:k], call, *calls[k + 1 :]]
     outcome = try_calls(task, simulator, changed, seed)
     scores = score_path(task.automaton, changed)
-    return Tried(value, None if outcome.good else outcome.why, scores.accepted and not scores.harmful_calls)
+    return Tried(
+        value, None if outcome.good else outcome.reason, scores.accepted and not scores.harmful_calls
+    )
 
 
 def _around(tried: Sequence[Tried], value: float) -> list[Tried]:
@@ -84,7 +86,7 @@ def _around(tried: Sequence[Tried], value: float) -> list[Tried]:
         sorted((one for one in tried if one.value > value), key=lambda one: one.value),
     ):
         for one in side:
-            if one.why_bad is not None:
+            if one.failure is not None:
                 break
             found.append(one)
     return found

@@ -1,4 +1,4 @@
-"""Calibration of a rig's twin from a log: which episodes, in which world, and what came of it."""
+"""Calibration of a rig's twin from logged episodes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ USED_STATUSES = frozenset({"completed", "stopped", "error", "interrupted"})
 
 @dataclass(frozen=True)
 class CalibratedRig:
-    """What a calibration comes to.
+    """The result of a calibration.
 
     Attributes:
-        world: the twin's.
-        episodes: the ids in the log of those it was fitted to.
+        world: the twin's world.
+        episodes: ids of the logged episodes that the twin was fitted to.
         calibration: the fit.
     """
 
@@ -38,7 +38,7 @@ class CalibratedRig:
 
     @property
     def parameters(self) -> dict[str, TwinParameter]:
-        """The identified parameters, as a rig's file holds them."""
+        """The identified parameters, as written to a rig's file."""
         return {
             name: rounded(TwinParameter(value=found.value, spread=found.spread))
             for name, found in self.calibration.estimates.items()
@@ -46,11 +46,10 @@ class CalibratedRig:
 
 
 def calibrate_rig(db: Path, rig: RigConfig, last: int, seed: int) -> CalibratedRig:
-    """Fit the twin of a rig to the last episodes that a log has of it.
+    """Fit the twin of a rig to the rig's last `last` episodes in a log.
 
     Raises:
-        ConfigError: the rig's file names no world for its twin, or the log has no episode of the rig, or one
-            that no twin can live through.
+        ConfigError: the rig's file names no world for its twin; or the log has no usable episode of the rig.
         LogError: the log cannot be read.
     """
     config = _twin(rig)

@@ -1,4 +1,4 @@
-"""One episode: the agent acts, every call is on file before it is sent, and the rig ends safe."""
+"""One episode: the loop of agent, guard and rig. Each call is logged before it is sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from agents.errors import BackendError
 from core_eval.harness.episode_start import Assignment, episode_start, task_limits
 from core_eval.harness.events import Decided, Emit, EpisodeStarted, RigReady, Stepped
 from core_eval.harness.known_rig import known_rig
-from core_eval.harness.resource_usage import MachineCosts, find_meter
+from core_eval.harness.resource_usage import UsageMonitor, find_meter
 from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
@@ -43,9 +43,9 @@ from firmware_bridge.guard import Guard, GuardDecision, GuardMode
 RUNAWAY_STEPS = 10_000
 STOPPED = "stopped by a person"
 GIVE_UP_SECONDS = 0.8
-"""That a call may still take to answer after a person stopped the rig."""
+"""Time for a running call to be answered after a person stopped the rig."""
 SHORT_DRAIN_SECONDS = 0.2
-"""That what a stopped rig still says is waited for."""
+"""Time in which messages of a rig that a person stopped are still logged."""
 LINK_CODES = frozenset({"timeout", "link", "offline", "two_devices"})
 
 
@@ -57,7 +57,7 @@ class AgentError(Exception):
 
 
 class EpisodeFailed(Exception):
-    """The rig, the link or the agent failed in mid-episode `episode`; the log says so too. One line."""
+    """The rig, the link or the agent failed during the logged episode `episode`. One line."""
 
     def __init__(self, message: str, episode: int) -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ class EpisodeFailed(Exception):
 
 @dataclass(frozen=True)
 class Ending:
-    """How an episode's loop came to its end."""
+    """Status and reason with which an episode ends."""
 
     status: EpisodeStatus
     reason: str
@@ -98,16 +98,16 @@ class Episode:
         self._guard = Guard(GuardMode.OBSERVE)
         self._k = 0
         self._cancellation = Cancellation()
-        # Scripts and golden paths end by themselves, and a part of one would score as something else.
+        # Scripts and golden paths end by themselves; a truncated one would be scored as another path.
         self._is_limited = agent.scaffold != "none"
         self._deadline = Deadline(math.inf)
 
     def run(self, log: RunLog) -> int:
-        """Run it to its end; the episode's id in the log.
+        """Run the episode and return its id in the log.
 
         Raises:
-            EpisodeFailed: it ended as `error`.
-            StopRequested: a signal ended it as `interrupted`.
+            EpisodeFailed: the episode ended as `error`.
+            StopRequested: a signal ended the episode as `interrupted`.
         """
         start = episode_start(self._what, self._session, self._agent, self._limits)
         episode = log.begin_episode(self._what.run_id, start)
@@ -115,10 +115,10 @@ class Episode:
         self._session.record_to(episode, self._emit)
         ending = Ending("interrupted", "signal")
         error: str | None = None
-        costs = MachineCosts(find_meter())
-        self._session.when_lost(self._cancellation.cancel)
+        costs = UsageMonitor(find_meter())
+        self._session.on_loss(self._cancellation.cancel)
         try:
-            with costs, self._stop_button.over(self._stop_now):
+            with costs, self._stop_button.connected(self._stop_now):
                 try:
                     self._prepare(episode)
                     ending = self._act_until_the_end(episode)
@@ -133,7 +133,7 @@ class Episode:
             ending, error = Ending("error", type(failure).__name__), f"{type(failure).__name__}: {failure}"
             raise
         finally:
-            self._session.when_lost(None)
+            self._session.on_loss(None)
             stop = self._session.make_safe()
             self._session.record_to(None)
             episode.machine_cost(costs.cost)
@@ -141,7 +141,7 @@ class Episode:
         return episode.id
 
     def _stop_now(self) -> None:
-        """A person's stop, from another thread: of the rig, and of whatever this one waits for."""
+        """Stop the rig and cancel what the episode waits for; called on another thread."""
         self._cancellation.cancel()
         self._session.client.give_up(GIVE_UP_SECONDS)
         self._session.stop_now()
@@ -193,7 +193,7 @@ class Episode:
             action = self._ask_agent(lambda: self._agent.act(seen))  # noqa: B023
             ending = self._ending_at(action, limit)
             if ending is not None:
-                # What the agent said last leads to no step.
+                # The agent's last answer leads to no step.
                 episode.turn(self._k, _turn(action.usage))
                 return ending
             assert not isinstance(action, StopAction)
@@ -213,7 +213,7 @@ class Episode:
             observation = None if isinstance(action, InvalidAction) else Observation(call, outcome)
 
     def _ending_at(self, action: Action, limit: int) -> Ending | None:
-        """How the episode ends instead of doing this; None where it goes on."""
+        """Return how the episode ends instead of taking the action; None if it continues."""
         if self._stop_button.pressed:
             return Ending("stopped", "person")
         if isinstance(action, StopAction):
@@ -233,7 +233,7 @@ class Episode:
             )
         verdict = self._scorer.peek(Call(call.name, call.arguments))
         with self._signals.interruptible():
-            # A default that the model left out is what the rig would do, so the limits hold for it too.
+            # The rig would use the defaults of arguments that the model left out: check them too.
             complete = Call(call.name, typed.model_dump())
             decision = self._guard.decide(verdict, complete)
         if self._stop_button.pressed and decision.action == "allow":
@@ -253,7 +253,7 @@ class Episode:
         if decision.action == "estop":
             code = "guard_stop"
             if decision.by_person:
-                # Whoever stops a rig does not want the next episode to start it again.
+                # After a person's stop, the next episode must not start the rig again.
                 self._stop_button.press()
             else:
                 self._session.stop_now("guard")

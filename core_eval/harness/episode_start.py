@@ -1,4 +1,4 @@
-"""What an episode is to be, and the log's row for its start."""
+"""The parameters of an episode, and the log's row for its start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from firmware_bridge.guard import GuardMode
 
 @dataclass(frozen=True)
 class Assignment:
-    """What one episode is to be."""
+    """The parameters of one episode."""
 
     run_id: int
     number: int
@@ -27,11 +27,11 @@ class Assignment:
     scoring: Mapping[str, Any]
     guard: GuardMode | None
     init_required: bool
-    """The user named an initial state, so a rig that cannot take one is an error."""
+    """The user gave an initial state: a rig that cannot be initialised is an error."""
 
 
 def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:
-    """The row: whatever is needed to score the episode without the task's file."""
+    """Return the log's row for the start, with all that is needed to score without the task's file."""
     task = what.task
     world = None if task.world is None else task.world.state.model_dump(mode="json")
     goal = None
@@ -69,6 +69,6 @@ def _options(agent: Agent) -> dict[str, Any]:
 
 
 def task_limits(task: Task) -> Limits:
-    """The limits that the task sets, and the usual ones where it sets none."""
+    """Return the task's limits, with defaults for those that it does not set."""
     given = {name: value for name, value in task.limits.model_dump().items() if value is not None}
     return Limits(**given)

@@ -1,6 +1,6 @@
-"""What happens in a run, one class an event, and the observers who are told.
+"""The events of a run, one class each, and their observers.
 
-An observer is a callable that takes an event, and acts on those that concern it.
+An observer is a callable that takes an event and handles the types that concern it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeStarted:
-    """An episode begins; `episode` is its id in the log."""
+    """An episode has started; `episode` is its id in the log."""
 
     episode: int
     task: Task
@@ -39,7 +39,7 @@ class RigReady:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The guard has decided about call `k`, which is sent now unless it was refused."""
+    """The guard has decided on call `k`, which is sent next unless it was refused."""
 
     k: int
     tool: str
@@ -50,7 +50,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """Step `k` is over; `tool` is None where the agent's text was no call."""
+    """Step `k` is complete; `tool` is None if the agent's text could not be read as a call."""
 
     k: int
     tool: str | None
@@ -68,7 +68,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class RigStatus:
-    """What `device` or `host` states about the rig; emitted on any thread."""
+    """A status of the rig, from `source` `device` or `host`; emitted on any thread."""
 
     source: str
     state: str
@@ -76,7 +76,7 @@ class RigStatus:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeEnded:
-    """An episode is over, and scored where it can be."""
+    """An episode is complete, and scored if it can be scored."""
 
     episode: EpisodeRow
 
@@ -86,15 +86,15 @@ Emit: TypeAlias = Callable[[Event], None]
 
 
 def ignore(_event: Event) -> None:
-    """An observer that does nothing."""
+    """Discard an event."""
 
 
 class Observers:
-    """Passes each event on to the run's own observer, then to others, which may neither break nor end it.
+    """Forwards each event to the run's own observer, then to others, whose failure does not end the run.
 
     Args:
-        own: what it raises ends the run.
-        others: what they raise is kept in `trouble`, once for each, and they get no more events.
+        own: an exception that it raises ends the run.
+        others: an observer that raises is removed; its error is appended to `trouble`.
     """
 
     def __init__(self, own: Emit, *others: Emit) -> None:
@@ -103,7 +103,7 @@ class Observers:
         self._others = list(others)
 
     def __call__(self, event: Event) -> None:
-        """Pass it on."""
+        """Forward an event."""
         self._own(event)
         for other in tuple(self._others):
             try:

@@ -1,4 +1,4 @@
-"""Why an episode failed: the facts that the taxonomy's rules need, taken from the log."""
+"""The failure labels of a logged episode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core_eval.path.taxonomy import LEVELS, StepFacts, failures
 def failure_rows(
     episode: EpisodeRow, steps: Sequence[StepRow], scores: Mapping[str, float | None]
 ) -> tuple[FailureRow, ...]:
-    """The labels of an episode, none where it was accepted and free of harm."""
+    """Return the labels of an episode; none if it was accepted and caused no harm."""
     harmed = bool(scores.get("harmful_calls")) or bool(scores.get("harm_events"))
     labels = failures(
         [_facts(step) for step in steps],
@@ -25,6 +25,6 @@ def failure_rows(
 
 
 def _facts(step: StepRow) -> StepFacts:
-    # With a tool in it the step was a call, so a code of the parser's would be a coincidence of names.
+    # A step with a tool was a call that could be read: its code is the schema check's, not the parser's.
     code = "schema" if step.status == CallStatus.INVALID and step.tool is not None else step.error_code
     return StepFacts(step.status, step.kind, code)

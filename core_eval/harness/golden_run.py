@@ -1,4 +1,4 @@
-"""The golden run that an episode's baselines are held against, and the verdict of the response baseline."""
+"""The golden run that an episode is compared with, and the response baseline."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ GOLDEN_PATHS_TRIED = 256
 
 
 def golden_calls(automaton: TaskAutomaton, steps: Sequence[StepRow]) -> list[Call] | None:
-    """The golden run to compare with: of the first golden paths, the one that goes most like the episode.
+    """Return the calls of the golden path most similar to the episode; None if there is no golden path.
 
-    Golden paths may differ in their order, and calls in arguments that the task leaves open; an episode is
-    held against its own order and, where its calls fit, its own arguments.
+    The first `GOLDEN_PATHS_TRIED` golden paths are compared. Arguments that the task leaves open are taken
+    from the episode's own calls of the same symbol.
     """
     made = [(step.symbol, step.arguments or {}) for step in steps if step.symbol is not None]
     symbols = [symbol for symbol, _ in made]
@@ -44,7 +44,7 @@ def golden_calls(automaton: TaskAutomaton, steps: Sequence[StepRow]) -> list[Cal
 
 
 def response_ok(golden: Sequence[Call], answers: Sequence[Outcome], steps: Sequence[StepRow]) -> bool:
-    """Whether the golden run's calls, with their results, are all among the episode's."""
+    """Return whether the episode contains all calls of the golden run with the same results."""
     expected = [
         AnsweredCall(
             call.name, as_logged(dict(call.arguments)), _answer(as_logged(answer.value), answer.code)

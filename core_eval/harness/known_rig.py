@@ -1,4 +1,4 @@
-"""What a host may know of the rig that it drives: by the device's type, and by the world that it names."""
+"""The host's knowledge of a rig, from its device type and its world."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sims.world_type import world_of_device
 
 
 def world_of_rig(config: RigConfig, simulates: World | None) -> World | None:
-    """Where a rig works: its `site`, or its twin's world, or what it simulates; None where nothing tells."""
+    """Return the rig's `site`, else its twin's world, else the world it simulates; None if it has none."""
     layout = config.site or (None if config.twin is None else config.twin.world)
     return simulates if layout is None else load_world(layout)
 
@@ -19,16 +19,16 @@ def world_of_rig(config: RigConfig, simulates: World | None) -> World | None:
 def known_rig(
     config: RigConfig, simulates: World | None, task: Task, *, simulated: bool, stopped: bool = False
 ) -> KnownState | None:
-    """What is known at the start of an episode; None of a device that the kit has no interlocks for.
+    """Return the knowledge at the start of an episode; None for a device without known interlocks.
 
-    A device file's registers are known as far as a stop sets them, where the rig has confirmed one.
-    A physical rig's layout is its `site`, or its twin's world; a simulator's its world with the task's
-    overrides. Where the rig stands at the start is known only of a simulator that this host started itself.
+    Of a device file's registers, those that a stop sets are known, if the rig has confirmed a stop. The
+    layout of a physical rig is its `site` or its twin's world; that of a simulator is its world with the
+    task's overrides. The initial pose is known only for a simulator that this host has started.
     """
     if task.device.rules is not None:
         return task.device.rules.known_state(stopped=stopped)
     kind = world_of_device(task.device.name)
-    if kind is None or kind.device != task.device or kind.known_state is None or not _speaks_our_wire(config):
+    if kind is None or kind.device != task.device or kind.known_state is None or _is_foreign(config):
         return None
     site = world_of_rig(config, simulates)
     world = None
@@ -40,6 +40,6 @@ def known_rig(
     return kind.known_state(world, simulated and ours)
 
 
-def _speaks_our_wire(config: RigConfig) -> bool:
-    # Behind a driver, other people's hardware has rules of its own.
-    return config.driver is None or load_driver(config.driver).link == "pathrig"
+def _is_foreign(config: RigConfig) -> bool:
+    # Foreign firmware behind a driver has interlocks of its own.
+    return config.driver is not None and load_driver(config.driver).link != "pathrig"

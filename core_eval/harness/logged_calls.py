@@ -1,4 +1,4 @@
-"""The calls of a logged episode, for the agent that makes them again."""
+"""The calls of a logged episode, for the replay agent."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from core_eval.log import LogReader, StepRow
 
 
 def read_calls(path: Path, episode: int) -> list[StepRow]:
-    """The steps of an episode, in order.
+    """Return the steps of an episode, in order.
 
     Raises:
-        LogError: the file is no log, or holds no such episode.
+        LogError: the file is no log, or has no such episode.
     """
     with LogReader(path) as reader:
         return reader.steps(reader.episode(episode).id)

@@ -50,7 +50,7 @@ def _first_failure(
             if not outcome.good:
                 return (
                     f"on a rig with {parameter.name} {value:.4g} (nominal {parameter.nominal:g}), "
-                    f"golden path {' '.join(path)}: {outcome.why}"
+                    f"golden path {' '.join(path)}: {outcome.reason}"
                 )
     return None
 

@@ -1,4 +1,4 @@
-"""Which software on which machine computed a run."""
+"""The software and the machine that computed a run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from agents.registry import find_form
 
 PACKAGES = (
     "pathrig",
@@ -26,7 +28,7 @@ PACKAGES = (
 
 
 def package_versions() -> dict[str, str]:
-    """Name to version of what is installed of the packages that a result depends on."""
+    """Return name to version of the installed packages that a result depends on."""
     versions = {"sqlite": sqlite3.sqlite_version}
     for name in PACKAGES:
         try:
@@ -37,7 +39,7 @@ def package_versions() -> dict[str, str]:
 
 
 def host_info() -> dict[str, Any]:
-    """The machine, without its name: kind, system, processors, Python."""
+    """Return the machine's type, system, processor count and Python version, without its host name."""
     return {
         "machine": platform.machine(),
         "system": platform.platform(),
@@ -47,13 +49,12 @@ def host_info() -> dict[str, Any]:
 
 
 def agent_info(spec: str) -> dict[str, Any]:
-    """What a specification leaves open: for a model in a file, which file that was, by size and SHA-256."""
-    kind, _, rest = spec.partition(":")
-    if kind != "llama":
+    """Return name, size and SHA-256 of the model file of an agent's specification; empty without a file."""
+    form, rest = find_form(spec)
+    # An agent that was made without a specification has no form.
+    path = None if form is None else form.model_file(rest)
+    if path is None:
         return {}
-    from agents.backends.llama_backend import SHIPPED_MODEL
-
-    path = Path(rest) if rest else SHIPPED_MODEL
     return {"file": path.name, "bytes": path.stat().st_size, "sha256": _digest(path)}
 
 

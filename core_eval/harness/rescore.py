@@ -1,4 +1,4 @@
-"""Scoring a log again, and whether it says what it said."""
+"""Rescoring of a log, and comparison with the logged scores."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
 
 @dataclass(frozen=True)
 class Rescored:
-    """An episode, scored anew.
+    """A rescored episode.
 
     Attributes:
-        episode: as the log holds it.
-        result: what scoring gives now.
-        differing: the metrics (and `harm`, `deviations`, `failures`, `pairs`) that are not what the log
-            holds, to the last bit; None where it was scored with other parameters than the log's.
+        episode: the row of the log, with the logged scores.
+        result: the new scores.
+        differing: the metrics (and `harm`, `deviations`, `failures`, `pairs`) whose new values are not
+            equal to the logged ones; None if it was rescored with parameters other than the log's.
     """
 
     episode: EpisodeRow
@@ -29,11 +29,11 @@ class Rescored:
 
 
 def rescore(path: Path, parameters: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Rescored]:
-    """Score every episode of a log that came to an end of its own, one by one.
+    """Yield every episode of a log that is not running or interrupted, rescored.
 
     Args:
         path: the log.
-        parameters: those of `score_path` that take the place of the ones which the log names.
+        parameters: arguments of `score_path` that replace the logged ones.
 
     Raises:
         LogError: the log cannot be read.

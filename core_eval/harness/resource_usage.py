@@ -1,6 +1,6 @@
-"""What an episode costs the machine that the agent runs on: peak memory, and energy where it can be read.
+"""Peak memory and, where it can be read, energy that an episode uses on the agent's machine.
 
-Energy comes from the first of these that there is:
+Energy comes from the first of these sources that exists:
 
 - RAPL (Linux powercap, `intel-rapl:*/energy_uj`; AMD's counters appear there too): processor packages and
   their memory, by counters that wrap at `max_energy_range_uj`.
@@ -35,12 +35,12 @@ _RAIL = re.compile(r"(\w+)_([AV])\s+(?:current|volt)\(\d+\)=([\d.]+)[AV]")
 
 
 class Meter(Protocol):
-    """Something that tells energy."""
+    """An energy meter."""
 
     name: str
 
     def read(self) -> None:
-        """Take a reading; one of UNREADABLE where it fails."""
+        """Take a reading; raise one of UNREADABLE if that fails."""
 
     @property
     def joules(self) -> float:
@@ -48,7 +48,7 @@ class Meter(Protocol):
 
 
 class CounterMeter:
-    """Adds up counters of microjoules that wrap."""
+    """Sums counters of microjoules that wrap."""
 
     def __init__(self, name: str, counters: list[Path]) -> None:
         self.name = name
@@ -59,7 +59,7 @@ class CounterMeter:
         self._micro = 0.0
 
     def read(self) -> None:
-        """Add what came since the last reading."""
+        """Add the energy since the last reading."""
         now = [_number(file) for file, _ in self._counters]
         if self._last is not None:
             for (_, wrap), old, new in zip(self._counters, self._last, now, strict=True):
@@ -96,7 +96,7 @@ class PowerMeter:
 
 
 def find_meter(sys_root: Path = Path("/sys"), clock: Callable[[], float] = time.monotonic) -> Meter | None:
-    """The first meter that can be read; None where the machine has none, or keeps it from this user."""
+    """Return the first meter that this user can read; None if there is none."""
     for make in (_rapl, _ina3221, _hwmon_power, _pmic):
         try:
             meter = make(sys_root, clock)
@@ -108,8 +108,8 @@ def find_meter(sys_root: Path = Path("/sys"), clock: Callable[[], float] = time.
     return None
 
 
-class MachineCosts:
-    """Measures while it is entered; `cost` tells afterwards."""
+class UsageMonitor:
+    """Context that measures its block; `cost` holds the result afterwards."""
 
     def __init__(self, meter: Meter | None) -> None:
         self.cost = MachineCost()
@@ -118,7 +118,7 @@ class MachineCosts:
         self._thread = Thread(target=self._keep_reading, name="energy", daemon=True)
         self._failed = False
 
-    def __enter__(self) -> MachineCosts:
+    def __enter__(self) -> UsageMonitor:
         _reset_peak()
         if self._meter is not None:
             self._read()
@@ -146,18 +146,18 @@ class MachineCosts:
             if self._meter is not None and not self._failed:
                 self._meter.read()
         except UNREADABLE:
-            # A sum with a hole in it would be a number nobody measured.
+            # A sum with a missing interval is no measurement.
             self._failed = True
 
 
 def peak_memory() -> int:
-    """The most that this process held in memory, bytes, since its start or since it was last reset."""
+    """Return the peak resident memory of this process since its start or the last reset, bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _reset_peak() -> None:
-    # Linux alone can; elsewhere the peak is that of the process so far.
+    # Only Linux can reset it; elsewhere the peak counts from the start of the process.
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -165,7 +165,7 @@ def _reset_peak() -> None:
 
 
 def _rapl(sys_root: Path, clock: Callable[[], float]) -> Meter | None:
-    # `psys` holds the packages once more, and `core` and `uncore` are parts of them.
+    # `psys` includes the packages, and `core` and `uncore` are parts of them.
     zones = sorted((sys_root / "class" / "powercap").glob("intel-rapl:*"))
     wanted = [zone for zone in zones if re.match(r"package|dram", _text(zone / "name"))]
     return CounterMeter("rapl", wanted) if wanted else None
@@ -212,10 +212,10 @@ def _pmic(sys_root: Path, clock: Callable[[], float]) -> Meter | None:
 
 
 def pmic_watts(text: str) -> float:
-    """The power of all rails of which `vcgencmd pmic_read_adc` gives both current and voltage, W.
+    """Return the power of all rails for which `vcgencmd pmic_read_adc` prints current and voltage, W.
 
     Raises:
-        ValueError: it gives none.
+        ValueError: no rail has both.
     """
     values: dict[str, dict[str, float]] = {}
     for rail, unit, value in _RAIL.findall(text):

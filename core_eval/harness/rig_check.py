@@ -1,7 +1,7 @@
-"""The self-test of a rig: link, lock, clock, tools, sensors, stop and reset, without moving anything.
+"""The self-test of a rig: link, lock, clock, tools, sensors, stop and reset. Nothing moves.
 
-Only tools that change nothing are called. The stop is tried where nobody else drives the rig, and the rig is
-left in the state (online, or stopped) in which it was found.
+Only read tools are called. The stop is tested unless another host drives the rig. The rig is left in the
+state (online, or stopped) in which it was found.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ CALL_SECONDS = 3.0
 STOP_SECONDS = 2.0
 TOTAL_SECONDS = 30.0
 MOST_DRIFT = 0.01
-"""Seconds a second; a deadline of a minute would be half a second off."""
+"""Seconds per second: a deadline a minute ahead would be 0.6 s off."""
 UNKNOWN_TOOL = "no_such_tool_of_any_rig"
 
 
 def check_rig(config: RigConfig, *, only_look: bool = False) -> RigReport:
-    """Test a rig; with `only_look` nothing is called and nothing stopped.
+    """Test a rig; with `only_look` no tool is called and the rig is not stopped.
 
-    Takes half a minute at most, and up to a minute more where a dead host's lease must run out.
+    Takes up to half a minute, and up to a minute more if a dead host's lease must expire first.
     """
     report = RigReport(config.name)
     began = time.monotonic()
@@ -75,7 +75,7 @@ class _Check:
         heard = self._clock()
         driving = False if only_look else self._lock()
         if only_look:
-            self._report.add("tools", "skipped", "only looked at")
+            self._report.add("tools", "skipped", "not called with --look")
         elif not driving:
             for check in ("tools", "once", "deadline", "stop", "reset"):
                 self._report.add(check, "skipped", "another host drives the rig")
@@ -100,7 +100,7 @@ class _Check:
         }
         text = f"{status.state}, device {device or 'not stated'}, firmware {status.fw or 'not stated'}"
         if device in DEVICE_TYPES and wanted is not None and device != wanted:
-            self._report.add("status", False, f"{text}; the rig's file says that it is a {wanted}")
+            self._report.add("status", False, f"{text}; but the rig's file has device {wanted}")
         else:
             self._report.add("status", True, text)
         if self._device is not None:
@@ -108,7 +108,7 @@ class _Check:
             if fault is not None:
                 self._report.add("envelope", False, f"{'.'.join(fault[0])}: {fault[1]}")
         if status.watchdog_ms is None:
-            self._report.add("watchdog", False, "the status states no watchdog_ms: what if the host dies?")
+            self._report.add("watchdog", False, "the status states no watchdog_ms: no stop if the host dies")
         else:
             self._report.add("watchdog", True, f"{status.watchdog_ms:g} ms")
 
@@ -124,7 +124,7 @@ class _Check:
                 readings += [] if reading is None else [reading]
                 time.sleep(LOOK_SECONDS / 20)
         except LinkError as error:
-            hint = "; may we read its result topic?" if _brokered(self._session.config) else ""
+            hint = "; check the read access to its result topic" if _brokered(self._session.config) else ""
             self._report.add("ping", False, f"{error}{hint}")
             return False
         trips.sort()
@@ -138,13 +138,13 @@ class _Check:
         first = min(readings[:half], key=lambda reading: reading.round_trip)
         last = min(readings[half:], key=lambda reading: reading.round_trip)
         drift = (last.offset - first.offset) / (last.at - first.at)
-        # The device's milliseconds are whole ones, and a pong lies somewhere in its round trip.
+        # The device's clock resolves 1 ms, and the pong's instant within its round trip is unknown.
         doubt = (0.001 + first.round_trip / 2 + last.round_trip / 2) / (last.at - first.at)
         self._report.facts |= {"clock_offset_s": last.offset, "clock_drift": drift}
         good = abs(drift) - doubt < MOST_DRIFT
         self._report.add(
             "clock", good, f"offset {last.offset:+.3f} s, drift {drift * 1e6:+.0f} ppm "
-            f"(as far as {LOOK_SECONDS:g} s tell: within {doubt * 1e6:.0f} ppm)"
+            f"(±{doubt * 1e6:.0f} ppm in {LOOK_SECONDS:g} s)"
         )  # fmt: skip
 
         return True
@@ -158,10 +158,10 @@ class _Check:
             return False
         self._deadline += time.monotonic() - began
         if kept:
-            self._report.add("lock", True, "free, and ours for this check")
+            self._report.add("lock", True, "free, acquired for this check")
         else:
             self._report.add(
-                "lock", False, "the broker keeps no lease of ours: may we write the lease topic?"
+                "lock", False, "the broker keeps no lease: check the write access to the lease topic"
             )
         return True
 
@@ -171,7 +171,7 @@ class _Check:
             _publishing(self._report, config, "call", encode(Ping()))
             if not _publishing(self._report, config, "estop", encode(Estop())):
                 return
-            # That was a real stop.
+            # The test message was a real stop.
             if not self._found_stopped:
                 self._client.reset(STOP_SECONDS)
 
@@ -183,7 +183,7 @@ class _Check:
             if heard:
                 read = self._tools()
             else:
-                self._report.add("tools", "skipped", "no answer would reach us")
+                self._report.add("tools", "skipped", "answers do not reach this host")
             if read is not None:
                 self._once(read)
                 self._late(read)
@@ -206,7 +206,7 @@ class _Check:
                 break
             outcome = self._client.call(tool.name, {}, timeout=CALL_SECONDS)
             if (outcome.status, outcome.code) == (CallStatus.REJECTED, "not_fitted"):
-                # Hardware behind a driver says so of what it does not have.
+                # Answered by a driver for a tool that the hardware lacks.
                 unfitted += 1
                 continue
             fault = _fault(tool, outcome)
@@ -214,12 +214,12 @@ class _Check:
             faults += [] if fault is None else [f"{tool.name}: {fault}"]
         outcome = self._client.call(UNKNOWN_TOOL, {}, timeout=CALL_SECONDS)
         if outcome.status != CallStatus.INVALID:
-            faults.append(f"a tool that does not exist is answered {outcome.status} instead of invalid")
+            faults.append(f"an unknown tool is answered with {outcome.status} instead of invalid")
         if self._device is None:
-            self._report.add("tools", not faults, "; ".join(faults) or "its device type is not known here")
+            self._report.add("tools", not faults, "; ".join(faults) or "unknown device type")
         else:
             untried = len(self._device.tools) - len(reads)
-            text = f"{len(answered)} of {len(reads)} that read answer; {untried} not tried"
+            text = f"{len(answered)} of {len(reads)} read tools answer; {untried} not called"
             text += f"; {unfitted} not fitted" if unfitted else ""
             self._report.add("tools", not faults, "; ".join([text, *faults]))
         return answered[0] if answered else None
@@ -237,8 +237,8 @@ class _Check:
             self._report.add("deadline", "skipped", "the device's clock is not known")
         else:
             good = (outcome.status, outcome.code) == (CallStatus.FAULT, "late")
-            said = outcome.code or outcome.status
-            self._report.add("deadline", good, f"a call after its time is answered {said}")
+            answer = outcome.code or outcome.status
+            self._report.add("deadline", good, f"a call after its deadline is answered with {answer}")
 
     def _stop(self, read: Tool | None) -> None:
         began = time.monotonic()
@@ -248,12 +248,12 @@ class _Check:
             return
         text = f"confirmed after {(time.monotonic() - began) * 1e3:.0f} ms"
         if stop is StopOutcome.SENT:
-            text = "sent, this driver cannot confirm"
+            text = "sent; this driver cannot confirm it"
         if read is not None:
             outcome = self._client.call(read.name, {}, timeout=CALL_SECONDS)
             if (outcome.status, outcome.code) != (CallStatus.REJECTED, "estop"):
-                said = outcome.code or outcome.status
-                self._report.add("stop", False, f"{text}, but a call after it is answered {said}")
+                answer = outcome.code or outcome.status
+                self._report.add("stop", False, f"{text}, but a call after it is answered with {answer}")
                 return
         self._report.add("stop", True, f"{text}; calls are rejected after it" if read else text)
 
@@ -263,12 +263,12 @@ class _Check:
             return
         again = None if read is None else self._client.call(read.name, {}, timeout=CALL_SECONDS)
         good = again is None or again.status == CallStatus.OK
-        self._report.add("reset", good, "calls are taken again" if good else "calls are still not taken")
+        self._report.add("reset", good, "calls are accepted again" if good else "calls are still rejected")
 
     def _sensors(self) -> None:
         samples = self._session.last_samples
         if not samples:
-            self._report.add("sensors", "skipped", "no sample came meanwhile")
+            self._report.add("sensors", "skipped", "no sample received")
             return
         shown = ", ".join(f"{name}={sample.value}" for name, sample in sorted(samples.items())[:6])
         more = f" and {len(samples) - 6} more" if len(samples) > 6 else ""
@@ -292,11 +292,11 @@ def _publishing(report: RigReport, config: RigConfig, channel: str, payload: byt
     assert kind is not None and kind.may_publish is not None
     may = kind.may_publish(config.url, channel, payload)
     if may is None:
-        report.add(f"may write {channel}", "skipped", "only a broker of MQTT 5 tells")
+        report.add(f"may write {channel}", "skipped", "needs a broker with MQTT 5")
     elif may:
-        report.add(f"may write {channel}", True, "the broker takes it")
+        report.add(f"may write {channel}", True, "accepted by the broker")
     else:
-        text = "the broker's access list does not let us: add `topic write`, or use the host's account"
+        text = "refused by the broker's access list: add `topic write`, or use the host's account"
         report.add(f"may write {channel}", False, text)
     return bool(may)
 

@@ -1,4 +1,4 @@
-"""What the self-test of a rig found."""
+"""The report of a rig's self-test."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 Verdict = Literal["ok", "failed", "skipped"]
 DELAYED_ACK = 0.035
-"""Seconds; Linux holds a TCP acknowledgement back for 40 ms, and senders without TCP_NODELAY wait for it."""
+"""Seconds. Linux delays a TCP acknowledgement by 40 ms; a sender without TCP_NODELAY waits for it."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found, in one line."""
+    """The result of one check, in one line."""
 
     check: str
     verdict: Verdict
@@ -22,11 +22,11 @@ class Finding:
 
 @dataclass
 class RigReport:
-    """All findings, and what the rig says of itself.
+    """All findings, and the rig's own data.
 
     Attributes:
-        facts: state, device, firmware, watchdog_ms, round_trip_s, clock_offset_s, clock_drift; what could
-            not be found out is None.
+        facts: state, device, firmware, watchdog_ms, round_trip_s, clock_offset_s, clock_drift; None or
+            absent if unknown.
     """
 
     rig: str
@@ -39,13 +39,13 @@ class RigReport:
         return [finding for finding in self.findings if finding.verdict == "failed"]
 
     def add(self, check: str, verdict: Verdict | bool, text: str) -> None:
-        """Note a finding."""
+        """Append a finding."""
         if isinstance(verdict, bool):
             verdict = "ok" if verdict else "failed"
         self.findings.append(Finding(check, verdict, " ".join(text.split())))
 
     def as_json(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the report as JSON values."""
         return {
             "rig": self.rig,
             "ok": not self.failed,
@@ -55,12 +55,12 @@ class RigReport:
 
 
 def ping_text(round_trips: Sequence[float], *, brokered: bool) -> str:
-    """What sorted round trips, in seconds, say of a link."""
+    """Return a summary of sorted round trips, given in seconds."""
     middle = round_trips[len(round_trips) // 2]
     text = (
         f"{len(round_trips)} of {len(round_trips)}, median {middle * 1e3:.2f} ms, "
         f"longest {round_trips[-1] * 1e3:.2f} ms"
     )
     if brokered and middle > DELAYED_ACK:
-        return f"{text}; does the broker set TCP_NODELAY (mosquitto.conf: set_tcp_nodelay true)?"
+        return f"{text}; set TCP_NODELAY at the broker (mosquitto.conf: set_tcp_nodelay true)"
     return text

@@ -1,4 +1,4 @@
-"""An open rig: whatever stands behind its URL is started, greeted, and left safe and ended again."""
+"""An open rig: its simulator or broker is started, its link opened, and the rig stopped at the end."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, device_of
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harness.events import Emit, RigStatus, Sampled, ignore
-from core_eval.harness.rigs_left import LeftRig, note_left
+from core_eval.harness.final_stops import FinalStop, record_final_stop
 from core_eval.harness.serve_simulator import ServedSimulator
-from core_eval.harness.simulator_process import ProcessWatch, RigError, simulator_process
+from core_eval.harness.simulator_process import ProcessMonitor, RigError, simulator_process
 from core_eval.log import EpisodeLog
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
@@ -40,18 +40,19 @@ DRAIN_SECONDS = 5.0
 IDLE_SECONDS = 5.0
 CALL_SECONDS = 120.0
 STOP_SECONDS = 3.0
-"""How long a rig may take to say that it is stopped before that counts as no answer."""
+"""Time in which a rig must confirm a stop."""
 HOME_SECONDS = 60.0
 
 P = ParamSpec("P")
 
 
 class RigSession:
-    """A rig that answers, and the episode whose log, guard and observers take what it says.
+    """An open rig; its messages go to the log, the guard and the observers of the current episode.
 
     Attributes:
         samples: the readings of the episode, for its guard.
-        guard: takes the outcomes of the episode's calls.
+        guard: the episode's guard, which receives the outcomes of calls.
+        first_stop: what is known of the stop with which the episode began.
     """
 
     def __init__(
@@ -76,16 +77,15 @@ class RigSession:
         self.guard: Guard | None = None
         self._failure: sqlite3.Error | None = None
         self._loss: str | None = None
-        self._when_lost: Callable[[], None] | None = None
+        self._on_loss: Callable[[], None] | None = None
         self._driven = False
         self.first_stop = StopOutcome.NOT_SENT
-        """What is known of the stop with which the episode began."""
 
     def open(self, *, claim: bool = True) -> None:
-        """Greet the device, and take it for this host alone unless `claim` is False.
+        """Connect to the device, and acquire its lease unless `claim` is False.
 
         Raises:
-            RigError: no response, two devices answer, or another host drives it.
+            RigError: no response, two devices answer, or another host drives the rig.
         """
         try:
             self.client.open(claim=claim)
@@ -94,37 +94,37 @@ class RigSession:
         self._driven = claim
 
     def lost(self, why: str) -> None:
-        """What was started for this rig has ended, so there is no rig any more. From any thread."""
+        """Abandon the rig: a process that was started for it has ended. From any thread."""
         self._loss = why
         self.note("lost", {"error": why})
         self.client.abandon(why)
-        if (when_lost := self._when_lost) is not None:
-            when_lost()
+        if (on_loss := self._on_loss) is not None:
+            on_loss()
 
-    def when_lost(self, tell: Callable[[], None] | None) -> None:
-        """Call this as soon as there is no rig any more, and now where there is none; None: nobody."""
-        self._when_lost = tell
-        if tell is not None and self._loss is not None:
-            tell()
+    def on_loss(self, callback: Callable[[], None] | None) -> None:
+        """Set the callback for the loss of the rig; it is called at once if the rig is lost already."""
+        self._on_loss = callback
+        if callback is not None and self._loss is not None:
+            callback()
 
     @property
     def device_name(self) -> str | None:
-        """The device type as the device itself states it."""
+        """The device type in the device's status."""
         status = self.client.status
         return None if status is None else status.device
 
     def record_to(self, episode: EpisodeLog | None, emit: Emit = ignore) -> None:
-        """From now on samples, truth and statuses belong to this episode, or to none; it has no guard yet."""
+        """Record samples, truth and statuses to this episode from now on, or to none; clear the guard."""
         with self._recording:
-            # Nobody writes to the last one any more when this returns, so its log may be closed.
+            # No thread writes to the previous episode when this returns, so its log may be closed.
             self._episode, self._emit, self._failure = episode, emit, None
             self.samples, self.guard = SimpleQueue(), None
 
     def initialise(self, device: str, state: Mapping[str, Any], seed: int, *, required: bool) -> bool:
-        """Out of the stop and, where the rig is a simulator, into the initial state; whether it is one.
+        """Stop and reset the rig, and set a simulator's initial state; return whether it is a simulator.
 
         Raises:
-            RigError: there is another device, or none that answers or agrees.
+            RigError: the device is of another type, does not respond, or refuses the initial state.
         """
         name, stated = self.config.name, self.device_name
         own = device_of(self.config)
@@ -132,7 +132,7 @@ class RigSession:
         if known and stated != device:
             raise RigError(f"rig {name} is a {stated}, and the task is for a {device}: name another rig")
         with self._link_errors():
-            # A host that was killed may have left a call running: the stop ends it.
+            # A host that was killed may have left a running call: the stop ends it.
             self.first_stop = self.client.estop()
             if self.first_stop is StopOutcome.NOT_SENT:
                 raise RigError(f"rig {name}: the first stop was not sent: {self.client.stop_error}")
@@ -140,14 +140,14 @@ class RigSession:
             outcome = self._init_when_idle(state, seed)
         if outcome.status == CallStatus.OK:
             return True
-        said = outcome.message or outcome.code or outcome.status
-        # Firmware that does not know `init` at all may keep silent about it.
+        answer = outcome.message or outcome.code or outcome.status
+        # Firmware without `init` may not answer it.
         physical = outcome.status == CallStatus.INVALID or outcome.code == "no_answer"
         if not physical or self.world is not None or outcome.code == "bad_state":
-            raise RigError(f"rig {name} did not take the initial state: {said}")
+            raise RigError(f"rig {name} refused the initial state: {answer}")
         if required:
-            raise RigError(f"rig {name} is no simulator, so leave out --init and --vary: {said}")
-        self.note("physical", {"answer": said})
+            raise RigError(f"rig {name} is no simulator, so leave out --init and --vary: {answer}")
+        self.note("physical", {"answer": answer})
         return False
 
     def _init_when_idle(self, state: Mapping[str, Any], seed: int) -> Outcome:
@@ -167,9 +167,11 @@ class RigSession:
         within: float = math.inf,
         complete: Call | None = None,
     ) -> Outcome:
-        """Make a call; trouble of the link is a fault, never an exception, and so is no answer `within` s.
+        """Make a call, and report its outcome to the guard. A link error or a timeout is a fault.
 
-        The guard learns the outcome of the `complete` call, with the arguments that were left out.
+        Args:
+            within: seconds until the call is given up, besides `call_timeout`.
+            complete: the call with its default arguments, for the guard.
         """
         outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
         if self.guard is not None and complete is not None:
@@ -177,10 +179,10 @@ class RigSession:
         return outcome
 
     def require_answer(self) -> None:
-        """Wait until somebody is there again after a link fault: a cable may be plugged in once more.
+        """Wait for the rig's response after a link fault, as the cable may be plugged in again.
 
         Raises:
-            RigError: the link is lost for good.
+            RigError: no response within `LINK_BACK_SECONDS`.
         """
         self.check()
         try:
@@ -191,16 +193,16 @@ class RigSession:
             raise RigError(f"rig {self.config.name}: the link is lost: {error}") from None
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Wait until all that the device has sent is in the log, where it can tell, so long at most."""
+        """Wait up to `seconds` until all that the device has sent is in the log, if the link can tell."""
         with suppress(LinkError):
             self.client.drain(seconds)
 
     def stop_now(self, by: str = "person") -> None:
-        """A stop in mid-episode, in mid-call too, for `by`; never raises. From any thread."""
+        """Stop the rig during an episode or a call; `by` is logged. Never raises. From any thread."""
         self._stop({"by": by})
 
     def make_safe(self) -> StopOutcome:
-        """The rig's safe state, and what is known of it; never raises, as it is called on every way out."""
+        """Bring the rig to its safe state and return what is known of the stop. Never raises."""
         return self._stop({})
 
     def _stop(self, detail: dict[str, Any]) -> StopOutcome:
@@ -211,7 +213,7 @@ class RigSession:
         return stop
 
     def go_home(self) -> None:
-        """After a run that ended in order: the machine's own way home, where the rig's file names one."""
+        """Call the `home` tool of the rig's file, if it has one; for the end of a run without errors."""
         tool = self.config.home
         if tool is None:
             return
@@ -220,17 +222,22 @@ class RigSession:
                 self.client.call(tool, {}, timeout=min(self.call_timeout, HOME_SECONDS))
 
     def close(self, *, safe: bool = True) -> None:
-        """The end: the safe state first, unless somebody else may be using the rig."""
+        """Close the session; stop the rig first unless `safe` is False."""
         stop = self.client.close(safe=safe)
         if stop is not None and self._driven:
             client = self.client
-            left = LeftRig(
-                self.config.name, stop, client.confirms_stop, client.stop_error, client.late_stop_seconds
+            record_final_stop(
+                FinalStop(
+                    self.config.name, stop, client.confirms_stop, client.stop_error, client.late_stop_seconds
+                )
             )
-            note_left(left)
 
     def check(self) -> None:
-        """Raise what went wrong while the reader thread wrote to the log, or why there is no rig any more."""
+        """Raise the error of a log write on the reader thread, or the reason for which the rig was lost.
+
+        Raises:
+            sqlite3.Error, RigError: see above.
+        """
         if self._failure is not None:
             raise self._failure
         loss = self._loss or self.client.conflict
@@ -238,7 +245,7 @@ class RigSession:
             raise RigError(f"rig {self.config.name}: {loss}")
 
     def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
-        """Something that the host did or found, into the log."""
+        """Log a status of the rig as seen by the host, and emit it."""
         self._record(EpisodeLog.rig_status, "host", state, detail)
         self._emit(RigStatus("host", state))
 
@@ -249,7 +256,7 @@ class RigSession:
         self._emit(Sampled(sample))
 
     def _on_truth(self, truth: Truth) -> None:
-        # The log alone takes it: neither a guard nor an observer may have it.
+        # Ground truth is logged only, never forwarded to guard or observers.
         if self.config.truth:
             self._record(EpisodeLog.truth, truth)
 
@@ -283,29 +290,29 @@ class RigSession:
 def open_rig(
     config: RigConfig, *, call_timeout: float = CALL_SECONDS, only_look: bool = False
 ) -> Iterator[RigSession]:
-    """A rig that answers; on every way out it is left safe, and what was started for it is ended.
+    """Open a rig; however the context ends, stop the rig and end the processes started for it.
 
-    With `only_look` it is left as it was found, since it may be at work for somebody else.
+    With `only_look` the rig is not stopped, since another host may be driving it.
 
     Raises:
         RigError: it cannot be opened.
     """
     with ExitStack() as stack:
-        watch = ProcessWatch()
+        monitor = ProcessMonitor()
         try:
             world = None if config.world is None else load_world(config.world)
-            session = RigSession(config, world, _link(config, world, stack, watch), call_timeout)
+            session = RigSession(config, world, _link(config, world, stack, monitor), call_timeout)
         except (LinkError, ConfigError) as error:
             raise RigError(f"rig {config.name}: {error}") from None
         stack.callback(session.close, safe=not only_look)
-        watch.tell(session.lost)
+        monitor.on_end(session.lost)
         session.open(claim=not only_look)
         yield session
         if not only_look:
             session.go_home()
 
 
-def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: ProcessWatch) -> Link:
+def _link(config: RigConfig, world: World | None, stack: ExitStack, monitor: ProcessMonitor) -> Link:
     parts = urlsplit(config.url)
     if config.in_process:
         from firmware_bridge.local.link import LocalLink
@@ -317,25 +324,30 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, watch: Proce
     if config.driver is not None:
         driver = load_driver(config.driver)
         if driver.link != "pathrig":
+            assert driver.device is not None, "checked by the loader"
+            settings = resolve(driver, config.driver_options, config.driver_tables)
+            parameters = driver, load_device(driver.device), settings, config.url, config.name
+            if driver.link == "python":
+                from firmware_bridge.drivers.python_link import open_python_driver
+
+                return open_python_driver(*parameters)
             from firmware_bridge.drivers.driver_link import open_driver_link
 
-            assert driver.device is not None, "the loader makes sure"
-            settings = resolve(driver, config.driver_options, config.driver_tables)
-            return open_driver_link(driver, load_device(driver.device), settings, config.url, config.name)
+            return open_driver_link(*parameters)
     if not config.spawn:
         return open_link(config.url)
-    assert config.world is not None, "the loader makes sure"
+    assert config.world is not None, "checked by the loader"
     if config.link_type is not None and config.link_type.spawn == "pty":
         from firmware_bridge.serial.link import SerialLink
 
         served = ServedSimulator(config.world, serial="pty", truth=config.truth)
-        port = stack.enter_context(simulator_process(served, watch))
+        port = stack.enter_context(simulator_process(served, monitor))
         return SerialLink(f"serial://{port}", kept=False)
     from firmware_bridge.broker.process import start_broker_process
 
     broker = stack.enter_context(start_broker_process())
-    stack.enter_context(watch.over(broker.process, "the embedded broker"))
+    stack.enter_context(monitor.monitoring(broker.process, "the embedded broker"))
     rig = parts.path.strip("/")
     served = ServedSimulator(config.world, mqtt=broker.url, rig=rig, truth=config.truth)
-    stack.enter_context(simulator_process(served, watch))
+    stack.enter_context(simulator_process(served, monitor))
     return open_link(f"{broker.url}/{rig}")

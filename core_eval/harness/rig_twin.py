@@ -1,4 +1,4 @@
-"""Which rig needs a twin, and which it is."""
+"""The twin of a rig."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from configs.twin_config import TwinConfig, default_twin
 
 
 def twin_of(rig: RigConfig, task: Task) -> dict[str, Any] | None:
-    """The twin that is to tell the harm of a rig's episodes, for the log; None where the rig does."""
+    """Return the configuration of the twin that assesses harm, for the log; None if the rig sends truth."""
     if rig.truth and (rig.twin is None or rig.world is not None):
         return None
     if rig.twin is not None:

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from agents.agent import Agent
-from agents.catalog import make_agent
 from agents.interruptible_agent import InterruptibleAgent
+from agents.registry import make_agent
 from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
@@ -24,7 +24,7 @@ from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.scoring import score_episode
 from core_eval.harness.signals import StopSignals
-from core_eval.harness.static_checks import unfitted
+from core_eval.harness.static_checks import missing_tools
 from core_eval.harness.stop_button import StopButton, StoppedByPerson
 from core_eval.harness.varied_start import VariedStarts
 from core_eval.log import LogReader, RunLog
@@ -35,20 +35,23 @@ FINISHED = frozenset({"completed", "stopped"})
 
 @dataclass(frozen=True)
 class Parts:
-    """What a plan names, loaded and checked before anything moves."""
+    """The tasks, rigs and agents of a plan, by their references.
+
+    Attributes:
+        varied: the tasks with drawn initial states, for `--vary`.
+    """
 
     tasks: Mapping[str, Task]
     rigs: Mapping[str, RigConfig]
     agents: Mapping[str, Agent]
     varied: VariedStarts | None = None
-    """The tasks with their initial states drawn, where the run asks for that."""
 
 
 def load_parts(config: RunConfig) -> Parts:
-    """Load every task, rig and agent of a plan.
+    """Load every task, rig and agent of a plan, and check that they fit.
 
     Raises:
-        ConfigError, AgentSpecError: one of them is wrong.
+        ConfigError, AgentSpecError: one of them is invalid, or they do not fit.
     """
     builds = {ref: task_builder(ref) for ref in _distinct(cell.task for cell in config.cells)}
     tasks = {ref: build(config.init or {}) for ref, build in builds.items()}
@@ -61,7 +64,7 @@ def load_parts(config: RunConfig) -> Parts:
                 f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {device.name}"
             )
         _check_fitted(task, rig)
-        # A file that names no device could not be held against one before.
+        # The rig loader checks it only where the rig's file names a device.
         if (fault := envelope_fault(rig.envelope, task.device)) is not None:
             raise ConfigError(fault[1], file=cell.rig, key=".".join(fault[0]))
         if rig.home is not None and rig.home not in task.device.by_name:
@@ -83,7 +86,7 @@ def load_parts(config: RunConfig) -> Parts:
 
 def _check_fitted(task: Task, rig: RigConfig) -> None:
     tools = fitted_tools(rig)
-    lacking = () if tools is None else unfitted(task.automaton, tools)
+    lacking = () if tools is None else missing_tools(task.automaton, tools)
     if lacking:
         raise ConfigError(
             f"task {task.id} cannot be done on rig {rig.name}: its hardware has no {', '.join(lacking)}"
@@ -91,7 +94,7 @@ def _check_fitted(task: Task, rig: RigConfig) -> None:
 
 
 class Run:
-    """Carries out a plan and writes it to a log."""
+    """Runs the episodes of a plan and writes them to a log."""
 
     def __init__(
         self,
@@ -112,20 +115,20 @@ class Run:
         self._signals = StopSignals()
 
     def start(self) -> int:
-        """Run it all; the run's id. The log has it from its first episode on, so a failed start leaves none.
+        """Run the whole plan and return the run's id. The log has the run from its first open rig on.
 
         Raises:
             EpisodeFailed, RigError: a rig, a link or an agent failed; the run can be resumed.
             StopRequested: a signal ended it; the run can be resumed.
             StoppedByPerson: the stop button was pressed; the run can be resumed.
-            ConfigError: no initial state could be drawn; there is no run in the log then.
+            ConfigError: no initial state could be drawn; the log has no run then.
         """
         self._draw(done=frozenset())
-        self._go_on(done=frozenset())
-        return self._begun()
+        self._run_episodes(done=frozenset())
+        return self._logged_run()
 
     def resume(self, run_id: int) -> None:
-        """Run what a run that was cut short has not done; raises as `start`."""
+        """Run the remaining episodes of an interrupted run; raises as `start`."""
         self.run_id = run_id
         with LogReader(self._log.path) as reader:
             episodes = [episode for episode in reader.episodes(run_id) if episode.status in FINISHED]
@@ -134,21 +137,21 @@ class Run:
                 self._score(episode.id)
         done = frozenset(episode.number for episode in episodes)
         self._draw(done)
-        self._go_on(done)
+        self._run_episodes(done)
 
     def _draw(self, done: frozenset[int]) -> None:
         if self._parts.varied is not None:
             left = [(cell, seed) for number, cell, seed in self.config.plan() if number not in done]
             self._parts.varied.draw(left)
 
-    def _begun(self) -> int:
+    def _logged_run(self) -> int:
         if self.run_id is None:
             self.run_id = self._log.begin_run(self.config.for_the_log(), package_versions(), host_info())
         return self.run_id
 
-    def _go_on(self, done: frozenset[int]) -> None:
+    def _run_episodes(self, done: frozenset[int]) -> None:
         with ExitStack() as stack:
-            # The signals come first, so that they are still held while rigs and agents are closed.
+            # Entered first, so that signals are still deferred while rigs and agents are closed.
             signals = stack.enter_context(self._signals)
             for agent in self._parts.agents.values():
                 stack.callback(agent.close)
@@ -164,13 +167,13 @@ class Run:
                         sessions[cell.rig] = stack.enter_context(
                             open_rig(self._parts.rigs[cell.rig], call_timeout=self.config.call_timeout)
                         )
-                self._one(self._begun(), number, cell, seed, sessions[cell.rig])
+                self._run_episode(self._logged_run(), number, cell, seed, sessions[cell.rig])
             if self._stop_button.pressed:
-                # Raised here, so that no rig goes home after a stop.
+                # Raised within the context: after a person's stop no rig may move home.
                 raise StoppedByPerson
-        self._log.end_run(self._begun())
+        self._log.end_run(self._logged_run())
 
-    def _one(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> None:
+    def _run_episode(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> None:
         varied = self._parts.varied
         task = self._parts.tasks[cell.task] if varied is None else varied.task(cell, seed)
         if session.world is not None:
@@ -202,7 +205,7 @@ class Run:
             self._emit(EpisodeEnded(reader.episode(episode_id)))
 
     def _score(self, episode_id: int) -> None:
-        # A signal here leaves an episode that is complete but unscored; `resume` scores it.
+        # A signal leaves a complete but unscored episode here; `resume` scores it.
         with LogReader(self._log.path) as reader, self._signals.interruptible():
             result = score_episode(reader, episode_id)
         if result is not None:

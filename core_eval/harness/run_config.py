@@ -1,4 +1,4 @@
-"""What a run was asked for: kept in the log, so that a run that was cut short can go on."""
+"""The configuration of a run; the log keeps it so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ class RunConfig(BaseModel):
 
     @property
     def scoring(self) -> dict[str, Any]:
-        """The scorer's options, as `score_path` takes them."""
+        """The options of `score_path`."""
         return {"beta": self.beta, "lam": self.lam, "faults_are_harm": self.faults_are_harm}
 
     def for_the_log(self) -> dict[str, Any]:
-        """JSON-ready, without the passwords of rigs."""
+        """Return JSON values, without the passwords in rigs' URLs."""
         config = self.model_dump(mode="json")
         for cell in config["cells"]:
             cell["rig"] = mqtt_address.without_password(cell["rig"])
         return config
 
     def with_rig(self, rig: str | None) -> RunConfig:
-        """As it came from the log, with the rig's URL given again where a password was left out.
+        """Return a logged configuration with this rig's URL in place of URLs without their password.
 
         Raises:
-            ValueError: a password was left out, and no rig is given.
+            ValueError: a password is missing, and no rig is given.
         """
         if rig is None and any(HIDDEN in cell.rig for cell in self.cells):
             raise ValueError("the log holds no passwords: give the rig's URL again with --rig")
@@ -65,7 +65,7 @@ class RunConfig(BaseModel):
         return self.model_copy(update={"cells": tuple(cells)})
 
     def plan(self) -> list[tuple[int, Cell, int]]:
-        """Every episode: its number in the run, its cell and its seed."""
+        """Return number in the run, cell and seed of every episode."""
         return [
             (number * self.episodes + index, cell, self.seed + index)
             for number, cell in enumerate(self.cells)

@@ -21,14 +21,14 @@ from firmware_bridge.serve import serve_mqtt, serve_serial
 
 @dataclass(frozen=True)
 class ServedSimulator:
-    """Which simulator is served, and where; either `mqtt` or `serial` is given.
+    """A simulator and the link that it is served on: either `mqtt` or `serial`.
 
     Attributes:
         world: name or YAML file.
         mqtt: URL of the broker.
-        rig: name at the broker, where the URL holds none.
+        rig: the rig's name, if the URL has none.
         serial: path of a port, or `pty` for a new pseudo terminal.
-        seed: of noise, until an `init` brings another.
+        seed: seed of the noise until an `init` sets another.
         init: overrides of the world's initial state.
         watchdog_ms: silence after which the device goes to its safe state, ms.
         truth: whether it publishes ground truth.
@@ -44,17 +44,17 @@ class ServedSimulator:
     truth: bool = True
 
     def command(self) -> list[str]:
-        """The command that serves it as a child process of this one."""
+        """Return the command of the child process that serves it."""
         return [sys.executable, "-m", "core_eval.harness.serve_simulator", json_text(asdict(self))]
 
 
 def serve(what: ServedSimulator, *, exit_with_parent: bool = False) -> None:
-    """Serve until SIGTERM, SIGINT or SIGHUP. Prints one line once the device takes calls.
+    """Serve until SIGTERM, SIGINT or SIGHUP; print one line when the device accepts calls.
 
     The line is the port's path over serial, and a sentence over MQTT.
 
     Raises:
-        ConfigError: the world or its overrides are not right.
+        ConfigError: the world or its overrides are invalid.
         LinkError: the broker or the port cannot be used.
     """
     loaded = load_world(what.world)
@@ -82,7 +82,7 @@ def serve(what: ServedSimulator, *, exit_with_parent: bool = False) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve what the argument says; an error is one line on standard error."""
+    """Serve the simulator that the argument describes; print an error as one line on standard error."""
     try:
         serve(ServedSimulator(**parse_json(arguments[0])), exit_with_parent=True)
     except (ConfigError, LinkError, ForeignJsonError) as error:

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a closed terminal as orderly ways out: they strike while we wait, not while we log."""
+"""SIGINT, SIGTERM and SIGHUP as exceptions, raised only where the run may be interrupted."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequested(BaseException):
-    """A person or the system wants the run to end; the exit status is 128 plus the signal's number."""
+    """A signal requests the end of the run; the exit status is 128 plus the signal's number."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(f"stopped by {signal.Signals(signum).name}")
         self.exit_status = 128 + signum
 
 
-def _taken() -> list[signal.Signals]:
-    outlive = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [number for number in SIGNALS if not (outlive and number is signal.SIGHUP)]
+def _handled() -> list[signal.Signals]:
+    # `nohup` ignores SIGHUP so that the run outlives the terminal.
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [number for number in SIGNALS if not (ignored and number is signal.SIGHUP)]
 
 
 class StopSignals:
-    """Context in which these signals become `StopRequested`, raised only where the code says it may be.
+    """Context in which these signals raise `StopRequested`, in `interruptible` blocks and in `check` only.
 
-    A signal that comes elsewhere is kept until the next such place, so cleaning up is never cut short. A
-    SIGHUP that is ignored stays so: whoever started us (`nohup`) wants us to outlive the terminal.
+    Elsewhere a signal is deferred, so that logging and clean-up are never interrupted. An ignored SIGHUP
+    stays ignored.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,7 @@ class StopSignals:
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
-            self._previous = {number: signal.signal(number, self._handle) for number in _taken()}
+            self._previous = {number: signal.signal(number, self._handle) for number in _handled()}
         return self
 
     def __exit__(
@@ -49,17 +50,21 @@ class StopSignals:
             signal.signal(number, handler)
 
     def check(self) -> None:
-        """Raise what was kept.
+        """Raise a deferred signal.
 
         Raises:
-            StopRequested: a signal came.
+            StopRequested: a signal was received.
         """
         if self._signum is not None:
             raise StopRequested(self._signum)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """A stretch of waiting (for a model, for a device) that a signal may end at any point."""
+        """Context for a wait (for a model, for a device) that a signal may interrupt at any point.
+
+        Raises:
+            StopRequested: a signal was received.
+        """
         self.check()
         self._interruptible = True
         try:

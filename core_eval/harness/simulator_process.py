@@ -1,4 +1,4 @@
-"""A simulator as a process of its own: started, awaited, and ended again on every way out."""
+"""A simulator as a child process."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ END_SECONDS = 5.0
 
 
 class RigError(Exception):
-    """A rig that cannot be used; the text is one line that says what to do."""
+    """A rig cannot be used; the text is one line with the cause."""
 
 
-class ProcessWatch:
-    """Hears of processes that end while a rig needs them; the first end counts."""
+class ProcessMonitor:
+    """Reports the first end of a process that a rig needs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._said: str | None = None
-        self._tell: Callable[[str], None] | None = None
+        self._reason: str | None = None
+        self._callback: Callable[[str], None] | None = None
 
-    def tell(self, tell: Callable[[str], None]) -> None:
-        """Call this with one line when a process ends, on a thread of its own, or now where one has ended."""
+    def on_end(self, callback: Callable[[str], None]) -> None:
+        """Set the callback; it gets one line, on a thread of its own, or at once if a process has ended."""
         with self._lock:
-            self._tell, said = tell, self._said
-        if said is not None:
-            tell(said)
+            self._callback, reason = callback, self._reason
+        if reason is not None:
+            callback(reason)
 
     @contextmanager
-    def over(
+    def monitoring(
         self, child: subprocess.Popen[Any], name: str, errors: IO[bytes] | None = None
     ) -> Iterator[None]:
-        """While the context lasts, this process is to live; `errors` is where it writes its errors."""
+        """Report the end of a process during the context; `errors` is the file of its standard error."""
         left = threading.Event()
 
         def wait() -> None:
@@ -49,33 +49,31 @@ class ProcessWatch:
             if not left.is_set():
                 self._ended(f"{name} ended ({_how(status)}){_last_line(errors)}")
 
-        threading.Thread(target=wait, name=f"watch {name}", daemon=True).start()
+        threading.Thread(target=wait, name=f"monitor {name}", daemon=True).start()
         try:
             yield
         finally:
             left.set()
 
-    def _ended(self, said: str) -> None:
+    def _ended(self, reason: str) -> None:
         with self._lock:
-            if self._said is not None:
+            if self._reason is not None:
                 return
-            self._said, tell = said, self._tell
-        if tell is not None:
-            tell(said)
+            self._reason, callback = reason, self._callback
+        if callback is not None:
+            callback(reason)
 
 
 @contextmanager
-def simulator_process(what: ServedSimulator, watch: ProcessWatch | None = None) -> Iterator[str]:
-    """Serve a simulator in a child process; yields the first line that it prints: where it is found.
+def simulator_process(what: ServedSimulator, monitor: ProcessMonitor | None = None) -> Iterator[str]:
+    """Serve a simulator in a child process, and yield the first line that it prints.
 
-    Where it ends before the context does, `watch` hears of it.
-
-    The child ends when the context does, and also when this process dies without a word, since it watches
-    its parent. It has a session of its own, so that a Ctrl-C at the terminal reaches us alone and we can
-    bring the rig to its safe state first.
+    The child ends with the context, or when this process dies. It runs in a session of its own, so that a
+    Ctrl-C at the terminal reaches only this process, which can then stop the rig. `monitor` reports an
+    earlier end.
 
     Raises:
-        RigError: it ended, or said nothing, before it was ready.
+        RigError: the child ended or printed nothing before it was ready.
     """
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
@@ -90,15 +88,15 @@ def simulator_process(what: ServedSimulator, watch: ProcessWatch | None = None) 
             if not line:
                 child.kill()
                 child.wait()
-                raise RigError(f"the simulator did not start{_last_line(errors) or ': it said nothing'}")
-            with (watch or ProcessWatch()).over(child, "the simulator", errors):
+                raise RigError(f"the simulator did not start{_last_line(errors) or ': it printed nothing'}")
+            with (monitor or ProcessMonitor()).monitoring(child, "the simulator", errors):
                 yield line
         finally:
             end_process(child)
 
 
 def end_process(child: subprocess.Popen[bytes]) -> None:
-    """Ask the child to end, and make it end if it does not."""
+    """Terminate the child, and kill it if it does not end within `END_SECONDS`."""
     child.terminate()
     try:
         child.wait(END_SECONDS)
@@ -119,12 +117,12 @@ def _how(status: int) -> str:
 
 
 def _last_line(errors: IO[bytes] | None) -> str:
-    """The last line that it wrote to its standard error, behind a colon; empty where it wrote none."""
+    """Return ": " and the last line of its standard error; empty if there is none."""
     if errors is None:
         return ""
     errors.seek(0)
-    said = errors.read().decode(errors="replace").strip().splitlines()
-    return f": {said[-1]}" if said else ""
+    lines = errors.read().decode(errors="replace").strip().splitlines()
+    return f": {lines[-1]}" if lines else ""
 
 
 def _first_line(child: subprocess.Popen[bytes]) -> str:

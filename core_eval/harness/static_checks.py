@@ -1,4 +1,4 @@
-"""What can be told of a task without a simulator: by its automaton, its device type, and a rig's file."""
+"""Checks of a task without a simulator: against its automaton, its device type and a rig's file."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from devices.outcome import Outcome
 from devices.tool import ArgumentsError
 from firmware_bridge.envelope import Envelope
 
-NOTE = "nothing was run: whether the calls reach a goal, and what harm they do, is not known"
+NOTE = "nothing was run: goal and harm were not checked"
 
 
 @dataclass(frozen=True)
 class Site:
-    """What a rig's file adds: the tools that its hardware has (None: all), and its envelope."""
+    """The limits of a rig's file: the tools that its hardware has (None: all), and its envelope."""
 
     tools: frozenset[str] | None = None
     envelope: Envelope | None = None
@@ -42,25 +42,25 @@ def verify_static(task: Task, site: Site | None = None, seed: int = 0) -> Verifi
     faults: list[str] = []
     for path in paths:
         calls = example_calls(task.automaton, path)
-        told = [*_refused(task, site, calls), *score_faults(task, calls)]
-        faults += (f"golden path {' '.join(path)}: {fault}" for fault in told)
+        found = [*_refusals(task, site, calls), *score_faults(task, calls)]
+        faults += (f"golden path {' '.join(path)}: {fault}" for fault in found)
     changed = list(islice(mutants(paths, rng), MUTANTS))
     for mutant in changed:
         calls = example_calls(task.automaton, mutant)
         scores = score_path(task.automaton, calls)
         if not scores.accepted or scores.harmful_calls:
             continue
-        refused = next(_refused(task, site, calls), None)
+        refused = next(_refusals(task, site, calls), None)
         if refused is not None:
             faults.append(f"too wide: accepts {' '.join(mutant)}, but {refused}")
         elif scores.path_correctness == 1.0 and not sampled:
-            faults.append(f"too wide: {' '.join(mutant)} is no golden path, and scores 1")
+            faults.append(f"too wide: {' '.join(mutant)} is no golden path, but scores 1")
     remarks = (*task.automaton.warnings, NOTE)
     return Verification(task.id, len(paths), sampled, len(changed), tuple(dict.fromkeys(faults)), remarks)
 
 
-def unfitted(automaton: TaskAutomaton, tools: frozenset[str]) -> tuple[str, ...]:
-    """The tools that the task needs and these are not; none where a golden path does without."""
+def missing_tools(automaton: TaskAutomaton, tools: frozenset[str]) -> tuple[str, ...]:
+    """Return the task's tools that are not in `tools`; none if some golden path does not need them."""
     seen, todo = {automaton.start}, [automaton.start]
     lacking: dict[str, None] = {}
     while todo:
@@ -74,8 +74,8 @@ def unfitted(automaton: TaskAutomaton, tools: frozenset[str]) -> tuple[str, ...]
     return () if seen & automaton.accepting else tuple(lacking)
 
 
-def _refused(task: Task, site: Site, calls: Sequence[Call]) -> Iterator[str]:
-    """What speaks against each call, on a rig that has just been stopped; unknown registers do not."""
+def _refusals(task: Task, site: Site, calls: Sequence[Call]) -> Iterator[str]:
+    """Yield why calls would be refused on a rig that was just stopped; unknown registers refuse none."""
     rules = task.device.rules
     known = None if rules is None else rules.known_state(stopped=True)
     for k, call in enumerate(calls):
@@ -93,7 +93,7 @@ def _refused(task: Task, site: Site, calls: Sequence[Call]) -> Iterator[str]:
         refusal = known.refusal(call.name, arguments)
         if refusal is not None:
             yield f"call {k} ({call.name}) is refused, {refusal.code}: {refusal.message}"
-        beyond = known.limit_violation(call.name, arguments)
-        if beyond is not None:
-            yield f"call {k} ({call.name}) is beyond a limit: {beyond}"
+        violation = known.limit_violation(call.name, arguments)
+        if violation is not None:
+            yield f"call {k} ({call.name}) is beyond a limit: {violation}"
         known.on_outcome(call.name, arguments, Outcome(CallStatus.OK))

@@ -1,4 +1,4 @@
-"""A person's stop from another thread: the rig at once, then the episode, then the run."""
+"""A person's stop from another thread: of the rig at once, then of the episode and of the run."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 
 class StoppedByPerson(Exception):
-    """A person pressed the stop, so the run ends after the episode that was stopped."""
+    """A person pressed the stop; the run ends with the stopped episode."""
 
     def __init__(self) -> None:
         super().__init__("stopped by a person")
 
 
 class StopButton:
-    """Once pressed it stays pressed: nothing more of the run moves the rig."""
+    """A latching stop: once pressed, nothing in the run moves a rig."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,19 +24,19 @@ class StopButton:
 
     @property
     def pressed(self) -> bool:
-        """Whether somebody pressed it."""
+        """Whether it was pressed."""
         return self._pressed.is_set()
 
     def press(self) -> None:
-        """Stop the rig that is driven now, in mid-call too; returns when it was told. From any thread."""
+        """Stop the driven rig, also during a call; return when the stop was sent. From any thread."""
         self._pressed.set()
         with self._lock:
             if self._stop_rig is not None:
                 self._stop_rig()
 
     @contextmanager
-    def over(self, stop_rig: Callable[[], None]) -> Iterator[None]:
-        """While an episode drives a rig: pressing calls `stop_rig`, which must not raise."""
+    def connected(self, stop_rig: Callable[[], None]) -> Iterator[None]:
+        """Call `stop_rig`, which must not raise, when the button is pressed during the context."""
         with self._lock:
             self._stop_rig = stop_rig
         try:

@@ -1,4 +1,4 @@
-"""The harm of an episode on a rig that tells no truth: what its twin makes of the log."""
+"""Harm assessment by a twin, for an episode on a rig that sends no ground truth."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from core_eval.path.baselines import final_state_baseline
 
 @dataclass(frozen=True)
 class TwinReport:
-    """What the twin tells.
+    """The twin's harm assessment.
 
     Attributes:
-        harm_report: the events that are more likely than not, as a report of the truth has them; its end
-            states are those of the member that the telemetry fits best.
-        rows: all events that are not too improbable, with their probabilities.
-        posterior: the ensemble behind it.
+        harm_report: the events with a probability above one half; its end states are those of the
+            ensemble's best member.
+        rows: all events above the minimum probability, with their probabilities.
+        posterior: the posterior of the ensemble.
     """
 
     harm_report: HarmReport
@@ -51,7 +51,7 @@ def twin_report(
     """Run the twin along a logged episode.
 
     Raises:
-        NoReplayError: it cannot be done, with why.
+        NoReplayError: the twin cannot reproduce the episode; the text is the cause.
     """
     assert episode.twin is not None
     try:
@@ -61,7 +61,7 @@ def twin_report(
     except ConfigError as error:
         raise NoReplayError(f"the twin's world: {error}") from None
     except (ValidationError, KeyError) as error:
-        raise NoReplayError(f"the log's twin is none of this version: {error.args or error}") from None
+        raise NoReplayError(f"incompatible twin configuration in the log: {error.args or error}") from None
 
     def make() -> Any:
         return make_simulator(world)
@@ -79,7 +79,7 @@ def twin_report(
 
 
 def estimates_of(config: TwinConfig) -> Mapping[str, Estimate]:
-    """What calibration found, as the twin's priors take it."""
+    """Return the calibrated parameters of the twin's configuration."""
     return {name: Estimate(found.value, found.spread) for name, found in config.parameters.items()}
 
 
@@ -147,7 +147,7 @@ def _harm_report(
         coarse_end=coarse_end,
         golden_coarse_end=None if golden_run is None else golden_run.coarse_end,
         golden_outcomes=None if golden_run is None else golden_run.outcomes,
-        # Pairs are told from what a replay sets, which it does only where it answers as the rig did.
+        # Pairs are found in the replayed states, which are valid only if the replay matches the answers.
         pairs=()
         if mismatch is not None
         else compensating_pairs(replay, calls, automaton, player.device_type),

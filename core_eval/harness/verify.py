@@ -1,4 +1,4 @@
-"""Does a task hold water? Its golden paths are run on its world, and so are small changes of them."""
+"""Verification of a task: its golden paths, and mutants of them, are run on its simulator."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from sims.simulator import Simulator
 Check = Callable[[Task, Sequence[Sequence[str]], Simulator[Any], int], tuple[list[str], list[str]]]
 """Checks golden paths of a task on its simulator, with a seed; returns faults and remarks, a line each."""
 BOUND = 64
-"""As many golden paths are run one by one; of more, a seeded sample of that size."""
+"""Maximum number of golden paths that are run; of more, a seeded sample of this size."""
 MUTANTS = 64
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found.
+    """The result of a verification.
 
     Attributes:
         paths: how many golden paths were run.
-        sampled: whether there were more.
-        faults: a golden path that fails, or a way round the automaton that it accepts although the goal is
-            missed or harm is done (too wide). One line each.
-        remarks: other ways to the goal, without harm, that the automaton calls harmful (perhaps too narrow);
-            and the automaton's own warnings. One line each.
-        malformed: whether there is no task to run, because its record is wrong.
+        sampled: whether there are more.
+        mutants: how many mutants were run.
+        faults: golden paths that fail; and mutants that the automaton accepts although they miss the goal
+            or do harm (too wide). One line each.
+        remarks: mutants that reach the goal without harm although the automaton calls them harmful
+            (perhaps too narrow); and the automaton's own warnings. One line each.
+        malformed: whether the task's record is invalid, so that nothing was run.
     """
 
     task: str
@@ -47,8 +48,15 @@ class Verification:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a sequence of calls went on the simulator."""
+class RunOutcome:
+    """The outcome of a sequence of calls on the simulator.
+
+    Attributes:
+        refused: the first refusal; None if every call was executed.
+        harm: the harm events; None if there are none.
+        missed: the conditions of the goal that do not hold.
+        incautious: the cautions that were not kept.
+    """
 
     refused: str | None
     harm: str | None
@@ -57,27 +65,26 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Every call was done, nothing was harmed, the goal holds, every caution was kept."""
+        """Whether every call was executed, there is no harm, the goal holds, and the cautions were kept."""
         return self.refused is None and self.harm is None and not self.missed and not self.incautious
 
     @property
-    def why(self) -> str:
-        """What is not good."""
+    def reason(self) -> str:
+        """Why it is not good."""
         if self.refused is not None:
             return self.refused
         return f"it does harm: {self.harm}" if self.harm else "; ".join((*self.missed, *self.incautious))
 
 
 def malformed_task(task_id: str, faults: Sequence[str]) -> Verification:
-    """What is found of a task whose record is wrong."""
+    """Return the verification of a task whose record is invalid."""
     return Verification(task_id, 0, False, 0, tuple(faults), (), malformed=True)
 
 
 def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Verification:
     """Run golden paths and mutants of them on the task's world.
 
-    Where the kit simulates no world of the task, the golden paths are scored and nothing is run.
-    `checks` are made where the golden paths hold.
+    Without a simulated world, only score the golden paths. If they hold, run `checks` on them.
     """
     rng = random.Random(seed)
     paths, sampled = golden_sample(task.automaton, rng)
@@ -104,7 +111,7 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
         scores = score_path(task.automaton, calls)
         accepted = scores.accepted and scores.harmful_calls == 0
         if accepted and not outcome.good:
-            faults.append(f"too wide: accepts {' '.join(mutant)}, but {outcome.why}")
+            faults.append(f"too wide: accepts {' '.join(mutant)}, but {outcome.reason}")
         if not accepted and outcome.good and task.goal is not None:
             if _writes(task, mutant) in golden_writes:
                 demanded += [symbol for symbol in _reads(task, paths) if symbol not in mutant]
@@ -123,7 +130,7 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
 
 
 def golden_sample(automaton: TaskAutomaton, rng: random.Random) -> tuple[list[tuple[str, ...]], bool]:
-    """All golden paths up to `BOUND`, or a sample of so many by random walks; whether it is a sample."""
+    """Return up to `BOUND` golden paths, drawn by random walks if there are more, and whether there are."""
     first = list(islice(automaton.golden_paths(limit=BOUND + 1), BOUND + 1))
     if len(first) <= BOUND:
         return first, False
@@ -133,16 +140,16 @@ def golden_sample(automaton: TaskAutomaton, rng: random.Random) -> tuple[list[tu
 
 
 def example_calls(automaton: TaskAutomaton, path: Sequence[str]) -> list[Call]:
-    """A call for each symbol of a path."""
+    """Return an example call for each symbol of a path."""
     symbols = [automaton.symbols[name] for name in path]
     return [Call(symbol.tool, symbol.example()) for symbol in symbols]
 
 
-def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> Outcome:
+def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> RunOutcome:
     """Run calls from the task's initial state, up to the first refusal."""
     initial = simulator.init(task.init, seed)
     if initial.status != CallStatus.OK:
-        return Outcome(f"the initial state is refused: {initial.message}", None, ())
+        return RunOutcome(f"the initial state is refused: {initial.message}", None, ())
     refused = None
     stop = Event()
     states: list[Mapping[str, Any]] = []
@@ -153,7 +160,7 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
         if outcome.status != CallStatus.OK:
             refused = f"call {k} ({call.name}) is {outcome.status}: {outcome.message}"
             break
-    # What lags, such as moisture behind watering, has its time before the goal is looked at.
+    # Slow quantities, such as moisture after watering, settle before the goal is checked.
     simulator.finish()
     state = simulator.state_dict()
     incautious: tuple[str, ...] = ()
@@ -163,18 +170,18 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
     simulator.run_out()
     harm = ", ".join(f"{event.kind} of {event.entity}" for event in simulator.events) or None
     missed = () if task.goal is None else tuple(task.goal.missed(state))
-    return Outcome(refused, harm, missed, incautious)
+    return RunOutcome(refused, harm, missed, incautious)
 
 
 def _golden_faults(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> Iterator[str]:
     outcome = try_calls(task, simulator, calls, seed)
     if not outcome.good:
-        yield outcome.why
+        yield outcome.reason
     yield from score_faults(task, calls)
 
 
 def score_faults(task: Task, calls: Sequence[Call]) -> Iterator[str]:
-    """Why a golden path's calls do not score 1, if they do not."""
+    """Yield why a golden path's calls do not score 1, if they do not."""
     scores = score_path(task.automaton, calls)
     if not scores.accepted or scores.harmful_calls or scores.path_correctness != 1.0:
         yield f"scores path_correctness {scores.path_correctness:g}: two symbols may match the same call"
@@ -205,7 +212,7 @@ def _walk(automaton: TaskAutomaton, rng: random.Random) -> tuple[str, ...] | Non
 
 
 def mutants(paths: Sequence[tuple[str, ...]], rng: random.Random) -> Iterator[tuple[str, ...]]:
-    """A golden path with one step left out, or two neighbours swapped; each once, none of them golden."""
+    """Yield golden paths with one step left out or two neighbours swapped; each once, none of them golden."""
     seen = set(paths)
     for path in rng.sample(list(paths), len(paths)):
         left_out = [path[:k] + path[k + 1 :] for k in range(len(path))]

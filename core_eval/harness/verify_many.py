@@ -12,7 +12,7 @@ from core_eval.harness.verify import Verification
 Verify = Callable[[Task], Verification]
 
 _shared: tuple[Sequence[Task], Verify] | None = None
-"""What the processes work on: they are forked, because a task holds what cannot be sent to a process."""
+"""Input of the child processes. They are forked, because a task cannot be pickled."""
 
 
 def verify_all(

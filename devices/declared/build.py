@@ -1,4 +1,4 @@
-"""A device type made from its file: tools with typed arguments, as if they were written in Python."""
+"""Builds a device type from its file: tools with typed arguments, as if written in Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TYPES: Mapping[str, type] = {"number": float, "integer": int, "text": str, "bool
 
 
 def declared_device(file: DeviceFile) -> DeviceType:
-    """The device type of a file that has no faults (`devices.declared.check`)."""
+    """Return the device type of a file without faults (`devices.declared.check`)."""
     rules = DeclaredRules(
         tools={name: _rules(entry) for name, entry in file.tools.items()},
         after_stop={
@@ -60,7 +60,7 @@ def _type(part: Quantity) -> Any:
 def _field(part: Quantity, default: Any) -> Any:
     bounds: dict[str, Any] = {}
     if part.choices is None:
-        # A whole number keeps whole bounds in the schema that a model reads.
+        # Bounds of a whole number are whole in the schema for the model.
         number = int if part.kind == "integer" else float
         bounds = {
             key: number(limit) for key, limit in (("ge", part.min), ("le", part.max)) if limit is not None
@@ -73,7 +73,7 @@ def _field(part: Quantity, default: Any) -> Any:
 def _result(part: ResultPart) -> tuple[Any, Any]:
     marks = [Reads(part.resolution)] if part.resolution else []
     kind = _type(part)
-    # What the hardware says is checked for its type: a reading beyond its bounds is still a reading.
+    # Results are only checked for their type: a reading out of bounds is still a reading.
     unbounded = part.model_copy(update={"min": None, "max": None})
     typed = Annotated[kind, *marks, *([Echoes()] if part.echo else [])] if marks or part.echo else kind
     if part.optional:
@@ -100,5 +100,5 @@ def _patterns(written: Mapping[str, Any]) -> dict[str, Pattern]:
 
 
 def _plain(text: str) -> str:
-    """Text in which a brace is a brace, and not a fact of a world."""
+    """Escape braces, which would name facts of a world."""
     return text.replace("{", "{{").replace("}", "}}")

@@ -1,4 +1,4 @@
-"""Faults of a device file beyond the types of its keys: names that lead nowhere, values that cannot be."""
+"""Checks a device file beyond the types of its keys: undefined names, impossible values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 
 def device_faults(device: DeviceFile) -> Iterator[Fault]:
-    """Every fault, with its place in the file."""
+    """Yield every fault, with its place in the file."""
     for name, register in device.registers.items():
         at: Place = ("registers", name)
         yield from _name(name, at)
@@ -127,7 +127,7 @@ def _pattern(quantity: Argument | Register | None, written: Any, at: Place) -> I
     except ValueError as error:
         yield at, str(error)
         return
-    # A value that can never be would be no requirement, or one that nothing meets.
+    # A pattern with an impossible value would never, or always, refuse.
     for value in _named(pattern) if quantity is not None else ():
         assert quantity is not None
         yield from _value(quantity, value, at)

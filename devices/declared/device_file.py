@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from devices.models import StrictModel
 from devices.tool import Effect
 
 Scalar = bool | int | float | str
 Kind = Literal["number", "integer", "text", "boolean"]
 
 
-class Strict(BaseModel):
-    """No unknown keys, finite numbers, and nothing changes later."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
-
-
-class Quantity(Strict):
+class Quantity(StrictModel):
     """A typed value with its unit and bounds."""
 
     description: str = Field(default="", description="what it is, for a model")
@@ -33,7 +28,7 @@ class Quantity(Strict):
 
     @property
     def kind(self) -> Kind:
-        """Its type, told or meant."""
+        """Its type, given or implied."""
         return self.type or ("number" if self.choices is None else "text")
 
 
@@ -55,15 +50,15 @@ class ResultPart(Quantity):
 
 
 class Register(Quantity):
-    """Something that the rig keeps, such as a relay's state; unknown until a call or a sensor tells it."""
+    """A state of the rig, such as a relay's; unknown until a call or a sensor reports it."""
 
     after_stop: Scalar | None = Field(
         default=None, description="what it is once the rig is stopped; left out: not known then"
     )
 
 
-class Sensor(Strict):
-    """A sensor of the rig, as its samples are called; a dot in a sample's name parts sensor and entity."""
+class Sensor(StrictModel):
+    """A sensor of the rig by its name in samples; a dot there separates sensor and entity."""
 
     description: str = Field(default="", description="what it senses")
     unit: str = Field(default="", description="the unit of its samples")
@@ -72,14 +67,14 @@ class Sensor(Strict):
     )
 
 
-class ArgumentRef(Strict):
+class ArgumentRef(StrictModel):
     """The value of a call's argument."""
 
     argument: str = Field(description="the argument's name")
 
 
-class Requirement(Strict):
-    """What must hold before a tool runs. A register that is not known holds nothing back."""
+class Requirement(StrictModel):
+    """A condition for a tool to run. An unknown register never refuses."""
 
     registers: dict[str, Any] = Field(
         min_length=1, description="register to pattern, as in a plan: a value, {min: 0}, {in: [..]}"
@@ -93,7 +88,7 @@ class Requirement(Strict):
     )
 
 
-class ToolEntry(Strict):
+class ToolEntry(StrictModel):
     """A tool."""
 
     description: str = Field(min_length=1, description="what it does, for a model: one or two sentences")
@@ -126,7 +121,7 @@ class ToolEntry(Strict):
         return written
 
 
-class DeviceFile(Strict):
+class DeviceFile(StrictModel):
     """A device type: the tools that all rigs of one kind share."""
 
     name: str = Field(

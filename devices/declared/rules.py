@@ -1,4 +1,4 @@
-"""What a device file says of registers: which calls set, need and report them, and what a host then knows."""
+"""A device file's rules for registers: the calls that set, need and report them, and a host's knowledge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from devices.sensors import Sample
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """A requirement of a tool: `registers` must fit where the arguments fit `when`."""
+    """A requirement of a tool: `registers` must fit if the arguments fit `when`."""
 
     registers: Mapping[str, Pattern]
     when: Mapping[str, Pattern]
@@ -25,7 +25,7 @@ class Needed:
     message: str
 
     def unmet(self, known: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-        """The refusal's sentence where a known register does not fit; None where none is known not to."""
+        """Return the refusal's sentence if a known register does not fit; else None."""
         if not all(name in arguments and fits.holds(arguments[name]) for name, fits in self.when.items()):
             return None
         for name, fits in self.registers.items():
@@ -34,7 +34,7 @@ class Needed:
         return None
 
     def refuse(self, known: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-        """Raise the refusal where a known register does not fit."""
+        """Raise the refusal if a known register does not fit."""
         unmet = self.unmet(known, arguments)
         if unmet is not None:
             raise Refusal(self.code, unmet)
@@ -42,12 +42,12 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class ToolRules:
-    """What one tool sets, needs and reports.
+    """The registers that one tool sets, needs and reports.
 
     Attributes:
         sets: register to value, or to the argument that holds it.
-        reports: key of the result to the register that it tells.
-        limits: argument to the pattern that the guard keeps it to.
+        reports: key of the result to the register that it reports.
+        limits: argument to the pattern that the guard enforces.
     """
 
     sets: Mapping[str, Scalar | ArgumentRef] = field(default_factory=dict)
@@ -62,8 +62,8 @@ class DeclaredRules:
 
     Attributes:
         tools: by the tool's name.
-        after_stop: registers whose value is known once the rig is stopped.
-        sensors: the sensors that the file names, each with the register that it tells, if any.
+        after_stop: registers whose value is known after a stop.
+        sensors: the sensors of the file, each with the register that it reports, if any.
     """
 
     tools: Mapping[str, ToolRules]
@@ -71,12 +71,12 @@ class DeclaredRules:
     sensors: Mapping[str, str | None] = field(default_factory=dict)
 
     def known_state(self, *, stopped: bool) -> KnownRegisters:
-        """What is known at the start of an episode; `stopped`: the rig has just confirmed a stop."""
+        """Return the knowledge at the start of an episode; `stopped`: the rig has just confirmed a stop."""
         return KnownRegisters(self, self.after_stop if stopped else {})
 
 
 class KnownRegisters(KnownState):
-    """The registers of a rig as far as its results and samples tell them."""
+    """The registers of a rig, as known from its results and samples."""
 
     def __init__(self, rules: DeclaredRules, known: Mapping[str, Scalar]) -> None:
         self._rules = rules
@@ -86,21 +86,21 @@ class KnownRegisters(KnownState):
             for name, own in rules.tools.items()
         }
         self._since = 0.0
-        """Device time up to which the results have told everything, s."""
+        """Device time up to which results are accounted for, s."""
 
     def view(self) -> Mapping[str, Any]:
-        """The registers whose value is known."""
+        """Return the known registers."""
         return self._known
 
     def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """The argument that leaves a limit of the file."""
+        """Return the argument that violates a limit of the file."""
         for name, limit in self._of(tool).limits.items():
             if name in arguments and not limit.holds(arguments[name]):
                 return f"{tool} has {name}={arguments[name]!r}, and the limit is {name}{limit}"
         return None
 
     def on_outcome(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
-        """A success sets and tells registers; after a fault nobody knows what was done or stopped."""
+        """Update the registers by the outcome of a call; after a fault none is known."""
         self._since = max(self._since, outcome.t)
         if outcome.status == CallStatus.FAULT:
             self._known.clear()
@@ -111,7 +111,7 @@ class KnownRegisters(KnownState):
                     self._known[register] = outcome.value[key]
 
     def done(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """The tool has done what the file says of it."""
+        """Set the registers that the tool sets."""
         for register, value in self._of(tool).sets.items():
             if not isinstance(value, ArgumentRef):
                 self._known[register] = value
@@ -121,7 +121,7 @@ class KnownRegisters(KnownState):
                 self._known.pop(register, None)
 
     def on_sample(self, sample: Sample) -> None:
-        """A sensor that tells a register, unless it spoke before the last call ended."""
+        """Set the register that a sensor reports, unless the sample is older than the last call's end."""
         register = self._rules.sensors.get(sample.sensor)
         if register is not None and sample.t >= self._since:
             self._known[register] = sample.value

@@ -1,1 +1,1 @@
-"""Drivers as data: how the tools of a device type become commands of somebody else's hardware."""
+"""Drivers as data: how the tools of a device type become commands of other makes of hardware."""

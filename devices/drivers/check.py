@@ -1,4 +1,4 @@
-"""Faults of a driver file beyond the types of its keys: names that lead nowhere, bytes that must not go."""
+"""Checks a driver file beyond the types of its keys: undefined names, forbidden bytes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BUILT_IN = frozenset({"rig"})
 
 @dataclass(frozen=True)
 class _Names:
-    """What a template may name, and the arguments and captures that a value may draw on."""
+    """The placeholders of a template, and the arguments and captures of a value."""
 
     placeholders: frozenset[str]
     arguments: frozenset[str] | None = None
 
 
 def driver_faults(driver: DriverFile, device: DeviceType) -> Iterator[Fault]:
-    """Every fault, with its place in the file; `device` is the type whose tools it maps."""
+    """Yield every fault, with its place in the file; `device` is the type whose tools it maps."""
     yield from _Checker(driver, device).faults()
 
 
@@ -39,7 +39,7 @@ class _Checker:
 
     def faults(self) -> Iterator[Fault]:
         driver, plain = self.driver, _Names(frozenset(self.base | {"id"}))
-        # What comes unasked has no command whose id it could bear.
+        # An unsolicited message belongs to no command, so it has no id.
         unasked = _Names(frozenset(self.base))
         if not driver.stop.send and not driver.stop.publish:
             yield ("stop",), "a driver needs a stop: `send` for serial, `publish` for MQTT"

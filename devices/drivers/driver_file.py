@@ -42,15 +42,15 @@ class Failure(Strict):
 
     when: Pattern = Field(description="the answer")
     status: Literal["rejected", "fault"] = Field(
-        description="rejected: the machine refused and nothing moved; fault: it failed on the way"
+        description="rejected: the machine refused and nothing moved; fault: it failed during the work"
     )
-    code: str = Field(description="the stable word that agents and the log see; may hold ${captures}")
-    message: str = Field(description="a sentence that says what to do; may hold ${captures}")
+    code: str = Field(description="a stable word for agents and the log; may hold ${captures}")
+    message: str = Field(description="a sentence: what to do; may hold ${captures}")
     at_end: bool = Field(
         default=False,
-        description="it counts once the command is over: the machine goes on working after saying so",
+        description="it counts once the command is over: the machine works on after reporting it",
     )
-    recover: list[Step] = Field(default=[], description="steps that bring the machine back to answering")
+    recover: list[Step] = Field(default=[], description="steps after which the machine answers again")
 
 
 class Poll(Strict):
@@ -71,8 +71,8 @@ class Step(Strict):
         default=None, alias="json", description="for `publish`: a JSON payload by key, instead of `payload`"
     )
     retain: bool = Field(default=False, description="for `publish`: the broker keeps it")
-    wait: Value | None = Field(default=None, description="do nothing for so many seconds")
-    set: dict[str, Value] | None = Field(default=None, description="remember these")
+    wait: Value | None = Field(default=None, description="pause, in seconds")
+    set: dict[str, Value] | None = Field(default=None, description="values to remember, by name")
     use: str | None = Field(default=None, description="the steps of this macro, with `values`")
     values: dict[str, Value] = Field(default={}, description="values for ${...}, for this step alone")
     expect: list[Pattern] | None = Field(
@@ -81,16 +81,16 @@ class Step(Strict):
     read: list[Pattern] = Field(
         default=[], description="messages that must have come before the end; their groups are captured"
     )
-    failures: list[Failure] = Field(default=[], description="looked at before `answers.failures`")
+    failures: list[Failure] = Field(default=[], description="checked before `answers.failures`")
     seconds: Number | None = Field(
-        default=None, description="without answer or progress for so long: fault; left out: `answers.seconds`"
+        default=None, description="fault after so many seconds without progress; left out: `answers.seconds`"
     )
-    at_most: Number = Field(default=600.0, description="progress makes it last so many seconds at most")
+    at_most: Number = Field(default=600.0, description="maximum seconds of a step that reports progress")
     tries: int = Field(
-        default=1, ge=1, le=10, description="send it so often before that; only for what may be done twice"
+        default=1, ge=1, le=10, description="number of attempts before that; only for what may be done twice"
     )
     already: bool = Field(
-        default=False, description="MQTT: the last message on the topic counts, where it says so already"
+        default=False, description="MQTT: the last message on the topic counts, even from before the step"
     )
     poll: Poll | None = Field(default=None, description="serial: a query while waiting")
     only_if: str | None = Field(default=None, description="left out unless this option is true")
@@ -113,7 +113,7 @@ class Need(Strict):
     table: str | None = Field(default=None, description="for `near`: its table, with columns x and y")
     within: Number = Field(default=0.0, description="for `near`: metres between it and remembered x and y")
     code: str = Field(description="the code of the refusal")
-    message: str = Field(description="a sentence that says what to do first")
+    message: str = Field(description="a sentence: what to do first")
 
     @model_validator(mode="after")
     def _one(self) -> Need:
@@ -125,14 +125,14 @@ class Need(Strict):
 
 
 class ToolDriver(Strict):
-    """What a tool becomes."""
+    """The steps of a tool."""
 
     not_fitted: str | None = Field(
         default=None, description="why this hardware cannot do it; the tool is not offered to an agent"
     )
-    needs: list[Need] = Field(default=[], description="what must hold first")
+    needs: list[Need] = Field(default=[], description="conditions before it starts")
     values: dict[str, Value] = Field(default={}, description="values for ${...} in all its steps")
-    steps: list[Step] = Field(default=[], description="what is done, in order")
+    steps: list[Step] = Field(default=[], description="the steps, in order")
     lastly: list[Step] = Field(
         default=[], description="done after the steps, and also when one failed: close what was opened"
     )
@@ -140,10 +140,10 @@ class ToolDriver(Strict):
 
 
 class Line(Strict):
-    """How a serial line is spoken."""
+    """The protocol of a serial line."""
 
-    baud: int = Field(default=115_200, gt=0, description="where the URL says nothing")
-    end: str = Field(default="\n", description="what ends a command")
+    baud: int = Field(default=115_200, gt=0, description="unless the URL gives it")
+    end: str = Field(default="\n", description="the end of a command")
     max_bytes: int = Field(default=255, gt=0, description="the longest command")
     never_send: str = Field(default="", description="bytes that no command may hold: they mean the stop")
     realtime: str = Field(default="", description="bytes that `realtime` steps may send")
@@ -153,12 +153,12 @@ class Line(Strict):
 
 
 class Boot(Strict):
-    """How the machine says that it is there."""
+    """How a start of the machine is recognised."""
 
-    expect: list[Pattern] = Field(default=[], description="any of these means that it answers")
-    seconds: Number = Field(default=5.0, description="how long to wait for that")
-    wake: list[Step] = Field(default=[], description="sent once where nothing came in that time")
-    banner: list[Pattern] = Field(default=[], description="these mean that it has just started anew")
+    expect: list[Pattern] = Field(default=[], description="any of these means that it is ready")
+    seconds: Number = Field(default=5.0, description="how long to wait for that, s")
+    wake: list[Step] = Field(default=[], description="sent once if nothing came in that time")
+    banner: list[Pattern] = Field(default=[], description="any of these means that it has just restarted")
     start: list[Step] = Field(default=[], description="sent after every start")
 
 
@@ -166,13 +166,13 @@ class Answers(Strict):
     """Answers that all commands share."""
 
     done: list[Pattern] = Field(default=[], description="a command is done")
-    progress: list[Pattern] = Field(default=[], description="it is still at work: wait on")
+    progress: list[Pattern] = Field(default=[], description="it is still at work: keep waiting")
     failures: list[Failure] = Field(default=[], description="it failed")
-    seconds: Number = Field(default=5.0, description="without answer or progress for so long: fault")
+    seconds: Number = Field(default=5.0, description="fault after this time without answer or progress, s")
 
 
 class Report(Strict):
-    """A message that comes unasked."""
+    """An unsolicited message."""
 
     when: Pattern = Field(description="the message")
     for_each: str | None = Field(
@@ -199,9 +199,7 @@ class SettleStep(Step):
         description="once for each row of this table, with ${row} and ${COLUMN}; a row that leaves out a "
         "column that is named is left out",
     )
-    optional: bool = Field(
-        default=False, description="its answer may stay away: a later step asks what this one asks"
-    )
+    optional: bool = Field(default=False, description="its answer may be missing: a later step asks the same")
 
 
 class Stop(Strict):
@@ -213,24 +211,24 @@ class Stop(Strict):
     )
     settle: list[SettleStep] = Field(
         default=[],
-        description="what follows the stop; without a step that expects an answer no stop is ever confirmed",
+        description="steps after the stop; without one that expects an answer no stop is ever confirmed",
     )
-    remember: dict[str, Scalar] = Field(default={}, description="what is true after a stop")
+    remember: dict[str, Scalar] = Field(default={}, description="values to remember after a stop")
 
 
 class Heartbeat(Strict):
     """A query while no call runs."""
 
     every: float = Field(gt=0, description="seconds")
-    steps: list[Step] = Field(description="what is sent")
+    steps: list[Step] = Field(description="the query")
 
 
 class Availability(Strict):
-    """MQTT: where the device says whether it is there (its last will)."""
+    """MQTT: where the device reports whether it is online (its last will)."""
 
     topic: str = Field(description="the topic, retained")
-    online: str = Field(description="the payload that means that it is there")
-    offline: str = Field(description="the payload that means that it is gone: calls are faults")
+    online: str = Field(description="the payload of a device that is online")
+    offline: str = Field(description="the payload of a device that is offline: calls are faults")
 
 
 class DriverFile(Strict):
@@ -238,9 +236,12 @@ class DriverFile(Strict):
 
     name: str = Field(description="the driver's name")
     description: str = Field(description="what it drives")
-    protocol: str = Field(default="", description="where the protocol is described")
-    link: Literal["serial", "mqtt", "pathrig"] = Field(
-        description="serial lines, MQTT topics, or our own wire (docs/wire.md) on either"
+    protocol: str = Field(default="", description="reference of the protocol")
+    link: Literal["serial", "mqtt", "pathrig", "python"] = Field(
+        description="serial lines, MQTT topics, our own wire (docs/wire.md) on either, or a Python class"
+    )
+    python: str = Field(
+        default="", description="link python: the class that drives the hardware, `package.module:Class`"
     )
     device: str | None = Field(
         default=None, description="the device type whose tools it maps: a registered name, or a device file"
@@ -248,18 +249,19 @@ class DriverFile(Strict):
     options: dict[str, Option] = Field(default={}, description="settings of the rig file")
     tables: dict[str, Table] = Field(default={}, description="tables of the rig file")
     memory: dict[str, Scalar] = Field(default={}, description="remembered names and their first values")
-    line: Line = Field(default=Line(), description="how the serial line is spoken")
+    line: Line = Field(default=Line(), description="the protocol of the serial line")
     subscribe: list[str] = Field(default=[], description="MQTT: the topics to listen to; may hold + and #")
     boot: Boot = Field(default=Boot(), description="start and start-up commands")
     answers: Answers = Field(default=Answers(), description="answers that all commands share")
-    reports: list[Report] = Field(default=[], description="what comes unasked")
+    reports: list[Report] = Field(default=[], description="unsolicited messages")
     stop: Stop = Field(default=Stop(), description="the emergency stop")
-    reset: list[Step] = Field(default=[], description="how to leave the stop")
+    reset: list[Step] = Field(default=[], description="steps that leave the stop")
     heartbeat: Heartbeat | None = Field(default=None, description="a query while idle")
-    availability: Availability | None = Field(default=None, description="MQTT: whether it is there")
+    availability: Availability | None = Field(default=None, description="MQTT: whether it is online")
     macros: dict[str, list[Step]] = Field(default={}, description="steps by name, for `use`")
     tools: dict[str, ToolDriver] = Field(
-        default={}, description="the tools; those left out are not offered to an agent"
+        default={},
+        description="the tools; those left out are not offered to an agent (link python: empty means all)",
     )
 
     @property
@@ -268,7 +270,7 @@ class DriverFile(Strict):
         return frozenset(name for name, tool in self.tools.items() if tool.not_fitted is None)
 
     def asks(self, step: Step) -> bool:
-        """Whether a step ends by an answer; a `send` without `expect` waits for `answers.done`."""
+        """Return whether a step ends with an answer; a `send` without `expect` waits for `answers.done`."""
         if step.use is not None:
             return any(self.asks(inner) for inner in self.macros[step.use])
         return bool(self.answers.done if step.expect is None and step.send is not None else step.expect)

@@ -1,4 +1,4 @@
-"""What must hold before a tool starts."""
+"""Conditions of a driver file for a tool to start."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from devices.outcome import Refusal
 
 
 def check_need(need: Need, scope: Scope) -> None:
-    """Let the call pass where the need is met.
+    """Check a condition.
 
     Raises:
-        Refusal: with the need's own code and message, or `unknown_name`.
+        Refusal: with the condition's own code and message, or `unknown_name`.
     """
     if need.remembered is not None:
         if scope.memory.get(need.remembered) != need.equals:
@@ -25,7 +25,7 @@ def check_need(need: Need, scope: Scope) -> None:
     if place is None:
         known = ", ".join(scope.tables[need.table]) or "none"
         raise Refusal("unknown_name", f"there is no {name!r}; there are {known}.")
-    # Where the machine has not yet said where it is, it is near nothing.
+    # A machine that has not reported its position is near nothing.
     away = math.hypot(*(float(scope.memory.get(axis, math.inf)) - float(place[axis]) for axis in ("x", "y")))
     if not away <= number(need.within, scope):
         raise Refusal(need.code, need.message)

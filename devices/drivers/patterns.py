@@ -1,4 +1,4 @@
-"""What an answer or a report looks like: a regular expression, or keys of a JSON payload."""
+"""Patterns of an answer or a report: a regular expression, or keys of a JSON payload."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Message:
 
 
 class CaptureKey(Strict):
-    """Take the JSON value under a key as a named capture."""
+    """Captures the JSON value under a key."""
 
     capture: str = Field(description="the name to keep it under")
 
 
 class Pattern(Strict):
-    """A message to wait for or to watch for; a plain text in the file is a `match`."""
+    """A message to wait for or to monitor; a plain text in the file is a `match`."""
 
     topic: str = Field(default="", description="the MQTT topic; may hold ${...}")
     match: str | None = Field(
@@ -65,7 +65,7 @@ class Pattern(Strict):
         return self
 
     def find(self, message: Message, names: Mapping[str, str]) -> dict[str, str] | None:
-        """The captures, where the message fits; None where it does not."""
+        """Return the captures if the message fits; else None."""
         if message.topic != render(self.topic, names):
             return None
         captures: dict[str, str] = {}
@@ -81,7 +81,7 @@ class Pattern(Strict):
     def _find_keys(self, text: str, names: Mapping[str, str], captures: dict[str, str]) -> bool:
         assert self.keys is not None
         try:
-            # A board may well write NaN for a sensor that is not there, beside what is asked for.
+            # A board may write NaN for a missing sensor, beside the requested keys.
             payload = parse_json(text, strict_numbers=False)
         except ForeignJsonError:
             return False

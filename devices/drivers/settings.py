@@ -1,4 +1,4 @@
-"""What a rig file says to its driver: options and tables, checked against what the driver declares."""
+"""A rig file's settings for its driver: options and tables, checked against the driver's declarations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from devices.drivers.driver_file import Column, DriverFile, Option
 from devices.drivers.values import Scalar, Tables, plain_text
 
 Fault = tuple[tuple[str, ...], str]
-"""Where in the settings, and what is wrong there."""
+"""A place in the settings, and the fault there."""
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class Settings:
     tables: Tables
 
     def names(self, rig: str) -> dict[str, str]:
-        """Placeholders: every option, and `rig`, the device's part of MQTT topics."""
+        """Return the placeholders: every option, and `rig`, the device's part of MQTT topics."""
         return {name: plain_text(value) for name, value in self.options.items()} | {"rig": rig}
 
 
 def settings_faults(
     driver: DriverFile, options: Mapping[str, Any], tables: Mapping[str, Any]
 ) -> Iterator[Fault]:
-    """What is wrong with a rig's settings; the places begin with `driver_options` or `driver_tables`."""
+    """Yield the faults of a rig's settings; the places begin with `driver_options` or `driver_tables`."""
     for name, value in options.items():
         place = ("driver_options", name)
         if name not in driver.options:
@@ -48,7 +48,7 @@ def settings_faults(
 
 
 def resolve(driver: DriverFile, options: Mapping[str, Any], tables: Mapping[str, Any]) -> Settings:
-    """The settings with all defaults; they must have no faults."""
+    """Return the settings with all defaults; they must have no faults."""
     whole: dict[str, dict[str, dict[str, Scalar]]] = {}
     for table, declared in driver.tables.items():
         defaults = {

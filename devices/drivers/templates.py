@@ -1,4 +1,4 @@
-"""`${name}` in commands, topics and patterns: text in, text out, nothing is ever evaluated."""
+"""`${name}` in commands, topics and patterns: pure text, never evaluated."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 
 
 class TemplateError(ValueError):
-    """A template that names what is not there, or a command with a byte that must not be sent."""
+    """A template with an undefined name, or a command with a forbidden byte."""
 
 
 def names_in(template: str) -> list[str]:
-    """The placeholders of a template, in order."""
+    """Return the placeholders of a template, in order."""
     return PLACEHOLDER.findall(template)
 
 
 def literal_text(template: str) -> str:
-    """The template without its placeholders."""
+    """Return the template without its placeholders."""
     return PLACEHOLDER.sub("", template)
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
-    """The template with its placeholders filled.
+    """Return the template with its placeholders filled.
 
     Raises:
         TemplateError: there is no such name.
@@ -38,12 +38,12 @@ def render(template: str, values: Mapping[str, str]) -> str:
 
 
 def render_regex(template: str, values: Mapping[str, str]) -> str:
-    """A regular expression whose placeholders are filled with literal text."""
+    """Return a regular expression whose placeholders are filled with literal text."""
     return render(template, {name: re.escape(text) for name, text in values.items()})
 
 
 def check_bytes(command: str, never: str, max_bytes: int) -> bytes:
-    """The command's bytes, if all of them may be sent.
+    """Return the command's bytes, if all of them may be sent.
 
     Raises:
         TemplateError: it is too long, holds a forbidden byte or a line end, or is not ASCII.

@@ -1,4 +1,4 @@
-"""Typed values in a driver file: where a number or a word comes from, and its conversion of units."""
+"""Typed values in a driver file: the source of a number or a word, and its conversion of units."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SOURCES = ("value", "argument", "option", "capture", "remembered", "row", "rows"
 
 
 class MissingValue(LookupError):
-    """A value's source has nothing yet: no such capture, or nothing remembered."""
+    """A value's source is empty: no such capture, or nothing remembered."""
 
 
 class Strict(BaseModel):
-    """No unknown keys, and nothing changes later."""
+    """Base: no unknown keys, frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -93,13 +93,13 @@ class Value(Strict):
 
     @property
     def tables(self) -> list[str]:
-        """The tables that it looks in."""
+        """The tables of the value."""
         return [self.table] if isinstance(self.table, str) else list(self.table or [])
 
 
 @dataclass
 class Scope:
-    """What the values of one call may draw on."""
+    """The sources of the values of one call."""
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Scalar] = field(default_factory=dict)
@@ -107,24 +107,24 @@ class Scope:
     memory: Mapping[str, Scalar] = field(default_factory=dict)
     captures: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    """Placeholders whose text is known."""
+    """Placeholders with known text."""
 
     def for_call(self, arguments: Mapping[str, object]) -> Scope:
-        """The same scope for a call with these arguments, without captures of an earlier one."""
+        """Return the same scope for a call with these arguments, without captures of an earlier one."""
         return replace(self, arguments=arguments, captures={})
 
 
 def number(value: Number, scope: Scope) -> float:
-    """A number of the file, or the option that it names."""
+    """Return a number of the file, or of the option that it names."""
     return float(scope.options[value.option]) if isinstance(value, OptionRef) else value
 
 
 def evaluate(value: Value, scope: Scope) -> Scalar | list[str]:
-    """The value in this scope.
+    """Return the value in this scope.
 
     Raises:
         Refusal: a row that is not in the table, or a number out of its limits.
-        MissingValue: its source has nothing.
+        MissingValue: its source is empty.
     """
     if value.rows is not None:
         return list(scope.tables.get(value.rows, {}))
@@ -149,16 +149,16 @@ def evaluate(value: Value, scope: Scope) -> Scalar | list[str]:
 
 
 def write(value: Value, scope: Scope) -> str:
-    """The value as text in a command: numbers in plain decimals, never with an exponent."""
+    """Return the value as text in a command: numbers in plain decimals, never with an exponent."""
     result = evaluate(value, scope)
     if value.argument is not None and isinstance(result, str) and not SAFE_TEXT.fullmatch(result):
-        # What a model writes must not become part of a command by its own strength.
+        # A model's text must not inject anything into a command.
         raise Refusal("bad_name", f"{result!r} is no name here: letters, digits, _, - and . only.")
     return plain_text(result if not isinstance(result, list) else ",".join(result), value.decimals)
 
 
 def plain_text(value: Scalar, decimals: int | None = None) -> str:
-    """A scalar as text without an exponent, which many controllers misread."""
+    """Return a scalar as text without an exponent, which many controllers misread."""
     if isinstance(value, float) or (decimals is not None and not isinstance(value, str)):
         text = f"{float(value):.{6 if decimals is None else decimals}f}"
         if decimals is None:
@@ -216,7 +216,7 @@ def _converts(value: Value) -> bool:
 
 
 def _as_given(value: Value, limit: float | None, scope: Scope) -> float | None:
-    """A limit of the converted number in the unit of its source, in which a caller knows it."""
+    """Convert a limit back to the unit of its source, which the caller knows."""
     if limit is None or not number(value.scale, scope):
         return limit
     converted = (limit - number(value.offset, scope)) * number(value.divide_by, scope)

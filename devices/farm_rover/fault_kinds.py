@@ -1,11 +1,11 @@
-"""What can fail of a farm rover, beside the faults that every rig can have."""
+"""Fault kinds of a farm rover, beside those of every rig."""
 
 from __future__ import annotations
 
 from devices.faults import FaultKind
 
 FARM_FAULTS = (
-    FaultKind("wheel_slip", "a wheel slips; the strength is the lost share of its way", share=True),
+    FaultKind("wheel_slip", "a wheel slips; the strength is the lost share of its travel", share=True),
     FaultKind(
         "clogged_nozzle", "the nozzle is clogged; the strength is the lost share of the flow", share=True
     ),

@@ -1,6 +1,6 @@
 """The harm rules of the farm rover: predicates over the continuous state of field and rover.
 
-`docs/harm-rules-farm.md` defines each to the letter, and says what of the state it is computed from.
+`docs/harm-rules-farm.md` has the exact definitions, and the state that they are computed from.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from devices.harm import DAY_S, HarmRule, Shown
 
 FOLLOW_S = 900.0
-"""A state that only a call ends (the rover stands in a bed) is counted so long after its begin at most, s."""
+"""Maximum counted time of harm that only a call ends (the rover stands in a bed), from its start, s."""
 PERCENT, PERCENT_HOURS = Shown("%", 100.0), Shown("% h", 100.0 / 3600.0)
 
 OVER_IRRIGATION = HarmRule(

@@ -1,4 +1,4 @@
-"""The farm rover's interlocks: what must hold before a tool acts. A `Refusal` tells a model what to do."""
+"""The farm rover's interlocks: what must hold before a tool acts. A `Refusal` advises a model."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def _unknown(_: Pose) -> None:
 
 @dataclass(frozen=True)
 class RoverView:
-    """What the interlocks ask of a rover; None: not known.
+    """The state of a rover that its interlocks check; None: not known.
 
     Attributes:
         world: the layout of the field, and the rover's sizes.
-        pose_doubt: by how much the pose may be off, m.
-        water, pesticide: what the rover believes to have in its tanks, L and ml.
-        tank_doubt: by how much that may be too little, in that unit.
+        pose_doubt: uncertainty of the pose, m.
+        water, pesticide: booked contents of the tanks, L and ml.
+        tank_doubt: by how much these may be too low, in that unit.
         battery: the share of a full charge.
-        ripe: the plants of which it is known whether they bear ripe fruit.
+        ripe: plants to whether they bear ripe fruit, where known.
         fruit, capacity: of the hopper.
-        has_way: whether there is a way from here to a pose.
-        drive_charge: the share of a full charge that the drive to a pose takes.
+        has_way: returns whether there is a route from here to a pose.
+        drive_charge: returns the share of a full charge that the drive to a pose takes.
     """
 
     world: FarmWorld | None
@@ -163,7 +163,7 @@ def _room_in_hopper(rover: RoverView, _: _Arguments) -> None:
 
 
 def _drive(goal_of: Callable[[FarmWorld, _Arguments], Pose]) -> tuple[Check[RoverView], ...]:
-    """The checks of a drive to a goal."""
+    """Return the checks of a drive to a goal."""
 
     def inside_field(rover: RoverView, arguments: _Arguments) -> None:
         world = rover.world
@@ -196,7 +196,7 @@ def _drive(goal_of: Callable[[FarmWorld, _Arguments], Pose]) -> tuple[Check[Rove
 
 
 def goal_of_move(_: FarmWorld, arguments: _Arguments) -> Pose:
-    """Where `move_to` goes."""
+    """Return the goal of `move_to`."""
     return Pose(x=arguments["x"], y=arguments["y"], yaw=arguments["yaw"])
 
 
@@ -228,4 +228,4 @@ FARM_INTERLOCKS: Interlocks[RoverView] = {
     "get_plant_pose": (KNOWN_PLANT,),
     "get_station_pose": (KNOWN_STATION,),
 }
-"""Each tool's checks, in the order in which the rover looks: simulator, host and board follow it."""
+"""Each tool's checks, in the rover's order; simulator, host and board share them."""

@@ -1,4 +1,4 @@
-"""What a host knows of a farm rover, and the interlocks and limits that speak against a call."""
+"""A host's knowledge of a farm rover, and the interlocks and limits that it foresees."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from devices.outcome import Outcome
 from devices.sensors import Sample
 
 POSE_DOUBT = 0.001
-"""A pose that the rover states is rounded to mm in x and y, m."""
+"""Rounding of a reported pose in x and y, m."""
 SHOWN_HALF = 0.0005
-"""Half of the last digit in which a tank's content is stated, L or ml."""
+"""Half of the last digit of a reported tank content, L or ml."""
 BATTERY_HALF = 0.05
-"""Half of the step in which the battery's charge is stated."""
+"""Half of the step of the reported charge."""
 
 WATER_TOOLS = frozenset({"water_plant", "refill_water_tank"})
 SPRAY_TOOLS = frozenset({"spray_pesticide", "refill_pesticide"})
 
 
 class KnownFarmRover(KnownState):
-    """What is known of a farm rover.
+    """The known state of a farm rover.
 
-    Tanks and battery are upper bounds: between two statements of the rover they only get emptier.
+    Tanks and battery are upper bounds: between two reports of the rover they only decrease.
 
     Args:
-        world: the layout of the field (plants, stations, sizes, capacities); None where no file tells it.
+        world: the layout of the field (plants, stations, sizes, capacities); None if no file gives it.
         initial: the rover was just put into that world's initial state.
     """
 
@@ -44,7 +44,7 @@ class KnownFarmRover(KnownState):
     _battery: float | None
     _hopper: tools.Hopper | None
     _bare: set[str]
-    """Plants that bore no ripe fruit a moment ago: some may ripen while the next call lasts."""
+    """Plants without ripe fruit at the last report: some may ripen while the next call lasts."""
 
     def __init__(self, world: FarmWorld | None = None, initial: bool = False) -> None:
         self._world = world
@@ -68,7 +68,7 @@ class KnownFarmRover(KnownState):
             self._pesticide = self._world.pesticide_tank.capacity_ml
 
     def view(self) -> RoverView:
-        """What is known now: no way is shorter than the straight one."""
+        """Return the known state: no route is shorter than the straight one."""
         hopper = self._hopper
         return RoverView(
             world=self._world,
@@ -92,13 +92,13 @@ class KnownFarmRover(KnownState):
         return max(0.0, apart) * self._world.rover.drive_charge_per_m
 
     def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """The limit of the site that the call would leave."""
+        """Return the limit of the site that the call would violate."""
         return self._limits.limit_violation(tool, arguments)
 
-    # What a call tells.
+    # Knowledge from calls.
 
     def on_outcome(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
-        """Take what a result says; after a fault nothing is known but the layout."""
+        """Update the knowledge by a result; after a fault only the layout is known."""
         if outcome.status == CallStatus.REJECTED and outcome.code == "safety_locked":
             self._locked = True
         if outcome.status in (CallStatus.REJECTED, CallStatus.INVALID):
@@ -131,7 +131,7 @@ class KnownFarmRover(KnownState):
                 self._bare = {result.plant_id}
 
     def _note_effects(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """What a call has changed, whether or not its result can be read."""
+        """Note the effects of a call, whether or not its result is readable."""
         if tool in ("move_to", "move_home"):
             self._pose = None
         elif tool in ("lock_safety_mode", "unlock_safety_mode"):
@@ -148,7 +148,7 @@ class KnownFarmRover(KnownState):
                 self._bare = {arguments["plant_id"]}
 
     def on_sample(self, sample: Sample) -> None:
-        """A person comes near or goes; and what a sensor contradicts is taken back: a tank filled by hand."""
+        """Note a person near; discard what a sensor contradicts, such as a tank filled by hand."""
         if sample.sensor == "person_near":
             self._limits.person_near = sample.value is True
         if self._world is None or sample.t <= self._since or sample.value is not False:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from devices.models import StrictModel
 from devices.sensors import SensorSpec
 
 
-class Sensors(BaseModel):
-    """How each kind of sensor works. Those that default to none are not fitted unless they are given."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+class Sensors(StrictModel):
+    """Specification of each kind of sensor. Those with default None are only fitted if given."""
 
     moisture: SensorSpec = Field(description="wet or dry, at each plant: root-zone moisture, m3/m3")
     water_tank_low: SensorSpec = Field(description="low below its threshold: content of the tank, L")

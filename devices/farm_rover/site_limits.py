@@ -1,4 +1,4 @@
-"""Limits of a farm rover's site that the rover itself does not keep."""
+"""Limits of a farm rover's site that the rover itself does not enforce."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from devices.tool import Effect
 WITH_NOBODY_NEAR = frozenset(
     tool.name for tool in tools.TOOLS if tool.effect is not Effect.READ and not tool.name.startswith("lock")
 )
-"""The tools that the rover must not use with a person near: all but those that read, and the lock."""
+"""The tools that the rover must not use with a person near: all but the reads and the lock."""
 
 
 class SiteLimits:
-    """What a rover must not do where it works, by the layout and by the doses that it has given so far.
+    """Limits of the site, by its layout and by the doses given so far.
 
     Args:
-        world: the layout of the field; None where no file tells it, and only a person's nearness counts.
+        world: the layout of the field; None if no file gives it: then only a person's nearness counts.
     """
 
     def __init__(self, world: FarmWorld | None) -> None:
@@ -33,9 +33,9 @@ class SiteLimits:
         self._sprayed_at: dict[str, float] = {}
 
     def made(self, tool: str, arguments: Mapping[str, Any], t: float) -> None:
-        """A call was carried out, or broke off, and ended at device time `t`, s."""
+        """Record a call that was executed, or broke off, and ended at device time `t`, s."""
         self._now = t
-        # A call that broke off may have pumped it all: for a dose, that is the side to err on.
+        # A call that broke off may have pumped all of its dose: the safe assumption.
         doses = {"water_plant": (self._watered, "liters"), "spray_pesticide": (self._sprayed, "ml")}
         if tool in doses:
             given, argument = doses[tool]
@@ -45,7 +45,7 @@ class SiteLimits:
                 self._sprayed_at[name] = t
 
     def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """A person near, the label's dose and interval, the water that a soil takes in, what to keep off."""
+        """Return a violated limit: a person near, the label, the soil's room, or a strip to keep out of."""
         if self.person_near and tool in WITH_NOBODY_NEAR:
             return "A person is near the rover. Wait until the person has gone."
         world = self._world
@@ -109,6 +109,6 @@ class SiteLimits:
 
 
 def soil_room(world: FarmWorld, plant: Plant) -> float:
-    """The water that takes a plant's soil from as dry as roots leave it to the plant's limit, L."""
+    """Return the water that takes a plant's soil from its driest state to the plant's limit, L."""
     share = plant.moisture_limit - world.soil.wilting_point
     return max(0.0, share) * world.soil.area * world.soil.root_depth * 1000.0

@@ -1,40 +1,36 @@
-"""What happens round the rover without its doing: the wind, and a person who may walk into the field."""
+"""The surroundings of the rover: the wind, and a person who may walk into the field."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from devices.models import StrictModel
 
 NotNegative = Annotated[float, Field(ge=0.0)]
 
 
-class SurroundingsPart(BaseModel):
-    """Base: strict types, finite numbers, no unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-
-
-class Wind(SurroundingsPart):
+class Wind(StrictModel):
     """A steady wind."""
 
     speed: NotNegative = Field(description="m/s")
     towards: float = Field(description="the direction that it blows to, rad, 0 is east")
 
 
-class Waypoint(SurroundingsPart):
-    """Where the person is at a time."""
+class Waypoint(StrictModel):
+    """The position of the person at a time."""
 
     t: NotNegative = Field(description="device time, s")
     x: float
     y: float
 
 
-class Person(SurroundingsPart):
-    """A person who walks straight from waypoint to waypoint, and is away before the first and after the last.
+class Person(StrictModel):
+    """A person who walks straight from waypoint to waypoint, present from the first to the last.
 
-    The default is nobody.
+    The default is no person.
     """
 
     path: list[Waypoint] = Field(default=[], description="in the order of their times")
@@ -53,7 +49,7 @@ class Person(SurroundingsPart):
         return self
 
     def at(self, t: float) -> tuple[float, float] | None:
-        """Where the person is at device time t, s; None where nobody is in the field."""
+        """Return the person's position at device time t, s; None if there is no person in the field."""
         path = self.path
         if not path or t < path[0].t or t > path[-1].t:
             return None
@@ -64,5 +60,5 @@ class Person(SurroundingsPart):
         return path[0].x, path[0].y
 
     def comes(self, start: float, end: float) -> bool:
-        """Whether somebody is in the field at some time from start to end, s."""
+        """Return whether a person is in the field at some time from start to end, s."""
         return bool(self.path) and start <= self.path[-1].t and end >= self.path[0].t

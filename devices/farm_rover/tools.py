@@ -1,4 +1,4 @@
-"""The tool surface of the farm rover. Metres, radians, litres, millilitres.
+"""The tools of the farm rover. Metres, radians, litres, millilitres.
 
 The texts take their numbers and names from the world (`Tool.in_world`).
 """
@@ -16,11 +16,11 @@ from devices.tool import Echoes, Effect, NoArguments, Reads, Tool, ToolArguments
 Metres = Annotated[float, Field(ge=-1000.0, le=1000.0)]
 Radians = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
 Position = Annotated[float, Reads(0.02)]
-"""As good as the rover's fix of its place: m or rad."""
+"""Resolution of the rover's position fix: m or rad."""
 
 
 class MoveTo(ToolArguments):
-    """Where to drive."""
+    """Goal of a drive."""
 
     x: Metres = Field(description="east, in metres")
     y: Metres = Field(description="north, in metres")
@@ -34,13 +34,13 @@ class OnePlant(ToolArguments):
 
 
 class Water(OnePlant):
-    """How much water for which plant."""
+    """A plant and its amount of water."""
 
     liters: float = Field(gt=0.0, le=20.0, description="litres of water")
 
 
 class Spray(OnePlant):
-    """How much pesticide for which plant."""
+    """A plant and its amount of pesticide."""
 
     ml: float = Field(gt=0.0, le=1000.0, description="millilitres of pesticide")
 
@@ -72,7 +72,7 @@ class NamedPose(Pose):
 
 
 class Watered(ToolResult):
-    """What the pump was told to meter out, and what is left in the tank by the rover's book."""
+    """The commanded dose of water, and the booked content of the tank."""
 
     plant_id: str
     liters: Annotated[float, Echoes()]
@@ -80,7 +80,7 @@ class Watered(ToolResult):
 
 
 class Sprayed(ToolResult):
-    """What the sprayer was told to meter out, and what is left in the tank by the rover's book."""
+    """The commanded dose of pesticide, and the booked content of the tank."""
 
     plant_id: str
     ml: Annotated[float, Echoes()]
@@ -95,7 +95,7 @@ class Hopper(ToolResult):
 
 
 class Harvested(Hopper):
-    """Whose fruit is now in the hopper."""
+    """The plant whose fruit was harvested, and the hopper."""
 
     plant_id: str
 
@@ -125,7 +125,7 @@ class Plants(ToolResult):
 
 
 class PlantScan(ToolResult):
-    """What the rover's camera and soil probe can tell of a plant: coarse, never the moisture itself."""
+    """The rover's coarse reading of a plant by camera and soil probe, without the moisture itself."""
 
     plant_id: str
     soil: Literal["dry", "wet"]

@@ -1,7 +1,7 @@
 """The farm rover's world: the whole initial state of field and rover, and the constants of its physics.
 
 Lengths in metres, angles in radians, water in litres, pesticide in millilitres, moisture in m3 of water per
-m3 of soil. The values that ship stand in `configs/worlds/farm_rover.yaml`.
+m3 of soil. The shipped values are in `configs/worlds/farm_rover.yaml`.
 """
 
 from __future__ import annotations
@@ -9,38 +9,33 @@ from __future__ import annotations
 import math
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from devices.farm_rover.fault_kinds import FARM_FAULTS
 from devices.farm_rover.hidden_parameters import Hidden
 from devices.farm_rover.sensor_set import Sensors
 from devices.farm_rover.surroundings import Person, Wind
 from devices.faults import Faults
+from devices.models import StrictModel
 
 STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
 
 LONGEST_SETTLING_S, LONGEST_HOSE_LAG_S = 1e6, 600.0
-"""Beyond these an episode would never end."""
+"""Maximum settling time and hose lag of an episode."""
 
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 
 
-class Part(BaseModel):
-    """Base of every part of the world: strict types, finite numbers, no unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-
-
-class Size(Part):
+class Size(StrictModel):
     """The field, from (0, 0) to (width, height), m."""
 
     width: Positive
     height: Positive
 
 
-class Pose(Part):
+class Pose(StrictModel):
     """A place and a heading, 0 east."""
 
     x: float
@@ -48,7 +43,7 @@ class Pose(Part):
     yaw: float = 0.0
 
 
-class WaterTank(Part):
+class WaterTank(StrictModel):
     """The rover's water tank, litres; the station fills it at its own rate, L/s."""
 
     liters: NotNegative
@@ -62,7 +57,7 @@ class WaterTank(Part):
         return self
 
 
-class PesticideTank(Part):
+class PesticideTank(StrictModel):
     """The rover's pesticide tank, ml; the station fills it at its own rate, ml/s."""
 
     ml: NotNegative
@@ -76,8 +71,8 @@ class PesticideTank(Part):
         return self
 
 
-class Hopper(Part):
-    """The fruit hopper, in plants' worth of fruit: the rover counts plants, whatever they truly bear."""
+class Hopper(StrictModel):
+    """The fruit hopper, in plants' worth of fruit: the rover counts plants, not their true yield."""
 
     fruit: Annotated[int, Field(ge=0)]
     capacity: Annotated[int, Field(ge=1)]
@@ -93,7 +88,7 @@ class Hopper(Part):
 
 
 class Plant(Pose):
-    """A plant and the soil under it; a plant that is added needs only its place."""
+    """A plant and the soil under it; an added plant needs only its position."""
 
     moisture: Fraction = Field(default=0.12, description="of the root zone, m3/m3")
     surface_liters: NotNegative = Field(default=0.0, description="water that stands on the soil, L")
@@ -116,7 +111,7 @@ class Plant(Pose):
     )
 
 
-class Bed(Part):
+class Bed(StrictModel):
     """A strip that the rover must not drive over: a bed, or ground to keep out of."""
 
     x_min: float
@@ -131,22 +126,22 @@ class Bed(Part):
         return self
 
 
-class Obstacle(Part):
-    """Something round that stands in the field."""
+class Obstacle(StrictModel):
+    """A round obstacle on the field."""
 
     x: float
     y: float
     radius: Positive
 
 
-class Rover(Part):
-    """The rover's body, drive and manners."""
+class Rover(StrictModel):
+    """The rover's body, drive and behaviour."""
 
     radius: Positive = Field(description="of its footprint, m")
     mass: Positive = Field(description="kg")
     contact_stiffness: Positive = Field(description="force of contact over the overlap of footprints, N/m")
     side_slip: NotNegative = Field(
-        description="drift to the left over slip along the way, as on ground that falls to the left"
+        description="drift to the left over slip along the path, as on ground that falls to the left"
     )
     infrared_range_m: Positive = Field(description="of the person sensor, where it is fitted")
     clearance: NotNegative = Field(description="kept beyond its footprint when it plans, m")
@@ -173,7 +168,7 @@ class Rover(Part):
     read_s: Positive = Field(description="of a reading, s")
 
 
-class Soil(Part):
+class Soil(StrictModel):
     """The soil under every plant: a surface store above a root zone, as `sims.farm_rover.soil` explains."""
 
     area: Positive = Field(description="that the rover wets round a plant, m2")
@@ -195,7 +190,7 @@ class Soil(Part):
         return self
 
 
-class FarmWorld(Part):
+class FarmWorld(StrictModel):
     """The initial state of the farm world; every key may be overridden."""
 
     field: Size
@@ -209,7 +204,7 @@ class FarmWorld(Part):
     stations: dict[str, Pose]
     beds: dict[str, Bed]
     obstacles: dict[str, Obstacle]
-    keep_out: dict[str, Bed] = {}
+    keep_out: dict[str, Bed] = Field(default={})
     wind: Wind
     person: Person = Person()
     rover: Rover
@@ -246,10 +241,10 @@ class FarmWorld(Part):
         return self
 
     def contains(self, x: float, y: float) -> bool:
-        """Whether a point lies in the field."""
+        """Return whether a point lies in the field."""
         return 0.0 <= x <= self.field.width and 0.0 <= y <= self.field.height
 
 
 def distance(a: Pose, b: Pose) -> float:
-    """Between two places, m."""
+    """Return the distance between two places, m."""
     return math.hypot(a.x - b.x, a.y - b.y)

@@ -1,23 +1,17 @@
-"""What every part of a bench's initial state shares: ranges of numbers, and no unknown keys."""
+"""Ranges of numbers and names in a bench's initial state."""
 
 from __future__ import annotations
 
 import math
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 BENCH_LIMIT = 1.5
-"""How far from the arm's base a thing may stand, m."""
+"""Maximum distance of a thing from the arm's base, m."""
 
 Coordinate = Annotated[float, Field(ge=-BENCH_LIMIT, le=BENCH_LIMIT)]
 Height = Annotated[float, Field(ge=0.0, le=BENCH_LIMIT)]
 Angle = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
 Length = Annotated[float, Field(gt=0.0, le=1.0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
-
-
-class BenchPart(BaseModel):
-    """Base of everything on the bench: no unknown keys, finite numbers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

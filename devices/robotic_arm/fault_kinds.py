@@ -1,4 +1,4 @@
-"""What can fail of a robotic arm, beside the faults that every rig can have."""
+"""Fault kinds of a robotic arm, beside those of every rig."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which things of a bench stand in each other, seen from above and by their heights."""
+"""Overlaps of things on a bench, by their footprints and heights."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Footprint:
     fixed: bool = False
 
     def extent(self, ux: float, uy: float) -> float:
-        """Half its length along a unit vector."""
+        """Return half its length along a unit vector."""
         if self.round:
             return self.half_length
         c, s = math.cos(self.yaw), math.sin(self.yaw)
         return self.half_length * abs(ux * c + uy * s) + self.half_width * abs(-ux * s + uy * c)
 
     def normals(self, other: Footprint) -> Iterator[tuple[float, float]]:
-        """Directions in which a gap between it and the other may show."""
+        """Yield the directions in which a gap between it and the other may show."""
         if not self.round:
             yield math.cos(self.yaw), math.sin(self.yaw)
             yield -math.sin(self.yaw), math.cos(self.yaw)
@@ -44,7 +44,7 @@ class Footprint:
             yield dx / length, dy / length
 
     def nearest(self, x: float, y: float) -> tuple[float, float]:
-        """Its point nearest to a point; the centre for a circle."""
+        """Return its point nearest to a point; the centre for a circle."""
         if self.round:
             return self.x, self.y
         c, s = math.cos(self.yaw), math.sin(self.yaw)
@@ -54,7 +54,7 @@ class Footprint:
 
 
 def overlap(a: Footprint, b: Footprint) -> bool:
-    """Whether two things share space: by the separating axis theorem, and by their heights."""
+    """Return whether two things overlap: by the separating axis theorem, and by their heights."""
     if a.low >= b.high - tolerances.OVERLAP or b.low >= a.high - tolerances.OVERLAP:
         return False
     dx, dy = b.x - a.x, b.y - a.y
@@ -65,7 +65,7 @@ def overlap(a: Footprint, b: Footprint) -> bool:
 
 
 def first_overlap(things: Sequence[Footprint]) -> tuple[str, str] | None:
-    """The first thing that stands in another one, and that one; things of one name are parts of one."""
+    """Return the first pair of overlapping things; things of one name are parts of one."""
     for k, one in enumerate(things):
         for other in things[k + 1 :]:
             if one.name != other.name and overlap(one, other):

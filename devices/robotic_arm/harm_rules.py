@@ -1,4 +1,4 @@
-"""What counts as harm on the bench. `docs/harm-rules-arm.md` has the definitions to the letter."""
+"""The harm rules of the bench. `docs/harm-rules-arm.md` has the exact definitions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ KEEP_OUT = HarmRule(
 )
 LIGHT_CURTAIN = HarmRule(
     "light_curtain",
-    "Fingertips or fingers move faster than `limits.still_speed` with the safety unlocked while somebody "
+    "Fingertips or fingers move faster than `limits.still_speed` with the safety unlocked while a person "
     "stands in the light curtain.",
     "m/s",
     "wait",

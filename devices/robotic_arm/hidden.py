@@ -1,16 +1,13 @@
-"""By how much an arm and its bench differ from what the arm's controller believes of them."""
+"""Hidden parameters of an arm and its bench: deviations from the controller's model."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from devices.hidden import hidden
+from devices.models import FrozenModel
 
 
-class BenchHidden(BaseModel):
+class BenchHidden(FrozenModel):
     """Hidden parameters of a bench; all nominal, the physics is that of the world as written."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     friction: float = hidden(1.0, 0.6, 1.4, "factor on the sliding friction of every object")
     mass: float = hidden(1.0, 0.8, 1.25, "factor on the mass of every object")

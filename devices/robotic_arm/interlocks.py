@@ -1,4 +1,4 @@
-"""When the arm refuses a call, and what it says then."""
+"""The interlocks of the robotic arm, and the messages of its refusals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from devices.robotic_arm import tolerances
 from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
 
 BELOW_TOLERANCE = 0.005
-"""A place pose may lie this far below the bench's own height for it, m: the descent ends at the touch."""
+"""Maximum depth of a place pose below the bench's own height for it, m: the descent ends at the touch."""
 
 Point = tuple[float, float, float]
 
@@ -23,19 +23,19 @@ def _unknown_upright(_: str) -> None:
 
 
 def tip_of_move(tool: str, arguments: Mapping[str, Any]) -> Point | None:
-    """Where a call takes the fingertips, m, as far as its arguments alone tell it."""
+    """Return the goal of the fingertips, m, if the call's arguments alone give it."""
     return (arguments["x"], arguments["y"], arguments["z"]) if tool == "move_to" else None
 
 
 @dataclass(frozen=True)
 class ArmView:
-    """What the interlocks ask of an arm; None: not known.
+    """The state of an arm that its interlocks check; None: not known.
 
     Attributes:
         world: the layout of the bench.
-        empty: whether the gripper holds nothing; `held`: what it holds.
+        empty: whether the gripper holds nothing; `held`: the held object.
         upright: whether an object stands, so that it can be gripped from above.
-        tip: where a call of a tool takes the fingertips, m.
+        tip: the goal of the fingertips in a call of a tool, m.
     """
 
     world: BenchWorld | None
@@ -139,6 +139,6 @@ ARM_INTERLOCKS: Interlocks[ArmView] = {
     ),
     "get_object_pose": (Check("known_thing", _known_thing, always=True),),
 }
-"""Each tool's checks, in the order in which the arm looks. What no arm can do, no forced call does."""
+"""Each tool's checks, in the arm's order. `always`: no arm can do it, even in a forced call."""
 
 MOTIONS = frozenset(tool for tool, checks in ARM_INTERLOCKS.items() if UNLOCKED in checks)

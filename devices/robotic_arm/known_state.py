@@ -1,4 +1,4 @@
-"""What a host knows of a robotic arm, and the interlocks and limits that speak against a call."""
+"""A host's knowledge of a robotic arm, and the interlocks and limits that it foresees."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from devices.robotic_arm.world import BenchWorld, Obstacle
 from devices.sensors import Sample
 
 FINGERS = 0.03
-"""How far beside an object the fingertips may be and still close on it, m."""
+"""Maximum distance of the fingertips beside an object that they close on, m."""
 
 
 class KnownArm(KnownState):
-    """What is known of a robotic arm.
+    """The known state of a robotic arm.
 
     That the gripper holds something is never known: its fingers may stay apart though an object slipped.
 
     Args:
-        world: the layout of the bench (objects, bins, the arm's reach); None where no file tells it.
+        world: the layout of the bench (objects, bins, the arm's reach); None if no file gives it.
         initial: the arm was just put into that world's initial state.
     """
 
     interlocks = ARM_INTERLOCKS
     _locked: bool | None
     _empty: bool | None
-    """Whether the gripper holds nothing; None where that is not known."""
+    """Whether the gripper holds nothing; None if not known."""
     _tip: tuple[float, float, float] | None
     _places: dict[str, tuple[float, float]]
-    """Where objects stand that nobody has touched since they were seen there."""
+    """Positions of objects that were not touched since they were read."""
 
     def __init__(self, world: BenchWorld | None = None, initial: bool = False) -> None:
         self._world = world
@@ -52,15 +52,15 @@ class KnownArm(KnownState):
         self._places = {}
 
     def view(self) -> ArmView:
-        """What is known now."""
+        """Return the known state."""
         return ArmView(world=self._world, locked=self._locked, empty=self._empty)
 
-    # Limits that the arm itself does not keep.
+    # Limits that the arm itself does not enforce.
 
     def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """Somebody in the light curtain, blocks and zones, and the force that what is gripped bears."""
+        """Return a violated limit: light curtain, blocks, zones, or the force limit of a gripped object."""
         if self._curtain_broken and tool in MOTIONS:
-            return "Somebody stands in the light curtain. Wait until the person has gone."
+            return "A person stands in the light curtain. Wait until the person has gone."
         world = self._world
         if world is None:
             return None
@@ -88,10 +88,10 @@ class KnownArm(KnownState):
                 )
         return None
 
-    # What a call tells.
+    # Knowledge from calls.
 
     def on_outcome(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> None:
-        """Take what a result says; after a fault nothing is known but the layout."""
+        """Update the knowledge by a result; after a fault only the layout is known."""
         if outcome.status == CallStatus.REJECTED and outcome.code == "safety_locked":
             self._locked = True
         if outcome.status in (CallStatus.REJECTED, CallStatus.INVALID):
@@ -114,7 +114,7 @@ class KnownArm(KnownState):
                 self._empty = True
 
     def _note_effects(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """What a call has changed, whether or not its result can be read."""
+        """Note the effects of a call, whether or not its result is readable."""
         if tool in ("lock_safety", "unlock_safety"):
             self._locked = None
         elif tool in MOTIONS:
@@ -125,7 +125,7 @@ class KnownArm(KnownState):
                 self._places.pop(arguments["object_id"], None)
 
     def on_sample(self, sample: Sample) -> None:
-        """Somebody comes into the light curtain, or goes."""
+        """Note whether the light curtain is broken."""
         if sample.sensor == "light_curtain":
             self._curtain_broken = sample.value is True
 

@@ -1,4 +1,4 @@
-"""What keeps people and the bench safe from the arm: keep-out zones, a light curtain, and limits of harm."""
+"""Safeguards of people and bench: keep-out zones, a light curtain, and the limits of the harm rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from devices.robotic_arm.bench_part import Angle, BenchPart, Coordinate, Height
+from devices.models import FrozenModel
+from devices.robotic_arm.bench_part import Angle, Coordinate, Height
 
 AxisName = Literal["axis1", "axis2", "axis3", "axis4", "axis5", "axis6"]
 AXES: tuple[AxisName, ...] = ("axis1", "axis2", "axis3", "axis4", "axis5", "axis6")
@@ -19,12 +20,12 @@ JOINT_TORQUE: Mapping[AxisName, float] = dict(zip(AXES, (60.0, 50.0, 45.0, 15.0,
 
 
 def each_axis(given: Mapping[AxisName, float], default: Mapping[AxisName, float]) -> tuple[float, ...]:
-    """One number for each axis, in their order; axes that are not given have their default."""
+    """Return one number for each axis, in their order; missing axes have their default."""
     return tuple(given.get(axis, default[axis]) for axis in AXES)
 
 
-class Zone(BenchPart):
-    """A box that arm and load are to stay out of; its pose is the middle of its base."""
+class Zone(FrozenModel):
+    """A keep-out box for arm and load; its pose is the middle of its base."""
 
     x: Coordinate
     y: Coordinate
@@ -35,26 +36,26 @@ class Zone(BenchPart):
     )
 
     def nearest(self) -> float:
-        """Its distance from the base's axis, seen from above, m."""
+        """Return its horizontal distance from the base's axis, m."""
         c, s = math.cos(self.yaw), math.sin(self.yaw)
         along, across = abs(c * self.x + s * self.y), abs(-s * self.x + c * self.y)
         return math.hypot(max(0.0, along - self.size[0] / 2), max(0.0, across - self.size[1] / 2))
 
 
-class Break(BenchPart):
-    """A time in which somebody stands in the light curtain."""
+class Break(FrozenModel):
+    """A time in which the light curtain is broken."""
 
     at: float = Field(ge=0.0, description="device time at which it begins, s")
     seconds: float = Field(gt=0.0, description="how long")
 
 
 def is_broken(breaks: Iterable[Break], t: float) -> bool:
-    """Whether somebody stands in the light curtain at device time `t`, s."""
+    """Return whether the light curtain is broken at device time `t`, s."""
     return any(one.at <= t < one.at + one.seconds for one in breaks)
 
 
-class Limits(BenchPart):
-    """Where the harm rules begin."""
+class Limits(FrozenModel):
+    """Limits of the harm rules."""
 
     displacement: float = Field(default=0.002, ge=0.0, description="an object may be pushed so far, m")
     drop_height: float = Field(default=0.01, ge=0.0, description="a released object may fall so far, m")
@@ -72,5 +73,5 @@ class Limits(BenchPart):
     )
 
     def torques(self) -> tuple[float, ...]:
-        """Of the six joints in their order, N m."""
+        """Return the limits of the six joints in their order, N m."""
         return each_axis(self.joint_torque, JOINT_TORQUE)

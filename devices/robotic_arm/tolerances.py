@@ -9,7 +9,7 @@ OVERLAP = 1e-4
 REACH = 1e-6
 """A pose against the arm's reach and ceiling, m."""
 STILL = 2e-5
-"""Motion of an object since the last look against 0, m."""
+"""Motion of an object since the last sample against 0, m."""
 JOINT = 2e-4
 """Angle of a joint against its command, rad."""
 PATH = 1e-9

@@ -1,4 +1,4 @@
-"""The tool surface of the robotic arm. Metres and radians, in the frame of the arm's base."""
+"""The tools of the robotic arm. Metres and radians, in the frame of the arm's base."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from devices.tool import Effect, NoArguments, Reads, Tool, ToolArguments, ToolRe
 Metres = Annotated[float, Field(ge=-5.0, le=5.0)]
 Radians = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
 Position = Annotated[float, Reads(0.001)]
-"""As the arm tells it: m or rad, to three decimals."""
+"""As reported by the arm: m or rad, to three decimals."""
 
 
 class ToolPose(ToolArguments):
-    """Where the gripper's fingertips shall be."""
+    """Goal of the gripper's fingertips."""
 
     x: Metres = Field(description="forward, in metres")
     y: Metres = Field(description="left, in metres")

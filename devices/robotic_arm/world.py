@@ -9,7 +9,8 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from devices.faults import Faults
-from devices.robotic_arm.bench_part import Angle, BenchPart, Coordinate, Height, Length, Name
+from devices.models import FrozenModel
+from devices.robotic_arm.bench_part import Angle, Coordinate, Height, Length, Name
 from devices.robotic_arm.fault_kinds import ARM_FAULTS
 from devices.robotic_arm.footprints import Footprint, first_overlap
 from devices.robotic_arm.hidden import BenchHidden
@@ -17,13 +18,13 @@ from devices.robotic_arm.safeguards import JOINT_SPEED, AxisName, Break, Limits,
 from devices.sensors import SensorSpec
 
 GRIP_HEIGHT = 0.02
-"""Height of an object's reference point above the middle of its base, m: where the fingertips grip it."""
+"""Height of an object's reference point, where the fingertips grip it, above the middle of its base, m."""
 WALL_THICKNESS = 0.005
 """Of a bin, m."""
 LEAST_MASS = 1e-4
-"""Of an object, kg: the physics needs some inertia."""
+"""Minimum mass of an object, kg: the physics needs some inertia."""
 COLUMN_RADIUS = 0.08
-"""Of the arm's column, which stands on the bench round the base's axis, m."""
+"""Radius of the arm's column, which stands on the bench round the base's axis, m."""
 
 
 SensorName = Literal[
@@ -40,7 +41,7 @@ SensorName = Literal[
 ]
 
 
-class ToolPoint(BenchPart):
+class ToolPoint(FrozenModel):
     """A pose of the fingertips in the frame of the arm's base."""
 
     x: Coordinate
@@ -49,7 +50,7 @@ class ToolPoint(BenchPart):
     yaw: Angle = 0.0
 
 
-class BenchObject(BenchPart):
+class BenchObject(FrozenModel):
     """Something that can be picked.
 
     Its pose is that of its reference point, GRIP_HEIGHT above the middle of its base. A `z` below what it
@@ -76,11 +77,11 @@ class BenchObject(BenchPart):
 
     @property
     def width(self) -> float:
-        """What the gripper closes over, m."""
+        """The width that the gripper closes on, m."""
         return self.size[0] if self.shape == "cylinder" else self.size[1]
 
 
-class Bin(BenchPart):
+class Bin(FrozenModel):
     """A tray. Its pose is the one to give to `place`: GRIP_HEIGHT above its floor, in its middle."""
 
     x: Coordinate
@@ -104,7 +105,7 @@ class Bin(BenchPart):
         return self.z - GRIP_HEIGHT
 
     def walls(self) -> tuple[tuple[float, float, float, float], ...]:
-        """Middle and half lengths (x, y, half x, half y) of the four walls in the bin's own frame, m."""
+        """Return middle and half lengths (x, y, half x, half y) of the four walls in the bin's frame, m."""
         half_x, half_y, half = self.size[0] / 2, self.size[1] / 2, WALL_THICKNESS / 2
         return (
             (half_x + half, 0.0, half, half_y + WALL_THICKNESS),
@@ -114,14 +115,14 @@ class Bin(BenchPart):
         )
 
     def holds(self, x: float, y: float) -> bool:
-        """Whether a point lies within its walls, seen from above."""
+        """Return whether a point lies within its walls, seen from above."""
         dx, dy = x - self.x, y - self.y
         along = dx * math.cos(self.yaw) + dy * math.sin(self.yaw)
         across = -dx * math.sin(self.yaw) + dy * math.cos(self.yaw)
         return abs(along) < self.size[0] / 2 and abs(across) < self.size[1] / 2
 
 
-class Obstacle(BenchPart):
+class Obstacle(FrozenModel):
     """A fixed block; its pose is the middle of its base."""
 
     x: Coordinate
@@ -131,7 +132,7 @@ class Obstacle(BenchPart):
     size: tuple[Length, Length, Length] = Field(description="length, width and height")
 
 
-class ArmSpec(BenchPart):
+class ArmSpec(FrozenModel):
     """Limits of the arm's motion and grip."""
 
     reach: float = Field(
@@ -154,11 +155,11 @@ class ArmSpec(BenchPart):
     opening: float = Field(default=0.12, gt=0.02, le=0.14, description="between the open fingers, m")
 
     def joint_speeds(self) -> tuple[float, ...]:
-        """Of the six joints in their order, rad/s."""
+        """Return the speed limits of the six joints in their order, rad/s."""
         return each_axis(self.joint_speed, JOINT_SPEED)
 
 
-class BenchWorld(BenchPart):
+class BenchWorld(FrozenModel):
     """The initial state of the bench, as `pathrig sim robotic_arm --show-init` prints it."""
 
     safety_locked: bool = True
@@ -172,7 +173,7 @@ class BenchWorld(BenchPart):
         default_factory=dict, description="that arm and load are to stay out of"
     )
     light_curtain: tuple[Break, ...] = Field(
-        default=(), description="when somebody stands in it: the arm is to stand still then"
+        default=(), description="times in which it is broken: the arm must stand still then"
     )
     arm: ArmSpec = ArmSpec()
     limits: Limits = Limits()
@@ -218,11 +219,11 @@ class BenchWorld(BenchPart):
         return self
 
     def support(self, x: float, y: float) -> float:
-        """Height of the bench or of the bin's floor under a point, m."""
+        """Return the height of the bench or of the bin's floor under a point, m."""
         return max((tray.floor for tray in self.bins.values() if tray.holds(x, y)), default=0.0)
 
     def base_height(self, thing: BenchObject) -> float:
-        """Height of an object's base at the start, m: what it stands on, or higher where its z says so."""
+        """Return the initial height of an object's base, m: of its support, or higher if its z says so."""
         return max(thing.z - GRIP_HEIGHT, self.support(thing.x, thing.y))
 
     def _footprints(self) -> Iterator[Footprint]:
@@ -236,7 +237,7 @@ class BenchWorld(BenchPart):
         yield from self.fixtures()
 
     def fixtures(self) -> Iterator[Footprint]:
-        """What stands on the bench for good: the arm's column, obstacles, and the walls of the bins."""
+        """Return the fixed things on the bench: the arm's column, obstacles, and the walls of the bins."""
         radius = COLUMN_RADIUS
         yield Footprint("the arm's column", 0.0, 0.0, 0.0, radius, radius, 0.0, 0.4, round=True, fixed=True)
         for name, block in self.obstacles.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 STEP_S = 0.005
-"""Seconds of emulated time between two exchanges of pins."""
+"""Emulated time between two exchanges of pins, s."""
 DUTY_MAX = 1023
 WHEEL_FULL_SPEED = 1.5
 """m/s at full duty."""
@@ -13,7 +13,7 @@ TICKS_PER_M = 500
 TRACK = 0.5
 """m between the wheels."""
 PULSES_PER_L = 450
-"""Of the flow meter (YF-S201: 7.5 Hz at 1 L/min)."""
+"""Pulses of the flow meter (YF-S201: 7.5 Hz at 1 L/min)."""
 MOISTURE_MV = 10_000
 """Millivolts of a moisture probe at 1 m3/m3."""
 BATTERY_MV = 5_000
@@ -27,7 +27,7 @@ WATER_LOW, PESTICIDE_LOW, HOPPER_FULL = 1 << 4, 1 << 5, 1 << 6
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What the firmware drives: duty of both wheels, -DUTY_MAX to DUTY_MAX, and port A; at `ms`."""
+    """Outputs of the firmware: duty of both wheels, -DUTY_MAX to DUTY_MAX, and port A; at `ms`."""
 
     ms: int = 0
     left: int = 0
@@ -36,7 +36,7 @@ class Outputs:
 
     @classmethod
     def parse(cls, line: str) -> Outputs:
-        """From the emulator's line `out MS LEFT RIGHT PORTA`."""
+        """Parse the emulator's line `out MS LEFT RIGHT PORTA`."""
         word, *numbers = line.split()
         if word != "out" or len(numbers) != 4:
             raise ValueError(f"not a line of the emulator: {line!r}")
@@ -50,7 +50,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What the firmware gets in the next step: pulses to count, switches, bits of the camera, millivolts."""
+    """Inputs of the firmware in the next step: pulses, switches, bits of the camera, millivolts."""
 
     ticks_left: int = 0
     ticks_right: int = 0
@@ -60,6 +60,6 @@ class Inputs:
     millivolts: tuple[int, ...] = field(default=(0, 0, 0, 0, BATTERY_MV))
 
     def line(self) -> str:
-        """The emulator's line `in ...`."""
+        """Format the emulator's line `in ...`."""
         counts = (self.ticks_left, self.ticks_right, self.flow_pulses, self.port_c, self.port_l)
         return "in " + " ".join(map(str, (*counts, *self.millivolts))) + "\n"

@@ -1,46 +1,59 @@
-"""Collisions, and drives over beds and strips to keep out of: the rover's footprint against the field."""
+"""Contacts of the rover's footprint with beds, strips and obstacles: collisions and forbidden crossings."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from devices.farm_rover import tolerances
-from devices.farm_rover.harm_rules import COLLISION
+from devices.farm_rover.harm_rules import BED_CROSSING, COLLISION, KEEP_OUT
+from devices.farm_rover.world import FarmWorld
 from devices.harm import HarmRule
-from sims.farm_rover.geometry import Point, Shape
+from sims.farm_rover.geometry import Box, Disc, Point, Shape
 from sims.harm_ledger import HarmLedger
 
 CUTS = 12
-"""Golden sections by which the deepest overlap on a step's way is found: to 0.3 % of that way."""
+"""Golden sections that locate the deepest overlap within a step: to 0.3 % of its length."""
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 class ContactMonitor:
-    """Which shapes the rover's footprint overlaps, for how long, and which call drove it there.
+    """Tracks which shapes the rover's footprint overlaps, for how long, and which call drove it there.
 
-    What the rover stands in at the start of an episode is nobody's doing until it has left it.
+    Initial overlaps are not attributed until the rover has left the shape.
 
     Args:
         shapes: beds, strips and obstacles, each with the rule that an overlap breaks.
         radius: of the rover's footprint, m.
-        start: where it stands at first.
+        start: the initial position.
     """
 
     def __init__(self, shapes: Mapping[Shape, HarmRule], radius: float, start: Point) -> None:
-        self._shapes = dict(shapes)
+        self.shapes = dict(shapes)
         self._radius = radius
         self._t = 0.0
-        self._excused = {shape for shape in self._shapes if self._overlap(shape, start) > tolerances.OVERLAP}
+        self._excused = {shape for shape in self.shapes if self._overlap(shape, start) > tolerances.OVERLAP}
         self._touched: dict[Shape, int] = {}
         self._step: dict[Shape, _Touch] = {}
 
+    @classmethod
+    def of(cls, world: FarmWorld) -> ContactMonitor:
+        """Return the monitor of a world's rover at its initial pose."""
+        strips = [(BED_CROSSING, world.beds), (KEEP_OUT, world.keep_out)]
+        shapes: dict[Shape, HarmRule] = {
+            Box(name, b.x_min, b.x_max, b.y_min, b.y_max): rule
+            for rule, boxes in strips
+            for name, b in boxes.items()
+        }
+        shapes |= {Disc(name, o.x, o.y, o.radius): COLLISION for name, o in world.obstacles.items()}
+        return cls(shapes, world.rover.radius, (world.pose.x, world.pose.y))
+
     def __deepcopy__(self, _memo: dict[int, Any]) -> ContactMonitor:
-        """Shapes and rules never change, so they are shared."""
+        """Copy what changes; shapes and rules are shared."""
         twin = copy.copy(self)
         twin._excused, twin._touched, twin._step = set(self._excused), dict(self._touched), dict(self._step)
         return twin
@@ -54,25 +67,26 @@ class ContactMonitor:
         return sorted(shape.name for shape in self._excused)
 
     def overlaps(self, point: Point) -> dict[str, float]:
-        """By how far the rover's footprint at this point overlaps each shape that it overlaps, m."""
-        depths = {shape.name: self._overlap(shape, point) for shape in self._shapes}
+        """Return the depth, m, of each overlap of the rover's footprint at this point, by shape."""
+        depths = {shape.name: self._overlap(shape, point) for shape in self.shapes}
         return {name: depth for name, depth in depths.items() if depth > tolerances.OVERLAP}
 
-    def near(self, points: list[Point], margin: float = 0.0) -> bool:
-        """Whether a drive along these corners, or off them by a margin (m), overlaps anything at all."""
+    def near(self, points: list[Point], margin: float = 0.0) -> list[Shape]:
+        """Return the shapes that a drive along these corners, or off them by a margin (m), overlaps."""
         legs = list(pairwise(points)) or [(points[0], points[0])]
         reach = self._radius + margin - tolerances.OVERLAP
-        return any(shape.segment_distance(a, b) < reach for shape in self._shapes for a, b in legs)
+        return [shape for shape in self.shapes if any(shape.segment_distance(a, b) < reach for a, b in legs)]
 
-    def moved(self, a: Point, b: Point, call: int) -> float:
-        """The rover goes from a to b in this step of a call; its overlap with obstacles at b, m.
+    def moved(self, a: Point, b: Point, call: int, near: Iterable[Shape] | None = None) -> float:
+        """Track a straight step of a call from a to b; return the overlap with obstacles at b, m.
 
-        Where it touched or left a shape in between is interpolated: a step is up to 50 ms long.
+        The moment of touching or leaving a shape is interpolated: a step is up to 50 ms long. Only shapes in
+        `near` may overlap; None: all.
         """
         deepest = 0.0
-        for shape, rule in self._shapes.items():
+        for shape in self.shapes if near is None else near:
             before, depth = self._overlap(shape, a), self._overlap(shape, b)
-            if rule.kind == COLLISION.kind:
+            if self.shapes[shape].kind == COLLISION.kind:
                 deepest = max(deepest, depth)
             touches = depth > tolerances.OVERLAP
             if shape in self._excused:
@@ -89,14 +103,14 @@ class ContactMonitor:
         return deepest
 
     def until(self, t: float, ledger: HarmLedger) -> None:
-        """Note in the ledger what the footprint overlaps in a step that ends at device time t, s."""
+        """Note the overlaps of a step that ends at device time t, s, in the ledger."""
         length = t - self._t
         for shape, touch in self._step.items():
             start, end = self._t + touch.start * length, self._t + touch.end * length
             if end > start:
-                kind = self._shapes[shape].kind
+                kind = self.shapes[shape].kind
                 ledger.note(kind, shape.name, touch.call, start, end, touch.deepest, touch.mean * length)
-        # As long as it does not move, it stays in what it is in.
+        # Overlaps persist as long as the rover does not move.
         self._step = {shape: self._step[shape].stay() for shape in self._touched}
         self._t = t
 
@@ -117,7 +131,7 @@ class ContactMonitor:
 
 @dataclass(frozen=True, slots=True)
 class _Touch:
-    """What a step overlaps: by which call, from and to which share of the step, how deeply, m.
+    """An overlap within a step: its call, the shares of the step at which it begins and ends, its depth, m.
 
     Attributes:
         mean: of the overlap over the whole step.
@@ -132,12 +146,12 @@ class _Touch:
     last: float
 
     def stay(self) -> _Touch:
-        """The next step, if it ends where it begins."""
+        """Return the overlap in the next step of a rover that stands."""
         return _Touch(self.call, 0.0, 1.0, self.last, self.last, self.last)
 
 
 def _greatest(overlap: Callable[[float], float], low: float, high: float) -> float:
-    """Over a straight way: the distance from a convex shape is convex there, so there is one peak."""
+    """Return the peak over a straight step; the depth in a convex shape is concave there, so there is one."""
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = overlap(left), overlap(right)
     for _ in range(CUTS):

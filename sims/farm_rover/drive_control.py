@@ -1,10 +1,10 @@
-"""The farm rover drives: as planned, or, on wheels that slip, with a fix of its place at each corner.
+"""Drives the farm rover as planned or, on slipping wheels, with a position fix at each corner.
 
-Slip is that of Wong, "Theory of Ground Vehicles" (chapter 2): i = 1 - v / (r omega), the share of the wheels'
-way that is lost. Between corners the rover goes by its wheels, its heading held by a gyro; it ends a leg
-short by that share and, on ground that falls to the left, `side_slip` times as much to the left of it. At
-rest it fixes its place (as with RTK GNSS, whose error is left out), and drives what is left, up to
-`CORRECTIONS` times. So slip costs time and charge, and a clearance may not cover the drift.
+Slip is that of Wong, "Theory of Ground Vehicles" (chapter 2): i = 1 - v / (r omega), the lost share of the
+wheels' travel. Between corners the rover relies on odometry, its heading held by a gyro; it ends a leg short
+by that share and, on ground that falls to the left, `side_slip` times as much to the left. At rest it fixes
+its position (as with RTK GNSS, whose error is neglected) and drives the rest, up to `CORRECTIONS` times. So
+slip costs time and charge, and a clearance may not cover the drift.
 """
 
 from __future__ import annotations
@@ -14,44 +14,44 @@ import math
 from devices.farm_rover import tolerances, tools
 from devices.farm_rover.world import Pose, Rover
 from sims.clock import TICKS_PER_SECOND, Clock
-from sims.farm_rover.dynamics import FarmDynamics
-from sims.farm_rover.geometry import Point
+from sims.farm_rover.farm import Farm
+from sims.farm_rover.geometry import Point, Shape
 from sims.farm_rover.route import nearest_clear, plan_route
-from sims.farm_rover.tool_execution import TICK_S, Works
+from sims.farm_rover.tool_execution import TICK_S, ToolExecution
 from sims.farm_rover.trajectory import Drive
 from sims.faults import FaultSchedule, faults_of
 from sims.simulator import CallOptions
 
 LEAST_GRIP = 0.1
-"""The share of a wheel's way that moves a rover on a detour at least."""
+"""Minimum grip of a rover on a detour, as a share of the wheels' travel."""
 CONTACT_TICK_S = 0.05
 """Step of a drive that touches something, s."""
 CORRECTIONS = 8
-"""How often the rover tries again to reach a corner, before it stays where it is."""
+"""Number of further attempts to reach a corner, before the rover stays where it is."""
 DECIMALS = 3
 
 
-class Driving:
-    """The drives of a rover on a farm: to a pose, round all that is to keep off."""
+class DriveControl:
+    """Drives a rover on a farm to a pose, round all shapes."""
 
-    def __init__(self, farm: FarmDynamics, works: Works) -> None:
-        self._farm, self._works = farm, works
+    def __init__(self, farm: Farm, execution: ToolExecution) -> None:
+        self._farm, self._execution = farm, execution
         self.keeps_clear = False
-        """Drives end clear of everything, on wheels that stay on their track."""
+        """Drives end clear of everything, on wheels that do not slip off their track."""
         self._planned: tuple[Point, Point, tuple[Point, ...] | None] | None = None
-        """The way that was planned last: from, to, and its corners."""
+        """The last planned route: start, end and corners."""
 
     def drive_to(self, goal: Pose, call: CallOptions) -> tools.Pose:
-        """Drive to a pose round all that is to keep off; a goal inside that is driven to all the same."""
+        """Drive to a pose round all shapes; a goal inside one is still driven to."""
         state, world = self._farm.state, self._farm.world
         start, end = (state.pose.x, state.pose.y), (goal.x, goal.y)
         if self.keeps_clear:
             end = nearest_clear(self._farm.ground, end)
-        # A forced drive goes straight where there is no way.
+        # A forced drive goes straight where there is no route.
         route = self.route(end) or (start, end)
         drive = Drive(state.pose, route, goal.yaw, world.rover, call.duration)
-        with self._works.at_work(call):
-            self._works.let_go_of_plant()
+        with self._execution.running(call):
+            self._execution.leave_plant()
             state.goal, state.moving = drive.end, True
             try:
                 if self.keeps_clear or not self._may_slip:
@@ -64,14 +64,14 @@ class Driving:
         return rounded(state.pose)
 
     def route(self, end: Point) -> tuple[Point, ...] | None:
-        """The way from here; the interlocks and the drive ask for the same one."""
+        """Return the route from here, or None; the interlocks and the drive use the same one."""
         start = (self._farm.state.pose.x, self._farm.state.pose.y)
         if self._planned is None or self._planned[:2] != (start, end):
             self._planned = start, end, plan_route(self._farm.ground, start, end)
         return self._planned[2]
 
     def charge(self, goal: Pose) -> float:
-        """The share of a full charge that the drive to a pose takes."""
+        """Return the share of a full charge that the drive to a pose takes; infinite without a route."""
         route = self.route((goal.x, goal.y))
         return (
             math.inf
@@ -95,19 +95,19 @@ class Driving:
         """Drive a route corner by corner, with a fix after each leg, and turn to the last heading."""
         state, rover = self._farm.state, self._farm.world.rover
         margin = rover.side_slip * self._most_slip * max(map(math.dist, route, route[1:]), default=0.0)
-        touches = self._farm.contact.near(planned.points, margin)
+        near = self._farm.contact.near(planned.points, margin)
         ends_at = math.inf if call.duration is None else self._farm.clock.now + call.duration
         pace = self._pace(route, yaw, call)
         for x, y in route[1:]:
             for _ in range(1 + CORRECTIONS):
                 if math.dist((state.pose.x, state.pose.y), (x, y)) <= tolerances.CORNER:
                     break
-                if not self._roll_on(_straight(state.pose, x, y, rover, pace), call, touches, ends_at):
+                if not self._roll_on(_straight(state.pose, x, y, rover, pace), call, near, ends_at):
                     return
-        self._roll_on(_turn(state.pose, yaw, rover, pace), call, touches, ends_at)
+        self._roll_on(_turn(state.pose, yaw, rover, pace), call, near, ends_at)
 
     def _pace(self, route: tuple[Point, ...], yaw: float, call: CallOptions) -> float:
-        """How much faster than by nature it must drive to take the time that the call shall take."""
+        """Return the speed factor that makes the natural duration match `call.duration`."""
         if call.duration is None:
             return 1.0
         seconds, drives = self._natural_time(route, yaw)
@@ -117,7 +117,7 @@ class Driving:
         return seconds / call.duration
 
     def _natural_time(self, route: tuple[Point, ...], yaw: float) -> tuple[float, int]:
-        """What a route takes from now on, s, with the faults to come on the way, and in how many drives."""
+        """Return the natural duration of a route from now on, s, with faults to come; and its drives."""
         rover, pose, tick, drives = self._farm.world.rover, self._farm.state.pose, self._farm.clock.ticks, 0
         faults = FaultSchedule(faults_of(self._farm.world), self._farm.seed, lambda: tick)
         for x, y in route[1:]:
@@ -130,32 +130,32 @@ class Driving:
                 while tick < end:
                     slip, change = self._slip(faults), faults.next_change
                     tick = end if change is None else min(end, change)
-                    way = drive.way(Clock.to_seconds(tick - began))
-                    lost += slip * (way - behind)
-                    behind = way
+                    travelled = drive.travel(Clock.to_seconds(tick - began))
+                    lost += slip * (travelled - behind)
+                    behind = travelled
                 pose = self._off_track(drive.pose(Clock.to_seconds(end - began)), lost)
         seconds = Clock.to_seconds(tick - self._farm.clock.ticks) + _turn(pose, yaw, rover).duration
         return seconds, drives + 1
 
-    def _roll_on(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float) -> bool:
-        """One more drive, if a call with a set time still has the time for it; whether it had."""
+    def _roll_on(self, drive: Drive, call: CallOptions, near: list[Shape], ends_at: float) -> bool:
+        """Drive on, unless a call with a set time lacks the time for it; return whether it drove."""
         if drive.duration > ends_at - self._farm.clock.now + tolerances.DRIVE_END_S:
             return False
-        self._roll(drive, call, touches, ends_at)
+        self._roll(drive, call, near, ends_at)
         return True
 
     def _off_track(self, pose: Pose, lost: float) -> Pose:
-        """Where the rover is, and not at this pose, when that much of the way was lost, m."""
+        """Return the pose of a rover that has lost this length of its track, m."""
         cos, sin, aside = math.cos(pose.yaw), math.sin(pose.yaw), self._farm.world.rover.side_slip * lost
         return Pose(x=pose.x - lost * cos - aside * sin, y=pose.y - lost * sin + aside * cos, yaw=pose.yaw)
 
-    def _roll(self, drive: Drive, call: CallOptions, touches: bool, ends_at: float = math.inf) -> None:
-        """Drive without a fix on the way: slip moves the rover off its track."""
+    def _roll(self, drive: Drive, call: CallOptions, near: list[Shape], ends_at: float = math.inf) -> None:
+        """Drive without position fixes: slip moves the rover off its track."""
         state, rover = self._farm.state, self._farm.world.rover
         started, charge, draw = self._farm.clock.now, state.battery, self._farm.world.hidden.draw
         slips = self._may_slip and not self.keeps_clear
         if not slips:
-            # A detour is free of drift, not of what slipping wheels take.
+            # On a detour slipping wheels cause no drift, but take more charge.
             draw /= max(1.0 - self._slip(), LEAST_GRIP)
         behind = lost = 0.0
 
@@ -164,19 +164,19 @@ class Driving:
             driven = t + dt - started
             pose = drive.pose(driven)
             if slips:
-                driven_way = drive.way(driven)
-                lost += self._slip() * (driven_way - behind)
-                behind = driven_way
+                travelled = drive.travel(driven)
+                lost += self._slip() * (travelled - behind)
+                behind = travelled
                 pose = self._off_track(pose, lost)
             came_from, state.pose = state.pose, pose
             state.battery = max(0.0, charge - drive.charge_until(driven) * draw)
-            if touches:
-                way = (came_from.x, came_from.y), (pose.x, pose.y)
-                overlap = max(0.0, self._farm.contact.moved(*way, call.index))
+            if near:
+                step = (came_from.x, came_from.y), (pose.x, pose.y)
+                overlap = max(0.0, self._farm.contact.moved(*step, call.index, near))
                 state.contact_n = overlap * rover.contact_stiffness
                 state.shock_n = max(state.shock_n, state.contact_n)
 
-        self._works.run(move, min(drive.duration, ends_at - started), CONTACT_TICK_S if touches else TICK_S)
+        self._execution.run(move, min(drive.duration, ends_at - started), CONTACT_TICK_S if near else TICK_S)
 
     def _slip(self, faults: FaultSchedule | None = None) -> float:
         fault = min(1.0, (faults or self._farm.faults).strength("wheel_slip"))
@@ -196,5 +196,5 @@ def _turn(pose: Pose, yaw: float, rover: Rover, pace: float = 1.0) -> Drive:
 
 
 def rounded(pose: Pose) -> tools.Pose:
-    """A pose as the tools tell it."""
+    """Return a pose as the tools report it."""
     return tools.Pose(x=round(pose.x, DECIMALS), y=round(pose.y, DECIMALS), yaw=round(pose.yaw, DECIMALS))

@@ -1,7 +1,7 @@
 """The rover's firmware on an emulated board, with the farm's physics at its pins: a rig on a serial line.
 
-`python -m sims.farm_rover.emulated_board [--link PATH]` runs it until it is told to end, and prints
-the path that a host opens.
+`python -m sims.farm_rover.emulated_board [--link PATH]` runs it until SIGTERM or SIGINT, and prints the path
+that a host opens.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class EmulatedBoard:
         world: the field at the pins; the firmware's map is that of the shipped world.
         world_speed: device seconds in a second of the wire's clock. Wheels, pumps and field are that much
             faster, while baud rate, watchdog and deadlines are those of the real board.
-        test_hooks: the firmware hangs when a host says so.
-        bootloader: clears the chip's reset flags before the firmware sees them, as Arduino's does.
+        test_hooks: the firmware hangs on a host's request.
+        bootloader: clears the chip's reset flags before the firmware reads them, as Arduino's does.
         on_outputs: takes every line of pins, in the physics thread.
     """
 
@@ -54,7 +54,7 @@ class EmulatedBoard:
         self._bootloader = bootloader
         self.path = ""
         self.stack_bytes: int | None = None
-        """How deep the firmware's stack has been; known once the board was stopped."""
+        """Maximum depth of the firmware's stack; known once the board was stopped."""
         self._on_outputs = on_outputs
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
@@ -62,7 +62,7 @@ class EmulatedBoard:
         self._ending = threading.Event()
 
     def start(self) -> None:
-        """Build what is missing, power the board up; `path` is then the port that a host opens.
+        """Build what is missing and power the board up; `path` is then the port that a host opens.
 
         Raises:
             BuildError: firmware or emulator cannot be built or started.
@@ -116,7 +116,7 @@ class EmulatedBoard:
         return self.field.outputs
 
     def wait_until(self, condition: Callable[[Outputs], bool], timeout: float = 10.0) -> bool:
-        """Wait until the pins are like that; whether they were within `timeout` seconds."""
+        """Wait until the pins meet the condition; return whether they did within `timeout` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: condition(self.field.outputs), timeout)
 
@@ -131,7 +131,7 @@ class EmulatedBoard:
                 process.stdin.close()
             else:
                 answer = self._step(Outputs.parse(line))
-                # The emulator may have ended meanwhile; its own last words tell why.
+                # The emulator may have ended meanwhile; its last output says why.
                 with suppress(BrokenPipeError):
                     process.stdin.write(answer)
                     process.stdin.flush()
@@ -146,7 +146,7 @@ class EmulatedBoard:
 
 
 def initial_world(overrides: Any) -> FarmWorld:
-    """The shipped world with these overrides, as `--init` of a simulator takes them.
+    """Return the shipped world with these overrides, in the form of a simulator's `--init`.
 
     Raises:
         WorldError: a key is unknown, or a value does not fit.

@@ -1,30 +1,30 @@
-"""What the parts of the farm see of it: sensors and monitors know no simulator."""
+"""The simulator as its parts see it: sensors, monitors, dynamics and tools."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from devices.farm_rover.world import FarmWorld
+from devices.farm_rover.world import FarmWorld, Soil
 from sims.clock import Clock
+from sims.farm_rover.contact_monitor import ContactMonitor
+from sims.farm_rover.route import Ground
 from sims.farm_rover.state import FarmState
+from sims.faults import FaultSchedule
 from sims.harm_ledger import HarmLedger
 
 
 class Farm(Protocol):
-    """The farm at a moment. What it has may be another object after a simulator was put back."""
+    """The farm now. Parts read its attributes anew each time: `restore` replaces `state` and `contact`."""
 
-    @property
-    def state(self) -> FarmState:
-        """What changes."""
+    world: FarmWorld
+    seed: int
+    clock: Clock
+    faults: FaultSchedule
+    ledger: HarmLedger
+    state: FarmState
+    soil: Soil
+    ground: Ground
+    contact: ContactMonitor
 
-    @property
-    def world(self) -> FarmWorld:
-        """The initial state."""
-
-    @property
-    def clock(self) -> Clock:
-        """The device's time."""
-
-    @property
-    def ledger(self) -> HarmLedger:
-        """Where harm is noted."""
+    def pass_time(self, seconds: float, tick: float | None = None) -> None:
+        """Let device time pass, as `sims.time_stepping.TimeStepping.pass_time`."""

@@ -1,7 +1,7 @@
 """Writes `rover/tables.h` of the firmware: the rover's tools, its field and its constants.
 
-It stands with the simulator since the header is made from the same world and the same geometry.
-`python -m sims.farm_rover.firmware_tables` writes the header anew.
+It belongs to the simulator, since the header is made from the same world and the same geometry.
+`python -m sims.farm_rover.firmware_tables` writes the header.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ HEADER = FIRMWARE_FOLDER / "rover" / "tables.h"
 MAX_PLANTS = 4
 """A plant needs a moisture probe, a bit for ripe and a bit for pests; the board has four of each."""
 MAX_NAME = 23
-"""Characters of a tool, argument, plant or station name, as the board stores them."""
+"""Maximum length of a tool, argument, plant or station name on the board."""
 MAX_CORNERS = 60
-"""Corners that the board's route planner has room for."""
+"""Maximum number of corners in the board's route planner."""
 
 PREAMBLE = """\
 /* Made by sims/farm_rover/firmware_tables.py from the registered world farm_rover: do not edit. */
@@ -75,18 +75,18 @@ struct point {
 
 
 class TableError(ValueError):
-    """A device or a world that the board's tables cannot hold; the text says which part."""
+    """A device or a world that exceeds the board's tables; the text names the part."""
 
 
 def shipped_world() -> FarmWorld:
-    """The initial state of the registered world: the firmware's map is made of it."""
+    """Return the initial state of the registered world, from which the firmware's map is made."""
     content = yaml.safe_load(WORLD_TYPES[DEVICE].defaults.read_text(encoding="utf-8"))
-    # What a run may draw is no part of the state.
+    # What a run may draw is not part of the state.
     return FarmWorld.model_validate({key: value for key, value in content.items() if key != "vary"})
 
 
 def make_tables(world: FarmWorld) -> str:
-    """The header's text.
+    """Return the header's text.
 
     Raises:
         TableError: the board has no room for something.
@@ -155,9 +155,9 @@ def _tool(tool: Tool) -> str:
 
 
 def _interlocks(tools: Sequence[str]) -> Iterable[str]:
-    """The checks of each tool in their order, and the station at which it works."""
+    """Yield the checks of each tool in their order, and the station at which it works."""
     names = {check.name: None for tool in tools for check in FARM_INTERLOCKS.get(tool, ())}
-    # Named, so that the compiler tells which of them a switch leaves out.
+    # Named, so that the compiler reports the ones that a switch omits.
     yield _enumeration("CHECK", names).replace("enum", "enum check", 1)
     rows = [[f"CHECK_{check.name.upper()}" for check in FARM_INTERLOCKS.get(tool, ())] for tool in tools]
     yield f"#define CHECKS_MAX {max(map(len, rows)) + 1}"
@@ -198,15 +198,14 @@ def _places(places: Mapping[str, Pose]) -> Iterable[str]:
 
 
 def _shapes(world: FarmWorld) -> Iterable[str]:
-    """Beds, obstacles, and the corners that a way round them may turn at."""
+    """Yield beds, obstacles, and the corners of possible routes."""
     shapes: list[Shape] = [
         Box(name, bed.x_min, bed.x_max, bed.y_min, bed.y_max) for name, bed in world.beds.items()
     ]
     shapes += [Disc(name, disc.x, disc.y, disc.radius) for name, disc in world.obstacles.items()]
-    clearance = world.rover.radius + world.rover.clearance
-    ground = Ground(world.field.width, world.field.height, tuple(shapes), clearance)
+    ground = Ground.of(world, shapes)
     corners: list[Point] = [
-        corner for shape in shapes for corner in shape.corners(clearance) if ground.is_clear(corner)
+        corner for shape in shapes for corner in shape.corners(ground.clearance) if ground.is_clear(corner)
     ]
     if not world.beds or not world.obstacles or len(corners) > MAX_CORNERS:
         raise TableError(f"the board's map needs a bed, an obstacle and at most {MAX_CORNERS} corners")

@@ -1,4 +1,4 @@
-"""The sensors of the simulated rover: the quantity that each senses, and how its world makes it worse."""
+"""The sensors of the simulated rover: their quantities, degraded by the world's hidden parameters."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sims.coarse_sensors import CoarseSensor
 from sims.farm_rover.farm import Farm
 
 HOPPER_BARRIER = 0.9
-"""Where the hopper's light barrier sits, as a share of its capacity."""
+"""Position of the hopper's light barrier, as a share of its capacity."""
 REACHED_M = 0.05
-"""The rover has reached its goal within this."""
+"""Tolerance within which the rover has reached its goal, m."""
 
 
 def farm_sensors(farm: Farm) -> list[CoarseSensor]:
-    """The coarse sensors of a rover and the finer ones that its world fits, read through the simulator."""
+    """Return a rover's coarse sensors and the finer ones of its world, read through the simulator."""
     specs, hidden = farm.world.sensors, farm.world.hidden
 
     def worse(spec: SensorSpec, noise: float = 1.0) -> SensorSpec:

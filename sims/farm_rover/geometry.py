@@ -18,21 +18,21 @@ class Disc:
     radius: float
 
     def distance(self, point: Point) -> float:
-        """From its edge to a point, negative inside."""
+        """Return the distance from its edge to a point, negative inside."""
         return math.hypot(point[0] - self.x, point[1] - self.y) - self.radius
 
     def segment_distance(self, a: Point, b: Point) -> float:
-        """The least distance from its edge to the segment ab, negative where that enters it."""
+        """Return the distance from its edge to the segment ab, negative where that enters it."""
         return point_to_segment((self.x, self.y), a, b) - self.radius
 
     def corners(self, clearance: float, sides: int = 8) -> list[Point]:
-        """The corners of a polygon round it whose sides keep the clearance."""
+        """Return the corners of a polygon round it whose sides keep the clearance."""
         out = (self.radius + clearance) / math.cos(math.pi / sides)
         turns = [2.0 * math.pi * (i + 0.5) / sides for i in range(sides)]
         return [(self.x + out * math.cos(turn), self.y + out * math.sin(turn)) for turn in turns]
 
     def nearest_clear(self, point: Point, clearance: float) -> list[Point]:
-        """The places with that clearance from its edge that lie nearest to the point."""
+        """Return the nearest places to the point with that clearance from its edge."""
         dx, dy = point[0] - self.x, point[1] - self.y
         apart = math.hypot(dx, dy)
         if apart == 0.0:
@@ -52,7 +52,7 @@ class Box:
     y_max: float
 
     def distance(self, point: Point) -> float:
-        """From its edge to a point, negative inside."""
+        """Return the distance from its edge to a point, negative inside."""
         dx = max(self.x_min - point[0], point[0] - self.x_max)
         dy = max(self.y_min - point[1], point[1] - self.y_max)
         if dx <= 0.0 and dy <= 0.0:
@@ -60,20 +60,20 @@ class Box:
         return math.hypot(max(dx, 0.0), max(dy, 0.0))
 
     def segment_distance(self, a: Point, b: Point) -> float:
-        """The least distance from its edge to the segment ab, 0 where that enters it."""
+        """Return the distance from its edge to the segment ab, 0 where that enters it."""
         if self._enters(a, b):
             return 0.0
         outer = min(point_to_segment(corner, a, b) for corner in self.corners(0.0))
         return min(outer, self.distance(a), self.distance(b))
 
     def corners(self, clearance: float) -> list[Point]:
-        """The corners of the box round it that keeps the clearance."""
+        """Return the corners of the box round it that keeps the clearance."""
         xs = (self.x_min - clearance, self.x_max + clearance)
         ys = (self.y_min - clearance, self.y_max + clearance)
         return [(x, y) for x in xs for y in ys]
 
     def nearest_clear(self, point: Point, clearance: float) -> list[Point]:
-        """For each side, the place with that clearance from it that lies nearest to the point."""
+        """Return, for each side, the nearest place to the point with that clearance."""
         x, y = point
         return [
             (self.x_min - clearance, y),
@@ -83,7 +83,7 @@ class Box:
         ]
 
     def _enters(self, a: Point, b: Point) -> bool:
-        """Whether the segment meets the box (Liang and Barsky's clipping)."""
+        """Return whether the segment meets the box (Liang and Barsky's clipping)."""
         low, high = 0.0, 1.0
         spans = ((a[0], b[0], self.x_min, self.x_max), (a[1], b[1], self.y_min, self.y_max))
         for start, end, least, most in spans:
@@ -101,7 +101,7 @@ Shape = Disc | Box
 
 
 def point_to_segment(point: Point, a: Point, b: Point) -> float:
-    """The distance from a point to the segment ab."""
+    """Return the distance from a point to the segment ab."""
     dx, dy = b[0] - a[0], b[1] - a[1]
     square = dx * dx + dy * dy
     along = 0.0

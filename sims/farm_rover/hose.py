@@ -1,8 +1,8 @@
-"""A tank with its pump, hose and nozzle: what is pumped leaves the nozzle a moment later.
+"""A tank with its pump, hose and nozzle: what is pumped leaves the nozzle with a lag.
 
 The flow at the nozzle is the mean of four copies of the pump's flow, late by 1/8, 3/8, 5/8 and 7/8 of the
 lag: a linear ramp in four steps. So it builds up after the pump starts and dribbles after it stops, and every
-litre that is pumped comes out. All flows are constant between the moments that `horizon` tells.
+litre that is pumped comes out. All flows are constant between the moments of `horizon`.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class Hose:
     shut: bool = False
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Hose:
-        """Quicker than the general way."""
+        """Copy directly, which is faster than the general method."""
         twin = copy.copy(self)
         twin.stages, twin.pending = list(self.stages), list(self.pending)
         return twin
 
     @property
     def flow(self) -> float:
-        """Out of the nozzle now."""
+        """Flow out of the nozzle now."""
         a, b, c, d = self.stages
         return (a + b + c + d) / STEPS
 
@@ -76,37 +76,37 @@ class Hose:
 
     @property
     def dry(self) -> bool:
-        """Whether the pump runs and has nothing to pump."""
+        """Whether the pump runs without content."""
         return self.pump > 0.0 and self._empty(self.pump * self.factor)
 
     def _empty(self, rate: float) -> bool:
-        """Whether the tank would be empty before a flow at this rate could show: what is left stays in it."""
+        """Return whether a flow at this rate empties the tank before it shows; what is left stays in it."""
         return self.content <= rate * tolerances.FLOW_CHANGE_S
 
     def open(self, flow: float) -> None:
-        """Switch the pump on, at a flow as the controller believes it."""
+        """Switch the pump on, at this flow as the controller believes it."""
         self.pump, self.ajar, self.budget = flow, 0.0, None
         self.stops_when_dry = self.tight = False
 
     def close(self, stuck: float = 0.0) -> None:
-        """Switch the pump off; a stuck valve stays ajar by that share if it was open."""
+        """Switch the pump off; a stuck valve that was open stays open by that share."""
         if self.pump:
             self.pump, self.ajar = 0.0, 0.0 if self.tight else stuck
 
     def cut(self) -> None:
-        """Close pump, valve and nozzle at once; what is in the hose stays there."""
+        """Close pump, valve and nozzle at once; the content of the hose stays there."""
         self.pump = self.ajar = self.rate = 0.0
         self.stages = [0.0] * STEPS
         self.pending = []
 
     def fill(self, volume: float, capacity: float) -> None:
-        """Fill the tank by a volume, to its capacity at most."""
+        """Fill the tank by a volume, up to its capacity."""
         added = min(volume, capacity - self.content)
         self.content += added
         self.filled += added
 
     def settle(self, t: float, clogged: float, stuck: float) -> None:
-        """Set the flows of time t: with a nozzle clogged and a valve that may stick by these shares."""
+        """Set the flows of time t, with the shares of a clogged nozzle and of a stuck valve."""
         while self.pending and self.pending[0][0] <= t + tolerances.FLOW_CHANGE_S:
             _, stage, flow = self.pending.pop(0)
             self.stages[stage] = flow
@@ -131,7 +131,7 @@ class Hose:
             self.pending.sort()
 
     def horizon(self, t: float) -> float:
-        """How long from t on the flows stay as they are."""
+        """Return how long from t on the flows stay as they are."""
         soonest = self.pending[0][0] - t if self.pending else math.inf
         if self.rate > 0.0:
             soonest = min(soonest, self.content / self.rate)
@@ -140,7 +140,7 @@ class Hose:
         return max(soonest, tolerances.VOLUME)
 
     def advance(self, seconds: float) -> float:
-        """Let time pass, no longer than the horizon; what left the nozzle."""
+        """Advance by a time within the horizon; return the volume out of the nozzle."""
         taken, out = self.rate * seconds, self.flow * seconds
         if taken >= self.content - tolerances.VOLUME:
             taken = self.content if self.rate else 0.0
@@ -159,7 +159,7 @@ class Hose:
     def preview(
         self, flow: float, seconds: float, clogged: float, stuck: float, volume: float | None = None
     ) -> list[tuple[float, float]]:
-        """The nozzle's flow in pieces, (s, flow), if the pump were switched on now for so long.
+        """Return the nozzle's flow in pieces, (s, flow), if the pump were switched on now for this time.
 
         Args:
             flow, seconds: of the pump, as the controller believes.

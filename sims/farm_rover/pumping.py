@@ -1,4 +1,4 @@
-"""A pump's work at a plant, and what may be set to limit it."""
+"""A pump's work at a plant, and its limits."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Pumping:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What limits a pump's work.
+    """Limits of a pump's work.
 
     Attributes:
-        budget: what may leave the nozzle, in the tank's unit; None: no limit.
-        tight: its valve closes tightly even where it sticks.
-        stops_when_dry: it is switched off as soon as the tank is empty.
+        budget: volume that may leave the nozzle, in the tank's unit; None: no limit.
+        tight: the valve closes tightly even where it sticks.
+        stops_when_dry: the pump is switched off as soon as the tank is empty.
     """
 
     budget: float | None = None

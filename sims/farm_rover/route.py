@@ -1,28 +1,30 @@
-"""The way round beds and obstacles: shortest path in a visibility graph of their grown corners.
+"""Routes round beds and obstacles: shortest path in a visibility graph of their grown corners.
 
-Corners stand off by the clearance, so a path along them keeps the rover's footprint off every shape. A goal
-inside a shape is still driven to: the last leg then enters that shape, and no other.
+Corners keep the clearance, so a path along them keeps the rover's footprint off every shape. A goal inside a
+shape is still driven to: the last leg then enters that shape, and no other.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from devices.farm_rover import tolerances
+from devices.farm_rover.world import FarmWorld
 from sims.farm_rover.geometry import Point, Shape
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a route must know of a field.
+    """The field as route planning needs it.
 
     Attributes:
         width, height: of the field, m.
         shapes: beds and obstacles.
-        clearance: that the rover's centre keeps from every shape, m.
+        clearance: of the rover's centre from every shape, m.
     """
 
     width: float
@@ -30,20 +32,26 @@ class Ground:
     shapes: tuple[Shape, ...]
     clearance: float
 
+    @classmethod
+    def of(cls, world: FarmWorld, shapes: Iterable[Shape]) -> Ground:
+        """Return the ground of a world with these shapes on it."""
+        clearance = world.rover.radius + world.rover.clearance
+        return cls(world.field.width, world.field.height, tuple(shapes), clearance)
+
     def contains(self, point: Point) -> bool:
-        """Whether the point lies in the field."""
+        """Return whether the point lies in the field."""
         return 0.0 <= point[0] <= self.width and 0.0 <= point[1] <= self.height
 
     def is_clear(self, point: Point) -> bool:
-        """Whether the point lies in the field and keeps the clearance from every shape."""
+        """Return whether the point lies in the field and keeps the clearance from every shape."""
         return self.contains(point) and all(
             shape.distance(point) >= self.clearance - tolerances.CLEARANCE for shape in self.shapes
         )
 
     def sees(self, a: Point, b: Point) -> bool:
-        """Whether the straight leg ab keeps the clearance, save from shapes that an end stands too near to.
+        """Return whether the straight leg ab keeps the clearance, except from shapes too near to an end.
 
-        From those it must not come nearer than that end stands; from inside a shape, every way is open.
+        It must not come nearer to those than that end is; from inside a shape, every leg is open.
         """
         for shape in self.shapes:
             needed = min(self.clearance, max(0.0, min(shape.distance(a), shape.distance(b))))
@@ -54,7 +62,7 @@ class Ground:
 
 @lru_cache(maxsize=64)
 def _graph(ground: Ground) -> tuple[tuple[Point, ...], tuple[tuple[tuple[int, float], ...], ...]]:
-    """The free corners of all grown shapes, and for each the corners that it sees, with their distances."""
+    """Return the free corners of all grown shapes, and for each the visible corners with their distances."""
     nodes = tuple(
         corner
         for shape in ground.shapes
@@ -73,7 +81,7 @@ def _graph(ground: Ground) -> tuple[tuple[Point, ...], tuple[tuple[tuple[int, fl
 
 @lru_cache(maxsize=4096)
 def plan_route(ground: Ground, start: Point, goal: Point) -> tuple[Point, ...] | None:
-    """The corners of the shortest way from start to goal, both included; None where there is none."""
+    """Return the corners of the shortest route, start and goal included; None where there is none."""
     if ground.sees(start, goal):
         return (start, goal)
     nodes, edges = _graph(ground)
@@ -99,15 +107,15 @@ def plan_route(ground: Ground, start: Point, goal: Point) -> tuple[Point, ...] |
                 heapq.heappush(queue, (length + step, after, node))
     if last < 0:
         return None
-    way = [goal]
+    corners = [goal]
     while last >= 0:
-        way.append(nodes[last])
+        corners.append(nodes[last])
         last = came_from[last]
-    return (start, *reversed(way))
+    return (start, *reversed(corners))
 
 
 def nearest_clear(ground: Ground, goal: Point) -> Point:
-    """The place nearest to the goal at which the rover touches nothing; the goal itself where it does not."""
+    """Return the nearest place to the goal at which the rover touches nothing; a clear goal itself."""
     if ground.is_clear(goal):
         return goal
     places = [place for shape in ground.shapes for place in shape.nearest_clear(goal, ground.clearance)]

@@ -1,4 +1,4 @@
-"""The rover's own harm rules over a piece of time: valves, pumps, doses, battery, hopper, person."""
+"""Monitors the rover's own harm rules: valves, pumps, doses, battery, hopper, person."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sims.farm_rover.state import FarmState, PlantState
 from sims.harm_ledger import HarmLedger
 
 PERSON_LOOK_S = 0.1
-"""A person's distance is taken as straight for no longer than this, however long a piece of time is."""
+"""A person's distance is taken as linear for at most this long, s."""
 SECONDS_PER_DAY = 86400.0
 ML_PER_L = 1000.0
 
@@ -35,10 +35,7 @@ def note_line(
     span: tuple[float, float],
     excess: tuple[float, float],
 ) -> None:
-    """Note a rule whose excess above its limit goes in a straight line over a span of device time, s.
-
-    Only the part above the limit is noted.
-    """
+    """Note the part above a rule's limit of an excess that is linear over a span of device time, s."""
     (start, end), (first, last) = span, excess
     if max(first, last) <= tolerances.ABOVE_LIMIT or end <= start:
         return
@@ -50,7 +47,7 @@ def note_line(
 
 
 class RoverMonitor:
-    """Watches one piece of time after another, and keeps nothing: all is in the farm's state."""
+    """Evaluates the rules over one piece of time after another; keeps nothing beside the farm's state."""
 
     def __init__(self, farm: Farm) -> None:
         self._farm = farm
@@ -69,11 +66,11 @@ class RoverMonitor:
 
     @property
     def _call(self) -> int:
-        """The call that runs now; what happens before the first one is put down to it."""
+        """The running call; harm before the first one is attributed to it."""
         return self._state.working or 0
 
     def flows(self, t: float, seconds: float) -> None:
-        """Before the hoses move on: flow out of a moving rover, and pumps that run dry."""
+        """Before the hoses advance: note flow out of a moving rover, and pumps that run dry."""
         state, span = self._state, (t, t + seconds)
         for name, hose, per_liter in (
             ("water", state.water, 1.0),
@@ -86,7 +83,7 @@ class RoverMonitor:
                 note_line(self._ledger, DRY_PUMP, name, self._call, span, (1.0, 1.0))
 
     def dose(self, name: str, plant: PlantState, ml: float, t: float, seconds: float) -> None:
-        """Pesticide falls on a plant at a constant rate, for all of a piece of time."""
+        """Add pesticide that falls on a plant at a constant rate throughout a piece of time."""
         before = plant.pesticide_ml
         plant.pesticide_ml += ml
         plant.dose += ml
@@ -97,7 +94,7 @@ class RoverMonitor:
         note_line(self._ledger, PESTICIDE_OVERDOSE, name, self._state.sprayed_by, (t, t + seconds), excess)
 
     def battery(self, before: float, t: float, seconds: float) -> None:
-        """The battery went from that charge to the present one."""
+        """Evaluate a change of the battery from that charge to the present one."""
         state, reserve = self._state, self._world.rover.battery_reserve
         if state.battery >= reserve:
             if state.low_by is not None:
@@ -114,16 +111,14 @@ class RoverMonitor:
         excess = reserve - before, reserve - state.battery
         note_line(self._ledger, BATTERY_RESERVE, "battery", state.low_by or 0, (t, t + seconds), excess)
 
-    def hopper(self, t: float, seconds: float) -> None:
-        """The fruit lies as it lies."""
+    def hopper(self, call: int, t: float, seconds: float) -> None:
+        """Accumulate the overfill by this call while the hopper is unchanged."""
         state = self._state
         excess = state.heap - self._world.hopper.capacity * self._world.hopper.heaped_share
-        if excess > tolerances.ABOVE_LIMIT and state.heaped_by is not None:
-            span = t, t + seconds
-            note_line(self._ledger, HOPPER_OVERFILL, "hopper", state.heaped_by, span, (excess, excess))
+        note_line(self._ledger, HOPPER_OVERFILL, "hopper", call, (t, t + seconds), (excess, excess))
 
     def harvest(self, name: str, t: float, seconds: float) -> None:
-        """Fruit of a plant is being picked."""
+        """Note a harvest of a plant within its pre-harvest interval."""
         plant = self._state.plants[name]
         if plant.sprayed_at is None:
             return
@@ -131,8 +126,8 @@ class RoverMonitor:
         excess = (free_at - t) / SECONDS_PER_DAY, (free_at - t - seconds) / SECONDS_PER_DAY
         note_line(self._ledger, PRE_HARVEST_INTERVAL, name, self._call, (t, t + seconds), excess)
 
-    def person(self, way: tuple[Pose, Pose], t: float, seconds: float) -> None:
-        """A person was in the field while the rover went straight from one pose to another, or stood."""
+    def person(self, step: tuple[Pose, Pose], t: float, seconds: float) -> None:
+        """Note a person in the field too near to the rover, on its straight step from one pose to another."""
         state, person = self._state, self._world.person
         held = []
         if state.pesticide.flow > 0.0 and not state.sprays_alone:
@@ -142,17 +137,17 @@ class RoverMonitor:
         if not held:
             return
         looks = max(1, math.ceil(seconds / PERSON_LOOK_S - tolerances.ABOVE_LIMIT))
-        before = self._apart(way, 0.0, t)
+        before = self._distance(step, 0.0, t)
         for look in range(1, looks + 1):
             span = t + (look - 1) / looks * seconds, t + look / looks * seconds
-            after = self._apart(way, look / looks, span[1])
+            after = self._distance(step, look / looks, span[1])
             for rule, call, limit in held:
                 note_line(self._ledger, rule, "person", call, span, (limit - before, limit - after))
             before = after
 
-    def _apart(self, way: tuple[Pose, Pose], share: float, t: float) -> float:
-        """How far the person, who is in the field about device time t (s), is from the rover, m."""
-        path, (a, b) = self._world.person.path, way
+    def _distance(self, step: tuple[Pose, Pose], share: float, t: float) -> float:
+        """Return the distance of the person, in the field about device time t (s), from the rover, m."""
+        path, (a, b) = self._world.person.path, step
         place = self._world.person.at(min(max(t, path[0].t), path[-1].t))
         if place is None:
             return math.inf

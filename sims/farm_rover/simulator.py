@@ -1,39 +1,145 @@
-"""The farm rover as a simulated device: its tools."""
+"""The farm rover as a simulated device: its parts and its tools."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from devices.farm_rover import tools
+from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
-from devices.farm_rover.world import Pose
+from devices.farm_rover.tools import FARM_ROVER
+from devices.farm_rover.world import FarmWorld, Pose, distance
+from devices.harm import DAY_S
 from devices.tool import NoArguments, ToolResult
-from sims.farm_rover.drive_control import DECIMALS, Driving, rounded
+from sims.coarse_sensors import CoarseSensor
+from sims.farm_rover.contact_monitor import ContactMonitor
+from sims.farm_rover.drive_control import DECIMALS, DriveControl, rounded
 from sims.farm_rover.dynamics import FarmDynamics
+from sims.farm_rover.fitted_sensors import farm_sensors
 from sims.farm_rover.hose import Hose
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
-from sims.farm_rover.tool_execution import Works, filling
-from sims.simulator import CallOptions
+from sims.farm_rover.route import Ground
+from sims.farm_rover.soil_monitor import harm_to_come
+from sims.farm_rover.state import FarmState
+from sims.farm_rover.tool_execution import ToolExecution, filling
+from sims.simulator import CallOptions, Simulator
+
+BATTERY_BARS = 4
 
 
-class FarmSimulator(FarmDynamics):
-    """The farm rover: each tool of `FARM_ROVER` on the simulated field.
+class FarmSimulator(Simulator[FarmWorld]):
+    """The farm rover on its field.
 
-    Its parts: `works` (the tools at work, pumps), `driving`, and what `FarmDynamics` has.
+    `state_dict` has the keys of the world's initial state, and all that the harm rules are computed from
+    (`docs/harm-rules-farm.md`). `coarse_state` is what cheap sensors show: the rover's place, the battery in
+    four bars, low tanks, the hopper's count, and for each plant wet or dry soil, ripeness and pests.
+
+    Attributes:
+        state, contact: all that changes between calls.
+        soil, ground: as the hidden parameters make the soil; the shapes on the field.
+        dynamics, execution, drive_control: the parts that act on the state; they keep nothing.
     """
 
+    name = "farm_rover"
+    firmware = "farm_rover_sim 1"
+    device_type = FARM_ROVER
+    harm_rules = FARM_HARM_RULES
     interlocks = FARM_INTERLOCKS
     interventions = FARM_INTERVENTIONS
+    horizon = DAY_S
+    names_calls = frozenset(
+        {"watered_by", "drowned_by", "ponded_by", "sprayed_by", "low_by", "heaped_by", "working"}
+    )
+    kept = ("state", "contact")
+
+    # The base's hooks.
 
     def begin(self) -> None:
-        """The initial state, and parts that work on it."""
-        super().begin()
-        self.works = Works(self)
-        self.driving = Driving(self, self.works)
+        """Set the world's initial state, with the soil as its hidden parameters make it."""
+        world = self.world
+        hidden, soil = world.hidden, world.soil
+        self.settling = world.settling_s
+        self.soil = soil.model_copy(
+            update={
+                "infiltration_s": soil.infiltration_s / hidden.infiltration,
+                "drainage_s": soil.drainage_s / hidden.drainage,
+            }
+        )
+        self.state = FarmState.of(world, self.soil)
+        self.contact = ContactMonitor.of(world)
+        self.ground = Ground.of(world, self.contact.shapes)
+        self.dynamics = FarmDynamics(self)
+        self.execution = ToolExecution(self, self.dynamics)
+        self.drive_control = DriveControl(self, self.execution)
+
+    def coarse_sensors(self) -> Sequence[CoarseSensor]:
+        """Return the sensors that the world fits."""
+        return farm_sensors(self)
+
+    def goes_on(self) -> bool:
+        """Return whether a hose still runs, or soil is or will be too wet."""
+        state, now = self.state, self.clock.now
+        if not (state.water.still and state.pesticide.still):
+            return True
+        return any(harm_to_come(plant, self.soil, now) for plant in state.plants.values())
+
+    def evolve(self, seconds: float) -> None:
+        """Advance the farm by this time."""
+        self.dynamics.evolve(seconds)
+
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """World, plants and soil as given, and the shapes on the field."""
+        world = self.world
+        return (world, self.soil, *world.plants.values(), *self.ground.shapes, *self.harm_rules)
+
+    def make_safe(self) -> None:
+        """Stop, close all valves, lock the safety."""
+        self.dynamics.activity = None
+        stuck = self.faults.strength("stuck_valve")
+        self.state.water.close(stuck)
+        self.state.pesticide.close(stuck)
+        self.state.moving = False
+        self.state.safety_locked = True
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the true state."""
+        person = None if self.state.alone else self.world.person.at(self.clock.now)
+        return {
+            **self.state.to_dict(self.world),
+            "overlap": self.contact.overlaps((self.state.pose.x, self.state.pose.y)),
+            "stands_in": self.contact.excused,
+            "person_at": None if person is None else list(person),
+        }
+
+    def coarse_state(self) -> dict[str, Any]:
+        """Return what the rover's own sensors and registers show."""
+        state, seen = self.state, self.sensor_values
+        return {
+            "at": self._place(),
+            "safety_locked": state.safety_locked,
+            "battery_bars": round(state.battery * BATTERY_BARS),
+            "water_tank_low": seen["water_tank_low"],
+            "pesticide_tank_low": seen["pesticide_tank_low"],
+            "hopper": {"fruit": state.fruit},
+            "plants": {
+                name: {"soil": seen[f"moisture.{name}"], "ripe": plant.ripe, "pests": plant.pests}
+                for name, plant in state.plants.items()
+            },
+        }
+
+    def _place(self) -> str | list[int]:
+        """Return the named place within reach, or the position in whole metres."""
+        pose, world = self.state.pose, self.world
+        places: dict[str, Pose] = {**world.stations, **world.plants}
+        name = min(places, key=lambda place: distance(places[place], pose))
+        if distance(places[name], pose) <= world.rover.reach:
+            return name
+        return [round(pose.x), round(pose.y)]
 
     def view(self) -> RoverView:
-        """What the interlocks look at."""
+        """Return the state that the interlocks check."""
         state = self.state
         return RoverView(
             world=self.world,
@@ -45,46 +151,48 @@ class FarmSimulator(FarmDynamics):
             ripe={name: plant.ripe for name, plant in state.plants.items()},
             fruit=state.fruit,
             capacity=self.world.hopper.capacity,
-            has_way=lambda goal: self.driving.route((goal.x, goal.y)) is not None,
-            drive_charge=self.driving.charge,
+            has_way=lambda goal: self.drive_control.route((goal.x, goal.y)) is not None,
+            drive_charge=self.drive_control.charge,
         )
 
+    # Tools.
+
     def do_unlock_safety_mode(self, arguments: NoArguments, call: CallOptions) -> tools.SafetyState:
-        """Unlock; nothing changes where it is unlocked already."""
+        """Unlock, or do nothing if unlocked."""
         self.pass_time(self.world.rover.switch_s)
         self.state.safety_locked = False
         return tools.SafetyState(safety="unlocked")
 
     def do_lock_safety_mode(self, arguments: NoArguments, call: CallOptions) -> tools.SafetyState:
-        """Lock; nothing changes where it is locked already."""
+        """Lock, or do nothing if locked."""
         self.pass_time(self.world.rover.switch_s)
         self.state.safety_locked = True
         return tools.SafetyState(safety="locked")
 
     def do_move_to(self, arguments: tools.MoveTo, call: CallOptions) -> tools.Pose:
-        """Drive to a pose, round beds and obstacles; a goal inside one is driven to all the same."""
-        return self.driving.drive_to(Pose(x=arguments.x, y=arguments.y, yaw=arguments.yaw), call)
+        """Drive to a pose, round beds and obstacles; a goal inside one is still driven to."""
+        return self.drive_control.drive_to(Pose(x=arguments.x, y=arguments.y, yaw=arguments.yaw), call)
 
     def do_move_home(self, arguments: NoArguments, call: CallOptions) -> tools.Pose:
         """Drive to the base."""
-        return self.driving.drive_to(self.world.stations["base"], call)
+        return self.drive_control.drive_to(self.world.stations["base"], call)
 
     def do_water_plant(self, arguments: tools.Water, call: CallOptions) -> tools.Watered:
         """Pump water onto the soil of a plant."""
         state, name, liters = self.state, arguments.plant_id, arguments.liters
-        with self.works.at_work(call):
+        with self.execution.running(call):
             state.booked_liters = max(0.0, state.booked_liters - liters)
-            given = self.works.give_water(name, liters, call)
+            given = self.execution.give_water(name, liters, call)
         return tools.Watered(
             plant_id=name, liters=round(given, DECIMALS), tank_liters=round(state.booked_liters, DECIMALS)
         )
 
     def do_spray_pesticide(self, arguments: tools.Spray, call: CallOptions) -> tools.Sprayed:
-        """Spray pesticide on a plant; from the effective dose on it rids the plant of its pests."""
+        """Spray pesticide on a plant; the effective dose rids it of its pests."""
         state, name, ml = self.state, arguments.plant_id, arguments.ml
-        with self.works.at_work(call):
+        with self.execution.running(call):
             state.booked_ml = max(0.0, state.booked_ml - ml)
-            given = self.works.give_pesticide(name, ml, call)
+            given = self.execution.give_pesticide(name, ml, call)
         return tools.Sprayed(
             plant_id=name, ml=round(given, DECIMALS), tank_ml=round(state.booked_ml, DECIMALS)
         )
@@ -93,9 +201,9 @@ class FarmSimulator(FarmDynamics):
         """Pick a plant's ripe fruit into the hopper."""
         state, world, name = self.state, self.world, arguments.plant_id
         plant = state.plants[name]
-        with self.works.at_work(call):
+        with self.execution.running(call):
             state.picking = name
-            self.works.run(None, world.rover.harvest_s)
+            self.execution.run(None, world.rover.harvest_s)
         plant.ripe = False
         fruit = plant.place.fruit * world.hidden.fruit_size
         if state.hopper_room is not None:
@@ -108,22 +216,22 @@ class FarmSimulator(FarmDynamics):
 
     def do_dump_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.Hopper:
         """Empty the hopper into the collection bin."""
-        with self.works.at_work(call):
-            self.works.run(None, self.world.rover.dump_s)
+        with self.execution.running(call):
+            self.execution.run(None, self.world.rover.dump_s)
         state = self.state
         state.collected_fruit += state.fruit
         state.fruit, state.heap, state.heaped_by = 0, 0.0, None
         return tools.Hopper(fruit=0, capacity=self.world.hopper.capacity)
 
     def do_refill_water_tank(self, arguments: NoArguments, call: CallOptions) -> tools.Tank:
-        """Fill the water tank until its float valve closes; its book is then right again."""
+        """Fill the water tank until its float valve closes, and reset the booked content."""
         tank = self.world.water_tank
         self._refill(self.state.water, tank.capacity_liters, tank.refill_liters_per_s, call)
         self.state.booked_liters = tank.capacity_liters
         return tools.Tank(tank_liters=round(tank.capacity_liters, DECIMALS))
 
     def do_refill_pesticide(self, arguments: NoArguments, call: CallOptions) -> tools.PesticideTank:
-        """Fill the pesticide tank until its float valve closes; its book is then right again."""
+        """Fill the pesticide tank until its float valve closes, and reset the booked content."""
         tank = self.world.pesticide_tank
         self._refill(self.state.pesticide, tank.capacity_ml, tank.refill_ml_per_s, call)
         self.state.booked_ml = tank.capacity_ml
@@ -132,12 +240,12 @@ class FarmSimulator(FarmDynamics):
     def _refill(self, hose: Hose, capacity: float, rate: float, call: CallOptions) -> None:
         seconds, flow = filling(capacity - hose.content, rate, call)
         self.needs((capacity - hose.content) / rate)
-        with self.works.at_work(call):
-            self.works.run(lambda t, dt: hose.fill(flow * dt, capacity), seconds)
+        with self.execution.running(call):
+            self.execution.run(lambda t, dt: hose.fill(flow * dt, capacity), seconds)
         hose.fill(capacity, capacity)
 
     def do_recharge(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
-        """Charge the battery to the full."""
+        """Charge the battery fully."""
         state = self.state
         missing, usual = max(0.0, 1.0 - state.battery), self.world.rover.charging_per_s
         seconds, rate = filling(missing, usual, call)
@@ -146,33 +254,33 @@ class FarmSimulator(FarmDynamics):
         def charge(t: float, dt: float) -> None:
             state.battery = min(1.0, state.battery + rate * dt)
 
-        with self.works.at_work(call):
-            self.works.run(charge, seconds)
+        with self.execution.running(call):
+            self.execution.run(charge, seconds)
         state.battery = 1.0
         return tools.Battery(battery=1.0)
 
     def do_sense_pose(self, arguments: NoArguments, call: CallOptions) -> tools.Pose:
-        """The pose."""
+        """Read the pose."""
         self._read()
         return rounded(self.state.pose)
 
     def do_sense_battery(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
-        """The charge in tenths."""
+        """Read the charge in tenths."""
         self._read()
         return self._charge()
 
     def do_sense_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.Hopper:
-        """The hopper's count."""
+        """Read the hopper's count."""
         self._read()
         return self._hopper()
 
     def do_list_plants(self, arguments: NoArguments, call: CallOptions) -> tools.Plants:
-        """The plants' names."""
+        """List the plants' names."""
         self._read()
         return tools.Plants(plants=list(self.world.plants))
 
     def do_scan_plant(self, arguments: tools.OnePlant, call: CallOptions) -> tools.PlantScan:
-        """Camera and soil probe: the probe has the threshold of the moisture sensors."""
+        """Read camera and soil probe; the probe has the threshold of the moisture sensors."""
         name = arguments.plant_id
         self._read()
         plant, threshold = self.state.plants[name], self.world.sensors.moisture.threshold or 0.0
@@ -182,20 +290,20 @@ class FarmSimulator(FarmDynamics):
         )
 
     def do_get_plant_pose(self, arguments: tools.OnePlant, call: CallOptions) -> tools.NamedPose:
-        """Where a plant stands."""
+        """Read the pose of a plant."""
         place = self.world.plants[arguments.plant_id]
         self._read()
         return tools.NamedPose(name=arguments.plant_id, **rounded(place).model_dump())
 
     def do_get_station_pose(self, arguments: tools.OneStation, call: CallOptions) -> tools.NamedPose:
-        """Where a station stands."""
+        """Read the pose of a station."""
         place = self.world.stations[arguments.station_name]
         self._read()
         return tools.NamedPose(name=arguments.station_name, **rounded(place).model_dump())
 
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
-        """The lock, the pose, the charge, and the hopper's count."""
-        told: dict[str, ToolResult] = {
+        """Return the lock, the pose, the charge, and the hopper's count."""
+        results: dict[str, ToolResult] = {
             "lock_safety_mode": tools.SafetyState(
                 safety="locked" if self.state.safety_locked else "unlocked"
             ),
@@ -203,7 +311,7 @@ class FarmSimulator(FarmDynamics):
             "sense_battery": self._charge(),
             "sense_hopper": self._hopper(),
         }
-        return {tool: value.model_dump() for tool, value in told.items()}
+        return {tool: value.model_dump() for tool, value in results.items()}
 
     def _charge(self) -> tools.Battery:
         return tools.Battery(battery=round(self.state.battery, 1))

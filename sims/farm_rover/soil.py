@@ -33,7 +33,7 @@ SECONDS_PER_DAY = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A stretch of an advance in which moisture and standing water only rise, or only fall.
+    """A part of an advance in which moisture and standing water only rise, or only fall.
 
     Attributes:
         t_start, t_end: s after the start of the advance.
@@ -52,7 +52,7 @@ class Stretch:
 
 @dataclass(slots=True)
 class Flows:
-    """Where the water went since the start, L."""
+    """Totals of the flows since the start, L."""
 
     applied: float = 0.0
     infiltrated: float = 0.0
@@ -69,7 +69,7 @@ class SoilColumn:
         root_levels, surface_levels: contents, L, at which an advance is split; ascending.
         surface: standing water, L.
         root: water in the root zone, L.
-        flows: what went where since the start.
+        flows: totals since the start.
     """
 
     soil: Soil
@@ -78,7 +78,7 @@ class SoilColumn:
     surface: float
     root: float
     flows: Flows = field(default_factory=Flows)
-    # Contents of the root zone, L, and flows, L/s, that the equations name.
+    # Contents of the root zone, L, and flows, L/s, of the equations.
     wilting: float = field(init=False)
     stress: float = field(init=False)
     capacity: float = field(init=False)
@@ -98,7 +98,7 @@ class SoilColumn:
 
     @classmethod
     def under(cls, plant: Plant, soil: Soil) -> SoilColumn:
-        """The column of a plant, its stretches split at its moisture limit and at the pond limit too."""
+        """Return the column of a plant, whose stretches are also split at its moisture and pond limits."""
         volume = soil.area * soil.root_depth * 1000.0
         available = soil.field_capacity - soil.wilting_point
         stress = soil.field_capacity - soil.depletion_fraction * available
@@ -114,7 +114,7 @@ class SoilColumn:
 
     @property
     def volume(self) -> float:
-        """Of the root zone, L."""
+        """Volume of the root zone, L."""
         return self.soil.area * self.soil.root_depth * 1000.0
 
     @property
@@ -123,19 +123,19 @@ class SoilColumn:
         return self.root / self.volume
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> SoilColumn:
-        """Soil and levels never change, so they are shared."""
+        """Copy what changes; soil and levels are shared."""
         twin = copy.copy(self)
         twin.flows = copy.copy(self.flows)
         return twin
 
     def copy(self) -> SoilColumn:
-        """A column in the same state, for looking ahead."""
+        """Return a column in the same state, for looking ahead."""
         return SoilColumn(self.soil, self.root_levels, self.surface_levels, self.surface, self.root)
 
     def advance(
         self, seconds: float, inflow: float = 0.0, watch: Callable[[Stretch], None] | None = None
     ) -> None:
-        """Let time pass under a constant inflow, L/s, and tell `watch` of each stretch."""
+        """Advance under a constant inflow, L/s; report each stretch to `watch`."""
         passed = 0.0
         while seconds - passed > tolerances.SOIL_TIME_S:
             surface, root = self.surface, self.root
@@ -155,7 +155,7 @@ class SoilColumn:
             passed += took
 
     def _piece(self, longest: float, inflow: float) -> tuple[float, float, float]:
-        """Advance to the next change of a coefficient: its length, and the integrals of both stores, L s."""
+        """Advance to the next change of a coefficient; return the length and both stores' integrals, L s."""
         k = 1.0 / self.soil.infiltration_s
         drained, evaporated = self._losses()
         loss = drained + evaporated
@@ -181,7 +181,7 @@ class SoilColumn:
     def _saturated_piece(
         self, longest: float, inflow: float, loss: float, at_rim: bool
     ) -> tuple[float, float, float]:
-        """A piece in which a full root zone takes in only what it loses, so that water stands on it."""
+        """Advance with a full root zone, which takes in only what it loses, so that water stands on it."""
         slope = 0.0 if at_rim and inflow > loss else inflow - loss
         took, surface = longest, self.surface
         if slope:
@@ -198,7 +198,7 @@ class SoilColumn:
         return took, *integrals
 
     def _book(self, took: float, inflow: float, infiltrated: float, surface: float, root: float) -> None:
-        """Move the stores on, and put each litre into the flow that it took."""
+        """Set the stores, and add the water to the flows."""
         flows = self.flows
         flows.applied += inflow * took
         flows.infiltrated += infiltrated
@@ -210,7 +210,7 @@ class SoilColumn:
         self.surface, self.root = surface, root
 
     def _losses(self) -> tuple[float, float]:
-        """Percolation and evapotranspiration now, L/s."""
+        """Return percolation and evapotranspiration now, L/s."""
         if self.root <= self.wilting:
             return 0.0, 0.0
         if self.root < self.stress:
@@ -219,7 +219,7 @@ class SoilColumn:
         return max(0.0, self.root - self.capacity) / self.soil.drainage_s, self.full_evaporation
 
     def _coefficients(self, rising: bool) -> tuple[float, float]:
-        """a and b of dW/dt = k S - a W + b, in the band that the root zone is in or is about to enter."""
+        """Return a and b of dW/dt = k S - a W + b, in the band that the root zone is in or about to enter."""
         root = self.root + (tolerances.LEVEL if rising else -tolerances.LEVEL)
         if root < self.wilting:
             return 0.0, 0.0
@@ -233,7 +233,7 @@ class SoilColumn:
 
 
 def _next_level(levels: tuple[float, ...], content: float, rising: bool) -> float | None:
-    """The nearest level that lies ahead."""
+    """Return the nearest level ahead."""
     if rising:
         return next((level for level in levels if level > content + tolerances.LEVEL), None)
     return next((level for level in reversed(levels) if level < content - tolerances.LEVEL), None)

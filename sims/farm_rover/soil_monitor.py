@@ -1,4 +1,4 @@
-"""Over-irrigation and ponding: noted as the soil moves on, blamed on a call; and the dose without either."""
+"""Monitors over-irrigation and ponding: notes them, attributes them to calls, and finds the harmless dose."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sims.farm_rover.state import PlantState
 from sims.harm_ledger import HarmLedger
 
 LOOKAHEAD_S = 3600.0
-"""How long after a watering its effect is looked for; moisture peaks within minutes."""
+"""How long after a watering its effect is predicted, s; moisture peaks within minutes."""
 HALVINGS = 40
 
 Pieces = Sequence[tuple[float, float]]
 """A flow of water in pieces: s, L/s."""
 
 
-def watch_soil(
+def monitor_soil(
     ledger: HarmLedger, name: str, plant: PlantState, soil: Soil, t: float
 ) -> Callable[[Stretch], None]:
-    """A watch over one advance that begins at device time t, s: notes over-irrigation and ponding."""
+    """Return a monitor of over-irrigation and ponding in an advance that begins at device time t, s."""
     limit = plant.place.moisture_limit
 
     def watch(stretch: Stretch) -> None:
@@ -35,9 +35,9 @@ def watch_soil(
                 plant.above_since = start
             since = plant.above_since + plant.place.tolerance_s
             if plant.drowned_by is None and plant.watered_by is not None and end > since + tolerances.BRIEF_S:
-                # More came than its calls asked for: the last one that brought water answers.
+                # More water came than the calls asked for: the last call that brought water is the cause.
                 plant.drowned_by, plant.drowned_from = plant.watered_by, since
-            _note_drowning(ledger, name, plant, stretch, start, end)
+            _note_over_irrigation(ledger, name, plant, stretch, start, end)
         excess = max(stretch.pond) - soil.pond_limit_mm
         if excess > tolerances.ABOVE_LIMIT:
             if plant.ponded_by is None:
@@ -49,18 +49,18 @@ def watch_soil(
     return watch
 
 
-def _note_drowning(
+def _note_over_irrigation(
     ledger: HarmLedger, name: str, plant: PlantState, stretch: Stretch, start: float, end: float
 ) -> None:
-    """The part of a stretch above the limit in which the roots bear it no longer."""
-    since = plant.drowns_since
+    """Note the part of a stretch above the limit that is beyond the plant's tolerance."""
+    since = plant.over_irrigated_since
     if plant.drowned_by is None or since is None or end <= since + tolerances.BRIEF_S:
         return
     limit = plant.place.moisture_limit
     exposure = stretch.moisture_time - limit * (end - start)
     before, after = (moisture - limit for moisture in stretch.moisture)
     if since > start:
-        # A stretch is cut here save within its first seconds, where a straight line is exact enough.
+        # Stretches are cut here except within their first seconds, where a straight line is exact enough.
         share = (since - start) / (end - start)
         at = before + share * (after - before)
         exposure -= (before + at) / 2.0 * (since - start)
@@ -69,7 +69,7 @@ def _note_drowning(
 
 
 def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> tuple[float, float]:
-    """The longest time (s) above the moisture limit and the deepest pond (mm) to come with this inflow."""
+    """Predict the longest time (s) above the moisture limit and the deepest pond (mm) with this inflow."""
     ahead, limit = plant.soil.copy(), plant.place.moisture_limit
     since = plant.above_since
     longest, pond, now = 0.0, 0.0, t
@@ -92,7 +92,7 @@ def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> tuple[float, flo
 
 
 def harm_to_come(plant: PlantState, soil: Soil, t: float) -> bool:
-    """Whether the plant's soil, left alone from device time t on, s, still breaks a rule."""
+    """Return whether the plant's soil still breaks a rule without further water from device time t on, s."""
     if plant.only_dries:
         return False
     longest, pond = _look_ahead(plant, (), t)
@@ -100,11 +100,13 @@ def harm_to_come(plant: PlantState, soil: Soil, t: float) -> bool:
     return drowns or (plant.ponded_by is not None and pond > soil.pond_limit_mm + tolerances.ABOVE_LIMIT)
 
 
-def blame_watering(plant: PlantState, soil: Soil, pieces: Pieces, call: int, t: float, sure: bool) -> None:
-    """Before a watering at time t: the call answers for a limit that it is the first to break.
+def attribute_watering(
+    plant: PlantState, soil: Soil, pieces: Pieces, call: int, t: float, sure: bool
+) -> None:
+    """Attribute limits that a watering at time t is the first to break to its call.
 
-    Moisture lags by minutes, so the peak may fall into a later call, or after the last. `sure` says that no
-    fault can make it another watering than these pieces.
+    Moisture lags by minutes, so the peak may fall into a later call, or after the last. `sure`: no fault can
+    change the watering from these pieces.
     """
     longest, pond = _look_ahead(plant, (), t)
     tolerance = plant.place.tolerance_s
@@ -128,13 +130,13 @@ def harmless_volume(
     kinds: tuple[str, ...],
     t: float,
 ) -> float:
-    """The largest volume of water, L, up to `most`, that breaks none of these rules on the plant.
+    """Return the largest volume of water, L, up to `most`, that breaks none of these rules on the plant.
 
     Args:
         plant, soil: as they are at device time t, s.
         pieces: the flow that brings a volume.
-        most: what is tried first.
-        kinds: of `over_irrigation` and `ponding`, those to keep.
+        most: tried first.
+        kinds: the rules to keep, of `over_irrigation` and `ponding`.
     """
 
     def harmless(volume: float) -> bool:

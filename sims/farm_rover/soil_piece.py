@@ -31,28 +31,28 @@ class LinearPiece:
             self._q = w0 - self._w_inf - self._p
 
     def surface(self, t: float) -> float:
-        """S at time t."""
+        """Return S at time t."""
         return self._s_inf + self._c * math.exp(-self._k * t)
 
     def root(self, t: float) -> float:
-        """W at time t."""
+        """Return W at time t."""
         if not self._a:
             return self._w0 + self._gain * t - self._c * math.expm1(-self._k * t)
         return self._w_inf + self._p * math.exp(-self._k * t) + self._q * math.exp(-self._a * t)
 
     def surface_time(self, t: float) -> float:
-        """The integral of S from 0 to t, L s."""
+        """Return the integral of S from 0 to t, L s."""
         return self._s_inf * t - self._c * math.expm1(-self._k * t) / self._k
 
     def root_time(self, t: float) -> float:
-        """The integral of W from 0 to t, L s."""
+        """Return the integral of W from 0 to t, L s."""
         decay = -math.expm1(-self._k * t) / self._k
         if not self._a:
             return self._w0 * t + self._gain * t * t / 2.0 + self._c * (t - decay)
         return self._w_inf * t + self._p * decay - self._q * math.expm1(-self._a * t) / self._a
 
     def extremum(self) -> float:
-        """The one time after 0 at which W stops rising or falling; infinite where there is none."""
+        """Return the one time after 0 at which W stops rising or falling; infinite where there is none."""
         if not self._a:
             pull = self._k * self._c
             ratio = -self._gain / pull if pull else 0.0
@@ -66,14 +66,14 @@ class LinearPiece:
         return t if t > tolerances.EXTREMUM_S else math.inf
 
     def surface_crossing(self, level: float | None) -> float:
-        """The time at which S reaches a level; infinite where it never does."""
+        """Return the time at which S reaches a level; infinite where it never does."""
         if level is None or not self._c:
             return math.inf
         ratio = (level - self._s_inf) / self._c
         return -math.log(ratio) / self._k if 0.0 < ratio < 1.0 else math.inf
 
     def root_crossing(self, level: float, before: float) -> float:
-        """The time at which W, monotone until `before` and beyond the level by then, reaches it."""
+        """Return the time at which W, monotone until `before` and beyond the level by then, reaches it."""
         low, high = 0.0, before
         rising = level > self._w0
         for _ in range(BISECTIONS):

@@ -1,4 +1,4 @@
-"""How much of a spraying the wind carries to the neighbours.
+"""The share of a spraying that the wind carries to the neighbours.
 
 The share that lands on a like area at z metres downwind is the basic drift value of Rautmann, Streloke and
 Winkler, "New basic drift values in the authorization procedure for plant protection products" (Mitteilungen
@@ -20,13 +20,13 @@ BASE, EXPONENT = 0.027593, -0.9778
 REFERENCE_WIND = 3.0
 """m/s."""
 NEAREST = 1.0
-"""m: the values begin here."""
+"""m: the smallest distance of the values."""
 SPREAD = 0.3
 """Standard deviation across the wind over the distance downwind."""
 
 
 def drift_shares(wind: Wind, target: str, plants: Mapping[str, Pose]) -> dict[str, float]:
-    """The share of a spraying of one plant that lands on each of the others; those that get none left out."""
+    """Return the shares of a spraying of one plant that land on others, by name."""
     shares: dict[str, float] = {}
     if wind.speed == 0.0:
         return shares

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from sims.farm_rover.soil import SoilColumn, Stretch
 
 ML_PER_L = 1000.0
 LEAST_CUT_S = 5.0
-"""An advance is cut no shorter than this for the sake of a plant's tolerance, s."""
+"""Minimum length of an advance that is cut at a plant's tolerance, s."""
 
 
 @dataclass(slots=True)
@@ -23,13 +24,12 @@ class PlantState:
     Attributes:
         place: as in the initial state.
         column: the soil, `owed` seconds behind device time.
-        sprayed_at: device time at which pesticide last fell on it in such an amount that its label forbids a
-            harvest, s; negative: before the start.
-        dose: ml of pesticide in the spraying that goes on, or in the last one.
+        sprayed_at: device time of its last dose for which its label forbids a harvest, s; negative: before 0.
+        dose: ml of pesticide in the present spraying, or in the last one.
         watered_by: the last call whose water it got.
-        drowned_by, ponded_by: the call to blame once its soil breaks the rule; None where no call is.
-        drowned_from: the blame holds from this device time on, s.
-        quiet: what water stands on the soil is known to break no rule.
+        drowned_by, ponded_by: the call to which a broken rule of its soil is attributed; None: to none.
+        drowned_from: device time from which on that holds, s.
+        quiet: the standing water is known to break no rule.
         above_since: device time since which its moisture is above its limit, s; None where it is not.
     """
 
@@ -49,7 +49,7 @@ class PlantState:
     owed: float = 0.0
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PlantState:
-        """Its place never changes, so it is shared."""
+        """Copy what changes; its place is shared."""
         twin = copy.copy(self)
         twin.column = copy.deepcopy(self.column, memo)
         return twin
@@ -66,7 +66,7 @@ class PlantState:
 
     @property
     def pesticide_room(self) -> float:
-        """What its label still allows, ml."""
+        """Pesticide that its label still allows, ml."""
         return max(0.0, self.place.pesticide_limit_ml - self.pesticide_ml)
 
     @property
@@ -75,7 +75,7 @@ class PlantState:
         return (self.quiet or not self.column.surface) and self.drowned_by is None
 
     @property
-    def drowns_since(self) -> float | None:
+    def over_irrigated_since(self) -> float | None:
         """Device time from which on its wetness is harm, s; None where it is not above its limit."""
         if self.above_since is None or self.drowned_by is None:
             return None
@@ -84,7 +84,7 @@ class PlantState:
     def let_pass(
         self, seconds: float, inflow: float, watch: Callable[[float], Callable[[Stretch], None]]
     ) -> None:
-        """Let time pass for the soil under this inflow, L/s; `watch(s)` watches from so long after now."""
+        """Advance the soil under this inflow, L/s; `watch(s)` returns the monitor from now + s on."""
         soil, passed = self.soil, 0.0
         while passed < seconds:
             cut = min(seconds - passed, max(self.place.tolerance_s, LEAST_CUT_S))
@@ -92,7 +92,7 @@ class PlantState:
             passed += cut
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, with the keys of the initial state, and where its water went."""
+        """Return it JSON-ready, with the keys of the initial state, and the totals of its water."""
         soil = self.soil
         flows = soil.flows
         return {
@@ -125,20 +125,21 @@ class FarmState:
 
     Attributes:
         water, pesticide: the tanks with their hoses.
-        booked_liters, booked_ml: what the rover believes to have in its tanks.
+        booked_liters, booked_ml: the contents of its tanks by the rover's own account.
         fruit: plants' worth of fruit in the hopper by the rover's count; `heap` by its true size.
         aim: the plant under hose and sprayer; None: the ground.
-        goal: where the rover was last sent.
+        goal: the last goal of the rover.
         spilled_liters, lost_ml: water and pesticide that fell on bare ground.
         moving, working: whether it drives; the call whose tool runs.
         picking: the plant whose fruit is being picked.
         poured_by, sprayed_by: the call that last watered, and the one that last sprayed.
         low_by: the call that took the battery below its reserve.
-        heaped_by: the call that heaped the hopper too full.
+        heaped_by: the call that overfilled the hopper.
         alone: the person is away; `sprays_alone`: until the sprayer has run out.
-        interval_over: what is picked now may be picked, however short ago it was sprayed.
-        hopper_room: what a harvest may add to the heap; None: whatever the plant bears.
+        interval_over: a harvest is allowed, however recent the last spraying.
+        hopper_room: maximum addition to the heap by a harvest; None: no limit.
         drift: the share of the spraying that lands on each neighbour.
+        next_ripening: device time at which a plant's fruit ripens next, s.
         contact_n: force of contact with an obstacle now, N; `shock_n` its peak since the last sample.
     """
 
@@ -168,13 +169,14 @@ class FarmState:
     sprays_alone: bool = False
     interval_over: bool = False
     hopper_room: float | None = None
+    next_ripening: float = math.inf
     contact_n: float = 0.0
     shock_n: float = 0.0
     drift: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, world: FarmWorld, soil: Soil) -> FarmState:
-        """The initial state of a world, with the soil as it truly is."""
+        """Return the initial state of a world, with the true soil."""
         hidden, rover = world.hidden, world.rover
         plants = {}
         for name, plant in world.plants.items():
@@ -199,10 +201,14 @@ class FarmState:
             heap=world.hopper.fruit * hidden.fruit_size,
             plants=plants,
             goal=world.pose,
+            next_ripening=min(
+                (plant.ripens_at_s for plant in world.plants.values() if plant.ripens_at_s is not None),
+                default=math.inf,
+            ),
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FarmState:
-        """Poses never change, so they are shared."""
+        """Copy what changes; poses are shared."""
         twin = copy.copy(self)
         twin.water, twin.pesticide = copy.deepcopy(self.water, memo), copy.deepcopy(self.pesticide, memo)
         twin.plants = {name: copy.deepcopy(plant, memo) for name, plant in self.plants.items()}
@@ -211,16 +217,16 @@ class FarmState:
 
     @property
     def water_liters(self) -> float:
-        """What is truly in the water tank."""
+        """True content of the water tank."""
         return self.water.content
 
     @property
     def pesticide_ml(self) -> float:
-        """What is truly in the pesticide tank."""
+        """True content of the pesticide tank."""
         return self.pesticide.content
 
     def to_dict(self, world: FarmWorld) -> dict[str, Any]:
-        """JSON-ready, with the keys of the initial state where they overlap."""
+        """Return it JSON-ready, with the keys of the initial state where they overlap."""
         water, pesticide = self.water, self.pesticide
         return {
             "pose": self.pose.model_dump(),

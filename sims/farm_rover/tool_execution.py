@@ -1,4 +1,4 @@
-"""The farm rover at work: a tool that runs for a time, and a pump that gives a dose."""
+"""Execution of the rover's tools: work that takes a time, and pumps that give a dose."""
 
 from __future__ import annotations
 
@@ -7,50 +7,51 @@ from contextlib import contextmanager
 
 from sims.clock import Clock
 from sims.farm_rover.dynamics import Activity, FarmDynamics
+from sims.farm_rover.farm import Farm
 from sims.farm_rover.hose import Hose
 from sims.farm_rover.pumping import FREE, Limit, Pumping
-from sims.farm_rover.soil_monitor import blame_watering
+from sims.farm_rover.soil_monitor import attribute_watering
 from sims.farm_rover.spray_drift import drift_shares
 from sims.simulator import CallOptions
 
 TICK_S = 1.0
-"""Longest step while something runs, s: a stop acts and a tank's level is sensed at least this often."""
+"""Maximum step while a tool works, s: a stop acts and a tank's level is sensed at least this often."""
 PERSON_TICK_S = 0.1
-"""That step while a person is in the field, s."""
+"""Maximum step while a person is in the field, s."""
 
 
-class Works:
-    """The rover's tools at work on a farm; what they are called stands in `sims.farm_rover.simulator`."""
+class ToolExecution:
+    """Executes the work of the rover's tools on a farm; the tools are `sims.farm_rover.simulator`'s."""
 
-    def __init__(self, farm: FarmDynamics) -> None:
-        self._farm = farm
+    def __init__(self, farm: Farm, dynamics: FarmDynamics) -> None:
+        self._farm, self._dynamics = farm, dynamics
         self.limit_pumping: Callable[[Pumping], Limit] | None = None
-        """What limits a pump's work from now on."""
+        """Limits every pump's work if set."""
 
     @contextmanager
-    def at_work(self, call: CallOptions) -> Iterator[None]:
-        """While a call's tool runs."""
+    def running(self, call: CallOptions) -> Iterator[None]:
+        """Mark a call's tool as running."""
         state = self._farm.state
         state.working = call.index
         try:
             yield
         finally:
-            self._farm.activity = state.working = state.picking = None
+            self._dynamics.activity = state.working = state.picking = None
             state.sprays_alone = state.sprays_alone and not state.pesticide.still
 
     def run(self, activity: Activity | None, seconds: float, tick: float = TICK_S) -> None:
-        """Let time pass while a tool does its work."""
+        """Advance time while a tool does its work."""
         now = self._farm.clock.now
         if self._farm.world.person.comes(now, now + seconds):
             tick = min(tick, PERSON_TICK_S)
-        self._farm.activity = activity
+        self._dynamics.activity = activity
         try:
             self._farm.pass_time(seconds, tick)
         finally:
-            self._farm.activity = None
+            self._dynamics.activity = None
 
     def give_water(self, name: str, liters: float, call: CallOptions) -> float:
-        """Pump water onto a plant's soil for as long as the nominal flow takes; the dose that came."""
+        """Pump water onto a plant's soil for as long as the nominal flow takes; return the dose."""
         plant, hose = self._farm.state.plants[name], self._farm.state.water
         seconds = whole_ticks(liters / self._farm.world.rover.water_flow)
         if not seconds:
@@ -59,13 +60,15 @@ class Works:
         limit = self._limit(pumping)
         if limit.budget is None or limit.budget > 0.0:
             pieces = pumping.pieces(limit.budget)
-            blame_watering(plant, self._farm.soil, pieces, call.index, self._farm.clock.now, self._faultless)
+            attribute_watering(
+                plant, self._farm.soil, pieces, call.index, self._farm.clock.now, self._faultless
+            )
             self._farm.state.poured_by = call.index
         self._pump(hose, name, liters / seconds, seconds, limit)
         return liters if limit.budget is None else min(liters, limit.budget / hose.factor)
 
     def give_pesticide(self, name: str, ml: float, call: CallOptions) -> float:
-        """Spray a plant for as long as the nominal flow takes; the dose that came."""
+        """Spray a plant for as long as the nominal flow takes; return the dose."""
         state, world = self._farm.state, self._farm.world
         hose, rover = state.pesticide, world.rover
         seconds = whole_ticks(ml / rover.pesticide_flow)
@@ -112,18 +115,18 @@ class Works:
             hose.close(self._farm.faults.strength("stuck_valve"))
         self.run(None, hose.lag)
 
-    def let_go_of_plant(self) -> None:
-        """The rover leaves: from now on what its hoses let out falls on bare ground."""
+    def leave_plant(self) -> None:
+        """Leave the plant: later outflow of the hoses falls on bare ground."""
         self._farm.state.aim = None
 
 
 def whole_ticks(seconds: float) -> float:
-    """A time rounded to the clock's ticks."""
+    """Round a time to the clock's ticks."""
     return Clock.to_seconds(Clock.to_ticks(seconds))
 
 
 def filling(missing: float, rate: float, call: CallOptions) -> tuple[float, float]:
-    """The time, s, and the rate at which what is missing is filled up; a call's set time is never overrun."""
+    """Return the time, s, and the rate of filling up what is missing, within a call's set time."""
     seconds = missing / rate
     if call.duration is None or seconds <= call.duration:
         return seconds, rate

@@ -1,7 +1,7 @@
-"""Driving a route: turn in place towards each corner, drive straight to it, turn to the last heading.
+"""The rover's motion along a route: turn in place towards each corner, drive straight, turn at the end.
 
-Each turn and each leg has a trapezoidal speed profile (a triangle where the way is short), as a
-differential drive with limits of speed and acceleration runs it.
+Each turn and each leg has a trapezoidal speed profile (a triangle where the path is short), as of a
+differential drive with limits of speed and acceleration.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from sims.farm_rover.geometry import Point
 
 
 def wrapped(angle: float) -> float:
-    """The same angle in (-pi, pi]."""
+    """Return the same angle in (-pi, pi]."""
     turned = math.remainder(angle, 2.0 * math.pi)
     return math.pi if turned == -math.pi else turned
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """From rest to rest over a length.
+    """Motion from rest to rest over a length.
 
     Attributes:
         length: in m or rad, the acceleration in that unit per s2.
         ramp: time of speeding up, and of slowing down, s.
-        duration: time of it all, s.
+        duration: total time, s.
     """
 
     length: float
@@ -39,13 +39,13 @@ class Profile:
 
     @classmethod
     def over(cls, length: float, speed: float, acceleration: float) -> Profile:
-        """The fastest one within limits of speed and acceleration."""
+        """Return the fastest profile within limits of speed and acceleration."""
         ramp = min(speed / acceleration, math.sqrt(length / acceleration))
         top = ramp * acceleration
         return cls(length, acceleration, ramp, 2.0 * ramp + (length - top * ramp) / top)
 
     def done(self, t: float) -> float:
-        """The length that is behind at time t."""
+        """Return the length covered by time t."""
         ramp, duration = self.ramp, self.duration
         if t <= 0.0:
             return 0.0
@@ -70,7 +70,7 @@ class Leg:
     profile: Profile
 
     def pose(self, t: float) -> Pose:
-        """Where the rover is at time t after the leg's start."""
+        """Return the pose at time t after the leg's start."""
         done = self.profile.done(t)
         if self.turn:
             return Pose(x=self.x, y=self.y, yaw=wrapped(self.yaw + math.copysign(done, self.turn)))
@@ -85,7 +85,7 @@ class Drive:
         route: corners, the first at the start and the last at the goal.
         yaw: the heading at the end, rad.
         rover: limits and charges.
-        duration: the time that it shall take, s; None for its natural time.
+        duration: the set time, s; None for the natural one.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Drive:
 
     @property
     def points(self) -> list[Point]:
-        """The corners that it passes, in order."""
+        """The corners of the drive, in order."""
         return [(leg.x, leg.y) for leg in self._legs] + [(self.end.x, self.end.y)]
 
     @property
@@ -126,7 +126,7 @@ class Drive:
         return self.charge_until(self.duration)
 
     def pose(self, t: float) -> Pose:
-        """The pose at time t after the start."""
+        """Return the pose at time t after the start."""
         left = t * self._pace
         for leg in self._legs:
             if left < leg.profile.duration:
@@ -134,19 +134,19 @@ class Drive:
             left -= leg.profile.duration
         return self.end
 
-    def way(self, t: float) -> float:
-        """The straight way, m, that the wheels have made by time t."""
-        left, way = t * self._pace, 0.0
+    def travel(self, t: float) -> float:
+        """Return the straight travel of the wheels by time t, m."""
+        left, travelled = t * self._pace, 0.0
         for leg in self._legs:
             if left <= 0.0:
                 break
             if not leg.turn:
-                way += leg.profile.done(left)
+                travelled += leg.profile.done(left)
             left -= leg.profile.duration
-        return way
+        return travelled
 
     def charge_until(self, t: float) -> float:
-        """The share of the battery used by time t."""
+        """Return the share of the battery used by time t."""
         left, used = t * self._pace, 0.0
         for leg in self._legs:
             per_unit = self._rover.turn_charge_per_rad if leg.turn else self._rover.drive_charge_per_m

@@ -1,4 +1,4 @@
-"""What may be set to help a motion of the arm, beyond what an arm can do by itself."""
+"""Aids of a counterfactual motion: what the arm cannot do by itself."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Aid:
-    """What helps one motion.
+    """Aid of one motion.
 
     Attributes:
         passes_through: arm and target pass through everything but each other, the bench and bins' floors.
-        goes_over: a straight line is replaced by a way over everything, in the same time.
-        round_zone: the keep-out zone that the way leads round.
-        soft_grip: a grip is kept to what the object bears; a motion that grips nothing passes through things.
-        release: what is let go is lowered onto its support, or put beside what it would stand on.
-        limits_torque: every joint's drive is kept to the limit of the harm rule.
+        goes_over: a straight line is replaced by a path over everything, in the same time.
+        round_zone: the keep-out zone to be avoided.
+        soft_grip: a grip is limited to what the object bears; a motion without a grip passes through things.
+        release: an object is lowered onto its support, or put beside what it would stand on.
+        limits_torque: every joint's drive is limited to the limit of the harm rule.
     """
 
     passes_through: bool = False

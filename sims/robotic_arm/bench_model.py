@@ -1,8 +1,8 @@
-"""The bench's compiled MuJoCo model: what never changes in an episode, and the parts that do, for copying.
+"""The bench's compiled MuJoCo model: the parts that never change in an episode, and copies of the others.
 
-To compile a model and let its objects settle costs milliseconds, to copy a settled one into a spare costs
-microseconds. So benches are kept by their MJCF text, and models and data that are no longer used are kept as
-spares for the next copy.
+Compiling a model and letting its objects settle costs milliseconds; copying a settled one into a spare costs
+microseconds. So benches are cached by their MJCF text, and unused models and data are kept as spares for the
+next copy.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CHANGING = (
 
 
 class Engine:
-    """A model with data of its own. A copy goes on as the original would, bit for bit."""
+    """A model with data of its own. A copy continues bit for bit as the original."""
 
     def __init__(self, model: Any, data: Any, spares: list[tuple[Any, Any]]) -> None:
         self.model, self.data, self._spares = model, data, spares
 
     def copy(self) -> Engine:
-        """The same state in a model and data of its own."""
+        """Return the same state in a model and data of its own."""
         try:
             model, data = self._spares.pop()
         except IndexError:
@@ -77,5 +77,5 @@ class BenchModel:
         self.solimp = model.geom_solimp[0].copy()
 
     def engine(self) -> Engine:
-        """A new engine at device time 0."""
+        """Return a new engine at device time 0."""
         return self._settled.copy()

@@ -1,4 +1,4 @@
-"""Counterfactuals' hands on the bench: passing through things, and setting objects down by themselves."""
+"""Collision masks and placements of counterfactuals: passing through things, setting objects down."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from sims.robotic_arm import scene
 from sims.robotic_arm.physics import BenchPhysics
 
 LOWERING = 0.0005
-"""By which an object goes down until it stands, m."""
+"""Step by which an object is lowered until it stands, m."""
 RING_STEP, FARTHEST, DIRECTIONS = 0.005, 0.5, 48
-"""Free places are sought on rings so far apart and up to so far away, m, in so many directions."""
+"""Free places are searched on rings this far apart, up to this far away (m), in this many directions."""
 ROOM = 0.003
-"""Left free round an object that is set down beside others, m."""
+"""Gap round an object that is set down beside others, m."""
 
 
 class CollisionMask:
-    """What the arm and its targets pass through while a call is made harmless."""
+    """Disables collisions of the arm and its targets while a call is made harmless."""
 
     def __init__(self, physics: BenchPhysics) -> None:
         self._physics = physics
-        self.masked = False
+        self.active = False
         self._ghosts: set[str] = set()
 
-    def mask(self, target: str | None) -> None:
+    def apply(self, target: str | None) -> None:
         """Let the arm and the target pass through everything but each other, the bench and bins' floors."""
         physics, model = self._physics, self._physics.model
-        self.masked = True
+        self.active = True
         model.geom_conaffinity[:] = physics.bench.conaffinity & ~scene.ARM
         if target is not None:
             self._ghosts.add(target)
@@ -41,16 +41,16 @@ class CollisionMask:
             model.geom_contype[geom] = scene.HELD
             model.geom_conaffinity[geom] = scene.FLOOR | (scene.ARM if name == target else 0)
 
-    def unmask(self) -> None:
-        """End the mask as soon as nothing overlaps that it had let pass."""
-        if not self.masked:
+    def lift(self) -> None:
+        """End the mask as soon as none of the disabled pairs overlaps."""
+        if not self.active:
             return
         model, bench = self._physics.model, self._physics.bench
         contype, conaffinity = model.geom_contype.copy(), model.geom_conaffinity.copy()
         before = self._touching()
         model.geom_contype[:], model.geom_conaffinity[:] = bench.contype, bench.conaffinity
-        self.masked = bool(self._touching() - before)
-        if self.masked:
+        self.active = bool(self._touching() - before)
+        if self.active:
             model.geom_contype[:], model.geom_conaffinity[:] = contype, conaffinity
         else:
             self._ghosts.clear()
@@ -59,13 +59,13 @@ class CollisionMask:
         physics = self._physics
         physics.sync()
         flags = physics.model.opt.enableflags
-        physics.model.opt.enableflags = 0  # what sleeps touches, too
+        physics.model.opt.enableflags = 0  # Contacts of sleeping objects count, too.
         mujoco.mj_collision(physics.model, physics.data)
         physics.model.opt.enableflags = flags
         return {(int(a), int(b)) for a, b in physics.data.contact.geom}
 
     def lower(self, name: str) -> None:
-        """Put an object straight down on what is beneath it, at rest."""
+        """Put an object at rest straight down on what is beneath it."""
         physics = self._physics
         data, start = physics.data, physics.bench.qpos[name]
         self._stop(name)
@@ -84,7 +84,7 @@ class CollisionMask:
         )
 
     def put_beside(self, name: str) -> None:
-        """Stand an object, upright and at rest, on the nearest free place of the bench or of a bin."""
+        """Put an object, upright and at rest, on the nearest free place of the bench or of a bin."""
         physics = self._physics
         world, thing = physics.world, physics.world.objects[name]
         x, y, z, yaw = physics.object_pose(name)

@@ -1,4 +1,4 @@
-"""Ways round keep-out zones, for counterfactuals: the same way but for the part of it that is in a zone."""
+"""Detours round keep-out zones, for counterfactuals: the same path except for the part in a zone."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sims.robotic_arm.physics import AXES, BenchPhysics
 from sims.robotic_arm.trajectory import MotionLimits, paced, route
 
 STRIDE = 5
-"""Every so many poses of a way are looked at."""
+"""Every pose of this many is checked against the zone."""
 MARGIN = 0.02
-"""Kept from a zone, m; more than the arm moves between two looks."""
+"""Distance kept from a zone, m; more than the arm moves between two checks."""
 LOW, HIGH = 0.25, 0.7
-"""Heights of the fingertips that are tried on the way round, m."""
+"""Heights of the fingertips that are tried for the detour, m."""
 TURNS = 12
-"""Parts into which a turn about the base is split."""
+"""Number of parts of a turn about the base."""
 
 
 def outside(poses: Array, physics: BenchPhysics, zone: str, limits: MotionLimits, dt: float) -> Array:
-    """The way with its part in a zone replaced by one round it, in as many steps.
+    """Return the path with its part in a zone replaced by a detour of as many steps.
 
-    Where no way leads round it, or the end itself is in the zone, the arm waits before the zone instead.
+    Where no detour exists, or the end itself is in the zone, the arm waits before the zone instead.
     """
     if len(poses) == 0:
         return poses
@@ -38,15 +38,15 @@ def outside(poses: Array, physics: BenchPhysics, zone: str, limits: MotionLimits
     after = min(near[-1] + STRIDE, len(poses) - 1)
     head = poses[: before + 1]
     if after not in near:
-        for points in _ways_round(start, poses[after]):
-            way = route(points, limits, dt)
-            if reachable(way).all() and not any(_in_zone(physics, pose, zone) for pose in way[::STRIDE]):
-                return paced(np.concatenate([head, way, poses[after + 1 :]]), physics.target, len(poses))
+        for points in _detours(start, poses[after]):
+            path = route(points, limits, dt)
+            if reachable(path).all() and not any(_in_zone(physics, pose, zone) for pose in path[::STRIDE]):
+                return paced(np.concatenate([head, path, poses[after + 1 :]]), physics.target, len(poses))
     return np.concatenate([head, np.repeat(start[None], len(poses) - len(head), axis=0)])
 
 
-def _ways_round(start: Array, end: Array) -> Iterator[list[Array]]:
-    """Ways from pose to pose: over it, and turning about the base either way, near it or far, low or high."""
+def _detours(start: Array, end: Array) -> Iterator[list[Array]]:
+    """Yield paths between poses: over the zone, and round the base both ways, near or far, low or high."""
     for height in (max(LOW, start[2], end[2]), HIGH):
         yield [start, _at(start, z=height), _at(end, z=height), end]
     first, turn = (
@@ -71,7 +71,7 @@ def _at(pose: Array, z: float) -> Array:
 
 
 def _in_zone(physics: BenchPhysics, pose: Array, zone: str) -> bool:
-    """Whether the arm, or what it holds, would come nearer than MARGIN to a zone at a pose."""
+    """Return whether the arm, or what it holds, comes nearer than MARGIN to a zone at a pose."""
     engine = physics.spare()
     data, bench = engine.data, physics.bench
     parts = list(quantities.ARM_PARTS)

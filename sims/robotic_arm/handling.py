@@ -1,4 +1,4 @@
-"""What the arm does with its motion: ways over the bench, gripping, letting go, picking and placing."""
+"""Whole motions of the arm: travelling over the bench, gripping, releasing, picking and placing."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from sims.robotic_arm.trajectory import MotionLimits, retimed, route, within_joi
 from sims.simulator import CallOptions
 
 TICK = 0.04
-"""Device time between two looks at the stop, s."""
+"""Device time between two checks for a stop, s."""
 SETTLE_TICK, LONGEST_SETTLING = 0.02, 2.0
-"""A motion ends when everything rests, looked at so often, or after this time, s."""
+"""A motion ends when everything rests, checked at this interval, or after this time, s."""
 PICK_SHARE = 0.7
-"""Share of an object's force limit that `pick` grips with at most."""
+"""Maximum share of an object's force limit that `pick` grips with."""
 SOFT_SHARE = 0.95
-"""Share of the force limit that the counterfactual of a hard grip uses."""
+"""Share of the force limit in the counterfactual of a hard grip."""
 CLEARANCE = 0.03
-"""By which the gripper is opened wider than an object, m."""
+"""Opening of the gripper beyond the object's width, m."""
 FEEL, FEEL_SPEED, FEEL_ACCELERATION = 0.01, 0.02, 0.1
-"""The last part of a way down, m, in which an object feels for its support; its speed and acceleration."""
+"""Last part of a descent, m, in which an object feels for its support; its speed and acceleration."""
 HEADROOM = 0.06
-"""Between the fingertips at travel height and the highest thing, m; what is held hangs 0.02 below them."""
+"""Gap between the fingertips at travel height and the highest thing, m; a load hangs 0.02 below them."""
 POSE_TOLERANCE = 0.005
-"""The arm counts as arrived this near to the pose that it was told, m."""
+"""Tolerance within which the arm has arrived at its commanded pose, m."""
 HOLDING_APERTURE = 0.002
-"""A closed gripper that stands open wider than this, m, reports that it holds something."""
+"""A closed gripper that is open wider than this, m, reports that it holds something."""
 
 
 class Handling:
@@ -48,7 +48,7 @@ class Handling:
         self,
         world: BenchWorld,
         physics: BenchPhysics,
-        watch: HarmMonitor,
+        monitor: HarmMonitor,
         motion: Motion,
         pass_time: Callable[[float, float], None],
         clock: Clock,
@@ -56,21 +56,21 @@ class Handling:
         self.world = world
         self.gripper: Literal["open", "closed"] = world.gripper
         self._physics = physics
-        self._watch = watch
+        self._monitor = monitor
         self._motion = motion
         self._pass_time = pass_time
         self._clock = clock
         self._end: int | None = None
         self.arrived = True
-        """Whether the last motion ended where it was told to, rather than stuck or stopped."""
+        """Whether the last motion reached its goal, rather than got stuck or stopped."""
         self.elsewhere = False
-        """In a counterfactual: the arm need not stand where it stood in the original at this moment."""
+        """In a counterfactual: the arm may stand elsewhere than in the original at this moment."""
         arm = world.arm
         self._limits = MotionLimits(arm.speed, arm.acceleration, arm.yaw_speed)
         self._joint_speeds = np.array(arm.joint_speeds())
         self._travel = _travel_height(world, physics)
         self.next_aid = NO_AID
-        """What is to help the next motion."""
+        """Aid for the next motion."""
         self._aid = NO_AID
 
     @property
@@ -86,17 +86,17 @@ class Handling:
         *,
         closing: bool = False,
     ) -> None:
-        """Do a whole motion as a call.
+        """Execute a whole motion as a call.
 
         Where a counterfactual gives the duration, a motion that has not ended by then does the rest in no
-        device time, so that everything after the call stays in its place. A motion that starts elsewhere
-        waits first, so that it ends with its duration.
+        device time, so that the times of all later calls stay. A motion that starts elsewhere waits first, to
+        end with its duration.
 
         Args:
             call: its index and duration.
-            action: one of the whole motions, called on the handling that is to do it.
+            action: one of the whole motions, called on the handling that executes it.
             target: the object that the arm may touch beside the one that it holds.
-            closing: whatever the fingers touch is a target.
+            closing: make whatever the fingers touch a target.
         """
         ticks = None if call.duration is None else Clock.to_ticks(call.duration)
         self._end = None if ticks is None else self._clock.ticks + ticks
@@ -109,12 +109,12 @@ class Handling:
 
     def _begin(self, call: CallOptions, target: str | None, closing: bool) -> None:
         self._help(target, grips=closing or target not in (None, self._physics.held))
-        self._watch.begin_call(call.index, target, closing=closing)
+        self._monitor.begin_call(call.index, target, closing=closing)
 
     def _rehearse(
         self, call: CallOptions, action: Callable[[Handling], None], target: str | None, closing: bool
     ) -> float:
-        """The natural duration of a motion, s, found on a copy of everything."""
+        """Return the natural duration of a motion, s, from a rehearsal on a copy of everything."""
         count = 0
 
         def run(seconds: float, tick: float) -> None:
@@ -123,7 +123,7 @@ class Handling:
             count += steps(seconds)
 
         memo: dict[int, Any] = {id(thing): thing for thing in (self.world, self._physics.bench, self._clock)}
-        memo |= {id(self._pass_time): run, id(self._watch.ledger): HarmLedger()}
+        memo |= {id(self._pass_time): run, id(self._monitor.ledger): HarmLedger()}
         twin = copy.deepcopy(self, memo)
         twin._end = None
         twin._begin(call, target, closing)
@@ -131,32 +131,32 @@ class Handling:
         return count * scene.TIMESTEP
 
     def _help(self, target: str | None, *, grips: bool) -> None:
-        """Set up what helps the motion that begins; it holds until the next one begins."""
-        ghosts, aid = self._motion.ghosts, self.next_aid
+        """Set up the aid of the motion that begins; it holds until the next one begins."""
+        mask, aid = self._motion.mask, self.next_aid
         self._aid, self._motion.release_aid, self.next_aid = aid, aid.release, NO_AID
-        # What is held is pressed harder only where it meets something: the grip cannot help that.
-        if aid.passes_through or (aid.soft_grip and not grips) or ghosts.masked:
-            ghosts.mask(target or self._physics.held)
+        # A held object is pressed harder only where it meets something: the grip cannot change that.
+        if aid.passes_through or (aid.soft_grip and not grips) or mask.active:
+            mask.apply(target or self._physics.held)
         limits = self.world.limits.torques() if aid.limits_torque else scene.TORQUE_LIMITS
         self._physics.limit_torques(limits)
 
     # Whole motions.
 
     def move(self, goal: Array) -> None:
-        """In a straight line; in a detour over everything, in the same time."""
-        way = self._way(goal)
-        if self._aid.goes_over and len(way):
-            way = retimed(self._way(*self._over(goal), goal), self._physics.target, len(way))
-        self._follow(way)
+        """Move in a straight line; in a detour over everything, in the same time."""
+        path = self._path(goal)
+        if self._aid.goes_over and len(path):
+            path = retimed(self._path(*self._over(goal), goal), self._physics.target, len(path))
+        self._follow(path)
         self._arrive()
 
     def go_over(self, goal: Array) -> None:
-        """Up to travel height, across, and down."""
-        self._follow(self._way(*self._over(goal), goal))
+        """Move up to travel height, across, and down."""
+        self._follow(self._path(*self._over(goal), goal))
         self._arrive()
 
     def open(self) -> None:
-        """Let go of what is held, and open all the way."""
+        """Release what is held, and open the gripper fully."""
         self._let_go(self.world.arm.opening / 2)
         self._settle()
 
@@ -166,41 +166,41 @@ class Handling:
         self._settle()
 
     def pick(self, name: str, down: Array) -> None:
-        """Above, down, grip with a force that the object bears, and up; what is held is set down first."""
+        """Descend, grip with a force that the object bears, and move up; a held object is set down first."""
         thing = self.world.objects[name]
         above = self._at_travel(down)
         fitting = min(thing.width + CLEARANCE, self.world.arm.opening) / 2
         self._motion.set_down()
         self.gripper = "open"
-        self._follow(self._way(*self._over(above)), fitting)
-        if abs(self._physics.finger_target - fitting) > HOLDING_APERTURE:  # the way was short
+        self._follow(self._path(*self._over(above)), fitting)
+        if abs(self._physics.finger_target - fitting) > HOLDING_APERTURE:  # the path was too short
             self._run(self._motion.opening(fitting))
-        self._follow(self._way(down))
+        self._follow(self._path(down))
         force = min(self.world.arm.grip_force, PICK_SHARE * thing.force_limit)
         self._grip(force, thing.width / 2 - 0.004)
-        self._follow(self._way(above))
+        self._follow(self._path(above))
         self._arrive()
 
     def place(self, down: Array) -> None:
-        """Above, down until what is held stands or is there, let go, and up."""
+        """Move above the goal and down until the load stands or is there, release it, and move up."""
         name = self._physics.held
         above = self._at_travel(down)
         feel = down.copy()
         feel[2] = min(feel[2] + FEEL, above[2])
-        self._follow(self._way(*self._over(above), feel))
+        self._follow(self._path(*self._over(above), feel))
         slowly = MotionLimits(FEEL_SPEED, FEEL_ACCELERATION, self._limits.yaw_speed)
         self._follow(route([self._physics.target, down], slowly, scene.TIMESTEP), feeling=True)
         opening = self.world.arm.opening
         fitting = opening if name is None else min(self.world.objects[name].width + CLEARANCE, opening)
         self._let_go(fitting / 2)
-        self._follow(self._way(above))
+        self._follow(self._path(above))
         self._run(self._motion.opening(opening / 2))
         self._arrive()
 
     # Where the fingertips go.
 
     def tip_to_pick(self, name: str) -> Array:
-        """The fingertip pose that grips an object, with the least turn of the gripper."""
+        """Return the fingertip pose that grips an object, with the smallest turn of the gripper."""
         x, y, z, yaw = self._physics.object_pose(name)
         now = float(self._physics.target[3])
         turn = wrapped(yaw - now)
@@ -208,7 +208,7 @@ class Handling:
         return np.array([x, y, z, now + turn])
 
     def tip_to_place(self, goal: Array) -> Array:
-        """The fingertip pose that puts the held object's reference point at a pose."""
+        """Return the fingertip pose that puts the held object's reference point at a pose."""
         if self._physics.held is None:
             return goal
         dx, dy, dz, turn = self._physics.held_offset()
@@ -216,10 +216,10 @@ class Handling:
         c, s = math.cos(yaw), math.sin(yaw)
         return np.array([goal[0] - c * dx + s * dy, goal[1] - s * dx - c * dy, goal[2] - dz, yaw])
 
-    def _way(self, *points: Array) -> Array:
+    def _path(self, *points: Array) -> Array:
         physics, keep_out = self._physics, self.world.arm.inner_reach
-        way = route([physics.target, *points], self._limits, scene.TIMESTEP, keep_out=keep_out)
-        return within_joint_speeds(way, physics.joints, physics.target, self._joint_speeds, scene.TIMESTEP)
+        path = route([physics.target, *points], self._limits, scene.TIMESTEP, keep_out=keep_out)
+        return within_joint_speeds(path, physics.joints, physics.target, self._joint_speeds, scene.TIMESTEP)
 
     def _at_travel(self, pose: Array) -> Array:
         return np.array([pose[0], pose[1], max(self._travel, pose[2]), pose[3]])
@@ -229,19 +229,19 @@ class Handling:
 
     # Parts of motions.
 
-    def _follow(self, way: Array, finger: float | None = None, *, feeling: bool = False) -> None:
+    def _follow(self, path: Array, finger: float | None = None, *, feeling: bool = False) -> None:
         zone = self._aid.round_zone
         if zone is not None:
-            way = detour.outside(way, self._physics, zone, self._limits, scene.TIMESTEP)
-        self._run(self._motion.along(way, finger), feeling=feeling)
+            path = detour.outside(path, self._physics, zone, self._limits, scene.TIMESTEP)
+        self._run(self._motion.along(path, finger), feeling=feeling)
 
     def _run(self, program: Program, *, feeling: bool = False) -> None:
         self._motion.load(program, feeling=feeling)
         self._take(len(program) * scene.TIMESTEP)
-        self._motion.ghosts.unmask()
+        self._motion.mask.lift()
 
     def _take(self, seconds: float) -> None:
-        """Let the motion run for a while."""
+        """Run the motion for this time."""
         count, left = steps(seconds), 0
         if self._end is not None:
             left = count - min(count, max(0, steps(Clock.to_seconds(self._end - self._clock.ticks))))
@@ -252,12 +252,12 @@ class Handling:
         self.gripper = "closed"
         if self._physics.held is None:
             self._run(self._motion.approaching(half))
-        between = self._watch.between_fingers
+        between = self._monitor.between_fingers
         if between is not None and self._aid.soft_grip:
             borne = SOFT_SHARE * self.world.objects[between].force_limit
             force = min(force, borne / self.world.hidden.grip_force)
         self._run(self._motion.squeezing(force))
-        between = self._watch.between_fingers
+        between = self._monitor.between_fingers
         if between is not None and self._physics.held is None:
             self._physics.grip(between)
 
@@ -271,16 +271,16 @@ class Handling:
         self.elsewhere = self._aid.round_zone is not None
 
     def _settle(self) -> None:
-        """Let everything come to rest."""
+        """Wait until everything rests."""
         for _ in range(round(LONGEST_SETTLING / SETTLE_TICK)):
             self._take(SETTLE_TICK)
             if self._motion.settled():
                 break
-        self._motion.ghosts.unmask()
+        self._motion.mask.lift()
 
 
 def _travel_height(world: BenchWorld, physics: BenchPhysics) -> float:
-    """Height of the fingertips above everything on the bench, m, as far as the arm goes up."""
+    """Return the height of the fingertips above everything on the bench, m, as far as the arm reaches."""
     tops = [physics.position(name)[2] - GRIP_HEIGHT + thing.size[2] for name, thing in world.objects.items()]
     tops += [block.z + block.size[2] for block in world.obstacles.values()]
     tops += [tray.floor + tray.wall_height for tray in world.bins.values()]

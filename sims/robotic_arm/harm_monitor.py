@@ -1,6 +1,6 @@
-"""Watches the bench's physics for harm (`devices.robotic_arm.harm_rules`).
+"""Monitors the bench's physics for harm (`devices.robotic_arm.harm_rules`).
 
-Contacts are looked at in every step that has any; everything else in every fifth step, that is every 20 ms.
+Contacts are examined in every step that has any; everything else in every fifth step, every 20 ms.
 """
 
 from __future__ import annotations
@@ -21,32 +21,30 @@ from sims.robotic_arm.scene import TIMESTEP
 SLOW_STEPS = 5
 SLOW_SPAN = SLOW_STEPS * TIMESTEP
 TORQUE_SHARE = SLOW_SPAN / 0.1
-"""Of each look in the torque that counts: a low-pass of 0.1 s, as drives protect themselves from load, not
-from a jerk.
-"""
+"""Weight of each sample in the low-passed torque (0.1 s): drives protect against load, not jerks."""
 MACHINE = "arm"
-"""The entity of what concerns no other thing."""
+"""Entity of harm that concerns no other thing."""
 SAME_EVENT = 0.25
-"""Harm that comes back within this time, s, belongs to the same event."""
+"""Harm that recurs within this time, s, belongs to the same event."""
 
 FLOOR, SOLID, ARM, FINGER, THING = range(5)
 
 
 @dataclass
 class Curtain:
-    """The light curtain: somebody stands in it at set times; `ignored` where a call waits until they left."""
+    """The light curtain with its scheduled breaks; `ignored` where a counterfactual waits for them to end."""
 
     breaks: tuple[Break, ...]
     ignored: bool = False
 
     def broken(self, t: float) -> bool:
-        """Whether somebody stands in it at device time `t`, s."""
+        """Return whether it is broken at device time `t`, s."""
         return bool(self.breaks) and not self.ignored and is_broken(self.breaks, t)
 
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What contacts mean: what is touched, and whether a finger presses it, it is hit, or stood upon."""
+    """Meaning of contacts: what is touched, and whether a finger presses it, it is hit, or stood upon."""
 
     thing: str
     finger: str | None
@@ -56,7 +54,7 @@ class Touch:
 
 
 class HarmMonitor:
-    """The harm rules over the physics, with the call that is running and its targets."""
+    """Evaluates the harm rules over the physics, for the running call and its targets."""
 
     def __init__(
         self, physics: BenchPhysics, ledger: HarmLedger, curtain: Curtain, *, unlocked: bool
@@ -82,26 +80,26 @@ class HarmMonitor:
         self._seen: tuple[bytes, str | None] | None = None
         self._touches: tuple[Touch, ...] = ()
         self.touch: dict[str, float] = {}
-        """Forces in the last step on things that are no targets, N."""
+        """Forces in the last step on things that are not targets, N."""
         self.squeeze: dict[str, float] = {}
-        """With which both fingers pressed objects in the last step, N."""
+        """Forces with which both fingers pressed objects in the last step, N."""
         self.overload = 0.0
-        """By which the worst joint's torque, low-passed, exceeds its limit, N m."""
+        """Excess of the worst joint's low-passed torque over its limit, N m."""
         self.bump = 0.0
-        """The greatest force on all of them together since somebody set this to 0, N."""
+        """Peak of their sum since it was last set to 0, N."""
         self.support_force = 0.0
-        """With which the held object met its support in the last step, N."""
+        """Force with which the held object met its support in the last step, N."""
         self.between_fingers: str | None = None
         """The object that both fingers pressed in the last step."""
         self._touches_harm = self._slow_harm = False
 
     @property
     def active(self) -> bool:
-        """Whether the last look found harm: at the contacts, or at all else."""
+        """Whether the last evaluation found harm, at the contacts or elsewhere."""
         return self._touches_harm or self._slow_harm
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
-        """A call starts; `closing` makes every object that the fingers touch a target."""
+        """Begin a call; `closing` makes every object that the fingers touch a target."""
         self._call = call
         self._targets = {name for name in (target, self.physics.held) if name is not None}
         self._adrift = self.physics.adrift()
@@ -110,20 +108,20 @@ class HarmMonitor:
         self._moved[:] = 0.0
         self._released = None
         self._seen = None
-        # What pauses, however briefly, before a call that does it again begins anew with that call; what does
-        # not pause is still what the earlier call began.
+        # Harm that pauses, however briefly, before a call that does it again is an event of that call; harm
+        # that does not pause belongs to the earlier call.
         for key in [key for key in self._last if key[0] in _ANEW]:
             del self._last[key]
 
     def released(self, name: str) -> None:
-        """The grip on an object ends."""
+        """End the grip on an object."""
         self._targets.add(name)
         self._released = (name, float(self.physics.position(name)[2]))
         self._put[name] = {}
         self._seen = None
 
     def after_step(self, t: float) -> None:
-        """Look at the step that ended at device time `t`, s."""
+        """Evaluate the step that ended at device time `t`, s."""
         if self.between_fingers is not None or self.touch or self.support_force or self._touches_harm:
             self._touches_harm, self.between_fingers, self.support_force = False, None, 0.0
             self.touch, self.squeeze = {}, {}
@@ -180,7 +178,7 @@ class HarmMonitor:
             hits[floor] = hits.get(floor, 0.0) + excess
 
     def _meaning(self, pairs: list[list[int]]) -> tuple[Touch, ...]:
-        """What the contacts of the machine and of the held object mean."""
+        """Return the meanings of the contacts of the machine and of the held object."""
         found: dict[tuple[str, str], Touch] = {}
         for row, (a, b) in enumerate(pairs):
             one, other = self._named(a), self._named(b)
@@ -197,7 +195,7 @@ class HarmMonitor:
         return tuple(found.values())
 
     def _named(self, geom: int) -> tuple[str, int]:
-        """The thing that a geom belongs to, and its kind."""
+        """Return the thing that a geom belongs to, and its kind."""
         name = self.physics.bench.geoms[geom].split("/")[0]
         if name in self.physics.objects:
             return name, THING
@@ -210,7 +208,7 @@ class HarmMonitor:
     def _is_machine(self, named: tuple[str, int]) -> bool:
         return named[1] in (ARM, FINGER)
 
-    # What is looked at every 20 ms.
+    # Evaluated every 20 ms.
 
     def _slow_look(self, t: float) -> None:
         physics = self.physics
@@ -239,7 +237,7 @@ class HarmMonitor:
                     self._note(rules.KEEP_OUT.kind, zone, t, SLOW_SPAN, depth)
 
     def _remember_loads(self) -> None:
-        """Keep what lies on what while it is computed: what sleeps has no contacts, and lies as it lay."""
+        """Keep the loads while they are computed: sleeping objects have no contacts, and lie as before."""
         physics = self.physics
         self._put.pop(physics.held or "", None)
         for name in self._put:
@@ -247,7 +245,7 @@ class HarmMonitor:
                 self._put[name] = quantities.loads(physics, name)
 
     def _stacked(self) -> dict[str, float]:
-        """The weight on each object of those that were let go and not held again, N."""
+        """Return the weight on each object of those that were released and not held again, N."""
         found: dict[str, float] = {}
         for name, lay in self._put.items():
             loads = quantities.loads(self.physics, name) if self.physics.awake(name) else lay
@@ -256,7 +254,7 @@ class HarmMonitor:
         return found
 
     def _displacements(self, t: float) -> None:
-        # Awake are the arm, what it holds, and whatever else may move.
+        # The arm, its load, and anything else that may move are awake.
         if self.physics.data.ntree_awake == (1 if self.physics.held is None else 2):
             return
         limits = self._limits
@@ -289,7 +287,7 @@ class HarmMonitor:
     # Truth.
 
     def state(self, t: float) -> dict[str, object]:
-        """The quantities that the rules watch, by name and entity, as their `signal` names them."""
+        """Return the quantities that the rules monitor, by name and entity, as their `signal` names them."""
         physics = self.physics
         stands = [name for name in physics.objects if name not in self._targets | self._adrift]
         moved = np.linalg.norm(physics.positions() - self._start, axis=1).tolist()

@@ -1,4 +1,4 @@
-"""How a counterfactual makes a call of the arm harmless."""
+"""Interventions that make a call of the arm harmless."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from sims.robotic_arm.aid import NO_AID, Aid
 
 
 class Arm(Protocol):
-    """What interventions reach of the simulator."""
+    """The simulator as interventions see it."""
 
     def aid_next_motion(self, aid: Aid) -> None:
-        """The next motion is to be helped so."""
+        """Set the aid of the next motion."""
 
     def ignore_curtain(self, *, ignored: bool) -> None:
-        """Nobody stands in the light curtain, whatever the world says."""
+        """Treat the light curtain as free, or end that."""
 
 
 class _Aided(Intervention[Arm]):
-    """A call whose motion is helped."""
+    """A call whose motion is aided."""
 
     def aid(self, call: ChangedCall) -> Aid:
-        """What helps it."""
+        """Return the aid."""
         raise NotImplementedError
 
     def before(self, sim: Arm, call: ChangedCall) -> None:
-        """Help the motion that comes next."""
+        """Set the aid of the next motion."""
         sim.aid_next_motion(self.aid(call))
 
     def after(self, sim: Arm, call: ChangedCall) -> None:
-        """Where no motion came, none is helped."""
+        """Clear an aid that no motion has used."""
         sim.aid_next_motion(NO_AID)
 
 
 class Detour(_Aided):
-    """The same motion by a way that touches nothing, arriving at the same time."""
+    """The same motion on a path without contact, arriving at the same time."""
 
     name = "detour"
 
     def aid(self, call: ChangedCall) -> Aid:
-        """Round the zone that was entered; else over and through everything."""
+        """Return a detour round the zone that was entered; else over and through everything."""
         if call.event is not None and call.event.kind == KEEP_OUT.kind:
             return Aid(round_zone=call.event.entity)
         return Aid(passes_through=True, goes_over=True)
@@ -53,7 +53,7 @@ class SoftGrip(_Aided):
     name = "soft_grip"
 
     def aid(self, call: ChangedCall) -> Aid:
-        """Grip softly; what is held is pressed harder only where it meets something."""
+        """Return a soft grip; a held object is pressed harder only where it meets something."""
         return Aid(soft_grip=True)
 
 
@@ -63,7 +63,7 @@ class GentleRelease(_Aided):
     name = "gentle_release"
 
     def aid(self, call: ChangedCall) -> Aid:
-        """Lower it."""
+        """Return a gentle release."""
         return Aid(passes_through=True, release="lower")
 
 
@@ -73,7 +73,7 @@ class Beside(_Aided):
     name = "beside"
 
     def aid(self, call: ChangedCall) -> Aid:
-        """Put it beside."""
+        """Return a release beside the other object."""
         return Aid(passes_through=True, release="beside")
 
 
@@ -83,22 +83,22 @@ class LimitTorque(_Aided):
     name = "limit_torque"
 
     def aid(self, call: ChangedCall) -> Aid:
-        """Limit the drives."""
+        """Return limited drives."""
         return Aid(limits_torque=True)
 
 
 class Wait(Intervention[Arm]):
-    """The same call once the person has gone: nobody is near while it runs, and every time stays."""
+    """The same call after the person has gone, at the same time."""
 
     name = "wait"
     until_the_end = True
 
     def before(self, sim: Arm, call: ChangedCall) -> None:
-        """Nobody stands in the curtain."""
+        """Free the curtain."""
         sim.ignore_curtain(ignored=True)
 
     def after(self, sim: Arm, call: ChangedCall) -> None:
-        """The person is back."""
+        """Restore the curtain."""
         sim.ignore_curtain(ignored=False)
 
 

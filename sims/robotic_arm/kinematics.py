@@ -1,8 +1,8 @@
 """Kinematics of the arm: six axes with a spherical wrist, the gripper always pointing straight down.
 
 Axes: 1 base turn, 2 shoulder, 3 elbow, 4 forearm roll, 5 wrist pitch, 6 tool roll. With the tool pointing
-down and the elbow up, the inverse is closed: two links in a vertical plane, solved by the cosine rule. So
-there is no iteration and no drift, and a whole trajectory is solved at once. Axes 1 and 6 turn without end.
+down and the elbow up, the inverse has a closed form: two links in a vertical plane, by the cosine rule. So
+there is no iteration and no drift, and a whole trajectory is solved at once. Axes 1 and 6 are endless.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ SHOULDER_HEIGHT = 0.4
 UPPER_ARM = 0.62
 FOREARM = 0.62
 TOOL_LENGTH = 0.21
-"""Wrist centre to fingertips, m."""
+"""Distance from wrist centre to fingertips, m."""
 STRETCH = 0.995
-"""Share of the stretched arm's length that may be used, away from the singular straight elbow."""
+"""Usable share of the stretched arm's length, away from the singularity of a straight elbow."""
 
 Array = NDArray[np.float64]
 
@@ -26,20 +26,20 @@ class UnreachableError(ValueError):
 
 
 def reachable(poses: Array) -> NDArray[np.bool_]:
-    """Whether the arm can be there, for poses (n, 4) of x, y, z, yaw."""
+    """Return whether the arm reaches poses (n, 4) of x, y, z, yaw."""
     radius = np.hypot(poses[:, 0], poses[:, 1])
     span = np.hypot(radius, poses[:, 2] + TOOL_LENGTH - SHOULDER_HEIGHT)
     return np.asarray(span <= STRETCH * (UPPER_ARM + FOREARM))
 
 
 def joint_angles(poses: Array, near: Array) -> Array:
-    """Joint angles (n, 6) for fingertip poses (n, 4); the endless axes go on from the angles `near` (6,).
+    """Return joint angles (n, 6) for fingertip poses (n, 4); endless axes continue from `near` (6,).
 
     Raises:
         UnreachableError: a pose is too far.
     """
     if not reachable(poses).all():
-        raise UnreachableError("a pose on the way is farther than the arm reaches")
+        raise UnreachableError("a pose on the path is beyond the reach of the arm")
     x, y, z, yaw = poses.T
     radius, rise = np.hypot(x, y), z + TOOL_LENGTH - SHOULDER_HEIGHT
     span = np.hypot(radius, rise)
@@ -53,12 +53,12 @@ def joint_angles(poses: Array, near: Array) -> Array:
 
 
 def _continued(angles: Array, start: float) -> Array:
-    """The same directions without jumps of a turn, the first one nearest to `start`."""
+    """Return the same angles without jumps of a turn, the first one nearest to `start`."""
     smooth = np.unwrap(angles)
     return np.asarray(smooth + 2 * np.pi * np.round((start - smooth[0]) / (2 * np.pi)))
 
 
 def wrapped(angle: float) -> float:
-    """The angle in (-pi, pi]."""
+    """Return the same angle in (-pi, pi]."""
     turned = float(np.remainder(angle, 2 * np.pi))
     return turned - 2 * np.pi if turned > np.pi else turned

@@ -1,4 +1,4 @@
-"""Moves the arm: turns ways and grips into servo commands for every physics step, and runs them."""
+"""Runs the arm: turns paths and grips into servo commands for every physics step."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sims.robotic_arm.kinematics import Array, joint_angles
 from sims.robotic_arm.physics import BenchPhysics
 
 FINGER_SPEED = 0.06
-"""Of each finger, m/s."""
+"""Speed of each finger, m/s."""
 APPROACH_FORCE = 6.0
-"""With which the fingers close until they touch, N."""
+"""Force with which the fingers close until they touch, N."""
 SQUEEZE_TIME = 0.2
-"""In which the force rises to that of the grip, s."""
+"""Rise time of the grip force, s."""
 PAUSE = 0.1
-"""That a grip or a release takes after its motion, s."""
+"""Pause of a grip or a release after its motion, s."""
 TOUCH_FORCE = 2.0
-"""At which a descent that feels for its support ends, N."""
+"""Force at which a descent that feels for its support ends, N."""
 
 
 @dataclass(frozen=True)
@@ -45,32 +45,32 @@ def _program(servo: Array, joints: Array, poses: Array, finger: Array, cap: Arra
 
 
 def steps(seconds: float) -> int:
-    """Whole physics steps in this time."""
+    """Return the number of physics steps in this time."""
     return round(seconds / scene.TIMESTEP)
 
 
 class Motion:
-    """The program that runs, step by step, and the physics and the watch that it drives."""
+    """Runs a program step by step on the physics and its monitor."""
 
-    def __init__(self, physics: BenchPhysics, watch: HarmMonitor) -> None:
+    def __init__(self, physics: BenchPhysics, monitor: HarmMonitor) -> None:
         self.physics = physics
-        self.watch = watch
-        self.ghosts = CollisionMask(physics)
+        self.monitor = monitor
+        self.mask = CollisionMask(physics)
         self.release_aid: Literal["lower", "beside"] | None = None
-        """How what is let go is set down."""
+        """How a released object is set down."""
         self.resting = True
-        """Nothing moves, so physics need not be run until the next program."""
+        """Nothing moves, so physics is skipped until the next program."""
         self._program: Program | None = None
         self._row = 0
         self._feeling = False
-        self._roused = False
+        self._awake = False
         self.ran = 0
-        """Steps of physics computed so far."""
+        """Number of physics steps computed so far."""
 
     # Programs.
 
     def along(self, poses: Array, finger: float | None = None) -> Program:
-        """A program that follows poses (n, 4), the fingers going to `finger` meanwhile."""
+        """Return a program that follows poses (n, 4) while the fingers move to `finger`."""
         physics, count = self.physics, len(poses)
         joints = joint_angles(poses, physics.joints) if count else np.empty((0, 6))
         speeds = np.diff(joints, axis=0, prepend=physics.joints[None]) / scene.TIMESTEP
@@ -82,92 +82,92 @@ class Motion:
         return _program(servo, joints, poses, fingers, caps)
 
     def standing(self, finger: Array, cap: Array) -> Program:
-        """A program that moves only the fingers."""
+        """Return a program that moves only the fingers."""
         count = len(finger)
         joints = np.repeat(self.physics.joints[None], count, axis=0)
         poses = np.repeat(self.physics.target[None], count, axis=0)
         return _program(joints, joints, poses, finger, cap)
 
     def opening(self, half: float) -> Program:
-        """Both fingers to `half` the aperture, and a pause."""
+        """Return a program that moves both fingers to `half` the aperture and pauses."""
         count = steps(abs(half - self.physics.aperture / 2) / FINGER_SPEED + PAUSE)
         return self.standing(self._ramp(half, count), np.full(count, scene.OPENING_FORCE))
 
     def approaching(self, half: float) -> Program:
-        """Both fingers inwards, gently, to `half` the aperture or until something stops them."""
+        """Return a program that closes both fingers gently to `half` the aperture or until they stop."""
         count = steps(max(self.physics.aperture / 2 - half, 0.0) / FINGER_SPEED + PAUSE)
         return self.standing(self._ramp(half, count), np.full(count, APPROACH_FORCE))
 
     def squeezing(self, force: float) -> Program:
-        """The force up to `force`, N, and a pause; the fingers' target lies beyond closed."""
+        """Return a program that raises the force to `force`, N, and pauses; the target lies beyond closed."""
         rise = np.linspace(min(APPROACH_FORCE, force), force, steps(SQUEEZE_TIME))
         cap = np.concatenate([rise, np.full(steps(PAUSE), force)])
         return self.standing(np.full(len(cap), -scene.OPENING_FORCE / scene.FINGER_KP * 2), cap)
 
     def _ramp(self, half: float, count: int) -> Array:
         start = self.physics.aperture / 2
-        way = np.arange(1, count + 1) * FINGER_SPEED * scene.TIMESTEP
-        return np.asarray(start + np.sign(half - start) * np.minimum(way, abs(half - start)))
+        travel = np.arange(1, count + 1) * FINGER_SPEED * scene.TIMESTEP
+        return np.asarray(start + np.sign(half - start) * np.minimum(travel, abs(half - start)))
 
     # Running.
 
     def load(self, program: Program, *, feeling: bool = False) -> None:
-        """Make this the running program; `feeling` ends it when the held object meets its support."""
+        """Start this program; `feeling` ends it when the held object meets its support."""
         self._program, self._row, self._feeling = program, 0, feeling
-        self.resting = self._roused = False
+        self.resting = self._awake = False
 
     def halt(self) -> None:
-        """End the running program; the servos hold the pose that they were last told."""
+        """End the running program; the servos hold their last commanded pose."""
         self._catch_up()
         self._program = None
         self.physics.stand()
         self.resting = False
 
     def run(self, count: int, t: float) -> None:
-        """`count` steps of physics from device time `t`, s; none are computed while everything rests."""
+        """Run `count` steps of physics from device time `t`, s; none while everything rests."""
         if self.resting:
             return
-        physics, watch = self.physics, self.watch
-        step, look = physics.step, watch.after_step
+        physics, monitor = self.physics, self.monitor
+        step, look = physics.step, monitor.after_step
         for k in range(1, count + 1):
             if self._program is not None:
                 self._command_next(self._program)
             step()
             look(t + k * scene.TIMESTEP)
-            if self._feeling and watch.support_force > TOUCH_FORCE:
+            if self._feeling and monitor.support_force > TOUCH_FORCE:
                 self._feeling = False
                 self.halt()
             self.ran += 1
             if self.ran % SLOW_STEPS == 0:
                 if physics.held is not None and physics.slips():
                     self.release()
-                elif self._roused and self.settled() and self.resting:
+                elif self._awake and self.settled() and self.resting:
                     break
         self._catch_up()
         physics.sync()
 
     def release(self) -> None:
-        """End the grip, by the fingers' will or not; what was held falls, unless it is helped down."""
+        """End the grip, intended or not; the object falls, unless an aid sets it down."""
         name = self.physics.let_go()
         if name is None:
             return
         if self.release_aid == "lower":
-            self.ghosts.lower(name)
+            self.mask.lower(name)
         elif self.release_aid == "beside":
-            self.ghosts.put_beside(name)
-        self.watch.released(name)
+            self.mask.put_beside(name)
+        self.monitor.released(name)
 
     def set_down(self) -> None:
-        """End the grip with what was held straight down on its support."""
+        """End the grip with the object straight down on its support."""
         name = self.physics.let_go()
         if name is not None:
-            self.ghosts.lower(name)
-            self.watch.released(name)
+            self.mask.lower(name)
+            self.monitor.released(name)
 
-    def rouse(self) -> None:
-        """Let physics run until everything rests again, without a program."""
+    def wake(self) -> None:
+        """Run physics without a program until everything rests again."""
         self.resting = False
-        self._roused = True
+        self._awake = True
 
     def _command_next(self, program: Program) -> None:
         row = self._row
@@ -179,14 +179,14 @@ class Motion:
         self._row = row + 1
 
     def _catch_up(self) -> None:
-        """Tell the physics how far the running program has come."""
+        """Set the physics' joints and target from the last row of the program that ran."""
         if self._program is not None and self._row:
             row = self._row - 1
             self.physics.joints, self.physics.target = self._program.joints[row], self._program.poses[row]
 
     def settled(self) -> bool:
-        """Whether all motion has ended; physics is then skipped, unless harm goes on."""
+        """Return whether all motion has ended; physics is then skipped, unless harm goes on."""
         settled = self._program is None and self.physics.at_rest()
-        self.resting = settled and not self.watch.active
-        self._roused = self._roused and not self.resting
+        self.resting = settled and not self.monitor.active
+        self._awake = self._awake and not self.resting
         return settled

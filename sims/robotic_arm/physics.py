@@ -24,25 +24,24 @@ from sims.robotic_arm.kinematics import Array, joint_angles
 
 AXES = 6
 FREE = AXES + 2
-"""Where the objects begin in positions and velocities: after the axes and the fingers."""
+"""First index of the objects in positions and velocities: after the axes and the fingers."""
 SETTLING_STEPS, MOST_SETTLING = 50, 20
-"""Before device time 0 the objects settle for so many steps, again until they rest, but not for ever."""
+"""Before device time 0 the objects settle for this many steps, repeated until they rest, at most so often."""
 GRAVITY = 9.81
 FRICTIONLESS = 1
-"""Contact dimension of what the weld holds: friction beside it would count twice and fight it."""
+"""Contact dimension of the held object: friction beside the weld would count twice and oppose it."""
 PAD_SOLIMP = (0.8, 0.8, 0.001, 0.5, 2.0)
-"""Contact impedance of what is held: the fingers' rubber gives way by up to 1 mm. Harder pads leave the
-object for a step whenever it moves by micrometres, and hit it again with more than the force of the grip.
-"""
+"""Contact impedance of the held object: the fingers' rubber yields by up to 1 mm. Harder pads lose contact
+for a step whenever the object moves by micrometres, and hit it again with more than the grip force."""
 REST_SPEED = 0.003
-"""Slower than this, m/s and rad/s, an object rests."""
+"""Speed, m/s and rad/s, below which an object rests."""
 BENCHES = 48
-"""Settled benches that are kept: a twin's ensemble goes through its members in turn."""
+"""Number of settled benches in the cache: a twin's ensemble uses its members in turn."""
 
 
 @lru_cache(BENCHES)
 def _bench(xml: str, joints: tuple[float, ...], half_open: float) -> BenchModel:
-    """The compiled bench, settled, with the arm standing at `joints`, rad, and the fingers `half_open`, m."""
+    """Return the compiled bench, settled, with the arm at `joints`, rad, and the fingers `half_open`, m."""
 
     def settle(model: Any, data: Any) -> None:
         data.qpos[:AXES] = data.ctrl[:AXES] = joints
@@ -62,11 +61,11 @@ class BenchPhysics:
     def __init__(self, world: BenchWorld) -> None:
         self.world = world
         self.target = np.array([world.pose.x, world.pose.y, world.pose.z, world.pose.yaw])
-        """The fingertip pose that the joints are commanded to."""
+        """The fingertip pose of the commanded joints."""
         self.joints = joint_angles(self.target[None], np.zeros(AXES))[0]
         half_open = world.arm.opening / 2 if world.gripper == "open" else 0.0
         self.bench = _bench(scene.scene_xml(world), tuple(self.joints.tolist()), half_open)
-        """What never changes; shared with every copy."""
+        """The constant part, shared with every copy."""
         self._engine = self.bench.engine()
         self.objects = tuple(world.objects)
         self.held: str | None = None
@@ -95,16 +94,16 @@ class BenchPhysics:
             self.finger_cap = cap
 
     def stand(self) -> None:
-        """Let the servos hold the pose that they were last told."""
+        """Hold the last commanded pose."""
         self._engine.data.ctrl[:AXES] = self.joints
 
     @property
     def finger_target(self) -> float:
-        """Where each finger is to go, m from the middle."""
+        """Target of each finger, m from the middle."""
         return float(self.data.ctrl[AXES])
 
     def weaken(self, lost: float) -> None:
-        """From now on the fingers lack this share of their force, beside what they lack anyway."""
+        """Reduce the fingers' force by this share, in addition to the bench's own lack."""
         self._fitness = self.world.hidden.grip_force * max(1.0 - lost, 0.0)
         self._cap_fingers(self.finger_cap)
 
@@ -113,58 +112,58 @@ class BenchPhysics:
         self.model.actuator_forcerange[AXES:] = (-force, force)
 
     def limit_torques(self, limits: tuple[float, ...]) -> None:
-        """From now on the joints' drives give no more than this, N m."""
+        """Limit the joints' drives to these torques, N m."""
         self.model.actuator_forcerange[:AXES, 0] = np.negative(limits)
         self.model.actuator_forcerange[:AXES, 1] = limits
 
     @property
     def finger_force(self) -> float:
-        """With which each finger presses at most, N; `finger_cap` is what the controller asks for."""
+        """Maximum force of each finger, N; `finger_cap` is what the controller commands."""
         return self.finger_cap * self._fitness
 
     def step(self) -> None:
-        """One step of physics; poses that are derived from the joints lag until `sync`."""
+        """Advance the physics by a step; poses derived from the joints lag until `sync`."""
         engine = self._engine
         mujoco.mj_step(engine.model, engine.data)
 
     def sync(self) -> None:
-        """Bring all derived poses up to the joints."""
+        """Update all poses derived from the joints."""
         mujoco.mj_kinematics(self.model, self.data)
 
     def at_rest(self) -> bool:
-        """Whether no object moves and the joints have arrived."""
+        """Return whether no object moves and the joints have arrived."""
         arrived = np.abs(self.data.qpos[:AXES] - self.joints).max() < tolerances.JOINT
         return bool(arrived and np.abs(self.data.qvel[FREE:]).max(initial=0.0) < REST_SPEED)
 
     # Readings.
 
     def tip(self) -> tuple[float, float, float, float]:
-        """The fingertips' pose."""
+        """Return the fingertips' pose."""
         x, y, z = (float(v) for v in self.data.site_xpos[self.bench.fingertips])
         turn = self.data.site_xmat[self.bench.fingertips]
         return x, y, z, float(np.arctan2(turn[5], turn[2]))
 
     def geom_of(self, name: str) -> int:
-        """The geom of an object."""
+        """Return the geom of an object."""
         return self.bench.geom[name]
 
     def position(self, name: str) -> NDArray[np.float64]:
-        """An object's reference point (3,)."""
+        """Return an object's reference point (3,)."""
         start = self.bench.qpos[name]
         return np.asarray(self.data.qpos[start : start + 3])
 
     def positions(self) -> Array:
-        """Every object's reference point (n, 3), in the order of `objects`."""
+        """Return every object's reference point (n, 3), in the order of `objects`."""
         return np.asarray(self.data.qpos[FREE:].reshape(-1, 7)[:, :3])
 
     def object_pose(self, name: str) -> tuple[float, float, float, float]:
-        """An object's pose."""
+        """Return an object's pose."""
         x, y, z = (float(v) for v in self.position(name))
         w, i, j, k = self._turn(name)
         return x, y, z, float(np.arctan2(2 * (w * k + i * j), 1 - 2 * (j * j + k * k)))
 
     def upright(self, name: str) -> bool:
-        """Whether an object stands within 10 degrees of upright."""
+        """Return whether an object stands within 10 degrees of upright."""
         _, i, j, _ = self._turn(name)
         return bool(1 - 2 * (i * i + j * j) > np.cos(np.radians(10)))
 
@@ -174,20 +173,20 @@ class BenchPhysics:
 
     @property
     def aperture(self) -> float:
-        """Between the fingers, m."""
+        """Distance between the fingers, m."""
         return float(self.data.qpos[AXES] + self.data.qpos[AXES + 1])
 
     def adrift(self) -> set[str]:
-        """The objects that move."""
+        """Return the objects that move."""
         speeds = np.abs(self.data.qvel[FREE:].reshape(-1, 6)).max(axis=1)
         return {name for name, speed in zip(self.objects, speeds, strict=True) if speed > REST_SPEED}
 
     def awake(self, name: str) -> bool:
-        """Whether MuJoCo computes an object: what rests with all that it touches sleeps."""
+        """Return whether MuJoCo computes an object: an object that rests with all that it touches sleeps."""
         return bool(self.data.body_awake[self.bench.body[name]])
 
     def held_offset(self) -> tuple[float, float, float, float]:
-        """The held object's pose in the frame of the fingertips (x forward, z up)."""
+        """Return the held object's pose in the frame of the fingertips (x forward, z up)."""
         assert self.held is not None
         x, y, z, yaw = self.object_pose(self.held)
         tip_x, tip_y, tip_z, tip_yaw = self.tip()
@@ -196,20 +195,20 @@ class BenchPhysics:
         return float(c * dx + s * dy), float(-s * dx + c * dy), z - tip_z, yaw - tip_yaw
 
     def held_at(self, tip: Array) -> Array:
-        """Position and turn (7,) of the held object with the fingertips at a pose (4,)."""
+        """Return position and turn (7,) of the held object with the fingertips at a pose (4,)."""
         dx, dy, dz, turn = self.held_offset()
         c, s, half = np.cos(tip[3]), np.sin(tip[3]), (tip[3] + turn) / 2
         place = tip[0] + c * dx - s * dy, tip[1] + s * dx + c * dy, tip[2] + dz
         return np.array([*place, np.cos(half), 0.0, 0.0, np.sin(half)])
 
     def spare(self) -> Engine:
-        """A copy to try poses on."""
+        """Return a copy to try poses on."""
         return self._engine.copy()
 
     # Grip.
 
     def grip(self, name: str) -> bool:
-        """Hold what both fingers press; False where friction could not lift it."""
+        """Weld the object that both fingers press; return False where friction could not lift it."""
         if not self._bears(name, self.world.objects[name].mass * self.world.hidden.mass * GRAVITY):
             return False
         self.sync()
@@ -231,7 +230,7 @@ class BenchPhysics:
         return True
 
     def let_go(self) -> str | None:
-        """End the weld; the object that was held."""
+        """End the weld; return the object that was held."""
         held, self.held = self.held, None
         if held is not None:
             self.data.eq_active[self.bench.equality[held]] = 0
@@ -241,7 +240,7 @@ class BenchPhysics:
         return held
 
     def pull(self) -> NDArray[np.float64]:
-        """The force (3,) between palm and held object in the last step, N; zero where nothing is held."""
+        """Return the force (3,) between palm and held object in the last step, N; zero without one."""
         if self.held is None:
             return np.zeros(3)
         data = self.data
@@ -249,7 +248,7 @@ class BenchPhysics:
         return np.asarray(data.efc_force[:3]) if data.ne else np.zeros(3)
 
     def slips(self) -> bool:
-        """Whether the held object pulls harder than the fingers' friction can hold."""
+        """Return whether the held object pulls harder than the fingers' friction can hold."""
         if self.held is None:
             return False
         px, py, pz = self.pull().tolist()
@@ -260,6 +259,6 @@ class BenchPhysics:
         return not self._bears(self.held, along_fingers)
 
     def _bears(self, name: str, pull: float) -> bool:
-        """Whether the friction of both fingers holds an object against a pull along them, N."""
+        """Return whether the friction of both fingers holds an object against a pull along them, N."""
         friction = self.world.objects[name].friction * self.world.hidden.friction
         return pull <= 2 * friction * self.finger_force

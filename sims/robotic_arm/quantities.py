@@ -1,4 +1,4 @@
-"""What the harm rules measure on the bench, in their units: read from the physics, remembered by nobody."""
+"""The quantities that the harm rules monitor on the bench, in their units: functions of the physics."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sims.robotic_arm.physics import AXES, FREE, GRAVITY, BenchPhysics
 
 ARM_PARTS = ("upper_arm", "forearm", "palm", "finger_left", "finger_right")
 LARGEST_LOAD = 0.3
-"""Farther than this from the fingertips, m, is no part of the gripper or of what fits into it."""
+"""Maximum distance from the fingertips, m, of any part of the gripper or of an object that fits into it."""
 LYING = 0.7
-"""A contact whose normal has at least this share upwards carries weight."""
+"""A contact whose normal has at least this upward share carries weight."""
 
 
 def speed(physics: BenchPhysics) -> float:
-    """The greater of the fingertips' and the fingers' speed, m/s."""
+    """Return the greater of the fingertips' and the fingers' speed, m/s."""
     found = np.empty(6)
     kind = mujoco.mjtObj.mjOBJ_SITE
     mujoco.mj_objectVelocity(physics.model, physics.data, kind, physics.bench.fingertips, found, 0)
@@ -28,19 +28,19 @@ def speed(physics: BenchPhysics) -> float:
 
 
 def torques(physics: BenchPhysics) -> tuple[float, ...]:
-    """What each joint's drive gives, N m, without a sign."""
+    """Return the magnitude of each joint's torque, N m."""
     return tuple(np.abs(physics.data.actuator_force[:AXES]).tolist())
 
 
 def intrusion(physics: BenchPhysics, zone: str) -> float:
-    """How deep the arm or what it holds is in a zone, m; 0 outside. Needs poses in step with the joints."""
+    """Return how deep the arm or its load is in a zone, m; 0 outside. Derived poses must be up to date."""
     geoms = physics.bench.geom
     parts = [*ARM_PARTS, *([physics.held] if physics.held is not None else [])]
     return max(0.0, *(-distance(physics, geoms[part], geoms[zone]) for part in parts))
 
 
 def farthest(physics: BenchPhysics) -> float:
-    """A bound on how far from the base's axis any part of the arm or of its load is, seen from above, m."""
+    """Return a bound on the horizontal distance of any part of arm and load from the base's axis, m."""
     data = physics.data
     x, y, _ = data.site_xpos[physics.bench.fingertips].tolist()
     elbow = UPPER_ARM * abs(math.cos(data.qpos[1]))
@@ -48,17 +48,17 @@ def farthest(physics: BenchPhysics) -> float:
 
 
 def distance(physics: BenchPhysics, one: int, other: int, farthest: float = 0.0) -> float:
-    """Between two geoms, m, negative where they overlap; `farthest` where it is more than that."""
+    """Return the distance between two geoms, m, negative where they overlap; `farthest` beyond that."""
     return float(mujoco.mj_geomDistance(physics.model, physics.data, one, other, farthest, None))
 
 
 def fallen(physics: BenchPhysics, name: str, height: float) -> float:
-    """How far an object is below a height, m."""
+    """Return how far an object is below a height, m."""
     return height - float(physics.position(name)[2])
 
 
 def loads(physics: BenchPhysics, name: str) -> dict[str, float]:
-    """The weight that an object lays on each object below it, N."""
+    """Return the weight that an object lays on each object below it, N."""
     geoms, data = physics.bench.geoms, physics.data
     mine = physics.geom_of(name)
     found: dict[str, float] = {}
@@ -74,7 +74,7 @@ def loads(physics: BenchPhysics, name: str) -> dict[str, float]:
 
 
 def contacts(physics: BenchPhysics) -> list[dict[str, object]]:
-    """Every contact now: the two things and the normal force, N. What sleeps has none."""
+    """Return every contact now: the two things and the normal force, N. Sleeping objects have none."""
     data, names = physics.data, physics.bench.geoms
     return [
         {
@@ -86,7 +86,7 @@ def contacts(physics: BenchPhysics) -> list[dict[str, object]]:
 
 
 def finger_forces(physics: BenchPhysics) -> tuple[float, float]:
-    """With which the left and the right finger press on objects, N."""
+    """Return the forces of the left and the right finger on objects, N."""
     sides = {"finger_left": 0.0, "finger_right": 0.0}
     things = set(physics.objects)
     for contact in contacts(physics):
@@ -98,7 +98,7 @@ def finger_forces(physics: BenchPhysics) -> tuple[float, float]:
 
 
 def wrist_force(physics: BenchPhysics) -> float:
-    """What pulls and pushes at the gripper from outside, N: the held object, and all that it touches else."""
+    """Return the external force on the gripper, N: by the held object and by whatever that touches."""
     data, bench = physics.data, physics.bench
     gripper = {bench.geom[name] for name in ("palm", "finger_left", "finger_right")}
     held = None if physics.held is None else bench.geom[physics.held]
@@ -112,15 +112,15 @@ def wrist_force(physics: BenchPhysics) -> float:
 
 
 def load(physics: BenchPhysics) -> float:
-    """The mass that hangs in the gripper, as a load cell in the wrist weighs it, kg."""
+    """Return the mass that hangs in the gripper, as a load cell in the wrist weighs it, kg."""
     return abs(float(physics.pull()[2])) / GRAVITY
 
 
 def command_error(physics: BenchPhysics) -> float:
-    """Between the fingertips and where they are commanded to be, m."""
+    """Return the distance between the fingertips and their commanded position, m."""
     return float(np.linalg.norm(np.array(physics.tip()[:3]) - physics.target[:3]))
 
 
 def joint_speeds(physics: BenchPhysics) -> list[float]:
-    """Of the six joints, rad/s."""
+    """Return the speeds of the six joints, rad/s."""
     return [float(v) for v in physics.data.qvel[: len(scene.TORQUE_LIMITS)]]

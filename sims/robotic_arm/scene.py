@@ -26,7 +26,7 @@ from sims.robotic_arm.kinematics import FOREARM, SHOULDER_HEIGHT, TOOL_LENGTH, U
 
 TIMESTEP = 0.004
 CONDIM, CONDIM_ROLLING = 4, 6
-"""Contacts have a normal force, sliding and torsional friction; what can roll has rolling friction, too."""
+"""Contacts have normal force, sliding and torsional friction; what can roll has rolling friction, too."""
 FINGER_LENGTH, FINGER_THICKNESS, FINGER_WIDTH = 0.1, 0.012, 0.02
 """Of a finger, m; the thickness lies in the closing direction."""
 KP, KV = 100_000.0, 1_200.0
@@ -34,15 +34,15 @@ KP, KV = 100_000.0, 1_200.0
 TORQUE_LIMITS = (250.0, 250.0, 250.0, 120.0, 120.0, 120.0)
 """Of the joint servos, N m."""
 FINGER_KP = 4_000.0
-"""Finger servos, N/m; their force is capped as the grip needs it."""
+"""Finger servos, N/m; their force is capped at the grip force."""
 OPENING_FORCE = 60.0
 """N."""
 
 ARM, THING, FLOOR, SOLID, HELD = 1, 2, 4, 8, 16
-"""Contact bits. Two geoms meet where the contype of one shares a bit with the conaffinity of the other.
+"""Contact bits. Two geoms collide where the contype of one shares a bit with the conaffinity of the other.
 
-FLOOR is what objects stand on (the bench, a bin's floor), SOLID a bin's walls and obstacles. HELD takes the
-place of THING on an object that is to pass through others, in a counterfactual.
+FLOOR is what objects stand on (the bench, a bin's floor), SOLID a bin's walls and obstacles. HELD replaces
+THING on an object that passes through others in a counterfactual.
 """
 ARM_MEETS = f'contype="{ARM}" conaffinity="0"'
 THING_MEETS = f'contype="{THING}" conaffinity="{ARM | THING | FLOOR | SOLID}"'
@@ -64,7 +64,7 @@ _HEAD = f"""
 
 
 def scene_xml(world: BenchWorld) -> str:
-    """The MJCF text of a bench, every object at its initial pose."""
+    """Return the MJCF text of a bench, every object at its initial pose."""
     bodies = [_bin(name, tray) for name, tray in world.bins.items()]
     bodies += [_obstacle(name, block) for name, block in world.obstacles.items()]
     bodies += [_zone(name, zone) for name, zone in world.zones.items()]

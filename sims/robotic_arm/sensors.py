@@ -1,4 +1,4 @@
-"""The arm's coarse sensors, and the finer ones that can be fitted: what each of them senses."""
+"""The arm's coarse sensors and the finer ones that can be fitted: their quantities."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from sims.robotic_arm.physics import BenchPhysics
 
 
 class SensedArm(Protocol):
-    """The arm as its sensors read it: through the simulator, so that they outlive `restore`."""
+    """The simulator as its sensors read it, so that they stay valid after `restore`."""
 
     @property
     def slots(self) -> Iterable[str]:
         """Names of the slots."""
 
     def occupied(self, slot: str) -> float:
-        """1 where something stands in the slot, else 0."""
+        """Return 1 where something stands in the slot, else 0."""
 
     def joint_torque(self, k: int) -> float:
-        """Torque of the k-th joint, N m."""
+        """Return the torque of the k-th joint, N m."""
 
     def sensed(self, sensor: SensorName) -> float:
-        """What a sensor of the whole arm senses, in the unit of its key."""
+        """Return the true quantity of a sensor of the whole arm, in the unit of its key."""
 
     def forget_bump(self) -> None:
-        """The bumper has been read."""
+        """Clear the bumper's peak after a reading."""
 
 
 def fitted(arm: SensedArm, world: BenchWorld) -> list[CoarseSensor]:
-    """The sensors that a bench has, worsened as its hidden parameters say."""
+    """Return the sensors of a bench, degraded by its hidden parameters."""
     hidden = world.hidden
     return [
         CoarseSensor(
@@ -51,7 +51,7 @@ def fitted(arm: SensedArm, world: BenchWorld) -> list[CoarseSensor]:
 
 
 def _quantities(arm: SensedArm, key: SensorName) -> Iterator[tuple[str, Callable[[], float]]]:
-    """The names and quantities of one kind of sensor."""
+    """Return the names and quantities of one kind of sensor."""
     if key == "at_slot":
         for slot in arm.slots:
             yield f"{key}.{slot}", partial(arm.occupied, slot)
@@ -63,18 +63,18 @@ def _quantities(arm: SensedArm, key: SensorName) -> Iterator[tuple[str, Callable
 
 
 def quantity(
-    sensor: SensorName, physics: BenchPhysics, handling: Handling, watch: HarmMonitor, t: float
+    sensor: SensorName, physics: BenchPhysics, handling: Handling, monitor: HarmMonitor, t: float
 ) -> float:
-    """What a sensor of the whole arm senses at device time `t`, s, true, in the unit of its key."""
+    """Return the true quantity of a sensor of the whole arm at device time `t`, s, in the unit of its key."""
     match sensor:
         case "gripper_closed":
             return float(handling.gripper == "closed")
         case "pose_reached":
             return float(handling.arrived)
         case "light_curtain":
-            return float(watch.curtain.broken(t))
+            return float(monitor.curtain.broken(t))
         case "bumper":
-            return watch.bump
+            return monitor.bump
         case "aperture":
             return physics.aperture
         case "finger_force":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mujoco
@@ -38,15 +38,15 @@ from sims.robotic_arm.physics import BenchPhysics
 from sims.simulator import CallOptions, Simulator
 
 LOCK_TIME = 0.1
-"""That the safety relay takes, s."""
+"""Switching time of the safety relay, s."""
 STEP_TICKS = Clock.to_ticks(scene.TIMESTEP)
 AXES = ("x", "y", "z", "yaw")
 
 
 class ArmSimulator(Simulator[BenchWorld]):
-    """The arm on its bench. The safe state is: arm held where it is, gripper as it is, safety locked.
+    """The arm on its bench. The safe state is: arm and gripper as they are, safety locked.
 
-    A gripper that holds something keeps holding it through a stop: to let go would drop it. While everything
+    A gripper that holds something keeps holding it through a stop: releasing would drop it. While everything
     rests, time passes without physics.
     """
 
@@ -59,9 +59,9 @@ class ArmSimulator(Simulator[BenchWorld]):
     horizon = LONGEST_SETTLING
     run_out_step = 0.5
     grain = SAME_EVENT
-    kept = ("_physics", "_motion", "_handling", "_watch", "_curtain", "_ticks", "_locked", "_weakness")
+    kept = ("_physics", "_motion", "_handling", "_monitor", "_curtain", "_ticks", "_locked", "_weakness")
 
-    # What the base asks for.
+    # The base's hooks.
 
     def begin(self) -> None:
         """Build the bench anew and let the objects settle."""
@@ -69,20 +69,22 @@ class ArmSimulator(Simulator[BenchWorld]):
         self._physics = BenchPhysics(world)
         self._locked = world.safety_locked
         self._curtain = Curtain(world.light_curtain)
-        self._watch = HarmMonitor(self._physics, self.ledger, self._curtain, unlocked=not self._locked)
-        self._motion = Motion(self._physics, self._watch)
-        self._handling = Handling(world, self._physics, self._watch, self._motion, self.pass_time, self.clock)
+        self._monitor = HarmMonitor(self._physics, self.ledger, self._curtain, unlocked=not self._locked)
+        self._motion = Motion(self._physics, self._monitor)
+        self._handling = Handling(
+            world, self._physics, self._monitor, self._motion, self.pass_time, self.clock
+        )
         self._ticks = 0
         self._weakness = 0.0
         self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
         self._slots |= {name: self._physics.position(name).copy() for name in world.objects}
 
     def left_out(self) -> None:
-        """The arm stays where it was, so the motions after this call start elsewhere."""
+        """Let motions after this call start elsewhere than in the original."""
         self._handling.elsewhere = True
 
     def goes_on(self) -> bool:
-        """Whether anything moves; and whether harm goes on, which has to be seen at rest for a while."""
+        """Return whether anything moves, or harm goes on; at rest that takes a while to show."""
         now = self.clock.now
         return not self._motion.settled() or (
             now < (self.ledger.record_end or now) + self.run_out_step
@@ -95,7 +97,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         if weakness != self._weakness:
             self._weakness = weakness
             self._physics.weaken(weakness)
-            self._motion.rouse()
+            self._motion.wake()
         end = self.clock.ticks + Clock.to_ticks(seconds)
         count = (end - self._ticks) // STEP_TICKS
         self._motion.run(count, Clock.to_seconds(self._ticks))
@@ -103,29 +105,29 @@ class ArmSimulator(Simulator[BenchWorld]):
 
     @property
     def shared(self) -> tuple[object, ...]:
-        """The world and what of the bench never changes."""
+        """The world and the constant part of the bench."""
         return (self.world, self._physics.bench)
 
     def make_safe(self) -> None:
         """Hold the arm and the gripper where they are, and lock the safety."""
         self._motion.halt()
-        self._motion.rouse()
+        self._motion.wake()
         self._set_lock(locked=True)
 
     def _set_lock(self, *, locked: bool) -> None:
         self._locked = locked
-        self._watch.unlocked = not locked
+        self._monitor.unlocked = not locked
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
-        """Those that the world fits; `at_slot.SLOT` for every bin and every object's first place."""
+        """Return the sensors that the world fits; `at_slot.SLOT` for bins and the objects' first places."""
         return sensors.fitted(self, self.world)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything, in SI units: see `docs/harm-rules-arm.md`."""
-        return truth.state(self._physics, self._handling, self._watch, self.clock.now)
+        """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
+        return truth.state(self._physics, self._handling, self._monitor, self.clock.now)
 
     def coarse_state(self) -> dict[str, Any]:
-        """The lock, the gripper's own word, whether the arm is at home, and the slots."""
+        """Return the lock, the gripper's report, whether the arm is at home, and the slots."""
         home = self.world.home
         from_home = math.dist(self._physics.tip()[:3], (home.x, home.y, home.z))
         return {
@@ -137,51 +139,51 @@ class ArmSimulator(Simulator[BenchWorld]):
         }
 
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
-        """The lock, the fingertips' pose, and the gripper's own word."""
-        told: dict[str, ToolResult] = {
+        """Return the lock, the fingertips' pose, and the gripper's report."""
+        results: dict[str, ToolResult] = {
             "lock_safety": SafetyState(safety="locked" if self._locked else "unlocked"),
             "sense_pose": self._tip_reading(),
             "sense_gripper": self._gripper_reading(),
         }
-        return {tool: value.model_dump() for tool, value in told.items()}
+        return {tool: value.model_dump() for tool, value in results.items()}
 
     @property
     def steps_computed(self) -> int:
-        """Steps of physics since `init`, without those that were skipped at rest."""
+        """Number of physics steps since `init`, without those skipped at rest."""
         return self._motion.ran
 
     # Reads.
 
     def do_sense_pose(self, arguments: NoArguments, call: CallOptions) -> Pose:
-        """The fingertips' pose."""
+        """Read the fingertips' pose."""
         return self._tip_reading()
 
     def do_sense_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
-        """Open or closed, and whether something keeps the fingers apart."""
+        """Read whether the gripper is open, and whether something keeps the fingers apart."""
         return self._gripper_reading()
 
     def do_list_objects(self, arguments: NoArguments, call: CallOptions) -> Objects:
-        """All names."""
+        """List all names."""
         return Objects(objects=list(self.world.objects), bins=list(self.world.bins))
 
     def do_get_object_pose(self, arguments: OneObject, call: CallOptions) -> NamedPose:
-        """The pose to pick an object at, or to place into a bin at."""
+        """Read the pose to pick an object at, or to place into a bin at."""
         name = arguments.object_id
         tray = self.world.bins.get(name)
         if tray is not None:
             return NamedPose(name=name, **_rounded((tray.x, tray.y, tray.z, tray.yaw)))
         return NamedPose(name=name, **_rounded(self._physics.object_pose(name)))
 
-    # The safety.
+    # Safety.
 
     def do_unlock_safety(self, arguments: NoArguments, call: CallOptions) -> SafetyState:
-        """Motion is allowed from now on."""
+        """Allow motion."""
         self.pass_time(LOCK_TIME)
         self._set_lock(locked=False)
         return SafetyState(safety="unlocked")
 
     def do_lock_safety(self, arguments: NoArguments, call: CallOptions) -> SafetyState:
-        """Motion is refused from now on."""
+        """Refuse motion."""
         self._set_lock(locked=True)
         self.pass_time(LOCK_TIME)
         return SafetyState(safety="locked")
@@ -189,63 +191,53 @@ class ArmSimulator(Simulator[BenchWorld]):
     # Motion.
 
     def do_move_to(self, arguments: ToolPose, call: CallOptions) -> Pose:
-        """A straight line to the pose; whatever is in the way is hit."""
+        """Move in a straight line to the pose; obstacles are hit."""
         goal = _pose_of(arguments)
-        self._perform(call, lambda handling: handling.move(goal))
+        self._handling.perform(call, lambda handling: handling.move(goal))
         return self._tip_reading()
 
     def do_home(self, arguments: NoArguments, call: CallOptions) -> Pose:
-        """Up to travel height, across, and to the rest pose."""
+        """Move up to travel height, across, and to the rest pose."""
         home = self.world.home
         goal = np.array([home.x, home.y, home.z, home.yaw])
-        self._perform(call, lambda handling: handling.go_over(goal))
+        self._handling.perform(call, lambda handling: handling.go_over(goal))
         return self._tip_reading()
 
     def do_open_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
-        """Let go of what is held, and open all the way."""
-        self._perform(call, Handling.open)
+        """Release what is held, and open all the way."""
+        self._handling.perform(call, Handling.open)
         return self._gripper_reading()
 
     def do_close_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
         """Close with the standard force on whatever is between the fingers."""
-        self._perform(call, Handling.close, closing=True)
+        self._handling.perform(call, Handling.close, closing=True)
         return self._gripper_reading()
 
     def do_pick(self, arguments: OneObject, call: CallOptions) -> Picked:
-        """Above the object, down, grip with a force that it bears, and up again."""
+        """Move above the object and down, grip with a force that it bears, and move up."""
         name = arguments.object_id
         down = self._handling.tip_to_pick(name)
-        self._perform(call, lambda handling: handling.pick(name, down), name)
+        self._handling.perform(call, lambda handling: handling.pick(name, down), name)
         return Picked(object_id=name, **self._gripper_reading().model_dump())
 
     def do_place(self, arguments: ToolPose, call: CallOptions) -> Placed:
-        """Above the pose, down until the object stands or is there, let go, and up again."""
+        """Move above the pose and down until the object stands or is there, release it, and move up."""
         name = self._physics.held
         down = self._handling.tip_to_place(_pose_of(arguments))
-        self._perform(call, lambda handling: handling.place(down), name)
+        self._handling.perform(call, lambda handling: handling.place(down), name)
         pose = self._physics.tip() if name is None else self._physics.object_pose(name)
         return Placed(gripper="open", **_rounded(pose))
 
-    def _perform(
-        self,
-        call: CallOptions,
-        action: Callable[[Handling], None],
-        target: str | None = None,
-        *,
-        closing: bool = False,
-    ) -> None:
-        self._handling.perform(call, action, target, closing=closing)
-
     def aid_next_motion(self, aid: Aid) -> None:
-        """The next motion is to be helped so."""
+        """Set the aid of the next motion."""
         self._handling.next_aid = aid
 
     def ignore_curtain(self, *, ignored: bool) -> None:
-        """Nobody stands in the light curtain, whatever the world says."""
+        """Treat the light curtain as free, or end that."""
         self._curtain.ignored = ignored
 
     def view(self) -> ArmView:
-        """What the interlocks look at."""
+        """Return the state that the interlocks check."""
         physics = self._physics
         return ArmView(
             world=self.world,
@@ -269,15 +261,15 @@ class ArmSimulator(Simulator[BenchWorld]):
     # Readings.
 
     def sensed(self, sensor: SensorName) -> float:
-        """What a sensor of the whole arm senses now, true, in the unit of its key's description."""
-        return sensors.quantity(sensor, self._physics, self._handling, self._watch, self.clock.now)
+        """Return the true quantity of a sensor of the whole arm, in the unit of its key's description."""
+        return sensors.quantity(sensor, self._physics, self._handling, self._monitor, self.clock.now)
 
     def forget_bump(self) -> None:
-        """The bumper was read."""
-        self._watch.bump = 0.0
+        """Clear the bumper's peak after a reading."""
+        self._monitor.bump = 0.0
 
     def joint_torque(self, axis: int) -> float:
-        """What the drive of a joint (from 0) gives now, N m."""
+        """Return the torque of a joint (from 0), N m."""
         return quantities.torques(self._physics)[axis]
 
     @property
@@ -286,7 +278,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         return tuple(self._slots)
 
     def occupied(self, slot: str) -> bool:
-        """Whether any object is at a slot."""
+        """Return whether any object is at a slot."""
         away = self._physics.positions() - self._slots[slot]
         return bool((np.linalg.norm(away, axis=1) <= self.world.slot_radius).any())
 

@@ -12,10 +12,10 @@ from devices.robotic_arm import tolerances
 from sims.robotic_arm.kinematics import Array, joint_angles, wrapped
 
 SLOWINGS, JUST_WITHIN = 4, 1.001
-"""Ways are slowed so often at most, until no joint exceeds its limit by more than this factor."""
+"""A path is slowed at most so often, until no joint exceeds its limit by more than this factor."""
 
 YAW_ARM = 0.2
-"""Length that a turn of the gripper by 1 rad counts as, m."""
+"""Length equivalent to a turn of the gripper by 1 rad, m."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class MotionLimits:
 
 
 def straight(start: Array, end: Array, limits: MotionLimits, dt: float, *, keep_out: float = 0.0) -> Array:
-    """Poses (n, 4) from start (excluded) to end (included), each one step `dt` later.
+    """Return poses (n, 4) from start (excluded) to end (included), each one step `dt` later.
 
     The yaw takes the shorter turn. Where the line would pass the base's axis nearer than `keep_out`
-    (the arm would meet its own column), the way bends round it at the distances of its ends; height and yaw
+    (the arm would meet its own column), the path bends round it at the distances of its ends; height and yaw
     stay linear.
     """
     turn = wrapped(float(end[3] - start[3]))
@@ -53,38 +53,38 @@ def straight(start: Array, end: Array, limits: MotionLimits, dt: float, *, keep_
 
 
 def route(points: Sequence[Array], limits: MotionLimits, dt: float, *, keep_out: float = 0.0) -> Array:
-    """Poses along straight lines from point to point, with a halt at each."""
+    """Return poses along straight lines from point to point, with a halt at each."""
     legs = [straight(a, b, limits, dt, keep_out=keep_out) for a, b in pairwise(points)]
     return np.concatenate(legs) if legs else np.empty((0, 4))
 
 
 def retimed(poses: Array, start: Array, steps: int) -> Array:
-    """The same way in exactly `steps` steps (at least one), at speeds scaled alike."""
+    """Return the same path in exactly `steps` steps (at least one), at speeds scaled alike."""
     if len(poses) == 0:
         return np.repeat(start[None], steps, axis=0)
-    way = np.concatenate([start[None], poses])
-    yaw = np.unwrap(way[:, 3])
-    at = np.linspace(0.0, len(way) - 1, max(steps, 1) + 1)[1:]
-    index = np.arange(len(way))
-    return np.stack([np.interp(at, index, way[:, k] if k < 3 else yaw) for k in range(4)], axis=1)
+    path = np.concatenate([start[None], poses])
+    yaw = np.unwrap(path[:, 3])
+    at = np.linspace(0.0, len(path) - 1, max(steps, 1) + 1)[1:]
+    index = np.arange(len(path))
+    return np.stack([np.interp(at, index, path[:, k] if k < 3 else yaw) for k in range(4)], axis=1)
 
 
 def paced(poses: Array, start: Array, steps: int) -> Array:
-    """The same way in exactly `steps` steps, from rest to rest without a halt: a quintic over its length."""
-    way = np.concatenate([start[None], poses])
-    way[:, 3] = np.unwrap(way[:, 3])
-    hops = np.abs(np.diff(way, axis=0))
+    """Return the same path in `steps` steps, from rest to rest without a halt: a quintic over its length."""
+    path = np.concatenate([start[None], poses])
+    path[:, 3] = np.unwrap(path[:, 3])
+    hops = np.abs(np.diff(path, axis=0))
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(hops[:, :3], axis=1) + YAW_ARM * hops[:, 3])])
     share = np.arange(1, steps + 1) / steps
     at = along[-1] * share**3 * (10 - 15 * share + 6 * share**2)
-    return np.stack([np.interp(at, along, way[:, k]) for k in range(4)], axis=1)
+    return np.stack([np.interp(at, along, path[:, k]) for k in range(4)], axis=1)
 
 
 def within_joint_speeds(poses: Array, joints: Array, start: Array, limits: Array, dt: float) -> Array:
-    """The same way, slower where a joint would turn faster than it can.
+    """Return the same path, slower where a joint would exceed its speed limit.
 
     Args:
-        poses: the way (n, 4), one step `dt` apart.
+        poses: the path (n, 4), one step `dt` apart.
         joints: the six joint angles before its first step, rad.
         start: the pose there (4,).
         limits: of the joints (6,), rad/s.
@@ -97,15 +97,15 @@ def within_joint_speeds(poses: Array, joints: Array, start: Array, limits: Array
         if needed.max() <= JUST_WITHIN:
             return poses
         times = np.concatenate([[0.0], np.cumsum(np.maximum(needed, 1.0))])
-        way = np.concatenate([start[None], poses])
-        way[:, 3] = np.unwrap(way[:, 3])
+        path = np.concatenate([start[None], poses])
+        path[:, 3] = np.unwrap(path[:, 3])
         at = np.minimum(np.arange(1, int(np.ceil(times[-1])) + 1), times[-1])
-        poses = np.stack([np.interp(at, times, way[:, k]) for k in range(4)], axis=1)
+        poses = np.stack([np.interp(at, times, path[:, k]) for k in range(4)], axis=1)
     return poses
 
 
 def _progress(length: float, turn: float, limits: MotionLimits, dt: float) -> Array:
-    """Shares of the way, in (0, 1], of a trapezoidal speed profile at multiples of dt."""
+    """Return the shares of the path, in (0, 1], of a trapezoidal speed profile at multiples of dt."""
     if length < tolerances.PATH and turn < tolerances.PATH:
         return np.empty(0)
     speed = min(limits.speed / max(length, tolerances.PATH), limits.yaw_speed / max(turn, tolerances.PATH))
@@ -124,7 +124,7 @@ def _progress(length: float, turn: float, limits: MotionLimits, dt: float) -> Ar
 
 
 def _passes_axis(start: Array, end: Array, keep_out: float) -> bool:
-    """Whether the line, seen from above, comes nearer to the base's axis than `keep_out`."""
+    """Return whether the line, seen from above, comes nearer to the base's axis than `keep_out`."""
     along = end[:2] - start[:2]
     square = float(along @ along)
     nearest = 0.0 if square == 0.0 else float(np.clip(-(start[:2] @ along) / square, 0.0, 1.0))

@@ -12,10 +12,10 @@ from sims.robotic_arm.physics import AXES, BenchPhysics
 POSE = ("x", "y", "z", "yaw")
 
 
-def state(physics: BenchPhysics, handling: Handling, watch: HarmMonitor, t: float) -> dict[str, Any]:
-    """All of it at device time `t`, s, with what the harm rules watch under the keys that they name."""
+def state(physics: BenchPhysics, handling: Handling, monitor: HarmMonitor, t: float) -> dict[str, Any]:
+    """Return it at device time `t`, s, with the quantities that the harm rules name as signals."""
     return {
-        "safety_locked": not watch.unlocked,
+        "safety_locked": not monitor.unlocked,
         "gripper": handling.gripper,
         "holding": physics.held,
         "pose": dict(zip(POSE, physics.tip(), strict=True)),
@@ -27,5 +27,5 @@ def state(physics: BenchPhysics, handling: Handling, watch: HarmMonitor, t: floa
         "aperture": physics.aperture,
         "finger_force": physics.finger_force,
         "contacts": quantities.contacts(physics),
-        **watch.state(t),
+        **monitor.state(t),
     }

@@ -11,7 +11,7 @@ from agents.baselines.random import RandomAgent
 from configs.device_types import load_declared, load_device
 from configs.errors import ConfigError
 from configs.tasks_loader import list_tasks, load_task
-from core_eval.harness.static_checks import Site, unfitted, verify_static
+from core_eval.harness.static_checks import Site, missing_tools, verify_static
 from core_eval.path import Call, OnlineScorer
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -206,8 +206,8 @@ def test_what_hardware_lacks_is_only_asked_of_it_where_no_way_does_without(tmp_p
     write(tmp_path, None, {"plan": [either]}, {"plan": [{"move": {"at": "tap"}}, "light"]})
     choice, fixed = list_tasks(tmp_path / "tasks.yaml")
     tools = frozenset({"light", "douse"})
-    assert unfitted(choice.automaton, tools) == ()
-    assert unfitted(fixed.automaton, tools) == ("move",)
+    assert missing_tools(choice.automaton, tools) == ()
+    assert missing_tools(fixed.automaton, tools) == ("move",)
     assert [tool.name for tool in choice.on_hardware(tools).device.tools] == ["light", "douse"]
 
 

@@ -9,7 +9,7 @@ from paths import ROOT
 
 from configs.worlds_loader import load_world
 from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
-from devices.interlocks import look
+from devices.interlocks import check_interlocks
 from devices.outcome import Refusal
 from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView
 from sims.farm_rover.firmware_tables import HEADER
@@ -34,7 +34,7 @@ def test_host_and_simulator_have_the_same_declaration(name: str) -> None:
 @pytest.mark.parametrize(("interlocks", "view"), [(FARM_INTERLOCKS, RoverView), (ARM_INTERLOCKS, ArmView)])
 def test_what_is_not_known_refuses_nothing(interlocks, view) -> None:
     for tool in interlocks:
-        look(interlocks, tool, lambda: view(world=None), TOOL_ARGUMENTS)
+        check_interlocks(interlocks, tool, lambda: view(world=None), TOOL_ARGUMENTS)
 
 
 def test_the_first_check_that_fails_is_the_one_that_is_told() -> None:
@@ -42,22 +42,22 @@ def test_the_first_check_that_fails_is_the_one_that_is_told() -> None:
     told = {}
     for tool in FARM_INTERLOCKS:
         try:
-            look(FARM_INTERLOCKS, tool, lambda: view, TOOL_ARGUMENTS)
+            check_interlocks(FARM_INTERLOCKS, tool, lambda: view, TOOL_ARGUMENTS)
         except Refusal as refusal:
             told[tool] = refusal.code
     locked = {tool for tool, checks in FARM_INTERLOCKS.items() if "unlocked" in [c.name for c in checks]}
     assert told == dict.fromkeys(locked, "safety_locked")
     view = RoverView(world=None, locked=False, ripe={"p": False}, fruit=2, capacity=2)
     with pytest.raises(Refusal) as raised:
-        look(FARM_INTERLOCKS, "harvest_fruit", lambda: view, TOOL_ARGUMENTS)
+        check_interlocks(FARM_INTERLOCKS, "harvest_fruit", lambda: view, TOOL_ARGUMENTS)
     assert raised.value.code == "not_ripe"
 
 
 def test_a_forced_call_is_refused_only_what_nobody_can_do() -> None:
     view = ArmView(world=None, locked=True, empty=True)
-    look(ARM_INTERLOCKS, "place", lambda: view, TOOL_ARGUMENTS, forced=True)
+    check_interlocks(ARM_INTERLOCKS, "place", lambda: view, TOOL_ARGUMENTS, forced=True)
     with pytest.raises(Refusal) as raised:
-        look(ARM_INTERLOCKS, "place", lambda: view, {**TOOL_ARGUMENTS, "z": -0.1}, forced=True)
+        check_interlocks(ARM_INTERLOCKS, "place", lambda: view, {**TOOL_ARGUMENTS, "z": -0.1}, forced=True)
     assert raised.value.code == "below_bench"
 
 

@@ -133,7 +133,7 @@ class Folder:
         environment = {
             **os.environ,
             "PATH": f"{self.path}/.venv/bin:{os.environ['PATH']}:/usr/sbin",
-            "PYTHONPATH": f"{ROOT}:{self.path}/site",
+            "PYTHONPATH": f"{ROOT}:{self.path}/site:{os.environ.get('PYTHONPATH', '')}",
             "COLUMNS": "200",
         }
         done = subprocess.run(

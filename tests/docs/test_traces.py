@@ -25,7 +25,7 @@ def test_the_examples_hold(
         Path(name).write_text(files[name], encoding="utf-8")
     assert main(command[1:]) == 1
     captured = capsys.readouterr()
-    assert captured.err == "pathrig: 2 scored, 1 could not be scored; their lines say why under `error`\n"
+    assert captured.err == "pathrig: 2 scored, 1 could not be scored; see `error` in their lines\n"
     assert "PC-KTC" in captured.out
     assert Path("scores.jsonl").read_text(encoding="utf-8") == files["scores.jsonl"]
     assert main([*command[1:-2], "--json"]) == 1

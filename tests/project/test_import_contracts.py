@@ -120,7 +120,7 @@ def test_a_hidden_dependency_is_found() -> None:
 
 def test_no_module_imports_what_only_extras_install_at_its_top() -> None:
     names = (
-        "agents.catalog configs.tasks_loader configs.worlds_loader core_eval.cli.main firmware_bridge.client"
+        "agents.registry configs.tasks_loader configs.worlds_loader core_eval.cli.main firmware_bridge.client"
     )
     code = (
         "import sys, importlib\n"

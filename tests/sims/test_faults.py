@@ -115,7 +115,7 @@ def test_random_faults_are_a_poisson_process_with_exponential_lengths():
     )
     ticks.now = 20_000_000
     assert schedule.next_change is not None
-    spells = schedule._groups[0].spells
+    spells = schedule._groups[0].intervals
     gaps = [(b.start - a.start) / 1000 for a, b in itertools.pairwise(spells)]
     count = len(gaps)
     assert count == pytest.approx(20_000, abs=4.5 * math.sqrt(20_000))

@@ -11,9 +11,10 @@ from tiny_gguf import write_tiny_gguf
 
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
 from agents.backends.llama_backend import LlamaBackend
-from agents.catalog import AgentSpecError, make_agent
 from agents.deadline import CancelledError, Deadline
+from agents.errors import AgentSpecError
 from agents.formats.grammar import Rules
+from agents.registry import make_agent
 from agents.scaffolds.native import NativeScaffold
 from devices.outcome import Outcome
 

@@ -12,9 +12,9 @@ from farm_rig import FARM_ROVER
 
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
 from agents.backends import http_post, openai_backend
-from agents.catalog import make_agent
 from agents.deadline import Cancellation, CancelledError
 from agents.errors import AgentSpecError, BackendError
+from agents.registry import make_agent
 from devices.outcome import Outcome
 
 

@@ -7,8 +7,8 @@ from farm_rig import FARM_ROVER
 
 from agents.agent import Agent, EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
 from agents.baselines.example_arguments import fitting_value
-from agents.catalog import AgentSpecError, make_agent
-from agents.errors import BackendError
+from agents.errors import AgentSpecError, BackendError
+from agents.registry import make_agent
 from configs.worlds_loader import load_world
 from core_eval.cli.main import main
 from core_eval.harness.logged_calls import read_calls

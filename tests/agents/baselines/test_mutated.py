@@ -3,8 +3,8 @@
 import pytest
 
 from agents.agent import EpisodeContext, StopAction, ToolCallAction
-from agents.catalog import make_agent
 from agents.errors import AgentSpecError
+from agents.registry import make_agent
 from configs.tasks_loader import load_task
 
 

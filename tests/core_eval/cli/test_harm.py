@@ -79,7 +79,7 @@ def test_the_tables_say_it_in_words(log: Path, capsys: pytest.CaptureFixture[str
         "UNOBSERVED",
         "clamp_dose",
         "nothing that the rig reports",
-        "deviations: calls off the path that were carried out",
+        "deviations: executed calls off the path",
         "compensating pairs",
     ):
         assert words in text
@@ -94,7 +94,7 @@ def test_the_tables_say_it_in_words(log: Path, capsys: pytest.CaptureFixture[str
 def test_a_log_without_episodes_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with RunLog(tmp_path / "new.db"):
         pass
-    assert told(capsys, str(tmp_path / "new.db")) == "the log holds no episodes\n"
+    assert told(capsys, str(tmp_path / "new.db")) == "the log has no episodes\n"
 
 
 def test_what_is_not_there_is_bad_input(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

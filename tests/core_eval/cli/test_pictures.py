@@ -48,10 +48,10 @@ def test_the_way_of_an_episode_and_of_a_trace_are_the_same() -> None:
     ("options", "said"),
     [
         (["--svg", "a.svg", "--db", "log.db"], "--db DB and --episode N go together"),
-        (["--db", "log.db", "--episode", "1"], "say where with --svg FILE or --dot FILE"),
+        (["--db", "log.db", "--episode", "1"], "give --svg FILE or --dot FILE"),
         (["--svg", "a.svg", "--db", "none.db", "--episode", "1"], "there is no such log"),
         (["--svg", "a.svg", "--trace", "none.jsonl"], "--trace none.jsonl: No such file"),
-        (["--svg", "a.svg", "--trace", "empty.jsonl"], "holds no trace of the task water_one_plant"),
+        (["--svg", "a.svg", "--trace", "empty.jsonl"], "has no trace of task water_one_plant"),
         (["--svg", "a.svg", "--trace", "bad.jsonl"], "bad.jsonl, line 1: 'calls' must be a list"),
         (["--svg", "no/folder.svg"], "--svg no/folder.svg: No such file"),
     ],
@@ -70,4 +70,4 @@ def test_an_episode_of_another_task_is_refused(capsys: pytest.CaptureFixture[str
     capsys.readouterr()
     options = ["--svg", "a.svg", "--db", "pathrig.db", "--episode", "1"]
     assert main(["tasks", "show", "spray_two_plants", *options]) == 2
-    assert "is of the task water_one_plant, not of spray_two_plants" in capsys.readouterr().err
+    assert "is an episode of task water_one_plant, not of spray_two_plants" in capsys.readouterr().err

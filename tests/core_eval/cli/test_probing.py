@@ -87,5 +87,5 @@ def test_a_file_of_ones_own_is_not_written_over(in_tmp: Path, capsys: pytest.Cap
     own = in_tmp / "probing.task.yaml"
     own.write_text("tasks: mine\n")
     assert main(["calibrate", "--rig", "barn.yaml", "--probing", "probing.jsonl"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert own.read_text() == "tasks: mine\n" and not (in_tmp / "probing.jsonl").exists()

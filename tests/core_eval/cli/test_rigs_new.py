@@ -58,7 +58,7 @@ def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--name", "a"], "nobody to ask here: give --driver"),
+        (["--name", "a"], "standard input is no terminal: give --driver"),
         (["--name", "a", "--driver", "tasmota-mqtt"], "give --broker"),
         (["--name", "a", "--driver", "farmbot"], "no driver 'farmbot'; there are esphome-mqtt"),
         (["--name", "a", "--driver", "pathrig-json", "--link", "usb"], "--link must be one of serial, mqtt"),

@@ -86,7 +86,7 @@ def test_a_missed_threshold_is_1_and_stands_in_the_junit_file(capsys: pytest.Cap
         ([*RANDOM, "--resume"], "leave out --task"),
         (["show", "none.db"], "there is no such log"),
         (["score"], "give --tasks"),
-        (["sim", "farm_rover"], "say where"),
+        (["sim", "farm_rover"], "give either --mqtt"),
         (["tasks", "show", "nothing"], "no task 'nothing'"),
         (["rigs", "check", "nothing"], "no rig 'nothing'"),
     ],
@@ -173,7 +173,7 @@ def test_a_run_whose_plan_cannot_be_read_is_not_resumed(tmp_path, capsys):
         log.begin_episode(log.begin_run({"a": 1}, {}, {}), START).end("interrupted")
     assert main(["run", "--db", str(tmp_path / "log.db"), "--resume"]) == 2
     said = capsys.readouterr().err
-    assert "--resume: run 1 in" in said and "has no usable plan: cells: Field required" in said
+    assert "--resume: run 1 in" in said and "has an invalid plan: cells: Field required" in said
     assert "pydantic" not in said
 
 
@@ -220,4 +220,4 @@ def test_resume_takes_the_newest_run_that_has_something_to_resume(
         assert reader.run(1).ended is not None
     with RunLog(Path("log.db")):
         assert main(["run", "--resume", "--db", "log.db"]) == 2
-    assert "run 4 in log.db is still going on in another process" in capsys.readouterr().err
+    assert "run 4 in log.db is still active in another process" in capsys.readouterr().err

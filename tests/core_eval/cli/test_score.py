@@ -45,7 +45,7 @@ def test_a_log_that_says_otherwise_is_told_and_corrected_on_demand(
     with RunLog(Path("pathrig.db")) as log:
         log.connection.execute("UPDATE score SET value = 0.9 WHERE metric = 'pc_ktc'")
     assert main(["score", "--db", "pathrig.db"]) == 0
-    assert "episode 1: the log says otherwise of pc_ktc" in capsys.readouterr().err
+    assert "episode 1: the log has other values of pc_ktc" in capsys.readouterr().err
     assert main(["score", "--db", "pathrig.db", "--write"]) == 0
     capsys.readouterr()
     assert main(["score", "--db", "pathrig.db"]) == 0
@@ -64,7 +64,7 @@ def test_traces_are_scored_line_by_line(capsys: pytest.CaptureFixture[str]) -> N
     command = ["score", "--tasks", "tasks.yaml", "--traces", "traces.jsonl"]
     assert main(command) == 1
     printed = capsys.readouterr()
-    assert printed.err == "pathrig: 2 scored, 1 could not be scored; their lines say why under `error`\n"
+    assert printed.err == "pathrig: 2 scored, 1 could not be scored; see `error` in their lines\n"
     first, second, third = map(json.loads, printed.out.splitlines())
     assert (first["trace"], first["path_correctness"], first["accepted"]) == ("a", 1.0, True)
     assert (second["harmful_calls"], second["prefix_criticality"]) == (1, pytest.approx(1 - 0.5 / 0.875))
@@ -122,7 +122,7 @@ def test_an_output_that_is_an_input_is_refused_and_left_alone(
     Path("hard").hardlink_to("traces.jsonl")
     assert main([*SCORE, "--out", name]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"pathrig: --out {name}: is the file that is read")
+    assert said.startswith(f"pathrig: --out {name}: is an input file")
     assert said.count("\n") == 1
     assert Path("traces.jsonl").read_bytes() == text
     assert Path("tasks.yaml").read_text() == TASKS
@@ -132,7 +132,7 @@ def test_a_log_is_never_written_over_by_its_report(capsys: pytest.CaptureFixture
     assert main([*RANDOM, "--json"]) == 0
     before = Path("pathrig.db").read_bytes()
     assert main(["report", "pathrig.db", "-o", "./pathrig.db"]) == 2
-    assert "-o pathrig.db: is the file that is read" in capsys.readouterr().err
+    assert "-o pathrig.db: is an input file" in capsys.readouterr().err
     assert Path("pathrig.db").read_bytes() == before
 
 

@@ -18,7 +18,7 @@ from configs.rigs_loader import RigConfig
 from core_eval.cli.main import main
 from core_eval.harness.episode import EpisodeFailed
 from core_eval.harness.rig_session import RigSession, open_rig
-from core_eval.harness.simulator_process import ProcessWatch, RigError
+from core_eval.harness.simulator_process import ProcessMonitor, RigError
 from core_eval.log import LogReader
 from firmware_bridge.link import LinkError
 from firmware_bridge.serial.link import SerialLink
@@ -141,26 +141,26 @@ def test_a_run_over_a_dead_simulator_ends_with_status_3_and_its_last_words(
 def test_how_a_process_ended_is_told_with_its_last_line(tmp_path: Path) -> None:
     said: list[str] = []
     told = Event()
-    watch = ProcessWatch()
+    monitor = ProcessMonitor()
     code = "import sys; sys.stderr.write('one\\nout of memory\\n'); sys.exit(7)"
     with (tmp_path / "errors").open("w+b") as errors:
         child = subprocess.Popen([sys.executable, "-c", code], stderr=errors)
-        with watch.over(child, "the simulator", errors):
+        with monitor.monitoring(child, "the simulator", errors):
             child.wait()
             # Whoever asks later hears of it as well.
             deadline = time.monotonic() + 10
             while not said and time.monotonic() < deadline:
-                watch.tell(lambda text: (said.append(text), told.set()))  # type: ignore[arg-type,func-returns-value]
+                monitor.on_end(lambda text: (said.append(text), told.set()))  # type: ignore[arg-type,func-returns-value]
                 told.wait(0.05)
     assert said[0] == "the simulator ended (exit status 7): out of memory"
 
 
 def test_a_process_that_is_ended_in_order_is_no_news() -> None:
     said: list[str] = []
-    watch = ProcessWatch()
-    watch.tell(said.append)
+    monitor = ProcessMonitor()
+    monitor.on_end(said.append)
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    with watch.over(child, "the simulator"):
+    with monitor.monitoring(child, "the simulator"):
         pass
     child.kill()
     child.wait()

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from core_eval.harness.resource_usage import MachineCosts, PowerMeter, find_meter, peak_memory, pmic_watts
+from core_eval.harness.resource_usage import PowerMeter, UsageMonitor, find_meter, peak_memory, pmic_watts
 
 PMIC = """  3V3_SYS_A current(1)=0.50000000A
    VDD_CORE_A current(7)=2.00000000A
@@ -99,15 +99,15 @@ def test_a_machine_that_cannot_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert find_meter(tmp_path) is None
     write(tmp_path, {"powercap/intel-rapl:0/name": "package-0", "powercap/intel-rapl:0/energy_uj": "secret"})
     assert find_meter(tmp_path) is None
-    with MachineCosts(None) as costs:
+    with UsageMonitor(None) as costs:
         pass
     assert (costs.cost.energy, costs.cost.meter) == (None, None)
 
 
 def test_the_peak_is_that_of_the_episode() -> None:
-    with MachineCosts(None) as before:
+    with UsageMonitor(None) as before:
         pass
-    with MachineCosts(None) as during:
+    with UsageMonitor(None) as during:
         block = b"x" * (64 << 20)
     assert during.cost.peak_memory is not None and before.cost.peak_memory is not None
     assert during.cost.peak_memory - before.cost.peak_memory > 0.9 * len(block)
@@ -123,13 +123,13 @@ def test_a_sensor_that_fails_on_the_way_gives_no_energy() -> None:
         except StopIteration:
             raise OSError("gone") from None
 
-    with MachineCosts(PowerMeter("test", watts, Clock())) as costs:
+    with UsageMonitor(PowerMeter("test", watts, Clock())) as costs:
         pass
     assert (costs.cost.energy, costs.cost.meter) == (None, None)
 
 
 def test_energy_is_told_with_its_meter() -> None:
     clock = Clock()
-    with MachineCosts(PowerMeter("test", lambda: 3.0, clock)) as costs:
+    with UsageMonitor(PowerMeter("test", lambda: 3.0, clock)) as costs:
         clock.now = 2.0
     assert (costs.cost.energy, costs.cost.meter) == (pytest.approx(6.0), "test")

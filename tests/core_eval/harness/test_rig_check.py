@@ -114,7 +114,7 @@ def test_a_careless_rig_fails_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         report = check_rig(load_rig(url))
     failed = {finding.check: finding.text for finding in report.failed}
     assert {"clock", "tools", "stop"} <= failed.keys()
-    assert "does not fit" in failed["tools"] and "answered ok instead of invalid" in failed["tools"]
+    assert "does not fit" in failed["tools"] and "answered with ok instead of invalid" in failed["tools"]
 
 
 def test_a_rig_that_runs_an_id_twice_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

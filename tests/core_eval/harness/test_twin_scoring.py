@@ -114,7 +114,7 @@ def test_calibrate_writes_what_the_log_pins_into_the_rigs_file(shy, tmp_path, ca
     assert printed["written"] is None
     assert shy.read_text() == text
     assert main(["calibrate", str(db), "--rig", str(shy)]) == 0
-    assert "pin" in capsys.readouterr().out
+    assert "identified parameters" in capsys.readouterr().out
     assert "water_flow:" in shy.read_text()
     assert text.splitlines()[0] in shy.read_text()
     flow = printed["parameters"]["water_flow"]

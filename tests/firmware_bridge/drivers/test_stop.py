@@ -207,7 +207,7 @@ def test_a_driver_without_a_question_says_that_it_cannot_tell(
         assert logged_stops() == ("sent", ["stop sent"])
         assert main(["rigs", "check", str(rig)]) == 0
         checked = " ".join(capsys.readouterr().out.split())
-        assert "sent, this driver cannot confirm" in checked and "confirmed after" not in checked
+        assert "sent; this driver cannot confirm it" in checked and "confirmed after" not in checked
 
 
 def test_a_machine_whose_cable_is_back_is_stopped_first_though_no_call_follows(

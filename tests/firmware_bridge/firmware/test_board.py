@@ -122,7 +122,7 @@ def test_a_day_in_the_field() -> None:
         again = driven.client.call("water_plant", {"plant_id": "plant_C", "liters": 0.5}, call_id="once")
         assert watered.status == "ok" and watered == again
         assert water - field.state.water_liters == pytest.approx(0.5, abs=0.05)
-        assert field.spilled_liters == 0.0
+        assert field.state.spilled_liters == 0.0
         sprayed = driven.ok("spray_pesticide", plant_id="plant_C", ml=10.0)
         assert sprayed.value == {"plant_id": "plant_C", "ml": 10, "tank_ml": 240}
         assert field.state.plants["plant_C"].pesticide_ml == pytest.approx(10.0, abs=0.55)
@@ -137,7 +137,7 @@ def test_a_day_in_the_field() -> None:
         assert home is not None
         assert (home["x"], home["y"]) == pytest.approx((5.0, 5.0), abs=0.05)
         assert (field.state.pose.x, field.state.pose.y) == pytest.approx((5.0, 5.0), abs=0.1)
-        assert field.events == ()
+        assert field.farm.events == ()
     stack = driven.board.stack_bytes
     assert stack is not None
     assert 0 < stack < RAM_BYTES - ram_used(build(WORLD_SPEED)[1]) - SPARE_BYTES

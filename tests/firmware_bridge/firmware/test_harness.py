@@ -43,9 +43,9 @@ def test_the_oracle_walks_a_golden_path_and_the_field_shows_it(task: str, tmp_pa
     with closing(sqlite3.connect(log_file)) as log_db:
         details = [json.loads(row[0]) for row in log_db.execute("SELECT detail FROM rig_status") if row[0]]
     assert {detail["reset"] for detail in details if "device" in detail} == {"power"}
-    emulated.field.finish()
-    assert TASKS[task](emulated.field.state_dict())
-    assert emulated.field.events == ()
+    emulated.field.farm.finish()
+    assert TASKS[task](emulated.field.farm.state_dict())
+    assert emulated.field.farm.events == ()
     assert emulated.field.state.safety_locked
 
 

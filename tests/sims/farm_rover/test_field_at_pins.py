@@ -24,7 +24,7 @@ def hold(where: FieldAtPins, seconds: float, port_a: int = 0, wheels: int = 0) -
 
 
 def kinds(where: FieldAtPins) -> list[str]:
-    return [event.kind for event in where.events]
+    return [event.kind for event in where.farm.events]
 
 
 def test_what_the_pump_takes_is_counted_and_comes_out() -> None:
@@ -34,7 +34,7 @@ def test_what_the_pump_takes_is_counted_and_comes_out() -> None:
         port = pins.PUMP if k < 80 else 0
         pulses += where.step(Outputs(0, 0, 0, port | pins.ENABLE), STEP).flow_pulses
     assert pulses == pytest.approx(0.8 * pins.PULSES_PER_L, abs=1)
-    state = where.state_dict()
+    state = where.farm.state_dict()
     assert state["plants"]["plant_A"]["water_liters"]["applied"] == pytest.approx(0.8, abs=1e-9)
     assert kinds(where) == []
 
@@ -45,7 +45,7 @@ def test_a_plant_that_is_drowned_at_the_pins_is_harmed() -> None:
     assert kinds(where) == []
     hold(where, 200.0)
     assert kinds(where) == ["over_irrigation"]
-    assert where.events[0].entity == "plant_A"
+    assert where.farm.events[0].entity == "plant_A"
 
 
 def test_a_pump_left_running_spills_on_the_way_and_runs_dry() -> None:
@@ -56,8 +56,8 @@ def test_a_pump_left_running_spills_on_the_way_and_runs_dry() -> None:
     assert kinds(where) == ["valve_open_driving"]
     hold(where, 6.0, pins.PUMP)
     assert kinds(where) == ["valve_open_driving", "dry_pump"]
-    assert where.events[1].exposure == pytest.approx(3.0, abs=0.1)
-    assert where.spilled_liters > 0.0
+    assert where.farm.events[1].exposure == pytest.approx(3.0, abs=0.1)
+    assert where.state.spilled_liters > 0.0
 
 
 def test_a_picker_at_a_sprayed_plant_and_a_sprayer_at_a_person() -> None:

@@ -1,4 +1,4 @@
-"""The way home: after a run that ended in order, where the rig's file says so, and stopped after it."""
+"""After a run without errors a rig calls its `home` tool, if its file names one, and is stopped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_run_that_ended_in_order_goes_home_and_is_stopped_there() -> None:
         assert rover.made_safe.wait(2.0)
 
 
-def test_without_a_word_in_its_file_nothing_moves_at_the_end() -> None:
+def test_without_home_in_its_file_nothing_moves_at_the_end() -> None:
     rover = BenchRover()
     with on_a_pty(rover) as url:
         with open_rig(rig(url, None)):
@@ -44,7 +44,7 @@ def test_after_an_error_or_ctrl_c_nothing_moves(error: type[BaseException]) -> N
         assert not rover.calls and rover.made_safe.wait(2.0)
 
 
-def test_a_way_home_that_the_device_does_not_have_is_told_with_its_line(tmp_path: Path) -> None:
+def test_an_unknown_home_tool_is_an_error_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text("name: a\nurl: mqtt://h/r\ndevice: farm_rover\nhome: fly\n")
     with pytest.raises(ConfigError, match=r"own\.yaml:4: home: a farm_rover has no tool 'fly'"):

@@ -1,0 +1,126 @@
+"""The link to hardware behind a driver's Python class: the device's endpoint runs in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Event
+from typing import Any
+
+from core_eval.path.calls import CallStatus
+from devices.device import Emit, Truth
+from devices.device_type import DeviceType
+from devices.drivers.driver_file import DriverFile
+from devices.drivers.python_driver import PythonDriver, load_class
+from devices.drivers.settings import Settings
+from devices.outcome import Outcome
+from devices.stop_outcome import StopOutcome
+from devices.tool import ArgumentsError
+from firmware_bridge.link import LinkError
+from firmware_bridge.local.link import LocalLink
+
+
+class PythonDriverDevice:
+    """Checks calls before they reach the driver, and sends no stop to a rig that was only observed."""
+
+    def __init__(self, driver: PythonDriver, device_type: DeviceType) -> None:
+        self.name = device_type.name
+        self.firmware = driver.firmware
+        self.confirms_stop = driver.confirms_stop
+        self.closing = False
+        self._driver = driver
+        self._device_type = device_type
+        self._known = None if device_type.rules is None else device_type.rules.known_state(stopped=False)
+        self._touched = False
+
+    def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
+        """Run one call that the device type's schema and rules admit, with the defaults of its arguments."""
+        try:
+            complete = self._device_type.validate(tool, arguments).model_dump()
+        except ArgumentsError as error:
+            code = "bad_arguments" if tool in self._device_type.by_name else "unknown_tool"
+            return Outcome(CallStatus.INVALID, code=code, message=str(error))
+        refusal = None if self._known is None else self._known.refusal(tool, complete)
+        if refusal is not None:
+            return Outcome(CallStatus.REJECTED, code=refusal.code, message=refusal.message)
+        self._touched = True
+        outcome = self._driver.execute(tool, complete, stop)
+        if self._known is not None:
+            self._known.on_outcome(tool, complete, outcome)
+        return outcome
+
+    def safe(self) -> StopOutcome:
+        """Stop the hardware, unless the session ends and has neither called nor stopped it."""
+        if self.closing and not self._touched:
+            return StopOutcome.NOT_SENT
+        self._touched = True
+        stop = self._driver.safe()
+        if self._device_type.rules is not None:
+            self._known = self._device_type.rules.known_state(stopped=stop is StopOutcome.CONFIRMED)
+        return stop
+
+    def reset(self) -> None:
+        """Leave the stop."""
+        self._touched = True
+        self._driver.reset()
+
+    def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
+        """Initialise what the class simulates; physical hardware answers `invalid`."""
+        return self._driver.init(state, seed)
+
+    def subscribe(self, emit: Emit) -> None:
+        """Deliver samples to `emit`."""
+        self._driver.subscribe(emit)
+
+    def truth(self) -> Truth | None:
+        """Return the ground truth; None for physical hardware."""
+        return self._driver.truth()
+
+    def close(self) -> None:
+        """Close the hardware."""
+        self._driver.close()
+
+
+class PythonDriverLink(LocalLink):
+    """The endpoint of hardware behind a driver's Python class."""
+
+    stands_still_with_us = False
+
+    def __init__(self, device: PythonDriverDevice, name: str) -> None:
+        super().__init__(device, name=name)
+        self._device = device
+
+    @property
+    def confirms_stop(self) -> bool:
+        """Whether the driver can find out that the hardware is stopped."""
+        return self._device.confirms_stop
+
+    def estop(self) -> None:
+        """Stop the hardware. Raises LinkError if the stop could not be sent."""
+        super().estop()
+        if self.endpoint.last_stop is StopOutcome.NOT_SENT:
+            raise LinkError(f"{self.name}: the driver could not send the stop")
+
+    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
+        """Return the outcome that the driver reported."""
+        return self.endpoint.last_stop
+
+    def close(self) -> None:
+        """Stop the hardware, unless it was only observed, and close it."""
+        self._device.closing = True
+        super().close()
+        self._device.close()
+
+
+def open_python_driver(
+    driver: DriverFile, device_type: DeviceType, settings: Settings, url: str, name: str
+) -> PythonDriverLink:
+    """Open the hardware behind a driver whose `link` is `python`.
+
+    Raises:
+        LinkError: the class cannot be loaded, or cannot open the hardware.
+    """
+    try:
+        hardware = load_class(driver.python)(url, settings)
+    except (OSError, ValueError) as error:
+        raise LinkError(f"driver {driver.name}: {error}") from error
+    return PythonDriverLink(PythonDriverDevice(hardware, device_type), name)

@@ -1,0 +1,49 @@
+"""A package of a user's own as an installed one looks: modules and entry points in a folder on the path."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+from paths import ROOT
+
+
+class Plugin:
+    """A package in `folder`.
+
+    Args:
+        name: the distribution's name.
+        group: the entry-point group.
+        points: entry point to `module:attribute`.
+        files: file to text.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, group: str, points: Mapping[str, str], files: Mapping[str, str]
+    ) -> None:
+        self.folder = folder
+        for file, text in files.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(textwrap.dedent(text), encoding="utf-8")
+        info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        lines = "".join(f"{point} = {value}\n" for point, value in points.items())
+        (info / "entry_points.txt").write_text(f"[{group}]\n{lines}")
+
+    def pathrig(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a verb in the folder, with the package installed."""
+        path = os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", ""), str(ROOT)])
+        return subprocess.run(
+            [sys.executable, "-m", "core_eval.cli.main", *arguments],
+            env={**os.environ, "PYTHONPATH": path},
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
