@@ -122,10 +122,6 @@ class Agent(Protocol):
     def scaffold(self) -> str:
         """The scaffold that a model runs in; `none` for agents that are no models."""
 
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """What was chosen for it, such as a grammar or the sampling, as the log keeps it."""
-
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode; whatever is left of the last one is dropped."""
 
@@ -139,3 +135,12 @@ class Agent(Protocol):
 
     def close(self) -> None:
         """Release models, files and connections."""
+
+
+def options_of(maker: object) -> Mapping[str, Any]:
+    """Return what was chosen for an agent or a backend, such as a grammar or the sampling, for the log.
+
+    It is the attribute `options`, which is optional.
+    """
+    options: Mapping[str, Any] = getattr(maker, "options", {})
+    return options

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction
+from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, options_of
 from agents.deadline import CancelledError, Deadline
 
 GRACE_SECONDS = 0.5
@@ -48,7 +48,7 @@ class InterruptibleAgent:
     @property
     def options(self) -> Mapping[str, Any]:
         """The agent's options."""
-        return self._agent.options
+        return options_of(self._agent)
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode.

@@ -67,7 +67,7 @@ class Marking:
     """An agent that switches a recorder on while its third action is chosen and carried out."""
 
     def __init__(self, agent: Agent, recorder: Recorder) -> None:
-        self.name, self.scaffold, self.options = agent.name, agent.scaffold, agent.options
+        self.name, self.scaffold = agent.name, agent.scaffold
         self._agent, self._recorder = agent, recorder
         self._asked = 0
 

@@ -40,15 +40,11 @@ class Reply:
 
 
 class ChatBackend(Protocol):
-    """A model that answers a conversation."""
+    """A model that answers a conversation. What its attribute `options` says, if it has one, is logged."""
 
     @property
     def name(self) -> str:
         """What the log calls it."""
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """What was chosen for it, as the log keeps it."""
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
         """Begin an episode with these tools (function schemas)."""

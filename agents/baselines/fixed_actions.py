@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Sequence
 
 from agents.agent import Action, EpisodeContext, Observation, StopAction, StopReason
 
@@ -13,7 +11,6 @@ class FixedActions:
     """Issues its actions in order, whatever their results; then it is done."""
 
     scaffold = "none"
-    options: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, actions: Sequence[Action] = ()) -> None:
         self._actions = actions

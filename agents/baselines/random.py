@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from random import Random
-from types import MappingProxyType
 from typing import Any
 
 from agents.agent import Action, EpisodeContext, Observation, StopAction, ToolCallAction
@@ -26,7 +25,6 @@ class RandomAgent:
 
     name = "random"
     scaffold = "none"
-    options: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self) -> None:
         self._rng = Random(0)

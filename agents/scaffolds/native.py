@@ -18,6 +18,7 @@ from agents.agent import (
     StopReason,
     ToolCallAction,
     Usage,
+    options_of,
 )
 from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
 from agents.deadline import Deadline
@@ -57,7 +58,7 @@ class NativeScaffold:
     @property
     def options(self) -> Mapping[str, Any]:
         """The backend's options."""
-        return self._backend.options
+        return options_of(self._backend)
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode with a fresh conversation."""

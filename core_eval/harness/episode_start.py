@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agents.agent import Agent, Limits
+from agents.agent import Agent, Limits, options_of
 from configs.tasks_loader import Task
 from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
@@ -65,7 +65,8 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
 
 
 def _options(agent: Agent) -> dict[str, Any]:
-    return {"options": dict(agent.options)} if agent.options else {}
+    options = options_of(agent)
+    return {"options": dict(options)} if options else {}
 
 
 def task_limits(task: Task) -> Limits:

@@ -1,11 +1,8 @@
 """Episodes without a call: marked everywhere, and right only where the task's answer is to make none."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 import pytest
 
@@ -37,7 +34,6 @@ class Ends:
 
     name = "ends"
     scaffold = "native"
-    options: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, *actions: Action) -> None:
         self._all = actions

@@ -37,7 +37,6 @@ class Player:
     name: str = "player"
     scaffold: str = "none"
     seen: list[Observation | None] = field(default_factory=list)
-    options: dict = field(default_factory=dict)
 
     def start(self, context: EpisodeContext) -> None:
         self.left = list(self.actions)

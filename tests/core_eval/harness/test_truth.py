@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -48,7 +47,6 @@ class RecordingBackend:
     """A model that makes set calls and keeps every byte of what it is given to read."""
 
     name = "recording"
-    options: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self) -> None:
         self.read = b""
