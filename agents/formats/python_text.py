@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from typing import Any
 
 from agents.formats.calls import Item, Nonsense, Tools, call_of
@@ -33,7 +34,10 @@ def read_python(text: str, tools: Tools) -> list[Item]:
     try:
         if len(source) > LONGEST:
             raise ValueError("it is too long")
-        tree = ast.parse(source)
+        with warnings.catch_warnings():
+            # A model's escapes are no matter for the terminal.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
         calls = [_read(node, source, tools) for node in _calls(tree)]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         what = error.msg if isinstance(error, SyntaxError) else str(error) or "it is nested too deeply"

@@ -109,6 +109,12 @@ def test_python_that_is_nested_too_deeply_is_nonsense(code):
     assert all(isinstance(item, Nonsense) for item in read_python(f"pour(litres={code})", TOOLS))
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_python_warns_of_in_a_model_s_words_is_not_shown():
+    (item,) = read_python(r"pour(plant='a\Bc')", TOOLS)
+    assert item == CallText("pour", {"plant": "a\\Bc"})
+
+
 def test_the_end_of_a_json_value():
     text = 'x {"a": ["}", {"b": "\\"]"}]} y'
     assert json_end(text, 2) == len(text) - 2
