@@ -58,6 +58,7 @@ NOT_RUN: Mapping[str, int] = {
     "own-device.md": 1,
     "own-world.md": 1,
     "twin.md": 1,
+    "worlds.md": 1,
 }
 COMMENT = re.compile(
     r"<!-- (?P<kind>not run|file|output of|output|exit status)(?P<masked>, numbers masked)?"
