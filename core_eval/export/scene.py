@@ -16,6 +16,7 @@ PLACE, OBSTACLE, MACHINE = (
     {"r": 0.1, "g": 0.4, "b": 0.9, "a": 1.0},
 )
 HALF_PLACE_M, LABEL_M, MACHINE_M, OBSTACLE_M = 0.1, 0.4, 0.6, 0.3
+SHAPES = ("arrows", "cubes", "spheres", "cylinders", "lines", "triangles", "texts", "models")
 SCHEMA_NAME = "foxglove.SceneUpdate"
 SCHEMA: Mapping[str, Any] = {
     "title": SCHEMA_NAME,
@@ -37,10 +38,7 @@ SCHEMA: Mapping[str, Any] = {
                     "lifetime": {"type": "object", "title": "duration"},
                     "frame_locked": {"type": "boolean"},
                     **{
-                        name: {"type": "array", "items": {"type": "object"}}
-                        for name in (
-                            "metadata arrows cubes spheres cylinders lines triangles texts models"
-                        ).split()
+                        name: {"type": "array", "items": {"type": "object"}} for name in ("metadata", *SHAPES)
                     },
                 },
             },
@@ -120,14 +118,13 @@ def _entities(section: str, members: Mapping[str, Any], named_place: bool) -> It
 
 
 def _entity(name: str, **shapes: list[dict[str, Any]]) -> dict[str, Any]:
-    kinds = ("arrows", "cubes", "spheres", "cylinders", "lines", "triangles", "texts", "models")
     return {
         "frame_id": FRAME,
         "id": name,
         "lifetime": {"sec": 0, "nsec": 0},
         "frame_locked": False,
         "metadata": [],
-        **{kind: shapes.get(kind, []) for kind in kinds},
+        **{kind: shapes.get(kind, []) for kind in SHAPES},
     }
 
 

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.log.json_text import to_json
-from core_eval.log.rows import SampleRow
 
 Kind = Literal["integer", "real", "flag", "text", "json"]
 EXACT = 2**53
@@ -149,13 +148,7 @@ def _step_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
 
 def _sample_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
     for sample in log.samples(episode.id):
-        yield sample_row(episode, sample)
-
-
-def sample_row(episode: EpisodeRow, sample: SampleRow) -> list[Any]:
-    """Return the row of a sample."""
-    number, text = sample_value(sample.value)
-    return [episode.run_id, episode.id, sample.sensor, sample.t, number, text]
+        yield [episode.run_id, episode.id, sample.sensor, sample.t, *sample_value(sample.value)]
 
 
 def _harm_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
