@@ -57,8 +57,8 @@ def logged_steps(log: LogReader) -> Iterator[dict[str, Any]]:
         of_episode = {"run_id": episode.run_id, "episode_id": episode.id}
         steps = log.steps(episode.id)
         for step in steps:
-            row = asdict(step)
-            yield {**of_episode, **row, **row.pop("turn")} | {"text": row.get("text")}
+            assert step.turn is not None
+            yield {**of_episode, **asdict(step), **asdict(step.turn)}
         for k, turn in log.turns(episode.id).items():
             if k >= len(steps):
                 yield {**dict.fromkeys(STEP), **of_episode, "k": k, **asdict(turn)}
