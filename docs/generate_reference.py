@@ -216,10 +216,13 @@ def config_page() -> str:
     parts.append(keys(Fault))
     parts.append("An entry of `faults.random`:\n")
     parts.append(keys(FaultRate))
-    kinds = [("every rig", kind) for kind in COMMON_FAULTS]
-    kinds += [(name, kind) for name, world in WORLD_TYPES.items() for kind in world.faults]
+    rigs = {kind: ["every rig"] for kind in COMMON_FAULTS}
+    for name, world in WORLD_TYPES.items():
+        for kind in world.faults:
+            rigs.setdefault(kind, []).append(name)
+    rows = [(f"`{kind.name}`", ", ".join(names), kind.meaning) for kind, names in rigs.items()]
     parts.append("The kinds of faults:\n")
-    parts.append(table(("kind", "rig", "meaning"), ((f"`{k.name}`", rig, k.meaning) for rig, k in kinds)))
+    parts.append(table(("kind", "rig", "meaning"), rows))
     return "\n".join(parts)
 
 
