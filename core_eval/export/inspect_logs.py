@@ -31,12 +31,12 @@ WORST_FIRST = ("error", "cancelled", "started", "success")
 class _Summary:
     """What the head of a log tells of its episodes."""
 
+    started: float
+    model: str
     ids: list[int] = field(default_factory=list)
     statuses: set[str] = field(default_factory=set)
     error: str | None = None
-    started: float | None = None
     ended: float | None = None
-    model: str = ""
     scores: dict[str, list[float]] = field(default_factory=dict)
     tokens: Counter[str] = field(default_factory=Counter)
 
@@ -46,8 +46,7 @@ def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
     runs = {run.id: run for run in log.runs()}
     for group, summary in _summaries(log, ids).items():
         head = _head(runs[group[0]], group, summary)
-        name = f"run-{group[0]}_{_safe(group[1])}_{_safe(group[3])}_{_digest(*group)[:8]}.json"
-        with (folder / name).open("w", encoding="utf-8") as file:
+        with (folder / _file_name(group, summary)).open("w", encoding="utf-8") as file:
             file.write(json_text(head)[:-1] + ', "samples": [')
             for place, episode_id in enumerate(summary.ids):
                 sample = _Sample(log, log.episode(episode_id), place + 1)
@@ -55,12 +54,18 @@ def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
             file.write("\n]}\n")
 
 
+def _file_name(group: Group, summary: _Summary) -> str:
+    """Return a name as Inspect's own are: it lists only files that begin with a time."""
+    begun = datetime.fromtimestamp(summary.started, UTC).isoformat(timespec="seconds").replace(":", "-")
+    return f"{begun}_{_safe(group[1])}_{_safe(group[3])}_{_digest(*group)}.json"
+
+
 def _summaries(log: LogReader, ids: Sequence[int]) -> dict[Group, _Summary]:
     found: dict[Group, _Summary] = {}
     for episode_id in ids:
         episode = log.episode(episode_id)
         key = (episode.run_id, episode.task, episode.rig, episode.agent, episode.scaffold)
-        summary = found.setdefault(key, _Summary(started=episode.started, model=model_name(episode)))
+        summary = found.setdefault(key, _Summary(episode.started, model_name(episode)))
         summary.ids.append(episode_id)
         summary.statuses.add(STATUS.get(episode.status, "cancelled"))
         if episode.status == "error":
