@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import tty
+from pathlib import Path
 
 
 class Unplugged(Exception):
@@ -30,7 +31,7 @@ class PtyBoard:
         # A name of its own that goes with the cable: the kernel gives the number to whoever opens a pty next.
         self._folder = tempfile.mkdtemp(prefix="board-")
         self.path = f"{self._folder}/port"
-        os.symlink(os.ttyname(self.slave), self.path)
+        Path(self.path).symlink_to(os.ttyname(self.slave))
         self.url = f"serial://{self.path}?baud=115200"
         self.received = bytearray()
         self.arrivals: list[tuple[float, int]] = []
