@@ -17,6 +17,7 @@ from typing import IO, Any
 from core_eval.export import scene
 from core_eval.export.errors import missing_library
 from core_eval.export.tables import EPISODE, HARM, STEP, Kind
+from core_eval.export.times import nanoseconds
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.path.json_text import json_text
 
@@ -118,7 +119,7 @@ class _Channels:
         if topic not in self._channels:
             self._channels[topic] = self._register(topic, name, schema)
         at = self._time(device)
-        published = at if host is None else round(Fraction(host) * 10**9)
+        published = at if host is None else nanoseconds(host)
         data = json_text(message).encode()
         self._writer.add_message(self._channels[topic], at, data, published, self._sequence)
         self._sequence += 1
@@ -133,7 +134,7 @@ class _Channels:
         self._writer.finish()
 
     def _time(self, device: float) -> int:
-        return max(0, round((self._started + Fraction(device)) * 10**9))
+        return nanoseconds(self._started + Fraction(device))
 
     def _register(self, topic: str, name: str, schema: Mapping[str, Any]) -> int:
         if name not in self._schemas:

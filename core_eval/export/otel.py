@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from core_eval.export.model_name import model_name
+from core_eval.export.times import nanoseconds
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow, Turn
 from core_eval.log.json_text import to_json
 from core_eval.path.json_text import json_text
@@ -37,16 +37,16 @@ def write(log: LogReader, ids: Sequence[int], path: Path) -> None:
             version = packages[episode.run_id].get(PREFIX)
             resource = {"service.name": PREFIX, "service.version": version}
             scope = {"scope": {"name": PREFIX}, "spans": list(trace.spans())}
-            whole = {"resource": {"attributes": attributes(resource)}, "scopeSpans": [scope]}
+            whole = {"resource": {"attributes": _attributes(resource)}, "scopeSpans": [scope]}
             file.write(json_text({"resourceSpans": [whole]}) + "\n")
 
 
-def nanoseconds(seconds: float) -> str:
+def _time(seconds: float) -> str:
     """Return a time as OTLP's JSON has it: whole ns since 1970, as text."""
-    return str(round(Fraction(seconds) * 10**9))
+    return str(nanoseconds(seconds))
 
 
-def attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return OTLP's list of attributes; None is left out."""
     return [{"key": key, "value": _value(value)} for key, value in values.items() if value is not None]
 
@@ -112,9 +112,9 @@ class _Trace:
             **({"parentSpanId": self._span_id("")} if part else {}),
             "name": name,
             "kind": kind,
-            "startTimeUnixNano": nanoseconds(times[0]),
-            "endTimeUnixNano": nanoseconds(max(times)),
-            "attributes": attributes(values),
+            "startTimeUnixNano": _time(times[0]),
+            "endTimeUnixNano": _time(max(times)),
+            "attributes": _attributes(values),
             "events": [self._event(event, max(times)) for event in events],
             "status": {"code": code, **({"message": message} if message else {})},
         }
@@ -126,9 +126,9 @@ class _Trace:
         names = ("kind", "entity", "verdict", "t_start", "t_end", "severity", "exposure", "probability")
         values = {f"{PREFIX}.harm.{name}": getattr(event, name) for name in names}
         return {
-            "timeUnixNano": nanoseconds(at),
+            "timeUnixNano": _time(at),
             "name": f"{PREFIX}.harm",
-            "attributes": attributes(values | {f"{PREFIX}.harm.evidence": event.evidence}),
+            "attributes": _attributes(values | {f"{PREFIX}.harm.evidence": event.evidence}),
         }
 
     def _episode_span(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -87,6 +88,18 @@ def test_what_cannot_be_written_is_one_line(
         assert words in line
     assert (tmp_path / "file").read_text() == "kept"
     assert db.read_bytes() == before
+
+
+@pytest.mark.parametrize(("form", "column"), [("mcap", "t_device"), ("otel", "t_result")])
+def test_a_time_that_no_format_holds_is_one_line(
+    db: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, column: str
+) -> None:
+    with sqlite3.connect(db) as connection:
+        connection.execute(f"UPDATE step SET {column} = 2e11 WHERE t_result IS NOT NULL")
+    assert main(["export", str(db), "-o", str(tmp_path / "out"), "--format", form]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "beyond what the format holds" in line
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("form", "module"), [("parquet", "pyarrow"), ("mcap", "mcap.writer")])
