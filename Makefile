@@ -1,6 +1,7 @@
 # make demo    the main job: two rigs, three agents, the table
 # make test    the tests
 # make test-fast  those that need no system packages and no model, in less than a minute
+# make test-interop  exports, read back by Inspect and OpenTelemetry, in build/interop
 # make lint    ruff, mypy --strict, import-linter
 # make dist    wheel and source package in build/dist, checked
 # make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
@@ -21,10 +22,13 @@ MINUTES ?= 75
 # Options of tests/mutation/sample.py, such as MUTANTS='--sample 0 --only codec'.
 MUTANTS ?=
 
+# Inspect needs other versions of some libraries than constraints.txt has: a venv of its own.
+INTEROP := build/interop
+
 # Processes that share the tests.
 WORKERS ?= auto
 
-.PHONY: demo test test-fast lint dist mutants train clean
+.PHONY: demo test test-fast test-interop lint dist mutants train clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run-installed
@@ -41,7 +45,10 @@ test: $(VENV)/.test-installed
 	PATH="$(WITH_VENV)" $(VENV)/bin/python -m pytest -n $(WORKERS)
 
 test-fast: $(VENV)/.fast-installed
-	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or llama or slow)"
+	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or interop or llama or slow)"
+
+test-interop: $(INTEROP)/.installed
+	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .
@@ -76,16 +83,22 @@ $(VENV)/.run-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.fast-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "==> installing pathrig and pytest into $(VENV), without llama.cpp"
-	$(PIP) -e '.[arm,live,twin,dev]'
+	$(PIP) -e '.[arm,live,twin,export,dev]'
 	@touch $@
 
 $(VENV)/.test-installed: $(VENV)/.run-installed
 	@echo "==> installing what the tests need into $(VENV)"
-	$(PIP) -e '.[dev,twin]'
+	$(PIP) -e '.[dev,twin,export]'
 	@echo "==> keeping the wheels of the base dependencies in build/wheels, for tests that install packages"
 	@mkdir -p build && $(VENV)/bin/python packaging/base_dependencies.py > build/base_dependencies.txt
 	$(VENV)/bin/python -m pip --disable-pip-version-check wheel --quiet -c constraints.txt -w build/wheels \
 	  -r build/base_dependencies.txt
+	@touch $@
+
+$(INTEROP)/.installed: pyproject.toml constraints-interop.txt | $(VENV)/bin/python
+	$(VENV)/bin/python -m venv --clear $(INTEROP)
+	$(INTEROP)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints-interop.txt \
+	  -e '.[export,interop,dev]'
 	@touch $@
 
 clean:

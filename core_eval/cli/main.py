@@ -21,6 +21,7 @@ try:
         broker,
         calibrate,
         demo,
+        export,
         harm,
         report,
         rigs,
@@ -68,6 +69,7 @@ def options(
 app.command("backup")(backup.backup)
 app.command("calibrate")(calibrate.calibrate)
 app.command("demo")(demo.demo)
+app.command("export")(export.export)
 app.command("run")(run.run)
 app.command("report")(report.report)
 app.command("harm")(harm.harm)

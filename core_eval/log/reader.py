@@ -107,12 +107,12 @@ class LogReader:
 
     def episodes(self, run_id: int | None = None) -> list[EpisodeRow]:
         """Return the episodes of a run, or of all runs, in the order in which they began."""
-        return [
-            self.episode(row["id"])
-            for row in self._rows(
-                "episode", "SELECT id FROM episode WHERE ? IS NULL OR run_id = ? ORDER BY id", run_id, run_id
-            )
-        ]
+        return [self.episode(episode_id) for episode_id in self.episode_ids(run_id)]
+
+    def episode_ids(self, run_id: int | None = None) -> list[int]:
+        """Return the ids of the episodes of a run, or of all runs, in the order in which they began."""
+        sql = "SELECT id FROM episode WHERE ? IS NULL OR run_id = ? ORDER BY id"
+        return [row["id"] for row in self._rows("episode", sql, run_id, run_id)]
 
     def episode(self, episode_id: int) -> EpisodeRow:
         """Return one episode with its task's definition and its scores.

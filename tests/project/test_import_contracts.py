@@ -120,12 +120,14 @@ def test_a_hidden_dependency_is_found() -> None:
 
 def test_no_module_imports_what_only_extras_install_at_its_top() -> None:
     names = (
-        "agents.registry configs.tasks_loader configs.worlds_loader core_eval.cli.main firmware_bridge.client"
+        "agents.registry configs.tasks_loader configs.worlds_loader core_eval.cli.main core_eval.export"
+        " firmware_bridge.client"
     )
     code = (
         "import sys, importlib\n"
         f"for name in {names.split()!r}: importlib.import_module(name)\n"
-        "extras = ('llama_cpp', 'mujoco', 'torch', 'scipy', 'amqtt', 'starlette', 'uvicorn')\n"
+        "extras = ('llama_cpp', 'mujoco', 'torch', 'scipy', 'amqtt', 'starlette', 'uvicorn', 'mcap',"
+        " 'pyarrow')\n"
         "print([m for m in extras if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)

@@ -1,0 +1,76 @@
+"""The table of formats, and the export itself."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core_eval.export import csv_files, inspect_logs, jsonl, mcap_files, otel, parquet
+from core_eval.export.errors import ExportError
+from core_eval.log import LogReader
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format.
+
+    Attributes:
+        name: as in `--format NAME`.
+        write: writes the episodes of these ids to a path that does not exist yet.
+        folder: whether it writes a folder of files; else one file.
+    """
+
+    name: str
+    write: Callable[[LogReader, Sequence[int], Path], None]
+    folder: bool
+
+
+FORMATS = (
+    Format("csv", csv_files.write, folder=True),
+    Format("jsonl", jsonl.write, folder=False),
+    Format("parquet", parquet.write, folder=True),
+    Format("otel", otel.write, folder=False),
+    Format("inspect", inspect_logs.write, folder=True),
+    Format("mcap", mcap_files.write, folder=True),
+)
+
+
+def export(log: LogReader, run_id: int | None, form: Format, path: Path) -> int:
+    """Write a run, or all runs, and return the number of episodes.
+
+    The files replace existing ones of the same name when all of them are complete.
+
+    Raises:
+        LogError: there is no such run, or the log cannot be read.
+        ExportError: the path is the log or of the wrong kind, or a library is missing.
+        OSError: a file cannot be written.
+    """
+    if run_id is not None:
+        log.run(run_id)
+    _check(log, form, path)
+    ids = log.episode_ids(run_id)
+    with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".export.") as folder:
+        written = Path(folder) / "export"
+        if form.folder:
+            written.mkdir()
+        form.write(log, ids, written)
+        if form.folder:
+            path.mkdir(exist_ok=True)
+            for file in sorted(written.iterdir()):
+                file.replace(path / file.name)
+        else:
+            written.replace(path)
+    return len(ids)
+
+
+def _check(log: LogReader, form: Format, path: Path) -> None:
+    if not path.absolute().parent.is_dir():
+        raise ExportError(f"-o {path}: there is no folder {path.absolute().parent}; create it first")
+    if form.folder and path.exists() and not path.is_dir():
+        raise ExportError(f"-o {path}: --format {form.name} writes a folder, and this is a file")
+    if not form.folder and path.is_dir():
+        raise ExportError(f"-o {path}: is a folder; --format {form.name} writes a file")
+    if path.exists() and path.samefile(log.path):
+        raise ExportError(f"-o {path}: is the log itself; name another file")

@@ -1,0 +1,177 @@
+"""The log as flat tables, for CSV and Parquet: one row an episode, a step, a sample, a harm event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from core_eval.log import EpisodeRow, LogReader
+from core_eval.log.json_text import to_json
+
+Kind = Literal["integer", "real", "flag", "text", "json"]
+EXACT = 2**53
+"""The integers up to here are exact as a float."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Attributes:
+        name: of its file.
+        columns: name to kind; `json` is text that holds JSON.
+        rows: the rows of an episode, with the columns in their order.
+    """
+
+    name: str
+    columns: Mapping[str, Kind]
+    rows: Callable[[LogReader, EpisodeRow], Iterator[list[Any]]]
+
+
+OF_EPISODE: Mapping[str, Kind] = {"run_id": "integer", "episode_id": "integer"}
+EPISODE: Mapping[str, Kind] = {
+    **OF_EPISODE,
+    "number": "integer",
+    "task": "text",
+    "world": "text",
+    "rig": "text",
+    "device": "text",
+    "agent": "text",
+    "scaffold": "text",
+    "seed": "integer",
+    "status": "text",
+    "started": "real",
+    "ended": "real",
+    "seconds": "real",
+    "stop_reason": "text",
+    "stop": "text",
+    "error": "text",
+    "guard": "text",
+    "simulated": "flag",
+    "calls_made": "integer",
+    "fingerprint": "text",
+    "prompt": "text",
+    "init": "json",
+    "limits": "json",
+    "scoring": "json",
+    "agent_info": "json",
+    "twin": "json",
+    "scores": "json",
+    "failures": "json",
+    "pairs": "json",
+}
+STEP: Mapping[str, Kind] = {
+    **OF_EPISODE,
+    "id": "integer",
+    "k": "integer",
+    "tool": "text",
+    "arguments": "json",
+    "status": "text",
+    "kind": "text",
+    "symbol": "text",
+    "state_before": "text",
+    "state_after": "text",
+    "t_intent": "real",
+    "t_result": "real",
+    "result": "json",
+    "error_code": "text",
+    "error_message": "text",
+    "call_id": "text",
+    "t_device": "real",
+    "duration": "real",
+    "guard_action": "text",
+    "guard_reason": "text",
+    "text": "text",
+    "input_tokens": "integer",
+    "cached_tokens": "integer",
+    "output_tokens": "integer",
+    "seconds": "real",
+}
+SAMPLE: Mapping[str, Kind] = {
+    **OF_EPISODE,
+    "sensor": "text",
+    "t": "real",
+    "number": "real",
+    "text": "text",
+}
+HARM: Mapping[str, Kind] = {
+    **OF_EPISODE,
+    "step_id": "integer",
+    "k": "integer",
+    "kind": "text",
+    "entity": "text",
+    "observed": "flag",
+    "verdict": "text",
+    "hidden_at_end": "flag",
+    "t_start": "real",
+    "t_end": "real",
+    "t_record": "real",
+    "trend": "text",
+    "severity": "real",
+    "exposure": "real",
+    "peak": "real",
+    "limit_value": "real",
+    "source": "text",
+    "probability": "real",
+    "observed_probability": "real",
+    "remedy": "text",
+    "evidence": "json",
+}
+
+
+def sample_value(value: int | float | str) -> tuple[int | float | None, str | None]:
+    """Return a reading as number and text, one of them None; an integer beyond 2**53 is text."""
+    if isinstance(value, str):
+        return None, value
+    if isinstance(value, int) and abs(value) > EXACT:
+        return None, str(value)
+    return value, None
+
+
+def _episode_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
+    values = {name: getattr(episode, name) for name in EPISODE if hasattr(episode, name)}
+    values |= {"prompt": episode.definition.prompt}
+    values |= {name: [asdict(row) for row in values[name]] for name in ("failures", "pairs")}
+    yield _row(EPISODE, episode, values)
+
+
+def _step_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
+    steps = log.steps(episode.id)
+    for step in steps:
+        values = asdict(step)
+        yield _row(STEP, episode, values | (values.pop("turn") or {}))
+    for k, turn in log.turns(episode.id).items():
+        if k >= len(steps):
+            yield _row(STEP, episode, {"k": k, **asdict(turn)})
+
+
+def _sample_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
+    for sample in log.samples(episode.id):
+        yield [episode.run_id, episode.id, sample.sensor, sample.t, *sample_value(sample.value)]
+
+
+def _harm_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
+    for event in log.harm(episode.id):
+        yield _row(HARM, episode, asdict(event))
+
+
+def _row(columns: Mapping[str, Kind], episode: EpisodeRow, values: Mapping[str, Any]) -> list[Any]:
+    whole = {**values, "run_id": episode.run_id, "episode_id": episode.id}
+    return [_cell(kind, whole.get(name)) for name, kind in columns.items()]
+
+
+def _cell(kind: Kind, value: Any) -> Any:
+    if value is None:
+        return None
+    if kind == "json":
+        return to_json(value)
+    return str(value) if kind == "text" else value
+
+
+TABLES = (
+    Table("episodes", EPISODE, _episode_rows),
+    Table("steps", STEP, _step_rows),
+    Table("samples", SAMPLE, _sample_rows),
+    Table("harm", HARM, _harm_rows),
+)
