@@ -99,6 +99,7 @@ $(INTEROP)/.installed: pyproject.toml constraints-interop.txt | $(VENV)/bin/pyth
 	$(VENV)/bin/python -m venv --clear $(INTEROP)
 	$(INTEROP)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints-interop.txt \
 	  -e '.[export,interop,dev]'
+	@rm -rf pathrig.egg-info  # a stale copy in the working folder would hide the installed entry points
 	@touch $@
 
 clean:
