@@ -22,6 +22,7 @@ try:
         calibrate,
         demo,
         harm,
+        mcp,
         report,
         rigs,
         run,
@@ -69,6 +70,7 @@ app.command("backup")(backup.backup)
 app.command("calibrate")(calibrate.calibrate)
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
+app.command("mcp")(mcp.mcp)
 app.command("report")(report.report)
 app.command("harm")(harm.harm)
 app.command("score")(score.score)
