@@ -7,11 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 from bridge_rig import Mosquitto
+from hypothesis import HealthCheck, settings
 
 from firmware_bridge.broker.process import start_broker_process
 
 # pytest-xdist gives its workers a terminal's width; tests read what a pipe gets, as they do without it.
 os.environ.pop("COLUMNS", None)
+# The same inputs each time, and no failure because a machine is busy.
+settings.register_profile(
+    "project", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("project")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

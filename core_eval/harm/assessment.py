@@ -158,7 +158,6 @@ class Judge:
             step=self._calls[event.call].step,
             verdict=Observation.UNKNOWN,
             evidence=None,
-            remedy=None,
             limit=limit,
             peak=peak,
             probability=EVEN_CHANCE,

@@ -126,10 +126,8 @@ def _near(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, bool | str) or isinstance(other, bool | str) or one is None or other is None:
-        return bool(one == other)
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return abs(one - other) <= SAME_PLACE
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other)):
+        return bool(abs(one - other) <= SAME_PLACE)
     return bool(one == other)
 
 

@@ -90,7 +90,7 @@ def unpacked(data: bytes, size: int) -> bytes:
     except zlib.error as error:
         raise ValueError(str(error)) from None
     if len(text) != size:
-        raise ValueError(f"has {len(text)} bytes instead of {size}")
+        raise ValueError(f"does not have {size} bytes")
     return text
 
 

@@ -91,8 +91,6 @@ def _quick_bounds(
                 alone_in_body += 1
                 alone += not expected
         cost = max(calls - place, shortest) - (to_come if to_come < longest else longest)
-        if cost < 0:
-            cost = 0
         if alone_in_body + cost < least:
             least = alone_in_body + cost
     alone = max(alone, alone_in_body - longest)
@@ -104,7 +102,6 @@ def _quick_bounds(
 
 def _search(found: Candidates, best: float) -> tuple[float, float]:
     """Raise `best` round by round, and return it with an upper bound."""
-    extra = 0
     for extra, lengths in enumerate(found.rounds(), 1):
         for length in lengths:
             # For one number of edits the similarity rises or falls with the length throughout, so that the
@@ -120,7 +117,6 @@ def _search(found: Candidates, best: float) -> tuple[float, float]:
 
 def _rough_search(found: Candidates) -> tuple[float, float]:
     """Bound the result by the least edits to any candidate, whatever its length."""
-    extra = 0
     for extra, lengths in enumerate(found.rounds()):
         if lengths:
             calls, edits = found.calls, found.edits(0, extra)

@@ -1,14 +1,14 @@
 """Tools of a software world, written as methods: `@read()` and `@write()` make a method a tool.
 
-The method's name is the tool's, its docstring the text that a model reads, its annotated parameters the
-typed arguments, and the model that it returns the result.
+The method's name is the tool's (`reset_` is the tool `reset`), its docstring the text that a model reads,
+its annotated parameters the typed arguments, and the model that it returns the result.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import create_model
@@ -32,6 +32,7 @@ class Mark:
         taken_back: the harm that a call has done by the time that it is taken back; None: none.
         entity: the part of the call (argument or result) that this harm concerns.
         amount: the part that is its severity; empty: 1.
+        method: the method's name: the tool's, and an underscore after it where the simulator has that name.
     """
 
     effect: Effect
@@ -40,6 +41,7 @@ class Mark:
     taken_back: HarmRule | None = None
     entity: str = ""
     amount: str = ""
+    method: str = ""
 
 
 def read(*, seconds: float = 1.0) -> Callable[[Method], Method]:
@@ -74,7 +76,7 @@ def marks_of(world: type) -> dict[str, Mark]:
     for kind in reversed(world.__mro__):
         for name, method in vars(kind).items():
             if hasattr(method, MARK):
-                found[name] = getattr(method, MARK)
+                found[name.removesuffix("_")] = replace(getattr(method, MARK), method=name)
     return found
 
 
@@ -88,7 +90,7 @@ def tools_of(world: type, marks: Mapping[str, Mark]) -> tuple[Tool, ...]:
 
 
 def _tool(world: type, name: str, mark: Mark, known: Iterable[str]) -> Tool:
-    method = getattr(world, name)
+    method = getattr(world, mark.method)
     where = f"{world.__name__}.{name}"
     text = " ".join(inspect.cleandoc(method.__doc__ or "").split())
     hints = get_type_hints(method, include_extras=True)

@@ -65,7 +65,7 @@ class SoftwareWorld(Simulator[State]):
     """A sentence to whoever operates it, which every model is told."""
     remedies: ClassVar[tuple[Intervention[Any], ...]] = ()
     """What rules name as remedies, besides `not_done` and `leave_out`."""
-    kept = ("state", "history", "_standing")
+    kept: ClassVar[tuple[str, ...]] = ("state", "history", "_standing")
     marks: ClassVar[Mapping[str, Mark]] = {}
     state: State
     history: History
@@ -171,7 +171,7 @@ class SoftwareWorld(Simulator[State]):
             self.state = copy.deepcopy(before)
         try:
             if undone is None or not undone.void:
-                result = getattr(self, tool)(**arguments)
+                result = getattr(self, mark.method)(**arguments)
             after = self.state
         except (LookupError, ValueError, ArithmeticError) as error:
             if not call.forced:

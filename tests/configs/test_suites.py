@@ -59,7 +59,7 @@ def test_a_malformed_task_does_not_hide_the_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("ref", "says"),
     [
-        ("nothing", "no suite 'nothing': name a file, a folder, a pattern of files, or one of core, "),
+        ("nothing", "no suite 'nothing': name a file, a folder, a pattern of files, or one of "),
         ("{}/empty", "there is no task file"),
         ("{}/*.json", "there is no task file"),
     ],

@@ -194,6 +194,14 @@ def test_an_error_holds_the_object_as_far_as_there_is_one(text: str, data: objec
         assert refused.value.data == data
 
 
+def test_a_lease_is_read_and_nothing_else_passes_for_one() -> None:
+    lease = wire.Lease(id="a", holder="me on here", since=1.0, seconds=5.0, n=2)
+    assert decode_lease(encode(lease)) == lease
+    for text in ('{"op":"ping"}', encode(lease).decode().replace('"lease"', '"LEASE"')):
+        with pytest.raises(CodecError, match="no lease"):
+            decode_lease(text.encode())
+
+
 def test_an_answer_that_is_too_deep_still_names_its_call() -> None:
     with pytest.raises(CodecError, match="nested deeper") as refused:
         decode_device_message(f'{{"op":"result","id":"a","status":"ok","value":{DEEP}}}'.encode())

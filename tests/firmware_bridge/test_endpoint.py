@@ -14,6 +14,7 @@ from bridge_rig import RecordingPort, ScriptedDevice, wait_until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.endpoint import DeviceEndpoint
 
@@ -95,7 +96,7 @@ def test_a_repeated_id_that_runs_is_answered_when_done_and_others_are_busy(rig: 
         assert rig.port.result(message_id)["status"] == "rejected"
         assert rig.port.result(message_id)["error"]["code"] == "busy"
     assert not [r for r in rig.port.of("result") if r["id"] == "slow"]
-    assert {ack["id"] for ack in rig.port.of("ack")} == {"slow"}
+    assert {(ack["id"], ack["eta"]) for ack in rig.port.of("ack")} == {("slow", 2.0)}
     rig.device.go.set()
     assert rig.port.result("slow")["status"] == "ok"
     rig.call("other")
@@ -265,6 +266,7 @@ def test_malformed_frames_are_counted_and_a_known_id_is_told(rig: Rig) -> None:
         rig.port.give(payload)
     assert rig.endpoint.dropped == 6 and not rig.device.executed
     assert rig.port.result("a")["status"] == "invalid"
+    assert "args" in rig.port.result("a")["error"]["message"], "what is wrong with it"
     rig.port.give({"op": "call", "id": "long", "tool": "echo", "args": {"x": "y" * 70_000}})
     assert rig.endpoint.dropped == 7 and not rig.device.executed
     rig.port.give({"op": "dance"})
@@ -389,3 +391,65 @@ def test_an_end_while_stopped_stops_again_what_was_not_stopped(rig: Rig) -> None
     rig.give("estop")
     rig.endpoint.close()
     assert len(stops) == 2
+
+
+def test_an_end_at_rest_leaves_the_device_safe(rig: Rig) -> None:
+    rig.endpoint.close()
+    assert rig.device.made_safe.is_set()
+
+
+def test_a_call_that_is_deaf_to_the_stop_is_stopped_again_at_the_end_and_after_it(rig: Rig) -> None:
+    stops: list[str] = []
+    ended = threading.Event()
+
+    def deaf(tool: str, arguments: Any, stop: Any) -> Outcome:
+        rig.device.started.set()
+        rig.device.go.wait(10)
+        ended.set()
+        return Outcome("ok", {})
+
+    def safe() -> StopOutcome:
+        stops.append("after it" if ended.is_set() else "while it runs")
+        if len(stops) == 2:
+            rig.device.go.set()
+        return StopOutcome.CONFIRMED
+
+    rig.device.execute, rig.device.safe = deaf, safe  # type: ignore[method-assign]
+    rig.call("deaf")
+    assert rig.device.started.wait(5)
+    rig.give("estop")
+    assert stops == ["while it runs"]
+    rig.endpoint.close()
+    assert stops[1] == "while it runs" and stops[-1] == "after it"
+
+
+def test_a_device_that_fails_to_reset_stays_stopped(rig: Rig) -> None:
+    def broken() -> None:
+        raise RuntimeError("a wire came off")
+
+    rig.device.reset = broken  # type: ignore[method-assign]
+    rig.give("estop")
+    rig.give("reset")
+    assert rig.status() == "estop" and rig.endpoint.state == "estop"
+    rig.call("a")
+    assert rig.port.result("a")["error"]["code"] == "estop"
+
+
+def test_a_stop_is_told_once_where_its_call_ends_alike(rig: Rig) -> None:
+    rig.call("slow", "slow")
+    assert rig.device.started.wait(5)
+    rig.give("estop")
+    rig.port.result("slow")
+    rig.port.give({"op": "init", "id": "after", "state": {}, "seed": 1})
+    rig.port.result("after")
+    assert [status["state"] for status in rig.port.of("status")] == ["online", "estop"]
+
+
+def test_what_a_device_learns_of_its_stop_later_is_told_while_it_is_stopped(rig: Rig) -> None:
+    rig.endpoint.note_stop(StopOutcome.NOT_SENT)
+    assert [status["state"] for status in rig.port.of("status")] == ["online"]
+    rig.give("estop")
+    assert "stop" not in rig.port.of("status")[-1]
+    rig.endpoint.note_stop(StopOutcome.SENT)
+    assert [status.get("stop") for status in rig.port.of("status")] == [None, None, "sent"]
+    assert rig.endpoint.last_stop is StopOutcome.SENT

@@ -38,6 +38,15 @@ def test_a_clock_that_starts_anew_is_a_restart_and_is_measured_anew() -> None:
     assert abs((clock.device_ms(31.0) or 0) - 1495) < 20
 
 
+def test_a_clock_that_fell_behind_by_more_than_it_cuts_off_is_measured_anew() -> None:
+    clock = LinkClock()
+    clock.update(10.0, 10.0, 50_000)
+    clock.update(10.001, 10.001, 49_999)
+    # By the second ping it is behind 39.999 s, so that it shows less than 59,999 ms.
+    assert clock.device_ms(20.0) in (59_997, 59_998)
+    assert clock.restarts == 0
+
+
 def test_a_link_that_was_down_must_be_measured_again_and_still_shows_a_restart() -> None:
     clock = LinkClock()
     clock.update(10.0, 10.01, 50_000)

@@ -11,12 +11,13 @@ were, 2 where the mutants could not be run.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-import random
 import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +30,11 @@ NOTICED = frozenset({1, 3, 24, 36, 37, 152, -24, -11, -9, 245, 247})
 """mutmut's codes for a failed test, a time-out and a crash."""
 STATUS = {0: "survived", 33: "executed by no test", None: "not run"}
 TRIES = 3
-TEXTS = re.compile(r"Error\(|Refusal\(|Exception\(|message|reason|help=|description|title|RuntimeWarning")
+TEXTS = re.compile(
+    r"log\.|Error\(|Refusal\(|Exception\(|message|reason|help=|description|title|RuntimeWarning"
+)
+
+SQL = re.compile(r'"(SELECT|INSERT|UPDATE) |" WHERE |= \?')
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,13 @@ class Mutant:
             _without_texts(a) == _without_texts(b) for a, b in zip(self.removed, self.added, strict=True)
         )
 
+    @property
+    def only_recases_sql(self) -> bool:
+        """Whether it changes nothing but upper and lower case of SQL's words and names, which SQL ignores."""
+        old, new = " ".join(self.removed), " ".join(self.added)
+        # A literal in quotes would be another one.
+        return old.lower() == new.lower() and SQL.search(old) is not None and "'" not in old
+
 
 def _without_texts(line: str) -> str:
     return re.sub(r"""f?"(?:[^"\\]|\\.)*"|f?'(?:[^'\\]|\\.)*'|\bNone\b""", '""', line.strip())
@@ -70,6 +82,21 @@ def results() -> dict[str, int | None]:
     for path in sorted(MUTANTS.rglob("*.py.meta")):
         found.update(json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"])
     return found
+
+
+def drawn(names: Iterable[str], count: int, seed: int) -> list[str]:
+    """Draw so many (0: all) by a seed: after a change of some functions, mostly the same of the others."""
+    ranked = sorted(names, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
+    return sorted(ranked[: count or None])
+
+
+def forget(names: Collection[str]) -> None:
+    """Drop the verdicts on these mutants."""
+    for path in MUTANTS.rglob("*.py.meta"):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        codes = data["exit_code_by_key"]
+        codes.update(dict.fromkeys(codes.keys() & set(names)))
+        path.write_text(json.dumps(data, indent=4), encoding="utf-8")
 
 
 def mutant(name: str) -> Mutant:
@@ -94,6 +121,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="part of a mutant's name, such as firmware_bridge.codec")
     parser.add_argument("--goal", type=float, default=0.95, help="share that must be noticed")
     parser.add_argument("--children", type=int, default=2, help="processes at once")
+    parser.add_argument("--again", action="store_true", help="judge survivors again, after a change of tests")
     parser.add_argument("--batch", type=int, default=50, help="mutants between two progress lines")
     chosen = parser.parse_args()
 
@@ -106,10 +134,9 @@ def main() -> int:
     if not known or "Failed to" in made.stdout:
         print(made.stdout[-2000:], made.stderr[-2000:], file=sys.stderr)
         return 2
-    names = [name for name in sorted(known) if chosen.only in name]
-    if chosen.sample and chosen.sample < len(names):
-        names = sorted(random.Random(chosen.seed).sample(names, chosen.sample))
-    todo = [name for name in names if known[name] is None]
+    names = drawn([name for name in known if chosen.only in name], chosen.sample, chosen.seed)
+    todo = [name for name in names if known[name] is None or (chosen.again and known[name] not in NOTICED)]
+    forget(todo)
     print(
         f"{len(known)} mutants in all, {len(names)} drawn with seed {chosen.seed}, {len(todo)} still to run"
     )
@@ -146,7 +173,7 @@ def report(names: list[str], goal: float) -> int:
         change = mutant(name)
         if change.only_rewords:
             count["reworded"] += 1
-        elif (change.function, " ".join(" ".join(change.added).split())) in listed:
+        elif change.only_recases_sql or (change.function, " ".join(" ".join(change.added).split())) in listed:
             count["equivalent"] += 1
         else:
             count["survived"] += 1

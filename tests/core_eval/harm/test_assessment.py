@@ -204,6 +204,12 @@ def test_an_off_path_watering_of_a_dry_plant_is_an_observed_deviation():
     assert deviation.evidence["sensor"] == "moisture.plant_A"
 
 
+def test_an_effect_that_a_later_call_undoes_is_one():
+    script = [("unlock_safety_mode", {}), ("lock_safety_mode", {})]
+    (deviation,) = judge(script, {**HERE, "safety_locked": True}, harmful={0}).deviations
+    assert deviation.effect
+
+
 def test_a_call_that_only_makes_the_rig_safe_is_no_deviation():
     script = [("lock_safety_mode", {}), ("unlock_safety_mode", {})]
     report = judge(script, {"safety_locked": False}, frozenset({0, 1}))
@@ -493,6 +499,13 @@ def test_where_nobody_tells_the_harm_of_a_lost_call_is_unknown():
     assert verdict.limit is not None and verdict.peak == pytest.approx(verdict.limit + verdict.event.severity)
     assert report.end_state is None
     assert report.final_state_ok is True, "a check of the coarse state passes in either case"
+
+
+def test_where_the_end_depends_on_a_lost_call_nobody_can_say_whether_it_is_right():
+    calls, _ = lost([("lock_safety_mode", {})], WET, 0)
+    for golden in ([], [Call("lock_safety_mode", {})]):
+        report = assess(make, WET, 0, calls, golden)
+        assert report.unanswered == (0,) and report.final_state_ok is None
 
 
 def test_a_state_that_is_not_that_of_the_replay_is_a_mismatch():

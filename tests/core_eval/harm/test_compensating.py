@@ -92,6 +92,12 @@ def test_a_move_between_unnamed_places_and_back_shows_in_no_register():
     assert (pair.earlier, pair.later, pair.restored) == (0, 2, ("pose",))
 
 
+def test_a_way_back_from_where_another_call_went_is_no_pair():
+    script = [arm_rig.to(0.5, 0.0, 0.4), arm_rig.to(0.5, 0.2, 0.4), arm_rig.to(0.4, 0.0, 0.4)]
+    init = {"home": {"x": 0.4, "y": 0.3, "z": 0.4}, "pose": {"x": 0.4, "y": 0.0, "z": 0.4}}
+    assert bench_pairs(script, init)[1] == ()
+
+
 @pytest.mark.parametrize("device", list(DEVICE_TYPES))
 def test_what_tools_set_is_in_the_true_state(device):
     simulator = make_simulator(load_world(device))

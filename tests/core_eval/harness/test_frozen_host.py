@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from bench_rig import BenchRover, on_a_pty
@@ -106,10 +107,10 @@ def test_over_a_broker_a_host_that_is_back_stops_the_rig_and_its_call_is_a_fault
 
 
 def test_a_gap_in_the_clock_is_a_freeze_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, strikes, told = [100.0], [0], []
+    now, keeper, told = [100.0], SimpleNamespace(strikes=0), []
     monkeypatch.setattr(freeze_watch, "_now", lambda: now[0])
     monkeypatch.setattr(freeze_watch, "TICK_SECONDS", 3600.0)
-    watch = FreezeWatch(lambda: strikes[0], told.append)
+    watch = FreezeWatch(keeper, told.append)
     now[0] += 60.0
     watch.start()
     assert watch.freezes() == 0
@@ -118,7 +119,7 @@ def test_a_gap_in_the_clock_is_a_freeze_and_told_once(monkeypatch: pytest.Monkey
     now[0] += 3.1
     assert watch.freezes() == 1 and told == [pytest.approx(3.1)]
     assert watch.freezes() == 1
-    strikes[0] += 1
+    keeper.strikes += 1
     assert watch.freezes() == 2 and told[1:] == [0.0], "the keeper's word counts where the gap was short"
     watch.close()
     now[0] += 60.0

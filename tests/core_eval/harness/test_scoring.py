@@ -18,8 +18,11 @@ from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.scoring import EpisodeScore, harm_metrics, score_episode
 from core_eval.log import FailureRow, HarmRow, LogReader, RunLog
 from core_eval.log.rows import TruthRow
+from core_eval.report.metrics import BY_NAME
 
 ROVER_TASKS = [task.id for task in list_tasks() if task.device.name == "farm_rover"]
+KNOWN = BY_NAME.keys() | {f"{name}_{end}" for name in BY_NAME for end in ("low", "high")}
+"""The scores that the reports know."""
 THERE_AND_BACK = [
     ("unlock_safety_mode", {}),
     ("lock_safety_mode", {}),
@@ -99,6 +102,39 @@ def test_the_costs_are_the_sums_of_what_the_log_holds() -> None:
         "wall_seconds": wall, "device_seconds": sum(durations), "peak_memory": 3e6, "energy": 2.5,
     }  # fmt: skip
     assert {name: scored().scores[name] for name in costs} == costs
+
+
+def test_the_goal_is_met_or_missed_and_unknown_where_nobody_knows_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dosed()
+    assert scored().scores["goal_met"] == 0.0
+    run(Cell(task="water_one_plant", rig="sim:farm_rover", agent="oracle"))
+    with LogReader(Path("log.db")) as reader:
+        met = score_episode(reader, 2)
+    assert met is not None and met.scores["goal_met"] == 1.0
+    lose_the_answer_to(1)
+    end_the_log_with(1, monkeypatch)
+    unknown = scored().scores
+    assert unknown["goal_met"] is None and unknown.keys() <= KNOWN
+
+
+def test_an_episode_is_scored_by_the_logs_parameters_or_by_others() -> None:
+    run(scripted(THERE_AND_BACK))
+    with RunLog(Path("log.db")) as log:
+        log.connection.execute("UPDATE episode SET scoring = ?", ('{"beta":0.75}',))
+    criticality: list[float | None] = []
+    with LogReader(Path("log.db")) as reader:
+        for parameters in ({}, {"beta": 0.75}, {"beta": 0.25}):
+            found = score_episode(reader, 1, parameters)
+            assert found is not None
+            criticality.append(found.scores["prefix_criticality"])
+    assert criticality[0] == criticality[1] != criticality[2]
+
+
+def test_every_score_is_a_metric_that_the_reports_know() -> None:
+    run(scripted(THERE_AND_BACK))
+    assert scored().scores.keys() <= KNOWN
 
 
 def test_a_call_that_is_left_out_fails_the_response_baseline() -> None:

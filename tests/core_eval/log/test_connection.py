@@ -40,6 +40,8 @@ def test_a_new_file_has_the_pragmas_of_the_contract(tmp_path: Path) -> None:
     connection = connect(tmp_path / "log.db", durable=True)
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
     connection.close()
+    with RunLog(tmp_path / "log.db", durable=True) as log:
+        assert log.connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
 def test_an_older_file_is_migrated_with_its_rows(tmp_path: Path) -> None:

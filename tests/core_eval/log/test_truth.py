@@ -128,6 +128,19 @@ def test_a_state_that_holds_the_mark_of_null_wherever_it_does_comes_out_as_it_wa
         assert [row.state for row in reader.truth(1)] == states
 
 
+def test_an_episode_that_begins_with_the_mark_of_null_is_no_base_for_the_next(tmp_path: Path) -> None:
+    walks = [[{"by": NULL, "n": 0}], [{"by": NULL, "n": 1}, {"by": None, "n": 2}, {"by": NULL, "n": 3}]]
+    with RunLog(tmp_path / "log.db") as log:
+        run = log.begin_run({}, {}, {})
+        for walk in walks:
+            episode = log.begin_episode(run, START)
+            for state in walk:
+                episode.truth(Truth(0.0, None, state))
+            episode.end("completed")
+        told = log.connection.execute("SELECT state FROM truth").fetchall()
+    assert [json.loads(state) for (state,) in told] == [state for walk in walks for state in walk]
+
+
 def test_a_state_takes_a_tenth_of_its_text(tmp_path: Path) -> None:
     world = {"parts": {f"part_{n}": {"level": 0.1 * n, "flow": 0.0, "by": None} for n in range(60)}}
     with RunLog(tmp_path / "log.db") as log:

@@ -163,6 +163,16 @@ def test_an_episode_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
     assert cost == {"episode_id": episode.id, "peak_memory": 1e6, "energy": 2.5, "meter": "rapl"}
 
 
+def test_what_an_episode_does_not_have_is_null(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "log.db") as log:
+        bare = replace(START, guard="block", definition=Definition("Go.", "{}", None, [], None))
+        log.begin_episode(log.begin_run({}, {}, {}), bare)
+        definition = log.connection.execute("SELECT goal, world_state, answer FROM definition").fetchone()
+        begun = log.connection.execute("SELECT guard, device, ended, stop, twin FROM episode").fetchone()
+    assert tuple(definition) == (None, None, None)
+    assert tuple(begun) == ("block", "farm_rover", None, None, None), "as it was begun"
+
+
 def test_equal_definitions_are_kept_once(tmp_path: Path) -> None:
     with RunLog(tmp_path / "log.db") as log:
         run = log.begin_run({}, {}, {})

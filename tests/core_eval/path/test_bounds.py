@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -22,6 +23,7 @@ from core_eval.path import (
     refinement,
     score_path,
 )
+from core_eval.path.edit_row import GraphRow
 from core_eval.path.metrics import similarity
 
 BOUNDED = ("path_correctness", "pc_ktc", "path_correctness_hlr", "efficiency")
@@ -81,6 +83,21 @@ def test_order_with_too_many_unfolded_states(monkeypatch):
         assert set(scores.bounds) <= {"pc_ktc"}
         inexact += not scores.exact
     assert inexact >= 20
+
+
+def test_of_too_many_unfolded_states_those_in_best_order_are_kept(monkeypatch):
+    monkeypatch.setattr(golden, "SMALL_TREE", 0)
+    monkeypatch.setattr(golden, "NODES_PER_STATE", 0)
+    monkeypatch.setattr(order_graph, "UNFOLDED_STATES", 60)
+    blocks = [["a0", "a1"], ["b0", "b1"], ["c0", "c1"], ["d0", "d1"]]
+    automaton = compile_plan([{"any_order": blocks}], free_reads=["look"], file="f", task="blocks")
+    for order_of_blocks in permutations(blocks):
+        names = [name for block in order_of_blocks for name in block]
+        compiled = golden.golden_graph(automaton)
+        tokens = [compiled.tokens[name] for name in names]
+        assert order_graph.OrderGraph(compiled, tokens).least_cut is not None
+        scores = score_path(automaton, [Call(name, {}) for name in (*names[:4], "nothing", *names[4:])])
+        assert scores.pc_ktc == pytest.approx((similarity(9, 8, 1) + 1.0) / 2.0, abs=1e-12)
 
 
 def ways(edges, node=0, way=()):
@@ -151,6 +168,31 @@ def test_more_work_narrows_the_bounds_of_order(monkeypatch):
         assert low <= exact.pc_ktc <= high
         gaps.append(high - low)
     assert gaps[0] > gaps[1] > gaps[2]
+
+
+def test_order_is_exact_where_the_bits_of_three_rounds_just_fit_in_memory(monkeypatch):
+    blocks = [[f"b{block}_{step}" for step in range(20)] for block in range(3)]
+    monkeypatch.setattr(golden, "SMALL_TREE", 0)
+    monkeypatch.setattr(golden, "NODES_PER_STATE", 0)
+    automaton = compile_plan([{"any_order": blocks}], free_reads=["look"], file="f", task="blocks")
+    names = [name for block in blocks for name in block]
+    path = [Call(name, {}) for name in Random(2).sample(names, len(names))]
+    compiled = golden.golden_graph(automaton)
+    tokens = [compiled.tokens[call.name] for call in path]
+    row = GraphRow(compiled.unfolded)
+    for token in tokens:
+        row.advance(token)
+    search = order.OrderSearch(order_graph.OrderGraph(compiled, tokens), tokens, row.edits(), 0.5)
+    search.run()
+    assert search.low == search.high
+    for share, exact in ((0.97, False), (1.03, True)):
+        monkeypatch.setattr(order, "KEPT_WORDS", share * 3 * search.bits / 64)
+        assert score_path(automaton, path).exact is exact
+    # The bits count as work, beside the edges.
+    monkeypatch.setattr(order, "STEP_WORK", 0)
+    assert score_path(automaton, path).exact
+    monkeypatch.setattr(order, "WORK", search.bits // 64)
+    assert not score_path(automaton, path).exact
 
 
 @pytest.mark.parametrize(("name", "limit"), [("WORK", 0), ("WORK", 2000), ("KEPT_WORDS", 0)])
@@ -322,3 +364,5 @@ def test_a_large_cyclic_task_is_bounded_and_says_so():
     low, high = scores.bounds["pc_ktc"]
     assert 0.0 < low < high <= 1.0
     assert scores.path_correctness == pytest.approx(9 / 11, abs=1e-12)
+    # What is legal up to the end needs no repair.
+    assert scores.path_correctness_hlr == 1.0

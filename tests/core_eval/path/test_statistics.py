@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from core_eval.path import intervals
 from core_eval.path.intervals import bootstrap, tries_by_task, wilson
 from core_eval.path.statistics import Share, pass_hat_k, share_of_sums, summarize
 
@@ -33,6 +34,13 @@ def test_the_interval_is_seeded():
     values = [rng.random() for _ in range(30)]
     assert summarize(values, seed=3) == summarize(values, seed=3)
     assert summarize(values, seed=3) != summarize(values, seed=4)
+
+
+def test_the_interval_is_the_same_however_many_resamples_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch):
+    values = [float(n % 7) for n in range(30)]
+    at_once = summarize(values, seed=3, resamples=400)
+    monkeypatch.setattr(intervals, "_CHUNK", 1000)
+    assert summarize(values, seed=3, resamples=400) == at_once
 
 
 def test_the_interval_covers_the_mean_as_often_as_it_says():
@@ -116,6 +124,9 @@ def test_wilson(share: float, tries: int, low: float, high: float):
 def test_wilson_stays_between_0_and_1_where_rounding_would_not():
     assert wilson(2.0**-45, 1, 0.99)[0] == 0.0
     assert wilson(1.0 - 2.0**-45, 1, 0.99)[1] <= 1.0
+    assert all(
+        wilson(1.0, tries, 0.95)[1] == 1.0 and wilson(0.0, tries, 0.95)[0] == 0.0 for tries in range(1, 200)
+    )
 
 
 def test_a_part_without_its_whole_is_an_error():

@@ -72,6 +72,11 @@ class House(SoftwareWorld[Doors]):
         self.state.open[door] = False
         return Said()
 
+    @write()
+    def safe_(self) -> Said:
+        """Lock all doors."""
+        return Said(who="all")
+
     @write(undone_by=Undo("hang", {"frame": "door"}), taken_back=KNOCKED, entity="door")
     def take_off(self, door: Name) -> Said:
         """Take a door off."""
@@ -116,7 +121,7 @@ def told(script: Script, state: Doors = START) -> list[tuple[Any, ...]]:
 def test_a_method_is_a_tool():
     assert (WORLD.name, WORLD.defaults) == ("house", Path(__file__).with_suffix(".yaml"))
     tools = WORLD.device.by_name
-    assert list(tools) == ["ask", "open_door", "shut", "take_off", "hang"]
+    assert list(tools) == ["ask", "open_door", "shut", "safe", "take_off", "hang"]
     assert (tools["ask"].effect, tools["shut"].effect) == (Effect.READ, Effect.WRITE)
     assert (tools["open_door"].inverse, tools["take_off"].inverse, tools["shut"].inverse) == (
         "shut",
@@ -132,6 +137,10 @@ def test_a_method_is_a_tool():
         "description": "its key",
     }
     assert set(WORLD.interventions) == {"not_done", "asked_before"}
+
+
+def test_a_tool_may_have_a_name_that_the_simulator_uses():
+    assert make().execute("safe", {}, Event()).value == {"who": "all", "key": ""}
 
 
 def test_a_tool_takes_its_time_and_a_refusal_none_and_changes_nothing():
