@@ -61,7 +61,8 @@ def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
             desk.end(endings[params.name])
             return types.CallToolResult(content=[types.TextContent(text="The episode ends.")])
         reply = desk.call(params.name, params.arguments or {})
-        return _result(await asyncio.wrap_future(reply) or OVER)
+        outcome = await asyncio.wrap_future(reply)
+        return _result(OVER if outcome is None else outcome)
 
     async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
         prompt = types.Prompt(name=PROMPT, description="The task to do with the tools.")
@@ -111,7 +112,7 @@ def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
     )
 
 
-def annotations(tool: Tool) -> types.ToolAnnotations:
+def tool_annotations(tool: Tool) -> types.ToolAnnotations:
     """Return the hints of a tool's effect.
 
     What reads changes nothing. What can be undone, or takes the rig towards its safe state, destroys
@@ -132,7 +133,7 @@ def _tool(tool: Tool) -> types.Tool:
         description=function["description"],
         # The episode refuses unknown arguments.
         input_schema={**function["parameters"], "additionalProperties": False},
-        annotations=annotations(tool),
+        annotations=tool_annotations(tool),
     )
 
 

@@ -53,8 +53,8 @@ def serve_streams(
         lines = await _lines(source)
         async with stdio_server(
             stdin=cast("anyio.AsyncFile[str]", lines), stdout=None if sink is None else anyio.wrap_file(sink)
-        ) as streams:
-            await server.run(*streams, server.create_initialization_options())
+        ) as (read, write):
+            await server.run(read, write, server.create_initialization_options())
 
     async def until_stopped() -> None:
         served, stopped = asyncio.ensure_future(session()), asyncio.ensure_future(stop.wait())

@@ -27,8 +27,8 @@ def mcp(
             metavar="PORT",
             min=0,
             max=65535,
-            help="Serve streamable HTTP on this port of 127.0.0.1 instead of standard input and output; 0: any "
-            f"free one. URL and bearer token are printed; {TOKEN} sets the token.",
+            help="Serve streamable HTTP on this port of 127.0.0.1 instead of standard input and output; "
+            f"0: any free one. URL and bearer token are printed; {TOKEN} sets the token.",
         ),
     ] = None,
     db: Annotated[Path, typer.Option(help="The log; created, or appended to.")] = DEFAULT_DB,
@@ -44,8 +44,9 @@ def mcp(
         str | None,
         typer.Option(
             metavar="[HOST:PORT]",
-            help="Serve a page that shows the episode, asks for approval in guard mode confirm, and has a stop "
-            "button. Its address, which contains a secret, is printed. Default: 127.0.0.1 and a free port.",
+            help="Serve a page that shows the episode, asks for approval in guard mode confirm, and has a "
+            "stop button. Its address, which contains a secret, is printed. Default: 127.0.0.1 and a free "
+            "port.",
         ),
     ] = None,
     answer_timeout: Annotated[
