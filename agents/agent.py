@@ -137,3 +137,12 @@ class Agent(Protocol):
 
     def close(self) -> None:
         """Release models, files and connections."""
+
+
+def options_of(maker: object) -> Mapping[str, Any]:
+    """Return what was chosen for an agent or a backend, such as a grammar or the sampling, for the log.
+
+    It is the attribute `options`, which is optional.
+    """
+    options: Mapping[str, Any] = getattr(maker, "options", {})
+    return options

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction
+from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, options_of
 from agents.deadline import CancelledError, Deadline
 
 GRACE_SECONDS = 0.5
@@ -44,6 +44,11 @@ class InterruptibleAgent:
     def scaffold(self) -> str:
         """The agent's scaffold."""
         return self._agent.scaffold
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The agent's options."""
+        return options_of(self._agent)
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode.

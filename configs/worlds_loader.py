@@ -84,7 +84,7 @@ def load_world(ref: str) -> World:
         raise own.from_validation(error, world.type.state) from None
     world = World(path.stem, world.type, state, _vary(own, state, world.vary))
     try:
-        _check_stuck_sensors(world)
+        _check_faulty_things(world)
     except ConfigError as error:
         raise own.error(str(error).removeprefix("faults: "), "faults") from None
     return world
@@ -125,13 +125,13 @@ def merged_state(world: World, overrides: Mapping[str, Any]) -> BaseModel:
         state: BaseModel = merge_world(world.state, overrides)
     except WorldError as error:
         raise ConfigError(str(error)) from None
-    _check_stuck_sensors(replace(world, state=state))
+    _check_faulty_things(replace(world, state=state))
     return state
 
 
-def _check_stuck_sensors(world: World) -> None:
-    # Which sensors there are shows when they are made.
-    if faults_of(world.state).stuck_sensors:
+def _check_faulty_things(world: World) -> None:
+    # Which sensors and tools there are shows when it is made.
+    if faults_of(world.state).name_things:
         make_simulator(world)
 
 
@@ -139,7 +139,7 @@ def make_simulator(world: World, seed: int = 0) -> Simulator[Any]:
     """Return the simulator that matches a world.
 
     Raises:
-        ConfigError: a fault sticks a sensor that the world does not have.
+        ConfigError: a fault names a sensor or a tool that the world does not have.
     """
     try:
         return world.type.simulator(world.state, seed)

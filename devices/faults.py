@@ -28,7 +28,9 @@ class FaultKind:
     of_link: bool = False
 
 
-STUCK_SENSOR, RESET = "stuck_sensor", "reset"
+STUCK_SENSOR, RESET, OUT_OF_ORDER = "stuck_sensor", "reset", "out_of_order"
+NAME_AN_ENTITY = {STUCK_SENSOR: "sensor", OUT_OF_ORDER: "tool"}
+"""Kinds that are faults of one thing, and what it is."""
 COMMON_FAULTS = (
     FaultKind(
         "link_delay", "messages take longer; the strength is the delay of each message, s", of_link=True
@@ -46,8 +48,11 @@ Strength = Annotated[float, Field(ge=0.0)]
 
 
 def _check_entity(kind: str, entity: str | None) -> None:
-    if (kind == STUCK_SENSOR) != (entity is not None):
-        raise ValueError("a stuck_sensor needs the sensor's name as entity, and no other fault takes one")
+    thing = NAME_AN_ENTITY.get(kind)
+    if thing is not None and entity is None:
+        raise ValueError(f"{kind} needs the {thing}'s name as entity")
+    if thing is None and entity is not None:
+        raise ValueError(f"a {kind} takes no entity; only these do: {', '.join(NAME_AN_ENTITY)}")
 
 
 class Fault(FrozenModel):
@@ -60,7 +65,8 @@ class Fault(FrozenModel):
     )
     strength: Strength = Field(default=DEFAULT_STRENGTH, description="how strong, in the unit of its kind")
     entity: str | None = Field(
-        default=None, description="the sensor of a stuck_sensor, such as moisture.plant_A"
+        default=None,
+        description="the stuck sensor, such as moisture.plant_A, or the tool that is out of order",
     )
 
     @model_validator(mode="after")
@@ -78,7 +84,7 @@ class FaultRate(FrozenModel):
     strength: tuple[Strength, Strength] = Field(
         default=(DEFAULT_STRENGTH, DEFAULT_STRENGTH), description="least and greatest, uniformly distributed"
     )
-    entity: str | None = Field(default=None, description="the sensor of a stuck_sensor")
+    entity: str | None = Field(default=None, description="as in a fault of the schedule")
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
@@ -122,5 +128,18 @@ class Faults(FrozenModel):
     @property
     def stuck_sensors(self) -> frozenset[str]:
         """The sensors that some of the faults may stick."""
-        named = (*(fault.entity for fault in self.schedule), *(rate.entity for rate in self.random))
-        return frozenset(entity for entity in named if entity is not None)
+        return self.entities_of(STUCK_SENSOR)
+
+    @property
+    def name_things(self) -> bool:
+        """Whether some name a sensor or a tool, which must be there."""
+        return any(entity is not None for _, entity in self._named)
+
+    def entities_of(self, kind: str) -> frozenset[str]:
+        """The entities that faults of this kind name."""
+        return frozenset(entity for name, entity in self._named if name == kind and entity is not None)
+
+    @property
+    def _named(self) -> list[tuple[str, str | None]]:
+        scheduled = [(fault.kind, fault.entity) for fault in self.schedule]
+        return scheduled + [(rate.kind, rate.entity) for rate in self.random]

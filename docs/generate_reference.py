@@ -19,6 +19,8 @@ import typer
 from driver_reference import drivers_page
 from pydantic import BaseModel
 
+from agents.formats.calls import CallText
+from agents.formats.registry import FORMATS
 from configs.cautions import Caution
 from configs.core_aliases import CoreEntry, ToolAlias
 from configs.rigs_loader import RigConfig
@@ -216,10 +218,13 @@ def config_page() -> str:
     parts.append(keys(Fault))
     parts.append("An entry of `faults.random`:\n")
     parts.append(keys(FaultRate))
-    kinds = [("every rig", kind) for kind in COMMON_FAULTS]
-    kinds += [(name, kind) for name, world in WORLD_TYPES.items() for kind in world.faults]
+    rigs = {kind: ["every rig"] for kind in COMMON_FAULTS}
+    for name, world in WORLD_TYPES.items():
+        for kind in world.faults:
+            rigs.setdefault(kind, []).append(name)
+    rows = [(f"`{kind.name}`", ", ".join(names), kind.meaning) for kind, names in rigs.items()]
     parts.append("The kinds of faults:\n")
-    parts.append(table(("kind", "rig", "meaning"), ((f"`{k.name}`", rig, k.meaning) for rig, k in kinds)))
+    parts.append(table(("kind", "rig", "meaning"), rows))
     return "\n".join(parts)
 
 
@@ -314,7 +319,35 @@ With `--page-size 4096` the first line is 37.9 kB. With `--durable`, which waits
 transactions of each call, it is 21.3 kB (before: 70.4 kB), since pages of the cache go out half full.
 """
 
+
+def formats_page() -> str:
+    """Every syntax of tool calls that is read and written."""
+    parts = [
+        HEAD,
+        "# Formats of tool calls\n",
+        "[How they are used](../local-models.md). The format of a chat template that prints calls itself is\n"
+        "the one that it prints. Where it prints none, the format is the first of these of which it holds a\n"
+        "text of the third column; else `hermes`.\n",
+    ]
+    rows = [
+        (f"`{form.name}`", form.families, ", ".join(code(text) for text in form.detected_by), form.documented)
+        for form in FORMATS
+    ]
+    parts.append(table(("format", "families", "texts in a template", "documented"), rows))
+    parts.append("## The call of each\n")
+    example = CallText("move_to", {"x": 2.0, "place": "north"})
+    parts += [f"`{form.name}`\n\n````text\n{form.write([example])}\n````\n" for form in FORMATS]
+    return "\n".join(parts)
+
+
+def code(text: str) -> str:
+    """Text as Markdown code on one line."""
+    line = text.replace("\n", "\\n")
+    return f"`` {line} ``" if "`" in line else f"`{line}`"
+
+
 PAGES = {
+    "formats.md": formats_page,
     "drivers.md": lambda: drivers_page(HEAD, keys, table),
     "cli.md": cli_page,
     "config.md": config_page,

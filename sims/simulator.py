@@ -145,8 +145,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         """Return to the initial state of the default world with these overrides merged in."""
         try:
             world = merge_world(self.default_world, state)
-            if faults_of(world).stuck_sensors:
-                # The sensors are only known when they are made.
+            if faults_of(world).name_things:
+                # The sensors and tools are only known when it is made.
                 type(self)(world, seed)
         except WorldError as error:
             return Outcome(CallStatus.INVALID, code="bad_state", message=str(error), t=self.clock.now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,9 @@ from firmware_bridge.broker.process import start_broker_process
 
 # pytest-xdist gives its workers a terminal's width; tests read what a pipe gets, as they do without it.
 os.environ.pop("COLUMNS", None)
+# A shell's background job ignores these, and so would the programs that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # The same inputs each time, and no failure because a machine is busy.
 settings.register_profile(
     "project", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]

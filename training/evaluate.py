@@ -16,7 +16,7 @@ from pathlib import Path
 from agents.backends.backend import Message, Reply
 from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.deadline import Deadline
-from agents.formats.tool_call_text import CallText
+from agents.formats.calls import CallText
 from agents.scaffolds.prompting import system_prompt
 from training.episode import Episode
 from training.transcripts import HELD_OUT, episode
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--no-grammar", action="store_true")
     parser.add_argument("--show", action="store_true", help="print each turn that is not exact")
     args = parser.parse_args()
-    backend = LlamaBackend(args.model, n_threads=args.threads, grammar=not args.no_grammar)
+    backend = LlamaBackend(args.model, n_threads=args.threads, grammar="off" if args.no_grammar else "calls")
     counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for seed in range(args.first_seed, args.first_seed + args.episodes):
         story = episode(seed)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agents.backends.llama_backend import SHIPPED_MODEL
 from agents.backends.llama_engine import LlamaEngine
-from agents.formats.grammar import answer_grammar
+from agents.formats.answer_grammar import answer_grammar
 from training.episode import pieces, system_turn
 from training.transcripts import HELD_OUT, episode
 
@@ -27,7 +27,7 @@ def main() -> None:
     engine = LlamaEngine(args.model, n_ctx=4096, n_threads=args.threads)
     loaded = time.monotonic() - begun
     story = episode(HELD_OUT)
-    prompt = engine.tokenize(system_turn(story.device) + pieces(story)[0][0])
+    prompt = engine.vocabulary.tokenize(system_turn(story.device) + pieces(story)[0][0])
     reading = min(_seconds_to_read(engine, prompt) for _ in range(args.repeats))
     speeds = {
         "load_s": round(loaded, 3),
@@ -58,7 +58,7 @@ def _seconds_a_token(engine: LlamaEngine, prompt: list[int], grammar: str | None
         sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=grammar)
         begun = time.monotonic()
         token = sampler.next()
-        while not engine.ends(token):
+        while not engine.vocabulary.ends(token):
             written += 1
             list(engine.evaluate([token]))
             token = sampler.next()

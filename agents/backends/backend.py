@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from agents.agent import Usage
 from agents.deadline import Deadline
-from agents.formats.tool_call_text import CallText, Nonsense
+from agents.formats.calls import CallText, Nonsense
 
 Message = dict[str, Any]
 ReplyStop = Literal["end", "tokens", "time", "context"]
@@ -40,7 +40,7 @@ class Reply:
 
 
 class ChatBackend(Protocol):
-    """A model that answers a conversation."""
+    """A model that answers a conversation. What its attribute `options` says, if it has one, is logged."""
 
     @property
     def name(self) -> str:

@@ -11,19 +11,25 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from agents.agent import Usage
 from agents.backends.backend import Message, Reply, ReplyItem, ReplyStop
+from agents.backends.call_watch import CallWatch
 from agents.backends.llama_engine import CHUNK, AbortedError, LlamaEngine, Sampler
 from agents.deadline import Deadline
 from agents.errors import BackendError
+from agents.formats.answer import parse_answer
+from agents.formats.answer_grammar import answer_grammar
+from agents.formats.calls import CallText, Nonsense, Tools
 from agents.formats.chat_template import ChatTemplate
-from agents.formats.grammar import answer_grammar
-from agents.formats.tool_call_text import CallText, Nonsense, parse_answer
+from agents.formats.data_text import unguarded
+from agents.formats.thoughts import opened_by
 
 SHIPPED_MODEL = Path(__file__).parents[1] / "models" / "pathrig-demo-q8_0.gguf"
 CONTEXT = 8192
+GrammarMode = Literal["off", "calls", "strict"]
+"""What a grammar holds: nothing, each call from its mark on, or the whole answer."""
 
 
 class LlamaBackend:
@@ -41,7 +47,8 @@ class LlamaBackend:
         n_threads: int | None = None,
         temperature: float = 0.0,
         top_p: float = 0.95,
-        grammar: bool = True,
+        grammar: GrammarMode = "calls",
+        thinking: bool | None = None,
     ) -> None:
         """Load the model.
 
@@ -50,25 +57,39 @@ class LlamaBackend:
             n_ctx: tokens of context at most; never more than the model was trained with.
             n_threads: threads of llama.cpp; half of the machine's, at least one, where it is not given.
             temperature, top_p: sampling; 0 is greedy.
-            grammar: whether a grammar keeps calls well-formed.
+            grammar: `calls` keeps calls well-formed from their mark on, `strict` the whole answer.
+            thinking: switches the model's thinking on or off; None leaves it to its template.
 
         Raises:
             AgentSpecError: the file cannot be loaded, or llama-cpp-python is not installed.
-            BackendError: the model's chat template does not compile.
+            BackendError: the model's chat template does not compile, or takes no conversation with tools.
         """
         self.name = f"llama:{path.stem}"
-        self._temperature, self._top_p, self._with_grammar = temperature, top_p, grammar
+        self._temperature, self._top_p, self._mode = temperature, top_p, grammar
         self._engine = LlamaEngine(
             path, n_ctx=n_ctx, n_threads=n_threads or max(1, (os.cpu_count() or 2) // 2)
         )
         try:
-            bos, eos = self._engine.special_text("bos"), self._engine.special_text("eos")
-            self._template = ChatTemplate(self._engine.chat_template, bos=bos, eos=eos)
+            words = self._engine.vocabulary
+            self._template = ChatTemplate(
+                self._engine.chat_template,
+                bos=words.special_text("bos"),
+                eos=words.special_text("eos"),
+                thinking=thinking,
+                specials=words.special_texts(),
+            )
         except BackendError:
             self._engine.close()
             raise
+        self.options: Mapping[str, Any] = {
+            "format": self._template.form.name,
+            "grammar": grammar,
+            "thinking": {None: "as the template has it", True: "on", False: "off"}[thinking],
+            "temperature": temperature,
+            "top_p": top_p,
+        }
         self._schemas: list[Mapping[str, Any]] = []
-        self._grammar: str | None = None
+        self._tools = Tools()
         self._seed = self._answers = 0
         self._whole_chunks = 0
         self._fresh = True
@@ -76,8 +97,7 @@ class LlamaBackend:
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
         """Begin an episode with these tools."""
-        self._schemas = list(schemas)
-        self._grammar = answer_grammar(self._schemas) if self._with_grammar else None
+        self._schemas, self._tools = list(schemas), Tools(schemas)
         self._seed, self._answers, self._fresh = seed, 0, True
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
@@ -98,9 +118,11 @@ class LlamaBackend:
 
     def _answer(self, messages: Sequence[Message], tokens: int, deadline: Deadline) -> Reply:
         begun = time.monotonic()
-        prompt = self._engine.tokenize(self._template.render(messages, self._schemas))
+        text = self._template.render(messages, self._schemas)
+        opened = opened_by(unguarded(text))
+        prompt = self._engine.vocabulary.prompt_tokens(text)
         if len(prompt) >= self._engine.n_ctx:
-            return _reply("", "context", Usage(seconds=time.monotonic() - begun))
+            return self._reply("", "context", Usage(seconds=time.monotonic() - begun))
         cached = self._keep(prompt)
         if self._fresh:
             self._whole_chunks, self._fresh = len(prompt) // CHUNK * CHUNK, False
@@ -110,22 +132,26 @@ class LlamaBackend:
         except AbortedError:
             deadline.check()
             count = max(0, len(self._engine.evaluated) - cached)
-            return _reply("", "time", Usage("", count, cached, 0, time.monotonic() - begun))
+            return self._reply("", "time", Usage("", count, cached, 0, time.monotonic() - begun))
+        strict = self._mode == "strict"
         sampler = self._engine.sampler(
             seed=self._seed * 1_000_003 + self._answers,
             temperature=self._temperature,
             top_p=self._top_p,
-            grammar=self._grammar,
+            grammar=answer_grammar(self._schemas, self._template.form, opened=opened) if strict else None,
         )
         self._answers += 1
+        watch = None
+        if self._mode == "calls":
+            form, end = self._template.form, self._engine.vocabulary.end_token
+            watch = CallWatch(sampler, form, self._schemas, opened=opened, end=end)
         try:
-            text, written, stop = self._write(sampler, tokens)
+            text, written, stop = self._write(sampler, tokens, watch)
         finally:
             sampler.close()
         deadline.check()
-        return _reply(
-            text, stop, Usage(text, len(prompt) - cached, cached, written, time.monotonic() - begun)
-        )
+        usage = Usage(text, len(prompt) - cached, cached, written, time.monotonic() - begun)
+        return self._reply(text, stop, usage, opened=opened)
 
     def _keep(self, prompt: list[int]) -> int:
         """Rewind the context to what the prompt has in common with it; returns how many tokens those are.
@@ -143,16 +169,19 @@ class LlamaBackend:
         self._engine.rewind(common)
         return len(self._engine.evaluated)
 
-    def _write(self, sampler: Sampler, tokens: int) -> tuple[str, int, ReplyStop]:
+    def _write(self, sampler: Sampler, tokens: int, watch: CallWatch | None) -> tuple[str, int, ReplyStop]:
         data = b""
         written = 0
         stop: ReplyStop = "end"
         while True:
             token = sampler.next()
             written += 1
-            if self._engine.ends(token):
+            if self._engine.vocabulary.ends(token):
                 break
-            data += self._engine.piece(token)
+            piece = self._engine.vocabulary.piece(token)
+            data += piece
+            if watch is not None:
+                watch.wrote(token, piece)
             if written >= tokens:
                 stop = "tokens"
                 break
@@ -167,18 +196,19 @@ class LlamaBackend:
                 break
         return data.decode(errors="replace"), written, stop
 
-
-def _reply(text: str, stop: ReplyStop, usage: Usage) -> Reply:
-    parsed = parse_answer(text)
-    message: Message = {"role": "assistant", "content": text}
-    calls = [item for item in parsed.items if isinstance(item, CallText)]
-    if calls and not any(isinstance(item, Nonsense) for item in parsed.items):
-        message = {
-            "role": "assistant",
-            "content": parsed.words.strip("\n"),
-            "tool_calls": [
+    def _reply(self, text: str, stop: ReplyStop, usage: Usage, *, opened: bool = False) -> Reply:
+        parsed = parse_answer(text, self._tools, self._template.form, opened=opened)
+        items = parsed.items
+        message: Message = {"role": "assistant", "content": parsed.words.strip("\n")}
+        if parsed.thoughts:
+            message["reasoning_content"] = parsed.thoughts
+        if any(isinstance(item, Nonsense) for item in items):
+            message["content"] = text
+            message.pop("reasoning_content", None)
+        elif items:
+            message["tool_calls"] = [
                 {"type": "function", "function": {"name": call.name, "arguments": dict(call.arguments)}}
-                for call in calls
-            ],
-        }
-    return Reply(message, tuple(ReplyItem(item) for item in parsed.items), stop, usage)
+                for call in items
+                if isinstance(call, CallText)
+            ]
+        return Reply(message, tuple(ReplyItem(item) for item in items), stop, usage)

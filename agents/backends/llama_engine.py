@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.backends.llama_vocabulary import Vocabulary
 from agents.errors import AgentSpecError, BackendError
 
 CHUNK = 128
@@ -35,6 +36,7 @@ class LlamaEngine:
 
     Attributes:
         should_stop: asked while tokens are evaluated, on the thread that evaluates.
+        vocabulary: text to tokens and back.
         n_ctx: tokens that the context holds.
         evaluated: the tokens in the context, in order.
     """
@@ -75,8 +77,7 @@ class LlamaEngine:
             # llama.cpp keeps the pointer, so the object must live as long as the context.
             self._abort_callback = c.ggml_abort_callback(self._asked_to_stop)
             c.llama_set_abort_callback(self._context, self._abort_callback, None)
-        self._vocab = c.llama_model_get_vocab(self._model)
-        self._size = c.llama_vocab_n_tokens(self._vocab)
+        self.vocabulary = Vocabulary(c, self._model)
         self.n_ctx = int(c.llama_n_ctx(self._context))
         self.evaluated: list[int] = []
 
@@ -93,34 +94,6 @@ class LlamaEngine:
         """The chat template in the file, if it has one."""
         template = self._c.llama_model_chat_template(self._model, None)
         return template.decode() if template else None
-
-    def special_text(self, kind: str) -> str:
-        """Return the text of the `bos` or `eos` token; empty where there is none."""
-        token = getattr(self._c, f"llama_vocab_{kind}")(self._vocab)
-        return self.piece(token).decode(errors="replace") if token >= 0 else ""
-
-    def tokenize(self, text: str) -> list[int]:
-        """Return token ids of a rendered conversation; marks in it become their own tokens."""
-        data = text.encode()
-        room = len(data) + 8
-        ids = (ctypes.c_int32 * room)()
-        count = self._c.llama_tokenize(self._vocab, data, len(data), ids, room, False, True)
-        if count < 0:
-            raise BackendError(f"llama.cpp cannot tokenize a conversation of {len(data)} bytes")
-        return list(ids[:count])
-
-    def piece(self, token: int) -> bytes:
-        """Return the bytes of a token; they need not be whole characters."""
-        buffer = ctypes.create_string_buffer(256)
-        size = self._c.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, True)
-        if size < 0:
-            buffer = ctypes.create_string_buffer(-size)
-            size = self._c.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, True)
-        return buffer.raw[:size]
-
-    def ends(self, token: int) -> bool:
-        """Return whether the token ends an answer."""
-        return bool(self._c.llama_vocab_is_eog(self._vocab, token))
 
     def rewind(self, length: int) -> None:
         """Forget all but the first `length` tokens."""
@@ -171,7 +144,7 @@ class LlamaEngine:
         Raises:
             BackendError: the grammar does not compile.
         """
-        return Sampler(self._c, self._context, self._vocab, self._size, seed, temperature, top_p, grammar)
+        return Sampler(self._c, self._context, self.vocabulary, seed, temperature, top_p, grammar)
 
     def evaluated_by_llama(self) -> int:
         """Return llama.cpp's own count of evaluated tokens since the model was loaded."""
@@ -184,17 +157,14 @@ class Sampler:
     refuses: asking it about all each time costs more than the model."""
 
     def __init__(
-        self, c: Any, context: Any, vocab: Any, size: int, seed: int, temperature: float, top_p: float,
+        self, c: Any, context: Any, vocabulary: Vocabulary, seed: int, temperature: float, top_p: float,
         grammar: str | None,
     ) -> None:  # fmt: skip
-        self._c, self._context, self._size = c, context, size
+        self._c, self._context = c, context
+        self._vocab, self._size = vocabulary.pointer, vocabulary.size
         self._grammar = None
         self._chain = c.llama_sampler_chain_init(c.llama_sampler_chain_default_params())
-        if grammar is not None:
-            self._grammar = c.llama_sampler_init_grammar(vocab, grammar.encode(), b"root")
-            if not self._grammar:
-                self.close()
-                raise BackendError("llama.cpp cannot compile the grammar of the tools; turn the grammar off")
+        self.constrain(grammar)
         self._greedy = temperature <= 0
         steps = [c.llama_sampler_init_greedy()]
         if not self._greedy:
@@ -205,7 +175,7 @@ class Sampler:
             ]
         for step in steps:
             c.llama_sampler_chain_add(self._chain, step)
-        self._tokens = (c.llama_token_data * size)()
+        self._tokens = (c.llama_token_data * self._size)()
         self._view = np.frombuffer(self._tokens, dtype=TOKEN_DATA)
 
     def close(self) -> None:
@@ -214,6 +184,32 @@ class Sampler:
             if part:
                 self._c.llama_sampler_free(part)
         self._chain = self._grammar = None
+
+    def constrain(self, grammar: str | None, written: Sequence[int] = ()) -> bool:
+        """Follow another grammar from here on, or none; return whether it allows what is written already.
+
+        Raises:
+            BackendError: the grammar does not compile.
+        """
+        if self._grammar:
+            self._c.llama_sampler_free(self._grammar)
+        self._grammar = None
+        if grammar is None:
+            return True
+        self._grammar = self._c.llama_sampler_init_grammar(self._vocab, grammar.encode(), b"root")
+        if not self._grammar:
+            self.close()
+            raise BackendError("llama.cpp cannot compile the grammar of the tools; turn the grammar off")
+        for token in written:
+            if not self.allows(token):
+                return self.constrain(None) and False
+            self._c.llama_sampler_accept(self._grammar, token)
+        return True
+
+    @property
+    def constrained(self) -> bool:
+        """Whether a grammar is followed."""
+        return bool(self._grammar)
 
     def next(self) -> int:
         """Return the next token after what was evaluated last."""

@@ -17,7 +17,9 @@ from agents.backends.backend import Message, Reply, ReplyItem, ReplyStop
 from agents.backends.http_post import MAX_ANSWER, HttpAnswer, PostError, TooLargeError, post
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError, BackendError
-from agents.formats.tool_call_text import CallText, Nonsense, parse_answer, read_arguments
+from agents.formats.answer import parse_answer
+from agents.formats.calls import CallText, Item, Tools, call_of, to_json
+from agents.formats.chat_template import paired
 from core_eval.path.foreign_json import MAX_DIGITS, ForeignJsonError, parse_json
 
 STOPS: Mapping[Any, ReplyStop] = {"length": "tokens"}
@@ -51,6 +53,7 @@ class OpenAIBackend:
         self._url = base_url.rstrip("/") + "/chat/completions"
         self._key = os.environ.get(KEY_VARIABLE) if _may_have_key(parts) else None
         self._model, self._temperature = model, temperature
+        self.options: Mapping[str, Any] = {"temperature": temperature}
         self._schemas: list[Mapping[str, Any]] = []
         self._seed = 0
 
@@ -67,7 +70,7 @@ class OpenAIBackend:
         """
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": list(messages),
+            "messages": _sent(messages),
             "temperature": self._temperature,
             "seed": self._seed,
             "max_tokens": tokens,
@@ -82,7 +85,7 @@ class OpenAIBackend:
         except _TooLongError:
             return _without_words("context", time.monotonic() - begun)
         try:
-            return _read(answer, time.monotonic() - begun)
+            return _read(answer, Tools(self._schemas), time.monotonic() - begun)
         except (KeyError, IndexError, TypeError, AttributeError):
             raise self._error(f"the answer is no chat completion: {_short(json.dumps(answer))}") from None
 
@@ -203,35 +206,37 @@ def _without_words(stop: ReplyStop, seconds: float) -> Reply:
     return Reply({"role": "assistant", "content": ""}, (), stop, Usage(seconds=seconds))
 
 
-def _read(answer: Any, seconds: float) -> Reply:
+def _sent(messages: Sequence[Message]) -> list[Message]:
+    """Return the conversation as servers take it: each result has the id of a call that was made."""
+    return [{key: value for key, value in each.items() if key != "name"} for each in paired(messages)]
+
+
+def _read(answer: Any, tools: Tools, seconds: float) -> Reply:
     choice = answer["choices"][0]
     message = choice["message"]
     content = message.get("content") or ""
     echo: Message = {"role": "assistant", "content": content}
-    items: list[ReplyItem] = []
-    for call in message.get("tool_calls") or ():
-        items.append(_item(call["function"], call.get("id")))
+    items = [ReplyItem(_item(call["function"]), call.get("id")) for call in message.get("tool_calls") or ()]
     if items:
         echo["tool_calls"] = message["tool_calls"]
     else:
-        items = [ReplyItem(what) for what in parse_answer(content).items]
+        parsed = parse_answer(content, tools)
+        items = [ReplyItem(what) for what in parsed.items]
+        calls = [item for item in parsed.items if isinstance(item, CallText)]
+        if calls and len(calls) == len(items):
+            echo |= {"content": parsed.words.strip(), "tool_calls": [_echoed(call) for call in calls]}
     return Reply(
         echo, tuple(items), STOPS.get(choice.get("finish_reason"), "end"), _usage(answer, message, seconds)
     )
 
 
-def _item(function: Mapping[str, Any], call_id: str | None) -> ReplyItem:
-    name, raw = function.get("name"), function.get("arguments")
-    text = json.dumps(function, ensure_ascii=False)
-    if not isinstance(name, str) or not name:
-        return ReplyItem(
-            Nonsense("no_name", "the call names no tool: give name and arguments", text), call_id
-        )
-    arguments = read_arguments(raw)
-    if arguments is None:
-        reason = f"the arguments of {name} must be a JSON object"
-        return ReplyItem(Nonsense("bad_arguments", reason, text), call_id)
-    return ReplyItem(CallText(name, arguments), call_id)
+def _echoed(call: CallText) -> dict[str, Any]:
+    """Return a call that stood in the words, as one of the protocol."""
+    return {"type": "function", "function": {"name": call.name, "arguments": to_json(dict(call.arguments))}}
+
+
+def _item(function: Mapping[str, Any]) -> Item:
+    return call_of(function.get("name"), function.get("arguments"), to_json(function))
 
 
 def _usage(answer: Mapping[str, Any], message: Mapping[str, Any], seconds: float) -> Usage:
@@ -240,6 +245,9 @@ def _usage(answer: Mapping[str, Any], message: Mapping[str, Any], seconds: float
     prompt = _count(counts.get("prompt_tokens"))
     cached = min(prompt, _count(_object(counts.get("prompt_tokens_details")).get("cached_tokens")))
     text = message.get("content") or ""
+    thoughts = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(thoughts, str):
+        text = f"<think>\n{thoughts}\n</think>\n{text}"
     if calls := message.get("tool_calls"):
         text += json.dumps(calls, ensure_ascii=False)
     return Usage(text, prompt - cached, cached, _count(counts.get("completion_tokens")), seconds)

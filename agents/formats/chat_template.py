@@ -1,101 +1,254 @@
-"""Render a conversation with a model's own chat template, in jinja's sandbox, as transformers does."""
+"""Render a conversation with a model's own chat template."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import jinja2
-import jinja2.ext
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
 from agents.errors import BackendError
+from agents.formats.calls import CallText, Tools
 from agents.formats.chatml import CHAT_TEMPLATE
+from agents.formats.data_text import DataText
+from agents.formats.format import Format
+from agents.formats.registry import FORMATS, PLAIN
+from agents.formats.template_environment import compiled, strftime_now, to_json
+from agents.formats.template_use import NO_WORDS, TemplateUse, said_by_user, ways
+from agents.formats.thoughts import PAIRS, opened_by
 
-CALL_HELP = (
-    "\n\n# Tools\n\nYou have these tools:\n<tools>\n{tools}\n</tools>\n\nTo call a tool, answer with\n"
-    '<tool_call>\n{{"name": NAME, "arguments": {{...}}}}\n</tool_call>\nand nothing else.'
+SWITCHES = ("enable_thinking", "thinking")
+"""Variables by which templates switch thinking on and off."""
+UNKNOWN = "writes tool calls in a syntax that no format reads; docs/local-models.md lists those that are read"
+PROBE = "pour_probe"
+PROBE_SCHEMAS: tuple[Mapping[str, Any], ...] = (
+    {
+        "type": "function",
+        "function": {
+            "name": PROBE,
+            "description": "Pours the probe liquid.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "litres": {"type": "number", "description": "How many litres."},
+                    "station": {"type": "string"},
+                },
+                "required": ["litres"],
+            },
+        },
+    },
 )
+PROBE_CALLS = (
+    CallText(PROBE, {"litres": 41.5, "station": "north"}),
+    CallText(PROBE, {"litres": 63.5, "station": "south"}),
+)
+PROBE_RESULTS = ('{"poured":17.25}', '{"error":"too_far"}')
+SHOWN = ("Probe the system.", "Pours the probe")
+IN_ORDER = ("Begin the probe.", "41.5", "17.25", "63.5", "too_far")
 
 
 class ChatTemplate:
-    """One model's template.
+    """One model's template, and how a conversation with tools is put to it.
 
-    A model without a template gets the shipped model's ChatML. A template that knows nothing of `<tool_call>`
-    gets the tools in the system prompt, and calls and results as plain words.
+    The template is tried out with a conversation of two steps: the first way in which tools, calls and
+    results all show is taken, and the syntax of calls is the one that it prints. A template that prints none
+    gets calls as text, in the syntax that it names, or in Hermes JSON. A model without a template gets the
+    shipped model's.
+
+    Attributes:
+        form: the syntax of the model's calls.
+        use: how a conversation is put.
     """
 
-    def __init__(self, source: str | None, *, bos: str = "", eos: str = "") -> None:
-        """Compile the template.
+    def __init__(
+        self,
+        source: str | None,
+        *,
+        bos: str = "",
+        eos: str = "",
+        thinking: bool | None = None,
+        specials: Iterable[str] = (),
+    ) -> None:
+        """Compile the template and try it out.
+
+        Args:
+            source: the template's text.
+            bos, eos: the vocabulary's tokens for the beginning and the end.
+            thinking: switch thinking on or off; as the template has it where it is None.
+            specials: the vocabulary's special tokens, which no data may contain.
 
         Raises:
-            BackendError: it does not compile.
+            BackendError: it does not compile, or no conversation with tools can be put to it.
         """
-        source = source or CHAT_TEMPLATE
-        self.knows_tools = "<tool_call>" in source
+        self._source = source or CHAT_TEMPLATE
+        self._thinking = thinking
         self._tokens = {"bos_token": bos, "eos_token": eos}
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols]
-        )
-        environment.filters["tojson"] = _to_json
-        environment.globals["raise_exception"] = _raise
-        environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-        try:
-            self._template = environment.from_string(source)
-        except jinja2.TemplateError as error:
-            raise BackendError(f"the model's chat template does not compile: {error}") from None
+        self._data = DataText(specials)
+        self._template, self._variables = compiled(self._source)
+        self.use, self.form = self._try_out()
+        self._takes_several = self._tried_several()
 
     def render(self, messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]]) -> str:
-        """Return the conversation as text, with the head of the next answer.
+        """Return the conversation as text, with the head of the next answer, and guards in its data.
 
         Raises:
             BackendError: the template refuses the conversation.
         """
-        tools: Sequence[Mapping[str, Any]] | None = schemas or None
-        if not self.knows_tools:
-            messages, tools = plain_words(messages, schemas), None
+        safe = self._data.guarded(schemas)
+        whole = paired([self._guarded(message) for message in messages])
+        put = self.use.messages(whole if self._takes_several else one_by_one(whole), safe, self.form)
+        text = self._render(put, safe, self.use)
+        if self._thinking is False and opened_by(text):
+            close = next((close for mark, close in PAIRS.items() if text.rstrip().endswith(mark)), "")
+            text = f"{text.rstrip()}\n\n{close}\n\n" if close else text
+        return text
+
+    def _render(
+        self, messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]], use: TemplateUse
+    ) -> str:
+        given = use.schemas(schemas)
+        variables: dict[str, Any] = {"tools": given}
+        if "tools" not in self._variables:
+            variables = {
+                "xml_tools": given,
+                "functions": to_json(given),
+                "datetime": strftime_now("%d %B %Y"),
+            }
+        if self._thinking is not None:
+            variables |= dict.fromkeys(self._variables & {*SWITCHES}, self._thinking)
         try:
             return self._template.render(
-                messages=messages, tools=tools, add_generation_prompt=True, **self._tokens
+                messages=messages, add_generation_prompt=True, **variables, **self._tokens
             )
         except Exception as error:  # a template is foreign code: it may raise anything
             raise BackendError(f"the model's chat template fails: {type(error).__name__}: {error}") from None
 
+    def _guarded(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a message as data; a model's thoughts go where the template has a place for them."""
+        safe: dict[str, Any] = self._data.guarded({k: v for k, v in message.items() if k != "role"})
+        safe["role"] = message["role"]
+        thoughts = safe.pop("reasoning_content", None)
+        if thoughts:
+            if "reasoning_content" in self._source:
+                safe["reasoning_content"] = thoughts
+            elif "message.thinking" in self._source:
+                safe["thinking"] = thoughts
+            elif "</think>" in self._source:
+                safe["content"] = f"<think>\n{thoughts}\n</think>\n\n{safe.get('content') or ''}"
+        return safe
 
-def plain_words(
-    messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]]
-) -> list[dict[str, str]]:
-    """Return a conversation with tools as one of system, user and assistant words alone."""
-    plain: list[dict[str, str]] = []
+    def _try_out(self) -> tuple[TemplateUse, Format]:
+        detected = next((form for form in FORMATS if form.detects(self._source)), PLAIN)
+        reason = ""
+        for use in ways(self._variables):
+            found = self._tried(use, detected)
+            if isinstance(found, str):
+                if found == UNKNOWN:
+                    raise BackendError(f"the model's chat template {UNKNOWN}")
+                reason = reason or found
+                continue
+            form, length = found
+            # Of the ways to say nothing, the one that shows least.
+            for other in (replace(use, no_words=words) for words in NO_WORDS):
+                again = self._tried(other, detected)
+                if not isinstance(again, str) and again[1] < length:
+                    use, (form, length) = other, again
+            return use, form
+        raise BackendError(f"the model's chat template takes no conversation with tools: {reason}")
+
+    def _tried_several(self) -> bool:
+        """Return whether several calls of one answer show, with their results."""
+        system, user, first, result, second, last = _conversation()
+        calls = [*first["tool_calls"], *second["tool_calls"]]
+        messages = [system, user, {**first, "tool_calls": calls}, result, last]
+        try:
+            put = self.use.messages(messages, PROBE_SCHEMAS, self.form)
+            text = self._render(put, PROBE_SCHEMAS, self.use)
+        except BackendError:
+            return False
+        return _in_order(text, (IN_ORDER[0], "41.5", "63.5", "17.25", "too_far")) is None
+
+    def _tried(self, use: TemplateUse, detected: Format) -> tuple[Format, int] | str:
+        """Return the syntax that shows and the text's length, or why this way does not serve."""
+        form = detected if use.calls == "words" else PLAIN
+        try:
+            text = self._render(use.messages(_conversation(), PROBE_SCHEMAS, form), PROBE_SCHEMAS, use)
+        except BackendError as error:
+            return str(error)
+        missing = _in_order(text, IN_ORDER) or next((word for word in SHOWN if word not in text), None)
+        if missing is not None:
+            return f"it does not show {missing!r} of a conversation in its place"
+        said = text[text.index(IN_ORDER[0]) + len(IN_ORDER[0]) :]
+        if use.calls == "words":
+            shown = all(form.write([call]) in said for call in PROBE_CALLS)
+            return (form, len(text)) if shown else "it changes the text of an answer"
+        for form in (detected, *FORMATS):
+            if [found.item for found in form.read(said, Tools(PROBE_SCHEMAS))] == [*PROBE_CALLS]:
+                return form, len(text)
+        return UNKNOWN
+
+
+def _in_order(text: str, words: Sequence[str]) -> str | None:
+    """Return the first of the words that does not follow those before it; None if all do."""
+    place = 0
+    for word in words:
+        place = text.find(word, place)
+        if place < 0:
+            return word
+        place += len(word)
+    return None
+
+
+def one_by_one(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages with an answer of its own for each call that has a result."""
+    put: list[dict[str, Any]] = []
+    later: list[dict[str, Any]] = []
     for message in messages:
-        role, words = message["role"], message.get("content") or ""
-        if role == "system" and schemas:
-            words += CALL_HELP.format(tools="\n".join(_to_json(schema) for schema in schemas))
-        elif role == "tool":
-            role, words = "user", f"<tool_response>\n{words}\n</tool_response>"
-        for call in message.get("tool_calls") or ():
-            function = {"name": call["function"]["name"], "arguments": call["function"]["arguments"]}
-            words = f"{words}\n<tool_call>\n{_to_json(function)}\n</tool_call>".lstrip()
-        if plain and plain[-1]["role"] == role == "user":
-            plain[-1]["content"] += "\n" + words
-        else:
-            plain.append({"role": role, "content": words})
-    return plain
+        new = dict(message)
+        if new.get("tool_calls"):
+            first, *rest = new["tool_calls"]
+            later = [{"role": "assistant", "content": "", "tool_calls": [call]} for call in rest]
+            new["tool_calls"] = [first]
+        elif new["role"] == "tool" and put[-1]["role"] == "tool" and later:
+            put.append(later.pop(0))
+        put.append(new)
+    return put
 
 
-def _to_json(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    return json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-    )
+def paired(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages with an id for each call, and its id and name for each result.
+
+    A result without a call, which says that none could be read, becomes a message of the user: templates
+    refuse it otherwise.
+    """
+    put: list[dict[str, Any]] = []
+    waiting: list[tuple[str, str]] = []
+    number = 0
+    for message in messages:
+        new = dict(message)
+        if new.get("tool_calls"):
+            calls = []
+            for call in new["tool_calls"]:
+                # Nine letters and digits, as Mistral's templates demand.
+                calls.append({"id": f"call{number:05d}", **call})
+                number += 1
+            new["tool_calls"] = calls
+            waiting = [(call["id"], call["function"]["name"]) for call in calls]
+        elif new["role"] == "tool" and waiting:
+            new["tool_call_id"], new["name"] = waiting.pop(0)
+        elif new["role"] == "tool":
+            new = {"role": "user", "content": said_by_user(new["content"])}
+        put.append(new)
+    return put
 
 
-def _raise(message: str) -> None:
-    raise jinja2.TemplateError(message)
+def _conversation() -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": SHOWN[0]},
+        {"role": "user", "content": IN_ORDER[0]},
+    ]
+    for call, result in zip(PROBE_CALLS, PROBE_RESULTS, strict=True):
+        function = {"name": call.name, "arguments": dict(call.arguments)}
+        made = {"type": "function", "function": function}
+        messages.append({"role": "assistant", "content": "", "tool_calls": [made]})
+        messages.append({"role": "tool", "content": result})
+    return paired(messages)

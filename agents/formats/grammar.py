@@ -1,24 +1,22 @@
-"""A GBNF grammar for one whole answer, built from typed pieces.
+"""GBNF grammars of calls, built from typed pieces.
 
-An answer is free text, or thinking and text followed by one or more well-formed calls. A call has the spacing
-that Qwen's templates print and models are trained on (a newline after the mark, one space after `:` and `,`),
-a name out of the tools, and arguments by the tool's schema. llama.cpp crashes on a grammar that it cannot
-parse, so no text of a user gets into a rule but as a quoted literal.
+llama.cpp crashes on a grammar that it cannot parse, so no text of a user gets into a rule but as a quoted
+literal.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agents.formats.tool_call_text import CLOSE, OPEN
+from agents.formats.calls import is_text
 
 BASE_RULES = r"""
 value ::= object | array | string | number | boolean | null
-object ::= "{" ( member ( ", " member )* )? "}"
-member ::= string ": " value
-array ::= "[" ( value ( ", " value )* )? "]"
+object ::= "{" ( member ( "," " "? member )* )? "}"
+member ::= string ":" " "? value
+array ::= "[" ( value ( "," " "? value )* )? "]"
 string ::= "\"" ( [^"\\\x00-\x1f] | "\\" ( ["\\/bfnrt] | "u" hex hex hex hex ) )* "\""
 hex ::= [0-9a-fA-F]
 integer ::= "-"? ( "0" | [1-9] [0-9]{0,14} )
@@ -28,20 +26,6 @@ null ::= "null"
 """.strip()
 
 DEEPEST = 6
-
-
-def answer_grammar(schemas: Sequence[Mapping[str, Any]]) -> str:
-    """Return the grammar of an answer with these tools (function schemas); its root is `root`."""
-    rules = Rules()
-    text = rules.text_without(OPEN, "text")
-    thought = rules.text_without("</think>", "thought")
-    thinking = f'( "<think>" {thought} "</think>" )?'
-    calls = rules.calls([schema["function"] for schema in schemas])
-    if calls is None:
-        rules.add("root", f"{thinking} {text}")
-    else:
-        rules.add("root", f'{thinking} {text} ( {calls} ( "\\n" {calls} )* )?')
-    return rules.text()
 
 
 class Rules:
@@ -61,61 +45,89 @@ class Rules:
             "\n".join(f"{name} ::= {rule}" for name, rule in self._rules.items()) + "\n" + BASE_RULES + "\n"
         )
 
-    def text_without(self, mark: str, name: str) -> str:
-        """Return any text in which `mark` does not occur.
-
-        One rule for each length of the mark that has just been read. The mark's first character must occur
-        nowhere else in it, as in all tags: then a failed match starts again from nothing.
+    def text_without(self, marks: Sequence[str], name: str) -> str:
+        """Return any text in which none of the marks occurs: one rule for each part of a mark that has just
+        been read.
         """
-        first = mark[0]
-        if first in mark[1:]:
-            raise ValueError(f"the mark {mark!r} repeats its first character")
-        for read in range(len(mark)):
-            options = [f"[^{_in_class({first, mark[read]})}] {name}-0", f"{literal(first)} {name}-1"]
-            if 0 < read < len(mark) - 1:
-                options.append(f"{literal(mark[read])} {name}-{read + 1}")
-            options.append('""')
-            self.add(f"{name}-{read}", " | ".join(options))
+        parts = sorted({mark[:size] for mark in marks for size in range(len(mark))})
+        numbers = {part: number for number, part in enumerate(parts)}
+        characters = sorted({character for mark in marks for character in mark})
+        for part, number in numbers.items():
+            options = [f"[^{in_class(characters)}] {name}-0"]
+            for character in characters:
+                read = part + character
+                tails = [read[begin:] for begin in range(len(read) + 1)]
+                if not any(tail in marks for tail in tails):
+                    following = next(tail for tail in tails if tail in numbers)
+                    options.append(f"{literal(character)} {name}-{numbers[following]}")
+            self.add(f"{name}-{number}", " | ".join([*options, '""']))
         return f"{name}-0"
 
-    def calls(self, functions: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return one call of any of these tools; None where there is no tool."""
-        if not functions:
-            return None
-        bodies = []
-        for number, function in enumerate(functions):
-            head = literal(f'{{"name": {json.dumps(function["name"], ensure_ascii=False)}, "arguments": ')
-            parameters = function.get("parameters") or {}
-            arguments = self.object_of(parameters, f"tool-{number}")
-            bodies.append(self.add(f"call-{number}", f'{head} {arguments} "}}"'))
-        inner = self.add("call-body", " | ".join(bodies))
-        return self.add("call", f'{literal(OPEN)} "\\n" {inner} "\\n" {literal(CLOSE)}')
+    def choice(
+        self,
+        name: str,
+        functions: Sequence[Mapping[str, Any]],
+        build: Callable[[str, Mapping[str, Any], str], str],
+    ) -> str:
+        """Return one of as many alternatives as there are tools; `build` gets a tool's name, the schema of
+        its parameters and a name for its rules.
+        """
+        options = [
+            self.add(
+                f"{name}-{number}",
+                build(function["name"], function.get("parameters") or {}, f"{name}-{number}-arguments"),
+            )
+            for number, function in enumerate(functions)
+        ]
+        return self.add(name, " | ".join(options))
 
     def object_of(self, schema: Mapping[str, Any], name: str, depth: int = 0) -> str:
         """Return an object with the schema's members, in its order; those that are not required may be left
         out.
         """
-        properties = list((schema.get("properties") or {}).items())
-        if not properties:
+        if not schema.get("properties"):
             return "object" if schema.get("additionalProperties") else '"{}"'
-        required = set(schema.get("required") or ())
-        self._members(properties, required, name, depth)
-        return self.add(name, f'"{{" {name}-0-first "}}"')
 
-    def _members(
-        self, properties: list[tuple[str, Mapping[str, Any]]], required: set[str], name: str, depth: int
-    ) -> None:
-        """Add rules `NAME-k-first` and `NAME-k-next`: members from the k-th on, with none or some before."""
+        def key(text: str) -> str:
+            return json.dumps(text, ensure_ascii=False) + ":"
+
+        def value(schema: Mapping[str, Any], rule: str) -> str:
+            return f'" "? {self.value_of(schema, rule, depth + 1)}'
+
+        return self.add(name, f'"{{" {self.members_of(schema, f"{name}-members", key, value)} "}}"')
+
+    def members_of(
+        self,
+        schema: Mapping[str, Any],
+        name: str,
+        key: Callable[[str], str],
+        value: Callable[[Mapping[str, Any], str], str],
+        separator: str = '"," " "?',
+    ) -> str:
+        """Return the schema's members: their keys as `key` writes them, their values by the rules of `value`.
+
+        Rules `NAME-k-first` and `NAME-k-next` are the members from the k-th on, with none or some before.
+        """
+        properties = list((schema.get("properties") or {}).items())
+        required = set(schema.get("required") or ())
         last = len(properties)
         self.add(f"{name}-{last}-first", '""')
         self.add(f"{name}-{last}-next", '""')
         for k in reversed(range(last)):
-            key, schema = properties[k]
-            value = self.value_of(schema, f"{name}-{k}-value", depth + 1)
-            member = f"{literal(json.dumps(key, ensure_ascii=False) + ': ')} {value} {name}-{k + 1}-next"
-            skip = [] if key in required else [f"{name}-{k + 1}-"]
+            text, kind = properties[k]
+            member = f"{literal(key(text))} {value(kind, f'{name}-{k}-value')} {name}-{k + 1}-next"
+            skip = [] if text in required else [f"{name}-{k + 1}-"]
             self.add(f"{name}-{k}-first", " | ".join([member, *(s + "first" for s in skip)]))
-            self.add(f"{name}-{k}-next", " | ".join([f'", " {member}', *(s + "next" for s in skip)]))
+            self.add(
+                f"{name}-{k}-next", " | ".join([f"{separator} {member}".strip(), *(s + "next" for s in skip)])
+            )
+        return f"{name}-0-first"
+
+    def plain_value_of(self, schema: Mapping[str, Any], name: str, end: str) -> str:
+        """Return a value as it stands between marks: text without quotes up to `end`, else JSON."""
+        if schema.get("enum") and is_text(schema):
+            return self.add(name, " | ".join(literal(str(value)) for value in schema["enum"]))
+        return self.text_without([end], name) if is_text(schema) else self.value_of(schema, name)
 
     def value_of(self, schema: Mapping[str, Any], name: str, depth: int = 0) -> str:
         """Return a value of a JSON schema: const, enum, alternatives and the plain types; else any JSON
@@ -137,7 +149,7 @@ class Rules:
             return self.object_of(schema, name, depth)
         if kind == "array" and isinstance(schema.get("items"), Mapping):
             item = self.value_of(schema["items"], f"{name}-item", depth + 1)
-            return self.add(name, f'"[" ( {item} ( ", " {item} )* )? "]"')
+            return self.add(name, f'"[" ( {item} ( "," " "? {item} )* )? "]"')
         plain = {"string", "number", "integer", "boolean", "null", "object", "array"}
         return kind if isinstance(kind, str) and kind in plain else "value"
 
@@ -148,8 +160,9 @@ def literal(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _in_class(characters: set[str]) -> str:
-    return "".join(_escaped(character, "]^-\\[") for character in sorted(characters))
+def in_class(characters: Sequence[str]) -> str:
+    """Return characters as they stand within a GBNF class."""
+    return "".join(_escaped(character, "]^-\\[") for character in characters)
 
 
 def _escaped(character: str, special: str) -> str:

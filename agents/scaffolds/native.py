@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from agents.agent import (
     NO_USAGE,
@@ -17,10 +18,11 @@ from agents.agent import (
     StopReason,
     ToolCallAction,
     Usage,
+    options_of,
 )
 from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
 from agents.deadline import Deadline
-from agents.formats.tool_call_text import Nonsense
+from agents.formats.calls import Nonsense
 from agents.scaffolds.prompting import compact_json, error_value, outcome_text, system_prompt
 from core_eval.path.calls import CallStatus
 
@@ -52,6 +54,11 @@ class NativeScaffold:
     def name(self) -> str:
         """The backend's name."""
         return self._backend.name
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The backend's options."""
+        return options_of(self._backend)
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode with a fresh conversation."""

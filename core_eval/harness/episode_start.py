@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agents.agent import Agent, Limits
+from agents.agent import Agent, Limits, options_of
 from configs.tasks_loader import Task
 from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
@@ -59,9 +59,14 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         limits=asdict(limits),
         guard=what.guard or GuardMode.OBSERVE,
         scoring=what.scoring,
-        agent_info={"name": agent.name, **agent_info(what.agent_spec)},
+        agent_info={"name": agent.name, **agent_info(what.agent_spec), **_options(agent)},
         twin=twin_of(session.config, task),
     )
+
+
+def _options(agent: Agent) -> dict[str, Any]:
+    options = options_of(agent)
+    return {"options": dict(options)} if options else {}
 
 
 def task_limits(task: Task) -> Limits:

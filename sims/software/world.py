@@ -15,18 +15,22 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from devices.device_type import DeviceType
-from devices.faults import Faults
+from devices.faults import OUT_OF_ORDER, FaultKind, Faults
 from devices.harm import HarmRule
 from devices.outcome import Refusal
 from devices.sensors import SensorSpec
 from devices.tool import Effect, ToolArguments, ToolResult
 from sims.coarse_sensors import CoarseSensor
 from sims.intervention import Intervention, by_name
+from sims.overrides import WorldError
 from sims.simulator import CallOptions, Simulator
 from sims.software.history import Deed, History
 from sims.software.remedies import NOT_DONE
 from sims.software.tool_method import Mark, marks_of, tools_of
 from sims.world_type import WorldType
+
+FAULTS = (FaultKind(OUT_OF_ORDER, "the tool named by `entity` refuses every call"),)
+"""Kinds of faults that a software world can have, beside those that every rig can have."""
 
 
 class Part(BaseModel):
@@ -44,7 +48,7 @@ class SoftwareState(Part):
     @field_validator("faults")
     @classmethod
     def _are_known(cls, faults: Faults) -> Faults:
-        return faults.of_a("software world")
+        return faults.of_a("software world", FAULTS)
 
 
 State = TypeVar("State", bound=SoftwareState)
@@ -125,6 +129,8 @@ class SoftwareWorld(Simulator[State]):
 
     def begin(self) -> None:
         """The initial state, and no history."""
+        for tool in sorted(self.world.faults.entities_of(OUT_OF_ORDER) - self.marks.keys()):
+            raise WorldError(f"faults: there is no tool {tool!r}; there are {', '.join(self.marks)}")
         self.state = self.world.model_copy(deep=True)
         self.history = History()
         self._standing = {(rule.kind, entity): (-1, 0.0) for rule, entity, _ in self.breaches()}
@@ -162,10 +168,12 @@ class SoftwareWorld(Simulator[State]):
 
     def _carry_out(self, tool: str, typed: ToolArguments, call: CallOptions) -> ToolResult:
         mark = self.marks[tool]
+        self.call, self._harm = call, []
+        works = self.faults.strength(OUT_OF_ORDER, tool) == 0.0
+        self.check(works, OUT_OF_ORDER, f"{tool} is out of order. Other tools may work.")
         arguments = {name: getattr(typed, name) for name in type(typed).model_fields}
         undos = {name: one.undone_by for name, one in self.marks.items()}
         undone = self.history.undone_by(tool, arguments, undos)
-        self.call, self._harm = call, []
         before, result = self.state, ToolResult()
         if mark.effect is not Effect.READ:
             self.state = copy.deepcopy(before)
@@ -247,4 +255,5 @@ def world_of(
         interventions=world.interventions,
         aliases=aliases,
         tasks=tasks,
+        faults=FAULTS,
     )

@@ -13,7 +13,8 @@ from devices.faults import Fault, FaultRate
     ("fault", "says"),
     [
         ({"kind": "stuck_sensor", "at": 1.0}, "needs the sensor's name"),
-        ({"kind": "reset", "at": 1.0, "entity": "moisture"}, "no other fault takes one"),
+        ({"kind": "out_of_order", "at": 1.0}, "needs the tool's name"),
+        ({"kind": "reset", "at": 1.0, "entity": "moisture"}, "takes no entity"),
         ({"kind": "reset", "at": -1.0}, "at"),
     ],
 )

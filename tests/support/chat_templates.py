@@ -67,3 +67,66 @@ WITHOUT_TOOLS = """
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '[assistant] ' }}{%- endif %}
 """.strip()
+
+# Tools stand in the system message; calls and results are plain text.
+PHI4_MINI = """
+{%- for message in messages %}
+{%- if message['role'] == 'system' and message['tools'] %}
+{{- '<|system|>' + message['content'] + '<|tool|>' + message['tools'] + '<|/tool|><|end|>' }}
+{%- else %}
+{{- '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}
+{%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
+""".strip()
+
+# Roles alternate; the system prompt begins the first turn; there is no role for a result.
+GEMMA3 = """
+{{- bos_token }}
+{%- set first = namespace(words='') %}
+{%- if messages[0].role == 'system' %}
+{%- set first.words = messages[0].content + '\\n\\n' %}
+{%- set messages = messages[1:] %}
+{%- endif %}
+{%- for message in messages %}
+{%- if (message.role == 'user') != (loop.index0 % 2 == 0) %}
+{{- raise_exception('roles must alternate') }}
+{%- endif %}
+{{- '<start_of_turn>' + ('model' if message.role == 'assistant' else message.role) + '\\n' }}
+{{- (first.words if loop.first else '') + message.content.strip() + '<end_of_turn>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<start_of_turn>model\\n' }}{%- endif %}
+""".strip()
+
+# Tools are a variable of another name.
+SMOLLM3 = """
+{%- set thinks = enable_thinking if enable_thinking is defined else true %}
+{{- '<|im_start|>system\\n' + messages[0].content + ('/think' if thinks else '/no_think') }}
+{%- if xml_tools %}
+{{- '\\n### Tools\\n<tools>' }}
+{%- for tool in xml_tools %}{{- '\\n' + (tool | tojson) }}{%- endfor %}
+{{- '\\n</tools>\\n<tool_call>{"name": <function-name>, "arguments": <args-json-object>}</tool_call>' }}
+{%- endif %}
+{{- '<|im_end|>\\n' }}
+{%- for message in messages[1:] %}
+{{- '<|im_start|>' + ('user' if message.role == 'tool' else message.role) + '\\n' + message.content }}
+{{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+{{- '<|im_start|>assistant\\n' + ('' if thinks else '<think>\\n\\n</think>\\n') }}
+{%- endif %}
+""".strip()
+
+# What transformers knows for training, and a pythonic syntax that is only described.
+PYTHONIC = """
+{{- bos_token + 'Answer [func_name1(params_name1=params_value1, ...)] to call a function of ' }}
+{{- tools | tojson }}
+{%- for message in messages %}
+{%- if message.role == 'assistant' %}
+{%- generation %}{{- '\\nassistant: ' + message.content + eos_token }}{%- endgeneration %}
+{%- else %}
+{{- '\\n' + message.role + ': ' + message.content }}
+{%- endif %}
+{%- endfor %}
+{{- '\\nassistant: ' }}
+""".strip()

@@ -68,3 +68,9 @@ def run_tasks(
     assert main(command) == 0
     episodes: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["episodes"]
     return episodes
+
+
+def codes_of(world: str, script: Script, init: Mapping[str, Any] | None = None) -> list[str | None]:
+    """The code of each call's refusal; None: it was done."""
+    sim = simulator(world, init)
+    return [sim.execute(tool, arguments, Event()).code for tool, arguments in script]

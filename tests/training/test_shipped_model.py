@@ -29,7 +29,7 @@ def engine():
 
 
 def pieces(engine, text):
-    return [engine.piece(token).decode() for token in engine.tokenize(text)]
+    return [engine.vocabulary.piece(token).decode() for token in engine.vocabulary.tokenize(text)]
 
 
 def test_the_file_holds_the_template_that_it_was_trained_with(engine):
@@ -42,14 +42,17 @@ def test_marks_are_single_tokens_and_all_bytes_are_there(engine):
     for mark in MARK_TOKENS:
         assert pieces(engine, mark) == [mark]
     text = bytes(range(1, 256)).decode("latin-1") + " 你好 🙂"
-    assert b"".join(engine.piece(token) for token in engine.tokenize(text)).decode() == text
+    assert (
+        b"".join(engine.vocabulary.piece(token) for token in engine.vocabulary.tokenize(text)).decode()
+        == text
+    )
 
 
 @pytest.mark.parametrize(
     "name", ["plant_A", "plant_H", "box_small", "bin_left", "panel_X", "cup", "water_station"]
 )
 def test_a_name_is_the_same_tokens_wherever_it_stands(engine, name):
-    alone = engine.tokenize(name)
+    alone = engine.vocabulary.tokenize(name)
     for text in (
         f"Put {name} away",
         f'{{"name":"{name}"}}',
@@ -57,7 +60,7 @@ def test_a_name_is_the_same_tokens_wherever_it_stands(engine, name):
         f"and {name}, then",
         name,
     ):
-        ids = engine.tokenize(text)
+        ids = engine.vocabulary.tokenize(text)
         assert any(ids[k : k + len(alone)] == alone for k in range(len(ids))), text
 
 
@@ -72,9 +75,9 @@ def test_a_number_is_its_characters_wherever_it_stands(engine, number):
 )
 def test_greedy_answers_equal_pytorch(engine, record):
     engine.rewind(0)
-    list(engine.evaluate(engine.tokenize(record["text"])))
+    list(engine.evaluate(engine.vocabulary.tokenize(record["text"])))
     pointer = engine._c.llama_get_logits_ith(engine._context, -1)
-    logits = np.ctypeslib.as_array(pointer, shape=(engine._size,))
+    logits = np.ctypeslib.as_array(pointer, shape=(engine.vocabulary.size,))
     assert np.abs(logits - np.array(record["logits"])).mean() < 0.1
     sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=None)
     answer = []
@@ -83,7 +86,7 @@ def test_greedy_answers_equal_pytorch(engine, record):
         list(engine.evaluate(answer[-1:]))
     sampler.close()
     assert answer == record["answer"]
-    assert engine.ends(answer[-1])
+    assert engine.vocabulary.ends(answer[-1])
 
 
 def test_it_does_most_calls_of_episodes_it_has_not_seen():

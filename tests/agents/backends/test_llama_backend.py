@@ -40,7 +40,7 @@ def opened(path, **options):
     return backend
 
 
-@pytest.mark.parametrize("grammar", [True, False])
+@pytest.mark.parametrize("grammar", ["off", "calls", "strict"])
 @pytest.mark.parametrize(
     "template", [QWEN3, QWEN25, WITHOUT_TOOLS, None], ids=["qwen3", "qwen2.5", "plain", "none"]
 )
@@ -225,13 +225,13 @@ def test_closing_waits_for_an_answer_that_nobody_waits_for(tiny):
 
 
 def test_calls_under_the_grammar_are_well_formed_whatever_the_model(tiny, monkeypatch):
-    def one_call(schemas):
+    def one_call(schemas, form, *, opened):
         rules = Rules()
-        rules.add("root", rules.calls([schema["function"] for schema in schemas]))
+        rules.add("root", form.grammar(rules, [schema["function"] for schema in schemas]))
         return rules.text()
 
     monkeypatch.setattr("agents.backends.llama_backend.answer_grammar", one_call)
-    backend = opened(tiny, temperature=30.0, top_p=1.0)
+    backend = opened(tiny, temperature=30.0, top_p=1.0, grammar="strict")
     names = set()
     for seed in range(8):
         backend.start(seed, SCHEMAS)
@@ -243,6 +243,21 @@ def test_calls_under_the_grammar_are_well_formed_whatever_the_model(tiny, monkey
         assert reply.message["tool_calls"][0]["function"]["name"] == item.what.name
     assert 1 < len(names) <= 3
     backend.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "logged"),
+    [
+        ({}, {"grammar": "calls", "thinking": "as the template has it", "format": "hermes"}),
+        ({"grammar": "off", "thinking": False}, {"grammar": "off", "thinking": "off", "temperature": 0.0}),
+        ({"grammar": "strict", "thinking": True, "temperature": 0.5}, {"thinking": "on", "temperature": 0.5}),
+    ],
+)
+def test_what_was_chosen_is_told(tiny, options, logged):
+    backend = LlamaBackend(tiny, n_threads=1, **options)
+    agent = NativeScaffold(backend)
+    assert agent.options.items() >= logged.items()
+    agent.close()
 
 
 def test_files_that_are_no_model(folder):

@@ -133,6 +133,42 @@ def test_calls_in_the_words_are_read_where_the_server_reads_none():
     assert action.name == "sense_pose"
 
 
+def test_calls_in_the_words_get_ids_that_their_results_have():
+    text = "I go.\n[TOOL_CALLS]sense_pose[ARGS]{}"
+    with serving((200, completion({"content": text}, "stop")), (200, completion({"content": "Done."}))) as (
+        server,
+        spec,
+    ):
+        agent = started(spec)
+        action = agent.act(None)
+        assert (action.name, action.arguments) == ("sense_pose", {})
+        agent.act(Observation(action, Outcome("ok", {"x": 5.0})))
+        answer, result = server.requests[1][2]["messages"][2:]
+    (made,) = answer["tool_calls"]
+    assert answer["content"] == "I go."
+    assert made["function"] == {"name": "sense_pose", "arguments": "{}"}
+    assert result == {"role": "tool", "content": '{"x":5.0}', "tool_call_id": made["id"]}
+
+
+def test_what_looks_like_a_call_in_the_words_is_an_invalid_step_that_the_user_tells():
+    with serving((200, completion({"content": "I call move_to(1, 2)."}, "stop"))) as (server, spec):
+        agent = started(spec)
+        action = agent.act(None)
+        assert isinstance(action, InvalidAction) and action.code == "unread_call"
+        agent.act(None)
+        told = server.requests[1][2]["messages"][-1]
+    assert told["role"] == "user" and "unread_call" in told["content"]
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+def test_reasoning_is_in_the_log_and_makes_no_call(key):
+    thought = 'maybe <tool_call>{"name": "sense_pose", "arguments": {}}</tool_call>'
+    with serving((200, completion({"content": "Done.", key: thought}, "stop"))) as (_, spec):
+        action = started(spec).act(None)
+    assert action.reason == "done"
+    assert action.usage.text == f"<think>\n{thought}\n</think>\nDone."
+
+
 @pytest.mark.parametrize(
     ("status", "body", "reason"),
     [

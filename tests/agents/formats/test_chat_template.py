@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from chat_templates import QWEN3, QWEN25, WITHOUT_TOOLS
+from chat_templates import GEMMA3, PHI4_MINI, PYTHONIC, QWEN3, QWEN25, SMOLLM3, WITHOUT_TOOLS
 from farm_rig import FARM_ROVER
 
 from agents.errors import BackendError
@@ -107,3 +107,56 @@ def test_a_bad_template_is_one_clear_line(source, said):
 def test_the_sandbox_holds():
     with pytest.raises(BackendError):
         ChatTemplate("{{ ''.__class__.__mro__[1].__subclasses__() }}").render(conversation({}), SCHEMAS)
+
+
+@pytest.mark.parametrize(
+    ("source", "form", "use", "called"),
+    [
+        (PHI4_MINI, "phi-4-mini", {"tools": "system message", "calls": "words"}, "<|tool_call|>[{"),
+        (GEMMA3, "gemma-3", {"tools": "words", "calls": "words", "results": False}, "move_to(x=1.0)"),
+        (SMOLLM3, "hermes", {"tools": "variable", "calls": "words"}, '<tool_call>\n{"name": "move_to"'),
+        (PYTHONIC, "pythonic", {"tools": "variable", "calls": "words"}, "[move_to(x=1.0)]"),
+        (QWEN3, "hermes", {"tools": "variable", "calls": "objects"}, '{"name": "move_to"'),
+        (WITHOUT_TOOLS, "hermes", {"tools": "words", "calls": "words", "results": False}, "<tool_call>"),
+    ],
+    ids=["phi-4-mini", "gemma 3", "smollm3", "pythonic", "qwen3", "plain"],
+)
+def test_templates_that_are_used_in_other_ways(source, form, use, called):
+    template = ChatTemplate(source, bos="<s>", eos="</s>")
+    assert template.form.name == form
+    assert {key: getattr(template.use, key) for key in use} == use
+    text = template.render(conversation({"x": 1.0}), SCHEMAS)
+    for word in ("Be exact.", "Go.", called, '{"x":1.0}', "move_to", SCHEMAS[0]["function"]["name"]):
+        assert word in text, word
+
+
+def test_thinking_is_the_template_s_own_switch():
+    assert ChatTemplate(SMOLLM3).render(conversation({}), SCHEMAS).endswith("assistant\n")
+    quiet = ChatTemplate(SMOLLM3, thinking=False).render(conversation({}), SCHEMAS)
+    assert "/no_think" in quiet and quiet.endswith("<think>\n\n</think>\n")
+
+
+def test_calls_that_a_template_takes_one_by_one():
+    one = QWEN25.replace(
+        "{%- for tool_call in message.tool_calls %}",
+        "{%- if message.tool_calls | length > 1 %}{{- raise_exception('one at a time') }}{%- endif %}"
+        "{%- for tool_call in message.tool_calls %}",
+    )
+    messages = conversation({"x": 1.0})
+    messages[2]["tool_calls"] += [call("move_home", {}), call("move_home", {})]
+    messages.append({"role": "tool", "content": '{"x":2.0}'})
+    text = ChatTemplate(one).render(messages, SCHEMAS)
+    assert text.count("<tool_call>\n{") == 2
+    assert text.index('{"x":1.0}') < text.index('"move_home"', text.index("Go.")) < text.index('{"x":2.0}')
+
+
+def test_a_template_may_append_to_its_own_lists():
+    source = "{%- set l = [] %}{%- for m in messages %}{%- set _ = l.append(m) %}{%- endfor %}" + QWEN25
+    assert "move_to" in ChatTemplate(source).render(conversation({}), SCHEMAS)
+
+
+def test_a_template_cannot_change_the_conversation():
+    source = "{%- set _ = messages[0].update({'name': 'x'}) %}" + QWEN25
+    messages = conversation({})
+    ChatTemplate(source).render(messages, SCHEMAS)
+    assert messages == conversation({})

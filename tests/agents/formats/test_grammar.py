@@ -10,7 +10,8 @@ from agents.agent import EpisodeContext, StopAction
 from agents.backends.llama_engine import LlamaEngine
 from agents.baselines.random import RandomAgent
 from agents.errors import BackendError
-from agents.formats.grammar import Rules, answer_grammar, literal
+from agents.formats.answer_grammar import answer_grammar
+from agents.formats.grammar import Rules, literal
 from configs.worlds_loader import load_world
 from sims.world_type import WORLD_TYPES
 
@@ -31,12 +32,12 @@ def engine(tmp_path_factory):
 @pytest.fixture
 def accepts(engine):
     """Whether llama.cpp compiles the grammar and takes the whole text as an answer of it."""
-    end = engine.tokenize("<|im_end|>")[0]
+    end = engine.vocabulary.tokenize("<|im_end|>")[0]
 
     def check(grammar: str, text: str) -> bool:
         sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=grammar)
         try:
-            for token in engine.tokenize(text):
+            for token in engine.vocabulary.tokenize(text):
                 if not sampler.allows(token):
                     return False
                 sampler.accept(token)
@@ -65,9 +66,13 @@ def piece(build) -> str:
         ({"enum": ['a"b', 3, None]}, ['"a\\"b"', "3", "null"], ['"a"', "4"]),
         ({"const": "x"}, ['"x"'], ['"y"']),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, ["3", "null"], ['"3"']),
-        ({"type": "array", "items": {"type": "integer"}}, ["[]", "[1, 2]"], ["[1,2]", '["a"]', "[1, ]"]),
+        (
+            {"type": "array", "items": {"type": "integer"}},
+            ["[]", "[1, 2]", "[1,2]"],
+            ['["a"]', "[1, ]", "[1  ,2]"],
+        ),
         ({"type": "array"}, ["[]", '[1, "a", [null]]'], ["[1 2]"]),
-        ({"type": "object"}, ["{}", '{"a": 1, "b": {"c": []}}'], ['{"a":1}', "{a: 1}"]),
+        ({"type": "object"}, ["{}", '{"a": 1, "b": {"c": []}}'], ["{a: 1}", '{"a"  :1}']),
         (
             {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
             ['{"a": 1}'],
@@ -100,26 +105,29 @@ def test_all_members_optional(accepts):
         assert accepts(grammar, good)
 
 
-@pytest.mark.parametrize("mark", ["<tool_call>", "</think>"])
+@pytest.mark.parametrize("mark", ["<tool_call>", "</think>", "[TOOL_CALLS]", "abab[", "```tool_code"])
 def test_text_without_a_mark(accepts, mark):
-    grammar = piece(lambda rules: rules.text_without(mark, "t"))
+    grammar = piece(lambda rules: rules.text_without([mark], "t"))
     for good in (
         "",
         "a < b",
         "<<<",
         mark[:-1],
-        "<" + mark[:-1] + "x",
+        mark[:-1] + "?",
         "line\nline <b>é</b>",
-        mark[:3] + mark[:4],
+        mark[:3] + "?" + mark[:4],
     ):
         assert accepts(grammar, good), good
-    for bad in (mark, "a" + mark, mark[:3] + mark + "b", "<" + mark):
+    for bad in (mark, "a" + mark, mark[:2] + mark + "b", mark[0] + mark):
         assert not accepts(grammar, bad), bad
 
 
-def test_a_mark_that_repeats_its_first_character_is_refused():
-    with pytest.raises(ValueError, match="first character"):
-        Rules().text_without("<<", "t")
+def test_text_without_several_marks(accepts):
+    grammar = piece(lambda rules: rules.text_without(["<a>", "<ab>", "ba"], "t"))
+    for good in ("", "<a", "<abc>", "b<", "ab <b> <aa>"):
+        assert accepts(grammar, good), good
+    for bad in ("<a>", "x<ab>", "<<a>", "bba", "<aba"):
+        assert not accepts(grammar, bad), bad
 
 
 @pytest.mark.parametrize("text", ['a"b', "back\\slash", "new\nline", "tab\tand \x01", "é 你", "[x^-]"])
@@ -151,12 +159,16 @@ def test_a_whole_answer(accepts):
         call + "\n" + call,
         f"<think>\n\n</think>\n\n{call}",
         f"<think>\nshall I {call}?\n</think>\n\nYes.",
+        call + "\n",
+        call + " and more",
+        call + "\nDone.",
+        call.replace("\n", "").replace(" ", ""),
+        '<tool_call>\n{"arguments": {"x": 1, "y": 2}, "name": "move_to"}\n</tool_call>',
     ):
         assert accepts(grammar, good), good
     for bad in (
-        call + " and more",
         call.replace("move_to", "fly_to"),
-        call.replace("\n", ""),
+        call + "<tool_call> I said",
         call.replace("2.5", '"2.5"'),
         call[:-1],
     ):

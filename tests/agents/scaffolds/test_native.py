@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 from farm_rig import FARM_ROVER
 
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction, Usage
 from agents.backends.backend import Reply, ReplyItem
-from agents.formats.tool_call_text import CallText, Nonsense
+from agents.formats.calls import CallText, Nonsense
 from agents.scaffolds.native import NativeScaffold
 from devices.outcome import Outcome
 
@@ -19,6 +20,7 @@ class Backend:
     """Answers what it was given, and keeps what it was asked."""
 
     name = "stand-in"
+    options = MappingProxyType({"grammar": "off"})
 
     def __init__(self, *answers, tokens=10, stop="end"):
         self.answers, self.tokens, self.stop = list(answers), tokens, stop
@@ -121,6 +123,10 @@ def test_a_new_episode_forgets_the_last_one():
     agent.start(EpisodeContext("Else.", FARM_ROVER.tools))
     assert isinstance(agent.act(None), StopAction)
     assert [message["content"] for message in backend.asked[-1][0]][1:] == ["Else."]
+
+
+def test_the_backends_options_are_the_agents():
+    assert started(Backend()).options == {"grammar": "off"}
 
 
 def test_close_closes_the_backend():

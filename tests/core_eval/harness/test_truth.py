@@ -12,7 +12,7 @@ import pytest
 from agents.agent import Usage
 from agents.backends.backend import Message, Reply, ReplyItem
 from agents.deadline import Deadline
-from agents.formats.tool_call_text import CallText
+from agents.formats.calls import CallText
 from agents.scaffolds.native import NativeScaffold
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task

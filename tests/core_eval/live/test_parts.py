@@ -257,7 +257,7 @@ def test_and_the_page_may_be_first() -> None:
 
 def test_the_stop_stays_pressed_and_reaches_only_the_rig_that_is_driven() -> None:
     button, stopped = StopButton(), list[str]()
-    with button.over(lambda: stopped.append("first")):
+    with button.connected(lambda: stopped.append("first")):
         button.press()
         button.press()
     button.press()

@@ -234,7 +234,7 @@ def test_a_renewed_certificate_is_for_the_names_that_it_is_to_be_for(
     folder = files.config.parent
     before = served(files)
     assert command("renew", folder, "--days", "30") == 0
-    assert "The certificate is for 127.0.0.1, 30 days" in capsys.readouterr().out
+    assert "The certificate is for 127.0.0.1, valid for 30 days" in capsys.readouterr().out
     broker.reload()
     assert wait_until(lambda: served(files) != before)
     assert may_be_opened(files.hosts[0].url)

@@ -128,7 +128,7 @@ tools:
     ("old", "new", "says"),
     [
         ("link: serial", "link: usb", r":3: link: Input should be 'serial'"),
-        ("device: farm_rover", "device: tank", r":4: device: no device type 'tank'; there are farm_rover"),
+        ("device: farm_rover", "device: tank", r":4: device: no device type 'tank'; there are "),
         ("stop: {send: E}", "heartbeat: {every: 0, steps: []}", r":10: heartbeat.every: .* greater than 0"),
         ("stop: {send: E}\n", "", r"stop: a driver needs a stop"),
         ("water_plant:", "water_plants:", r":12: tools.water_plants: farm_rover has no such tool"),

@@ -233,6 +233,20 @@ def test_faults_are_those_of_software():
     assert sim.state_dict()["open"]["front"] is False and sim.history.deeds == []
 
 
+def test_a_tool_that_is_out_of_order_refuses_calls_for_a_time_and_changes_nothing():
+    sim = make()
+    broken = {"kind": "out_of_order", "at": 0.0, "seconds": 5.0, "entity": "open_door"}
+    assert sim.init({"faults": {"schedule": [broken]}}, 0).status == "ok"
+    refused = sim.execute(*OPENED, Event())
+    assert (refused.status, refused.code) == ("rejected", "out_of_order")
+    assert sim.history.deeds == [] and sim.state_dict()["open"]["front"] is False
+    assert [sim.execute("ask", FRONT, Event()).status for _ in range(2)] == ["ok", "ok"]
+    assert sim.execute(*OPENED, Event()).status == "ok", "the fault is over after 5 s"
+    unknown = sim.init({"faults": {"schedule": [broken | {"entity": "opn_door"}]}}, 0)
+    assert (unknown.status, unknown.code) == ("invalid", "bad_state")
+    assert "there is no tool 'opn_door'" in (unknown.message or "")
+
+
 def bad_text(self: Any, door: Name) -> Said:
     return Said()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
+import tempfile
 import threading
 import time
 import tty
@@ -25,7 +27,10 @@ class PtyBoard:
         self.master, self.slave = os.openpty()
         tty.setraw(self.slave)
         os.set_blocking(self.master, False)
-        self.path = os.ttyname(self.slave)
+        # A name of its own that goes with the cable: the kernel gives the number to whoever opens a pty next.
+        self._folder = tempfile.mkdtemp(prefix="board-")
+        self.path = f"{self._folder}/port"
+        os.symlink(os.ttyname(self.slave), self.path)
         self.url = f"serial://{self.path}?baud=115200"
         self.received = bytearray()
         self.arrivals: list[tuple[float, int]] = []
@@ -47,6 +52,7 @@ class PtyBoard:
         """Take the cable out."""
         if not self._end.is_set():
             self._end.set()
+            shutil.rmtree(self._folder, ignore_errors=True)
             if self._thread.is_alive():
                 self._thread.join(2.0)
             for fd in (self.master, self.slave):

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.formats.tool_call_text import CallText, Nonsense, parse_answer, read_arguments
+from agents.formats.answer import parse_answer
+from agents.formats.calls import CallText, Nonsense, read_arguments
+from agents.formats.thoughts import CLOSE, OPEN
 
 
 def only(text):
@@ -23,7 +25,8 @@ def test_words_and_thinking_come_before_the_calls():
     text = '<think>\nI could <tool_call> here\n</think>\n\nNow:\n<tool_call>{"name": "home"}</tool_call>'
     parsed = parse_answer(text)
     assert parsed.items == (CallText("home", {}),)
-    assert parsed.words == "<think>\nI could <tool_call> here\n</think>\n\nNow:\n"
+    assert parsed.words == "\n\nNow:\n"
+    assert parsed.thoughts == "I could <tool_call> here"
 
 
 def test_several_calls_keep_their_order():
@@ -31,8 +34,9 @@ def test_several_calls_keep_their_order():
     assert [item.name for item in parse_answer(text).items] == ["t0", "t1", "t2"]
 
 
-def test_a_call_in_mere_thought_is_none():
-    assert parse_answer('<think>maybe <tool_call>{"name": "a"}</tool_call>').items == ()
+def test_a_call_in_a_thought_that_does_not_end_is_none_and_is_told():
+    item = only('<think>maybe <tool_call>{"name": "a"}</tool_call>')
+    assert isinstance(item, Nonsense) and item.code == "unclosed_thought"
 
 
 @pytest.mark.parametrize(
@@ -41,13 +45,13 @@ def test_a_call_in_mere_thought_is_none():
         ('<tool_call>{"name": "a", "arguments": {', "unclosed"),
         ("<tool_call>", "unclosed"),
         ("<tool_call>move_to(1, 2)</tool_call>", "bad_json"),
-        ("<tool_call>" + "[" * 100_000 + "</tool_call>", "bad_json"),
+        ("<tool_call>" + "[" * 50_000 + "</tool_call>", "bad_json"),
         ('<tool_call>["a"]</tool_call>', "not_an_object"),
         ('<tool_call>{"arguments": {}}</tool_call>', "no_name"),
         ('<tool_call>{"name": 3, "arguments": {}}</tool_call>', "no_name"),
         ('<tool_call>{"name": "a", "arguments": [1]}</tool_call>', "bad_arguments"),
         ('<tool_call>{"name": "a", "arguments": "x=1"}</tool_call>', "bad_arguments"),
-        ("done</tool_call>", "stray_close"),
+        ("done</tool_call>", "stray_mark"),
         ('<tool_call>{"name": "a", "arguments": {"k": ["\\ud800"]}}</tool_call>', "bad_arguments"),
         ('<tool_call>{"name": "\\ud800", "arguments": {}}</tool_call>', "no_name"),
     ],
@@ -86,11 +90,14 @@ def test_no_text_raises(text):
         assert isinstance(item, CallText | Nonsense)
 
 
+def is_plain(text: str) -> bool:
+    """Marks of calls and thoughts within a call are the model's own doing, and end it."""
+    return "tool_call>" not in text and not OPEN.search(text) and not CLOSE.search(text)
+
+
 @given(
-    st.text(min_size=1).filter(lambda s: "tool_call>" not in s),
-    st.dictionaries(
-        st.text().filter(lambda s: "tool_call>" not in s), st.floats(allow_nan=False) | st.integers()
-    ),
+    st.text(min_size=1).filter(is_plain),
+    st.dictionaries(st.text().filter(is_plain), st.floats(allow_nan=False) | st.integers()),
 )
 def test_what_a_template_prints_is_read_back(name, arguments):
     body = json.dumps({"name": name, "arguments": arguments})

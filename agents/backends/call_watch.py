@@ -1,0 +1,79 @@
+"""Constrain calls alone: a grammar holds from where a call begins to where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from agents.formats.answer_grammar import call_grammar
+from agents.formats.format import Format
+from agents.formats.thoughts import rest_start
+
+
+class Constrained(Protocol):
+    """What follows a grammar while it picks tokens."""
+
+    @property
+    def constrained(self) -> bool:
+        """Whether a grammar is followed."""
+
+    def constrain(self, grammar: str | None, written: Sequence[int] = ()) -> bool:
+        """Follow another grammar, or none; return whether it allows what is written already."""
+
+    def allows(self, token: int) -> bool:
+        """Return whether the grammar lets this token come next."""
+
+
+class CallWatch:
+    """Watches an answer for beginnings of calls. Thoughts and words are free; after a call all is free again.
+
+    A beginning that goes on in a way that is no call of the tools is left alone: reading the answer tells.
+    """
+
+    def __init__(
+        self,
+        sampler: Constrained,
+        form: Format,
+        schemas: Sequence[Mapping[str, Any]],
+        *,
+        opened: bool,
+        end: int,
+    ) -> None:
+        """Watch the answer that the sampler picks; `end` is the token that ends it."""
+        self._sampler, self._form, self._schemas = sampler, form, schemas
+        self._opened, self._end = opened, end
+        self._tokens: list[tuple[int, bytes]] = []
+        self._data = b""
+        self._seen = 0
+
+    def wrote(self, token: int, piece: bytes) -> None:
+        """Take note of the next token of the answer."""
+        self._tokens.append((token, piece))
+        self._data += piece
+        if self._sampler.constrained:
+            if self._sampler.allows(self._end):
+                self._sampler.constrain(None)
+                self._seen = len(self._data)
+            return
+        text = self._data.decode(errors="replace")
+        start = rest_start(text, opened=self._opened)
+        if start is None or not self._schemas:
+            return
+        seen = len(self._data[: self._seen].decode(errors="replace"))
+        for begin in self._form.begins.finditer(text[start:]):
+            if start + begin.start() >= seen:
+                self._hold(len(text[: start + begin.start()].encode()))
+                return
+
+    def _hold(self, place: int) -> None:
+        """Follow the grammar of a call that begins at this byte."""
+        written: list[int] = []
+        size = len(self._data)
+        for token, piece in reversed(self._tokens):
+            written.insert(0, token)
+            size -= len(piece)
+            if size <= place:
+                break
+        before = self._data[size:place].decode(errors="replace")
+        self._sampler.constrain(call_grammar(self._schemas, self._form, before), written)
+        self._seen = len(self._data)

@@ -1,0 +1,74 @@
+"""What a syntax of tool calls is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.formats.calls import CallText, Item, Nonsense, Tools
+from agents.formats.grammar import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A call, or an attempt, and where in the text it stands."""
+
+    start: int
+    end: int
+    item: Item
+
+
+MOST_CALLS = 64
+"""Calls that are read in one answer; each beginning of one may cost a look at all that follows."""
+
+
+def too_many(found: list[Found], text: str) -> bool:
+    """Return whether no more calls are read; the list then ends with nonsense that says so."""
+    if len(found) < MOST_CALLS:
+        return False
+    place = found[-1].end
+    reason = f"an answer may have {MOST_CALLS} calls at most"
+    found.append(Found(place, len(text), Nonsense("too_many", reason, text[place:].strip())))
+    return True
+
+
+Functions = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Format:
+    """One syntax in which models write calls.
+
+    Attributes:
+        name: what the log and the documentation call it.
+        families: models that were trained on it.
+        documented: where its form is described.
+        detected_by: texts in a chat template that tell of it; one of them is enough. The format of a
+            template that prints calls itself is what it prints.
+        marks: texts that occur in calls alone. What has one of them looks like a call.
+        begins: matches the beginning of a call in an answer.
+        read: finds the calls in an answer without its thoughts, in order.
+        write: returns calls as the model writes them.
+        grammar: adds rules for a run of calls, from its mark on, and returns an expression.
+        bare: the first character of a call, where it has no mark and begins the answer.
+        opens: texts that only a call may begin with, under a grammar of the whole answer; `marks` where none
+            are given.
+    """
+
+    name: str
+    families: str
+    documented: str
+    detected_by: tuple[str, ...]
+    marks: tuple[str, ...]
+    begins: re.Pattern[str]
+    read: Callable[[str, Tools], list[Found]]
+    write: Callable[[Sequence[CallText]], str]
+    grammar: Callable[[Rules, Functions], str]
+    bare: str = ""
+    opens: tuple[str, ...] = ()
+
+    def detects(self, template: str) -> bool:
+        """Return whether a chat template tells of this syntax."""
+        return any(text in template for text in self.detected_by)

@@ -1,0 +1,160 @@
+"""Gemma 4 and FunctionGemma: `call:NAME{KEY:VALUE}` between marks, with marks instead of quotes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.formats.calls import CallText, Nonsense, Tools, call_of, is_text, to_json
+from agents.formats.format import Format, Found, Functions, too_many
+from agents.formats.grammar import Rules, literal
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
+
+DEEPEST = 50
+SCALAR = re.compile(r"[^,{}\[\]]+")
+KEY = re.compile(r"\s*([^:,{}\[\]]+?)\s*:\s*")
+
+
+@dataclass(frozen=True)
+class BraceForm:
+    """The marks of one family: around a call, and around a text."""
+
+    open: str
+    close: str
+    quote: str
+
+    def text(self, calls: Sequence[CallText]) -> str:
+        """Return calls as they are written."""
+        return "".join(
+            f"{self.open}call:{call.name}{self._value(call.arguments)}{self.close}" for call in calls
+        )
+
+    def _value(self, value: Any) -> str:
+        if isinstance(value, str):
+            return f"{self.quote}{value}{self.quote}"
+        if isinstance(value, Mapping):
+            return "{" + ",".join(f"{key}:{self._value(entry)}" for key, entry in value.items()) + "}"
+        if isinstance(value, list | tuple):
+            return "[" + ",".join(self._value(entry) for entry in value) + "]"
+        return to_json(value)
+
+    def find(self, text: str, tools: Tools) -> list[Found]:
+        """Return the calls in an answer."""
+        found: list[Found] = []
+        opening = re.compile(rf"{re.escape(self.open)}\s*(?:call:)?(?P<name>[^\s{{}}<]*)\s*")
+        place = 0
+        while (mark := opening.search(text, place)) is not None and not too_many(found, text):
+            try:
+                arguments, end = self._read(text, mark.end(), 0)
+                item: CallText | Nonsense = call_of(mark["name"], arguments, text[mark.start() : end])
+                place = end + len(self.close) if text.startswith(self.close, end) else end
+            except ValueError as error:
+                following = opening.search(text, mark.end())
+                limit = following.start() if following else len(text)
+                close = text.find(self.close, mark.end(), limit)
+                place = limit if close < 0 else close + len(self.close)
+                code = "bad_call" if close >= 0 else "unclosed"
+                item = Nonsense(
+                    code, f"the call is not call:NAME{{KEY:VALUE}}: {error}", text[mark.start() : place]
+                )
+            found.append(Found(mark.start(), place, item))
+        return found
+
+    def _read(self, text: str, place: int, depth: int) -> tuple[Any, int]:
+        if depth > DEEPEST:
+            raise ValueError(f"nested deeper than {DEEPEST} levels")
+        if text.startswith(self.quote, place):
+            begin = place + len(self.quote)
+            end = text.find(self.quote, begin)
+            if end < 0:
+                raise ValueError("a text is not closed")
+            return text[begin:end], end + len(self.quote)
+        if text.startswith(("{", "["), place):
+            return self._read_many(text, place, depth)
+        scalar = SCALAR.match(text, place)
+        if depth == 0 or scalar is None:
+            raise ValueError("a value is missing")
+        try:
+            return parse_json(scalar.group().strip(), strict_numbers=False), scalar.end()
+        except ForeignJsonError:
+            return scalar.group().strip(), scalar.end()
+
+    def _read_many(self, text: str, place: int, depth: int) -> tuple[Any, int]:
+        keyed = text[place] == "{"
+        end = "}" if keyed else "]"
+        entries: dict[str, Any] = {}
+        values: list[Any] = []
+        place += 1
+        while True:
+            while text[place : place + 1].isspace():
+                place += 1
+            if text.startswith(end, place):
+                return (entries if keyed else values), place + 1
+            if keyed:
+                key = KEY.match(text, place)
+                if key is None:
+                    raise ValueError("a key is missing, or the call is not closed")
+                if key[1] in entries:
+                    raise ValueError(f"{key[1]} is given twice")
+                entries[key[1]], place = self._read(text, key.end(), depth + 1)
+            else:
+                value, place = self._read(text, place, depth + 1)
+                values.append(value)
+            while text[place : place + 1].isspace():
+                place += 1
+            if text.startswith(",", place):
+                place += 1
+            elif not text.startswith(end, place):
+                raise ValueError(f"{end} is missing")
+
+    def rules(self, rules: Rules, functions: Functions) -> str:
+        """Return the grammar of one run of calls."""
+
+        def value(schema: Mapping[str, Any], rule: str) -> str:
+            if not is_text(schema):
+                return rules.value_of(schema, rule)
+            text = rules.plain_value_of(schema, rule, self.quote)
+            return f"{literal(self.quote)} {text} {literal(self.quote)}"
+
+        call = rules.choice(
+            "call-body",
+            functions,
+            lambda name, schema, rule: " ".join(
+                (
+                    literal(f"{self.open}call:{name}{{"),
+                    rules.members_of(schema, rule, lambda key: f"{key}:", value, '","'),
+                    literal("}" + self.close),
+                )
+            ),
+        )
+        return rules.add("call", call)
+
+
+def _format(name: str, form: BraceForm, families: str, documented: str) -> Format:
+    return Format(
+        name=name,
+        families=families,
+        documented=documented,
+        detected_by=(form.open,),
+        marks=(form.open, form.close),
+        begins=re.compile(re.escape(form.open)),
+        read=form.find,
+        write=form.text,
+        grammar=form.rules,
+    )
+
+
+FORMAT = _format(
+    "gemma-4",
+    BraceForm("<|tool_call>", "<tool_call|>", '<|"|>'),
+    "Gemma 4",
+    "vLLM's `gemma4` [parser](https://docs.vllm.ai/en/latest/features/tool_calling/)",
+)
+FUNCTION_GEMMA = _format(
+    "function-gemma",
+    BraceForm("<start_function_call>", "<end_function_call>", "<escape>"),
+    "FunctionGemma",
+    "[FunctionGemma: formatting](https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices)",
+)

@@ -1,0 +1,49 @@
+"""gpt-oss, harmony: a message on the channel `commentary` to `functions.NAME`."""
+
+from __future__ import annotations
+
+import re
+
+from agents.formats.calls import Tools
+from agents.formats.format import Format, Found, Functions
+from agents.formats.grammar import Rules, literal
+from agents.formats.named_form import NamedForm, find_named
+
+FORM = NamedForm(
+    opening=r"(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*\w+\s*)?to=(?:functions\.)?(?!assistant\b|user\b)(?P<name>[\w.-]+)"
+    r"(?:(?!<\|message\|>|<\|start\|>|<\|end\|>|<\|call\|>)[\s\S]){0,120}<\|message\|>\s*",
+    closing=r"\s*(?:<\|call\|>|<\|end\|>)?",
+    before="<|channel|>commentary to=functions.",
+    between=" <|constrain|>json<|message|>",
+    after="<|call|>",
+)
+
+
+def _rules(rules: Rules, functions: Functions) -> str:
+    between = '( " "? ( "<|constrain|>" | "<|channel|>commentary" " "? "<|constrain|>"? )? "json"? )'
+    call = rules.choice(
+        "call-body",
+        functions,
+        lambda name, schema, rule: " ".join(
+            (literal(f"to=functions.{name}"), between, '"<|message|>"', rules.object_of(schema, rule))
+        ),
+    )
+    return rules.add("call", f'( "<|channel|>commentary " )? {call} "<|call|>"?')
+
+
+def _read(text: str, tools: Tools) -> list[Found]:
+    return find_named(text, re.compile(FORM.opening), re.compile(FORM.closing))
+
+
+FORMAT = Format(
+    name="harmony",
+    families="gpt-oss",
+    documented="[OpenAI harmony](https://github.com/openai/harmony/blob/main/docs/format.md)",
+    detected_by=("<|channel|>",),
+    marks=("to=functions.", "<|call|>"),
+    begins=re.compile(r"(?:<\|channel\|>commentary )?to=functions\."),
+    read=_read,
+    write=FORM.text,
+    grammar=_rules,
+    opens=("to=functions.", "<|channel|>commentary to="),
+)

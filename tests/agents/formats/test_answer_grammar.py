@@ -1,0 +1,184 @@
+"""Grammars of every format: its calls are allowed, others are not, and no call is ever forced."""
+
+from __future__ import annotations
+
+import pytest
+from farm_rig import FARM_ROVER
+from tiny_gguf import write_tiny_gguf
+
+from agents.backends.call_watch import CallWatch
+from agents.backends.llama_engine import LlamaEngine
+from agents.formats.answer_grammar import answer_grammar, call_grammar
+from agents.formats.calls import CallText
+from agents.formats.registry import FORMATS
+
+pytestmark = pytest.mark.llama
+
+BY_NAME = {form.name: form for form in FORMATS}
+SCHEMAS = [
+    {
+        "function": {
+            "name": "pour",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "litres": {"type": "number"},
+                    "plant": {"type": "string"},
+                    "mode": {"enum": ["slow", "fast"]},
+                    "dry": {"type": "boolean"},
+                },
+                "required": ["litres", "plant"],
+            },
+        }
+    },
+    {"function": {"name": "home", "parameters": {"type": "object", "properties": {}}}},
+]
+POUR = CallText("pour", {"litres": 4.5, "plant": "plant B", "mode": "slow", "dry": True})
+FEW = CallText("pour", {"litres": 1, "plant": ""})
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    path = write_tiny_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf", template=None)
+    made = LlamaEngine(path, n_ctx=64, n_threads=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def accepts(engine):
+    """Whether llama.cpp compiles the grammar and takes the whole text as an answer of it."""
+
+    def check(grammar: str, text: str) -> bool:
+        sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=None)
+        try:
+            tokens = engine.vocabulary.tokenize(text)
+            return sampler.constrain(grammar, tokens) and sampler.allows(engine.vocabulary.end_token)
+        finally:
+            sampler.close()
+
+    return check
+
+
+def written(form, *calls):
+    """The calls as the format writes them, as far as the model writes them itself."""
+    text = form.write(calls)
+    if form.name == "harmony":
+        text = text.removesuffix("<|call|>")
+    return text
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_whole_answer(accepts, name):
+    form = BY_NAME[name]
+    grammar = answer_grammar(SCHEMAS, form)
+    call = written(form, POUR)
+    for good in ("", "Done.", call, written(form, FEW), written(form, CallText("home", {})), call + "\n"):
+        assert accepts(grammar, good), good
+    assert accepts(grammar, call + "\nDone.")
+    assert accepts(grammar, f"<think>\nshall I {call}?\n</think>\n\nYes.")
+    assert accepts(grammar, f"<think>\nhm\n</think>\n\n{call}")
+    if not form.bare:
+        assert accepts(grammar, "I go.\n" + call)
+
+
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "functionary-3.2"])
+def test_what_is_no_call_of_the_tools_is_not_written(accepts, name):
+    form = BY_NAME[name]
+    grammar = answer_grammar(SCHEMAS, form)
+    call = written(form, POUR)
+    for bad in (call.replace("pour", "spray"), call.replace("slow", "odd"), call.replace("4.5", '"much"')):
+        assert not accepts(grammar, bad), bad
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_thought_that_the_prompt_opened(accepts, name):
+    form = BY_NAME[name]
+    grammar = answer_grammar(SCHEMAS, form, opened=True)
+    call = written(form, POUR)
+    for good in (
+        "",
+        "hm",
+        f"I could <tool_call> or {call}, but no.</think>\nDone.",
+        f"hm\n</think>\n\n{call}",
+    ):
+        assert accepts(grammar, good), good
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_run_of_calls_from_its_mark_on(accepts, name):
+    form = BY_NAME[name]
+    text = written(form, POUR)
+    begin = form.begins.search(text)
+    assert begin is not None
+    assert accepts(call_grammar(SCHEMAS, form, "x"), "x" + text[begin.start() :])
+    assert not accepts(call_grammar(SCHEMAS, form, ""), text[begin.start() : -3])
+
+
+class Recorder:
+    """Asks what may come next while a text is written."""
+
+    def __init__(self, engine, form, *, opened=False):
+        self.engine = engine
+        self.sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=None)
+        self.watch = CallWatch(self.sampler, form, SCHEMAS, opened=opened, end=engine.vocabulary.end_token)
+
+    def write(self, text):
+        """Write it; returns the part that the grammar does not allow."""
+        tokens = self.engine.vocabulary.tokenize(text)
+        for number, token in enumerate(tokens):
+            if not self.sampler.allows(token):
+                return b"".join(map(self.engine.vocabulary.piece, tokens[number:])).decode()
+            self.sampler.accept(token)
+            self.watch.wrote(token, self.engine.vocabulary.piece(token))
+        return ""
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_calls_alone_are_held(engine, name):
+    form = BY_NAME[name]
+    text = written(form, POUR)
+    recorder = Recorder(engine, form)
+    head = "" if form.bare or name == "functionary-3.2" else "I go, and say 1 < 2 [3].\n"
+    assert recorder.write(head + text) == ""
+    assert not recorder.sampler.constrained
+    assert recorder.write("\nAnd now words, {braces} and <marks>.") == ""
+    recorder.sampler.close()
+
+
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "functionary-3.2"])
+def test_an_argument_of_the_wrong_type_is_not_written(engine, name):
+    form = BY_NAME[name]
+    text = written(form, POUR).replace("4.5", '"much"')
+    recorder = Recorder(engine, form)
+    assert recorder.write(text).startswith(('"much"', ' "much"', "much"))
+    recorder.sampler.close()
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_mention_in_a_thought_is_free(engine, name):
+    form = BY_NAME[name]
+    recorder = Recorder(engine, form, opened=True)
+    mark = form.write([FEW])[:14]
+    assert recorder.write(f"I could {mark} here, but the user did not ask.\n</think>\n\nDone.") == ""
+    assert not recorder.sampler.constrained
+    recorder.sampler.close()
+
+
+def test_after_a_call_a_model_may_end_with_a_newline(engine):
+    """Nemotron's own template ends calls so: a grammar that wants another call after it moves the rig."""
+    recorder = Recorder(engine, BY_NAME["hermes"])
+    assert recorder.write('<tool_call>\n{"name": "home", "arguments": {}}\n</tool_call>\n') == ""
+    assert recorder.sampler.allows(engine.vocabulary.end_token)
+    recorder.sampler.close()
+
+
+def test_the_grammar_of_a_whole_device_compiles_in_every_format(accepts):
+    for form in FORMATS:
+        assert accepts(answer_grammar(FARM_ROVER.schemas(), form), "Done."), form.name
+
+
+def test_without_tools_there_are_no_calls(accepts):
+    for form in FORMATS:
+        assert accepts(answer_grammar([], form), "Hello."), form.name
+    assert not accepts(answer_grammar([]), '<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>')

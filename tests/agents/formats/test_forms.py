@@ -1,0 +1,261 @@
+"""One call in the forms of some 30 families: each form is read, and each format writes its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.formats.answer import parse_answer
+from agents.formats.calls import CallText, Nonsense, Tools
+from agents.formats.registry import FORMATS, PLAIN
+
+SCHEMAS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "move_to",
+            "description": "Drives there.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "x": {"type": "number"},
+                    "y": {"type": "number"},
+                    "place": {"type": "string"},
+                    "slow": {"type": "boolean"},
+                    "by": {"type": "array", "items": {"type": "string"}},
+                },
+                "required": ["x", "y"],
+            },
+        },
+    },
+    {
+        "type": "function",
+        "function": {"name": "move_home", "parameters": {"type": "object", "properties": {}}},
+    },
+]
+TOOLS = Tools(SCHEMAS)
+BY_NAME = {form.name: form for form in FORMATS}
+GO = CallText("move_to", {"x": 2.0, "y": -1.5})
+JSON = '{"name": "move_to", "arguments": {"x": 2.0, "y": -1.5}}'
+PARAMETERS = '{"name": "move_to", "parameters": {"x": 2.0, "y": -1.5}}'
+ARGUMENTS = '{"x": 2.0, "y": -1.5}'
+XML = "<function=move_to>\n<parameter=x>\n2.0\n</parameter>\n<parameter=y>\n-1.5\n</parameter>\n</function>"
+GLM = "<tool_call>move_to\n<arg_key>x</arg_key>\n<arg_value>2.0</arg_value>\n<arg_key>y</arg_key>\n"
+GLM += "<arg_value>-1.5"
+PYTHON = "move_to(x=2.0, y=-1.5)"
+DEEPSEEK = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+
+FORMS = {
+    "hermes": ("hermes", f"<tool_call>\n{JSON}\n</tool_call>"),
+    "hermes compact": ("hermes", f"<tool_call>{JSON.replace(' ', '')}</tool_call>"),
+    "hermes without an end": ("hermes", f"<tool_call>\n{JSON}"),
+    "hermes arguments as text": (
+        "hermes",
+        '<tool_call>{"name": "move_to", "arguments": "{\\"x\\": 2.0, \\"y\\": -1.5}"}</tool_call>',
+    ),
+    "hermes arguments first": (
+        "hermes",
+        '<tool_call>\n{"arguments": {"x": 2.0, "y": -1.5}, "name": "move_to"}\n</tool_call>',
+    ),
+    "hermes after a thought": ("hermes", f"<think>\nhm\n</think>\n\n<tool_call>\n{JSON}\n</tool_call>"),
+    "smollm3": ("hermes", f"I go.\n<tool_call>{JSON}</tool_call>"),
+    "granite 4": ("hermes", f"<tool_call>\n{JSON}\n</tool_call>\n"),
+    "hermes with parameters": ("hermes", f"<tool_call>\n{PARAMETERS}\n</tool_call>"),
+    "hermes with a list": ("hermes", f"<tool_call>\n[{JSON}]\n</tool_call>"),
+    "qwen3-coder, qwen3.5": ("qwen-xml", f"<tool_call>\n{XML}\n</tool_call>"),
+    "qwen3-coder without tool_call": ("qwen-xml", XML),
+    "seed-oss": ("qwen-xml", f"<seed:tool_call>\n{XML}\n</seed:tool_call>"),
+    "glm": ("glm", f"{GLM}</arg_value>\n</tool_call>"),
+    "llama 3 json": ("llama-json", PARAMETERS),
+    "llama 3 python tag": ("llama-json", f"<|python_tag|>{PARAMETERS}"),
+    "llama 3 python tag, code": ("llama-json", "<|python_tag|>move_to.call(x=2.0, y=-1.5)"),
+    "llama 4 pythonic": ("pythonic", f"[{PYTHON}]"),
+    "mistral old": ("mistral", f'[TOOL_CALLS][{JSON[:-1]}, "id": "a1b2c3d4e"}}]'),
+    "mistral new": ("mistral-args", f"[TOOL_CALLS]move_to[ARGS]{ARGUMENTS}"),
+    "mistral small 3.2": ("mistral-args", f"[TOOL_CALLS]move_to[CALL_ID]a1b2c3d4e[ARGS]{ARGUMENTS}"),
+    "phi-4-mini": ("phi-4-mini", f"<|tool_call|>[{JSON}]<|/tool_call|>"),
+    "phi-4-mini functools": ("phi-4-mini", f"functools[{JSON}]"),
+    "json in a fence": ("xlam", f"```json\n{JSON}\n```"),
+    "gemma 3 tool_code": ("gemma-3", f"```tool_code\n{PYTHON}\n```"),
+    "gemma 3 print": ("gemma-3", f"```tool_code\nprint({PYTHON})\n```"),
+    "gemma 4": ("gemma-4", "<|tool_call>call:move_to{x:2.0,y:-1.5}<tool_call|>"),
+    "functiongemma": ("function-gemma", "<start_function_call>call:move_to{x:2.0,y:-1.5}<end_function_call>"),
+    "functionary 3.1": ("functionary-3.1", f"<function=move_to>{ARGUMENTS}</function>"),
+    "functionary 3.2": ("functionary-3.2", f"move_to\n{ARGUMENTS}"),
+    "functionary 3.2 after words": ("functionary-3.2", f"all\nI go.>>>move_to\n{ARGUMENTS}"),
+    "deepseek v3, r1": (
+        "deepseek",
+        DEEPSEEK.format(f"function<｜tool▁sep｜>move_to\n```json\n{ARGUMENTS}\n```"),
+    ),
+    "deepseek v3.1": ("deepseek-v3.1", DEEPSEEK.format(f"move_to<｜tool▁sep｜>{ARGUMENTS}")),
+    "granite 3": ("granite-3", f"<|tool_call|>[{JSON}]"),
+    "lfm2": ("lfm2", f"<|tool_call_start|>[{PYTHON}]<|tool_call_end|>"),
+    "xlam": ("xlam", f"[{JSON}]"),
+    "command-r7b": (
+        "command-r",
+        '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "move_to", "parameters": '
+        f"{ARGUMENTS}}}\n]<|END_ACTION|>",
+    ),
+    "command-r+": (
+        "command-r-plus",
+        f'Action:\n```json\n[\n    {{"tool_name": "move_to",\n     "parameters": {ARGUMENTS}\n    }}\n]```',
+    ),
+    "gpt-oss": (
+        "harmony",
+        "<|channel|>analysis<|message|>Go.<|end|><|start|>assistant<|channel|>commentary "
+        f"to=functions.move_to <|constrain|>json<|message|>{ARGUMENTS}<|call|>",
+    ),
+    "gpt-oss with the name first": (
+        "harmony",
+        f" to=functions.move_to<|channel|>commentary json<|message|>{ARGUMENTS}",
+    ),
+    "nemotron nano 2": ("nemotron", f"<TOOLCALL>[{JSON}]</TOOLCALL>"),
+    "react": ("react", f"Thought: I go.\nAction: move_to\nAction Input: {ARGUMENTS}\nObservation: done"),
+    "kimi k2": (
+        "kimi-k2",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.move_to:0<|tool_call_argument_begin|>"
+        f"{ARGUMENTS}<|tool_call_end|><|tool_calls_section_end|>",
+    ),
+    "minimax m2": (
+        "minimax",
+        '<minimax:tool_call>\n<invoke name="move_to">\n<parameter name="x">2.0</parameter>\n'
+        '<parameter name="y">-1.5</parameter>\n</invoke>\n</minimax:tool_call>',
+    ),
+    "apertus": ("apertus", f'<|tools_prefix|>[{{"move_to": {ARGUMENTS}}}]<|tools_suffix|>'),
+    "hy3": (
+        "glm",
+        "<tool_calls:opensource>\n<tool_call:opensource>move_to<tool_sep:opensource>\n<arg_key:opensource>x"
+        "</arg_key:opensource>\n<arg_value:opensource>2.0</arg_value:opensource>\n<arg_key:opensource>y"
+        "</arg_key:opensource>\n<arg_value:opensource>-1.5</arg_value:opensource>\n</tool_call:opensource>\n"
+        "</tool_calls:opensource>",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_is_read_by_its_own_format(form):
+    name, text = FORMS[form]
+    assert parse_answer(text, TOOLS, BY_NAME[name]).items == (GO,)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_is_read_whatever_was_asked_for(form):
+    for own in FORMATS:
+        items = parse_answer(FORMS[form][1], TOOLS, own).items
+        assert [item for item in items if isinstance(item, CallText)] == [GO], own.name
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_what_a_format_writes_it_reads(name):
+    text = {"place": 'north of "B", {5} [x]', "slow": True, "by": ["a, b", "c"]}
+    calls = [CallText("move_to", {"x": -2.5, "y": 40, **text}), CallText("move_home", {})]
+    form = BY_NAME[name]
+    for some in (calls[:1], calls[1:], calls):
+        parsed = parse_answer(form.write(some), TOOLS, form)
+        assert list(parsed.items) == some
+        assert not parsed.words.strip()
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_words_before_a_call_are_kept(name):
+    form = BY_NAME[name]
+    parsed = parse_answer("I go there.\n" + form.write([GO]), TOOLS, form)
+    assert parsed.items == (GO,)
+    assert parsed.words.strip() == "I go there."
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_call_that_was_cut_off_is_never_the_end(name):
+    """Every beginning of a call in which its tool is named is a call, or nonsense."""
+    form = BY_NAME[name]
+    call = CallText("move_to", {"x": 2.0, "y": -1.5, "place": "north"})
+    text = form.write([call])
+    for size in range(text.index("move_to") + len("move_to") + 12, len(text)):
+        items = parse_answer(text[:size], TOOLS, form).items
+        assert items, text[:size]
+        assert all(item == call or isinstance(item, Nonsense) for item in items), text[:size]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>\n{'name': 'move_to', 'arguments': {'x': 2.0}}\n</tool_call>",
+        f"<tool_call>\n{JSON}}}\n</tool_call>",
+        "<tool_call>\nmove_to 2.0 -1.5\n</tool_call>",
+        '<tool_call>\n{"name": "move_to", "x": 2.0, "y": -1.5}\n</tool_call>',
+        '<tool_call>\n{"name": "move_to", "arguments": {"x": 1}, "parameters": {"x": 2}}\n</tool_call>',
+        "I call move_to(2.0, -1.5) now.",
+        "Then `move_to`(x=2.0).",
+        'First {"name": "move_to", "arguments": {"x": 2.0}} and so on.',
+        "{'name': 'move_to', 'arguments': {'x': 2.0}}",
+        "[move_to(2.0, -1.5)]",
+        "[move_to(x=open('f').read())]",
+        "[TOOL_CALLS]move_to",
+        "Action: move_to(2.0)",
+        "<function=move_to>{broken}</function>",
+        "<|tool_call>call:move_to<tool_call|>",
+        "```tool_code\nimport os\nos.system('x')\n```",
+        "<tool_call>\n<function=move_to>\n<parameter=x>2</parameter> and\n</function>\n</tool_call>",
+    ],
+)
+def test_what_looks_like_a_call_and_cannot_be_read_is_nonsense_in_every_format(text):
+    for own in FORMATS:
+        items = parse_answer(text, TOOLS, own).items
+        assert items, own.name
+        assert all(isinstance(item, Nonsense) and item.reason for item in items), (own.name, items)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Done.",
+        "",
+        "I moved to (2, -1.5) and all is well.",
+        'The state is {"x": 2.0, "y": [1, 2]}.',
+        '{"x": 2.0}',
+        '```json\n{"battery": 0.5}\n```',
+        "a < b and c > d; [1, 2]; f(x)",
+        "I used move_to and then move_home.",
+        "Thought: nothing is left.\nFinal Answer: done",
+        "Action: none",
+    ],
+)
+def test_an_answer_in_words_is_no_call_in_any_format(text):
+    for own in FORMATS:
+        assert parse_answer(text, TOOLS, own).items == (), own.name
+
+
+@pytest.mark.parametrize("opened", [True, False])
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_thought_makes_no_call(name, opened):
+    form = BY_NAME[name]
+    begin = "" if opened else "<think>\n"
+    thought = f"{begin}I could {form.write([CallText('move_home', {})])}, but no.\n</think>\n\n"
+    parsed = parse_answer(thought + "Done.", TOOLS, form, opened=opened)
+    assert parsed.items == ()
+    assert parsed.words.strip() == "Done."
+    parsed = parse_answer(thought + form.write([GO]), TOOLS, form, opened=opened)
+    assert parsed.items == (GO,)
+    assert "but no." in parsed.thoughts
+
+
+def test_words_before_a_thought_do_not_make_it_one():
+    text = f"OK.\n<think>maybe <tool_call>{JSON}</tool_call></think>\nNo."
+    assert parse_answer(text, TOOLS).items == ()
+
+
+def test_a_thought_that_does_not_end_makes_no_call_and_is_told():
+    for opened, text in ((True, f"I do <tool_call>{JSON}</tool_call>"), (False, f"<think><tool_call>{JSON}")):
+        (item,) = parse_answer(text, TOOLS, opened=opened).items
+        assert isinstance(item, Nonsense) and item.code == "unclosed_thought"
+    assert parse_answer("<think>hm", TOOLS).items == ()
+
+
+def test_numbers_as_text_stay_text_where_the_schema_says_so():
+    text = "<function=move_to><parameter=x>2</parameter><parameter=place>7</parameter></function>"
+    (item,) = parse_answer(text, TOOLS, BY_NAME["qwen-xml"]).items
+    assert item == CallText("move_to", {"x": 2, "place": "7"})
+
+
+def test_the_usual_format_is_one_of_them_and_names_differ():
+    assert PLAIN in FORMATS
+    assert len(BY_NAME) == len(FORMATS)
