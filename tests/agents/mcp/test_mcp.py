@@ -35,8 +35,8 @@ TOKEN = "a-token-for-a-test"
 SECONDS = 20.0
 
 
-def command(db: Path, *options: str) -> list[str]:
-    given = ["mcp", "--task", TASK, "--rig", RIG, "--db", str(db), *options]
+def command(db: Path, *options: str, task: str = TASK) -> list[str]:
+    given = ["mcp", "--task", task, "--rig", RIG, "--db", str(db), *options]
     return [sys.executable, "-m", "core_eval.cli.main", *given]
 
 
@@ -54,10 +54,10 @@ async def stdio(db: Path, *options: str) -> AsyncIterator[Client]:
 
 
 @contextmanager
-def http_server(db: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def http_server(db: Path, task: str = TASK) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process of a server on HTTP, and its URL; it is ended with the context."""
     process = subprocess.Popen(
-        command(db, "--http", "0", *options), env=environment(), stderr=subprocess.PIPE, text=True
+        command(db, "--http", "0", task=task), env=environment(), stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stderr is not None
@@ -216,6 +216,28 @@ def test_an_episode_over_http(tmp_path: Path, mode: str) -> None:
         1.0,
         "confirmed",
     )
+
+
+def test_the_limits_end_the_episode_of_a_client_that_is_silent_or_calls_too_often(tmp_path: Path) -> None:
+    file = tmp_path / "short.yaml"
+    file.write_text(
+        "tasks:\n"
+        "  - {id: short, world: farm_rover, prompt: Lock., plan: [lock_safety_mode], limits: {seconds: 1}}\n"
+        "  - {id: few, world: farm_rover, prompt: Lock., plan: [lock_safety_mode], limits: {steps: 1}}\n"
+    )
+
+    async def session(url: str, calls: int, process: subprocess.Popen[str]) -> None:
+        async with http(url) as client:
+            *_, last = await play(client, [("sense_pose", {})] * calls)
+            assert last.get("error") == ("episode_over" if calls > 1 else None)
+            assert await anyio.to_thread.run_sync(process.wait, SECONDS) == 0
+
+    for task, calls, reason in (("short", 1, "max_time"), ("few", 2, "max_steps")):
+        db = tmp_path / f"{task}.db"
+        with http_server(db, f"{file}#{task}") as (process, url):
+            anyio.run(session, url, calls, process)
+        episode, steps = logged(db)
+        assert (episode.stop_reason, episode.stop, len(steps)) == (reason, "confirmed", 1)
 
 
 def test_a_wrong_token_or_host_is_refused_over_http(tmp_path: Path) -> None:
