@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from agents.deadline import Cancellation
 from core_eval.path import TaskAutomaton
 from devices.outcome import Outcome
+from devices.sensors import Sample
 from devices.tool import Tool
 
 StopReason = Literal["done", "decline", "max_steps", "max_tokens", "max_time", "context"]
@@ -53,7 +54,7 @@ class EpisodeContext:
     """An agent's input at the start of an episode. Automaton and answer are for `oracle` alone.
 
     An agent that waits or computes for long looks at `cancellation` meanwhile: once the episode is cancelled
-    its action is no longer used.
+    its action is no longer used. `samples` returns the latest readings of the rig's sensors by their names.
     """
 
     prompt: str
@@ -64,6 +65,7 @@ class EpisodeContext:
     answer: Answer | None = None
     advice: str = ""
     cancellation: Cancellation = field(default_factory=Cancellation)
+    samples: Callable[[], Mapping[str, Sample]] = dict
 
 
 @dataclass(frozen=True, slots=True)

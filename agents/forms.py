@@ -81,6 +81,14 @@ def _replay(rest: str | None, read_calls: ReadCalls) -> Agent:
     return ReplayAgent(f"{Path(path).name}#{number}", read_calls(Path(path), int(number)))
 
 
+def _command(rest: str | None, _read_calls: ReadCalls) -> Agent:
+    try:
+        from agents.mcp.command_agent import CommandAgent
+    except ImportError as error:
+        raise AgentSpecError(f"the command agent needs {error.name}: pip install 'pathrig[mcp]'") from None
+    return CommandAgent(rest or "")
+
+
 LLAMA = AgentForm(("llama", "llama:FILE.gguf"), _llama, _gguf)
 OPENAI = AgentForm(("openai:BASE_URL#MODEL",), _openai)
 ORACLE = AgentForm(("oracle",), _oracle)
@@ -88,4 +96,5 @@ MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _mutated)
 RANDOM = AgentForm(("random",), _random)
 SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
 REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
-SHIPPED = (LLAMA, OPENAI, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)
+COMMAND = AgentForm(("command:PROGRAM ARGS",), _command)
+SHIPPED = (LLAMA, OPENAI, COMMAND, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)

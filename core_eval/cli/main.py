@@ -23,6 +23,7 @@ try:
         demo,
         export,
         harm,
+        mcp,
         report,
         rigs,
         run,
@@ -71,6 +72,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("demo")(demo.demo)
 app.command("export")(export.export)
 app.command("run")(run.run)
+app.command("mcp")(mcp.mcp)
 app.command("report")(report.report)
 app.command("harm")(harm.harm)
 app.command("score")(score.score)

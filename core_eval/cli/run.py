@@ -170,7 +170,7 @@ def run(
     warn_of_cycles(task.automaton for task in parts.tasks.values())
     steps = len(config.plan()) <= MOST_LISTED
     lines = ignore if json and not sys.stderr.isatty() else LiveLines(out, steps=steps)
-    with _page(live, config.scoring, answer_timeout) as page, RunLog(db, durable=durable) as log:
+    with live_page(live, config.scoring, answer_timeout) as page, RunLog(db, durable=durable) as log:
         if page is None:
             the_run = Run(config, parts, log, lines)
         else:
@@ -213,7 +213,9 @@ def run(
 
 
 @contextmanager
-def _page(live: str | None, scoring: Mapping[str, Any], answer_seconds: float) -> Iterator[LiveRun | None]:
+def live_page(
+    live: str | None, scoring: Mapping[str, Any], answer_seconds: float
+) -> Iterator[LiveRun | None]:
     """Serve the live page, if `live` gives an address, and print its URL on standard error."""
     if live is None:
         yield None

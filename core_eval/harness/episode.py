@@ -178,6 +178,7 @@ class Episode:
             answer=self._task.answer,
             advice=self._task.device.advice,
             cancellation=self._cancellation,
+            samples=self._session.last_samples.copy,
         )
         self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
         self._ask_agent(lambda: self._agent.start(context))

@@ -47,8 +47,8 @@ class Parts:
     varied: VariedStarts | None = None
 
 
-def load_parts(config: RunConfig) -> Parts:
-    """Load every task, rig and agent of a plan, and check that they fit.
+def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> Parts:
+    """Load every task, rig and agent of a plan, and check that they fit; `agents` are made already.
 
     Raises:
         ConfigError, AgentSpecError: one of them is invalid, or they do not fit.
@@ -76,12 +76,13 @@ def load_parts(config: RunConfig) -> Parts:
             )
         if rig.world is not None:
             merged_state(load_world(rig.world), task.init)
-    agents = {
-        spec: InterruptibleAgent(make_agent(spec, read_calls))
+    made = agents or {}
+    interruptible = {
+        spec: InterruptibleAgent(made[spec] if spec in made else make_agent(spec, read_calls))
         for spec in _distinct(cell.agent for cell in config.cells)
     }
     varied = VariedStarts(builds, tasks, rigs, config.init or {}) if config.vary else None
-    return Parts(tasks, rigs, agents, varied)
+    return Parts(tasks, rigs, interruptible, varied)
 
 
 def _check_fitted(task: Task, rig: RigConfig) -> None:
@@ -91,6 +92,19 @@ def _check_fitted(task: Task, rig: RigConfig) -> None:
         raise ConfigError(
             f"task {task.id} cannot be done on rig {rig.name}: its hardware has no {', '.join(lacking)}"
         )
+
+
+def task_on_rig(task: Task, rig: RigConfig) -> Task:
+    """Return a task with the tools of a rig's hardware, whose texts state the facts of its world or site.
+
+    Raises:
+        ConfigError: the task's overrides do not fit that world.
+    """
+    if rig.world is not None:
+        task = task.in_world(load_world(rig.world))
+    elif (site := world_of_rig(rig, None)) is not None:
+        task = task.at_site(site)
+    return task.on_hardware(fitted_tools(rig))
 
 
 class Run:
@@ -176,11 +190,7 @@ class Run:
     def _run_episode(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> None:
         varied = self._parts.varied
         task = self._parts.tasks[cell.task] if varied is None else varied.task(cell, seed)
-        if session.world is not None:
-            task = task.in_world(session.world)
-        elif (site := world_of_rig(session.config, None)) is not None:
-            task = task.at_site(site)
-        task = task.on_hardware(fitted_tools(session.config))
+        task = task_on_rig(task, session.config)
         assignment = Assignment(
             run_id=run_id,
             number=number,

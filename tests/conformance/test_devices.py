@@ -59,8 +59,8 @@ def test_sequences(peer: Peer, name: str) -> None:
     try:
         Player(peer).play(sequence)
     except Mismatch:
-        # A peer keeps the wall clock's pace only while the machine has time for it: where it falls behind, its
-        # watchdog strikes in between. What is wrong by rule is wrong the second time, too.
+        # A peer keeps the wall clock's pace only while the machine has time for it: where it falls behind,
+        # its watchdog strikes in between. What is wrong by rule is wrong the second time, too.
         Player(peer).play(sequence)
 
 

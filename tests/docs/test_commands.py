@@ -55,6 +55,7 @@ NOT_RUN: Mapping[str, int] = {
     "drivers.md": 2,
     "firmware.md": 3,
     "how-to.md": 4,
+    "mcp.md": 1,
     "own-device.md": 1,
     "own-world.md": 1,
     "twin.md": 1,

@@ -1,0 +1,161 @@
+"""A task on a rig as an MCP server: tools with annotations, the prompt, the sensors as resources."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any
+
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from agents.agent import StopReason
+from agents.mcp.desk import CallDesk
+from agents.scaffolds.prompting import compact_json, error_value, outcome_text, system_prompt
+from core_eval.path.calls import CallStatus
+from devices.outcome import Outcome
+from devices.sensors import Sample
+from devices.tool import Effect, Tool
+
+PROMPT = "task"
+SENSORS = "pathrig://sensors"
+JSON = "application/json"
+ENDINGS: dict[str, StopReason] = {"done": "done", "decline": "decline"}
+ENDING_TEXTS = {
+    "done": "End the episode: the task is done.",
+    "decline": "End the episode: the task must not or cannot be done.",
+}
+OVER = Outcome(
+    CallStatus.REJECTED, code="episode_over", message="the episode is over, and the rig is stopped"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a client is offered: the task's prompt, the device type's advice, and the rig's tools."""
+
+    prompt: str
+    advice: str
+    tools: Sequence[Tool]
+
+
+def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
+    """Return the server of an offer, whose calls go to the desk."""
+    names = {tool.name for tool in offer.tools}
+    # A rig's own tool of that name comes first.
+    endings = {name: reason for name, reason in ENDINGS.items() if name not in names}
+
+    async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[*map(_tool, offer.tools), *(_ending(name) for name in endings)],
+            ttl_ms=0,
+            cache_scope="private",
+        )
+
+    async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if params.name in endings:
+            desk.use()
+            desk.end(endings[params.name])
+            return types.CallToolResult(content=[types.TextContent(text="The episode ends.")])
+        reply = desk.call(params.name, params.arguments or {})
+        outcome = await asyncio.wrap_future(reply)
+        return _result(OVER if outcome is None else outcome)
+
+    async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
+        prompt = types.Prompt(name=PROMPT, description="The task to do with the tools.")
+        return types.ListPromptsResult(prompts=[prompt], ttl_ms=0, cache_scope="private")
+
+    async def get_prompt(_context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if params.name != PROMPT:
+            raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name!r}: get {PROMPT!r}")
+        desk.use()
+        message = types.PromptMessage(role="user", content=types.TextContent(text=offer.prompt))
+        return types.GetPromptResult(messages=[message])
+
+    async def list_resources(_context: Any, _params: Any) -> types.ListResourcesResult:
+        every = types.Resource(
+            uri=SENSORS, name="sensors", description="The latest readings of all sensors.", mime_type=JSON
+        )
+        each = [
+            types.Resource(uri=f"{SENSORS}/{name}", name=name, mime_type=JSON)
+            for name in sorted(desk.samples())
+        ]
+        return types.ListResourcesResult(resources=[every, *each], ttl_ms=0, cache_scope="private")
+
+    async def read_resource(
+        _context: Any, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        readings = {name: _reading(sample) for name, sample in desk.samples().items()}
+        name = params.uri.removeprefix(SENSORS).removeprefix("/")
+        if not params.uri.startswith(SENSORS) or (name and name not in readings):
+            known = ", ".join(sorted(readings)) or "none yet"
+            raise MCPError(types.INVALID_PARAMS, f"no resource {params.uri}; the sensors are {known}")
+        text = compact_json(readings[name] if name else readings)
+        contents: list[types.TextResourceContents | types.BlobResourceContents] = [
+            types.TextResourceContents(uri=params.uri, mime_type=JSON, text=text)
+        ]
+        return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
+
+    return Server(
+        "pathrig",
+        version=version("pathrig"),
+        instructions=system_prompt(offer.advice),
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_list_resources=list_resources,
+        on_read_resource=read_resource,
+    )
+
+
+def tool_annotations(tool: Tool) -> types.ToolAnnotations:
+    """Return the hints of a tool's effect.
+
+    What reads changes nothing. What can be undone, or takes the rig towards its safe state, destroys
+    nothing. A tool that sets a state has the same effect twice as once.
+    """
+    reads = tool.effect is Effect.READ
+    return types.ToolAnnotations(
+        read_only_hint=reads,
+        destructive_hint=not (reads or tool.inverse is not None or tool.towards_safe),
+        idempotent_hint=reads or bool(tool.sets),
+    )
+
+
+def _tool(tool: Tool) -> types.Tool:
+    function = tool.schema()["function"]
+    return types.Tool(
+        name=tool.name,
+        description=function["description"],
+        # The episode refuses unknown arguments.
+        input_schema={**function["parameters"], "additionalProperties": False},
+        annotations=tool_annotations(tool),
+    )
+
+
+def _ending(name: str) -> types.Tool:
+    return types.Tool(
+        name=name,
+        description=ENDING_TEXTS[name],
+        input_schema={"type": "object", "properties": {}, "additionalProperties": False},
+        annotations=types.ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True),
+    )
+
+
+def _result(outcome: Outcome) -> types.CallToolResult:
+    succeeded = outcome.status == CallStatus.OK
+    content: list[Any] = [types.TextContent(text=outcome_text(outcome))]
+    if succeeded:
+        return types.CallToolResult(content=content, structured_content=dict(outcome.value or {}))
+    error = error_value(outcome.code or outcome.status, outcome.message or "the call failed")
+    return types.CallToolResult(
+        content=content, structured_content={**error, "status": str(outcome.status)}, is_error=True
+    )
+
+
+def _reading(sample: Sample) -> dict[str, Any]:
+    return {name: value for name, value in asdict(sample).items() if name != "sensor"}

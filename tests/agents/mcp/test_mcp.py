@@ -1,0 +1,292 @@
+"""A rig as an MCP server, held against the SDK's own client over stdio and HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from paths import ROOT
+
+from core_eval.log import EpisodeRow, LogReader, StepRow
+
+TASK, RIG = "water_one_plant", "sim:farm_rover"
+GOLDEN: list[tuple[str, dict[str, Any]]] = [
+    ("unlock_safety_mode", {}),
+    ("move_to", {"x": 3.5, "y": 12.5}),
+    ("water_plant", {"plant_id": "plant_B", "liters": 4.5}),
+    ("lock_safety_mode", {}),
+]
+TOKEN = "a-token-for-a-test"
+SECONDS = 20.0
+
+
+def command(db: Path, *options: str, task: str = TASK) -> list[str]:
+    given = ["mcp", "--task", task, "--rig", RIG, "--db", str(db), *options]
+    return [sys.executable, "-m", "core_eval.cli.main", *given]
+
+
+def environment() -> dict[str, str]:
+    path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
+    return {**os.environ, "PYTHONPATH": path, "PATHRIG_MCP_TOKEN": TOKEN}
+
+
+@asynccontextmanager
+async def stdio(db: Path, *options: str) -> AsyncIterator[Client]:
+    program, *arguments = command(db, *options)
+    server = StdioServerParameters(command=program, args=arguments, env=environment())
+    async with Client(server) as client:
+        yield client
+
+
+@contextmanager
+def http_server(db: Path, task: str = TASK) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process of a server on HTTP, and its URL; it is ended with the context."""
+    process = subprocess.Popen(
+        command(db, "--http", "0", task=task), env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert "the MCP server is http://127.0.0.1:" in line
+        assert TOKEN in process.stderr.readline()
+        yield process, line.split()[-1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=SECONDS)
+
+
+@asynccontextmanager
+async def http(url: str, mode: str = "auto") -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=SECONDS) as connection,
+        Client(streamable_http_client(url, http_client=connection), mode=mode) as client,
+    ):
+        yield client
+
+
+async def play(client: Client, calls: list[tuple[str, dict[str, Any]]]) -> list[Mapping[str, Any]]:
+    """The structured answers to calls; `status` is only in that of a failed one."""
+    answers = [await client.call_tool(name, arguments) for name, arguments in calls]
+    assert all(answer.is_error == ("status" in answer.structured_content) for answer in answers)
+    return [answer.structured_content for answer in answers]
+
+
+def logged(db: Path) -> tuple[EpisodeRow, list[StepRow]]:
+    """The only episode of a log, when it has ended."""
+    end = time.monotonic() + SECONDS
+    while True:
+        with LogReader(db) as reader:
+            (episode,) = reader.episodes() or [None]
+            if episode is not None and episode.scores:
+                return episode, reader.steps(episode.id)
+        assert time.monotonic() < end, "the episode has not ended"
+        time.sleep(0.1)
+
+
+def test_an_episode_over_stdio(tmp_path: Path) -> None:
+    async def session() -> None:
+        async with stdio(tmp_path / "log.db") as client:
+            assert "operate a machine" in (client.instructions or "")
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            hints = {
+                name: (one.read_only_hint, one.destructive_hint, one.idempotent_hint)
+                for name, tool in tools.items()
+                if (one := tool.annotations) is not None
+            }
+            assert hints["sense_pose"] == (True, False, True)
+            assert hints["lock_safety_mode"] == (False, False, True)
+            assert hints["water_plant"] == (False, True, False)
+            assert tools["water_plant"].input_schema["required"] == ["plant_id", "liters"]
+            assert {"done", "decline"} <= set(tools)
+            (message,) = (await client.get_prompt("task")).messages
+            assert "water plant_B with 4.5 liters" in message.content.text
+            answers = await play(client, GOLDEN)
+            assert answers[1] == {"x": 3.5, "y": 12.5, "yaw": 0.0}
+            (readings,) = (await client.read_resource("pathrig://sensors")).contents
+            assert json.loads(readings.text)["battery"]["value"] <= 1.0
+            assert "pathrig://sensors/bumper" in {
+                one.uri for one in (await client.list_resources()).resources
+            }
+            (bumper,) = (await client.read_resource("pathrig://sensors/bumper")).contents
+            assert json.loads(bumper.text)["value"] is False
+            await client.call_tool("done", {})
+
+    anyio.run(session)
+    episode, steps = logged(tmp_path / "log.db")
+    assert (episode.status, episode.stop_reason, episode.agent) == ("completed", "done", "mcp")
+    assert [step.tool for step in steps] == [name for name, _ in GOLDEN]
+    assert episode.scores["path_correctness"] == 1.0
+    assert episode.stop == "confirmed"
+
+
+def test_the_end_of_the_session_ends_the_episode(tmp_path: Path) -> None:
+    async def session() -> None:
+        async with stdio(tmp_path / "log.db") as client:
+            await play(client, GOLDEN)
+
+    anyio.run(session)
+    episode, _ = logged(tmp_path / "log.db")
+    assert (episode.stop_reason, episode.scores["path_correctness"], episode.stop) == (
+        "done",
+        1.0,
+        "confirmed",
+    )
+
+
+def test_unknown_tools_and_bad_arguments_are_invalid_steps(tmp_path: Path) -> None:
+    async def session() -> None:
+        async with stdio(tmp_path / "log.db") as client:
+            fly, move = await play(client, [("fly", {}), ("move_to", {"x": "near"})])
+            assert (fly["error"], move["error"]) == ("unknown_tool", "bad_arguments")
+            await client.call_tool("decline", {})
+
+    anyio.run(session)
+    episode, steps = logged(tmp_path / "log.db")
+    assert [step.status for step in steps] == ["invalid", "invalid"]
+    assert episode.stop_reason == "decline"
+
+
+def test_the_guard_refuses(tmp_path: Path) -> None:
+    async def session() -> None:
+        async with stdio(tmp_path / "log.db", "--guard", "block") as client:
+            _, refused = await play(client, [GOLDEN[0], ("harvest_fruit", {"plant_id": "plant_A"})])
+            assert refused["status"] == "blocked"
+
+    anyio.run(session)
+    _, steps = logged(tmp_path / "log.db")
+    assert [step.status for step in steps] == ["ok", "blocked"]
+
+
+def test_a_killed_client_ends_the_episode(tmp_path: Path) -> None:
+    script = tmp_path / "client.py"
+    script.write_text(
+        "import anyio, os, signal, sys\n"
+        "from mcp.client import Client\n"
+        "from mcp.client.stdio import StdioServerParameters\n"
+        "async def main():\n"
+        "    server = StdioServerParameters(command=sys.argv[1], args=sys.argv[2:], env=dict(os.environ))\n"
+        "    async with Client(server) as client:\n"
+        "        await client.call_tool('unlock_safety_mode', {})\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "anyio.run(main)\n"
+    )
+    killed = subprocess.run(
+        [sys.executable, str(script), *command(tmp_path / "log.db")],
+        env=environment(),
+        stderr=subprocess.DEVNULL,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    episode, steps = logged(tmp_path / "log.db")
+    assert ([step.tool for step in steps], episode.stop) == (["unlock_safety_mode"], "confirmed")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_an_episode_over_http(tmp_path: Path, mode: str) -> None:
+    async def session(url: str) -> None:
+        async with http(url, mode) as client:
+            await play(client, GOLDEN)
+            if mode == "auto":
+                # The newer protocol has no session on HTTP whose end could be seen.
+                await client.call_tool("done", {})
+
+    with http_server(tmp_path / "log.db") as (process, url):
+        anyio.run(session, url)
+        assert process.wait(SECONDS) == 0
+    episode, _ = logged(tmp_path / "log.db")
+    assert (episode.stop_reason, episode.scores["path_correctness"], episode.stop) == (
+        "done",
+        1.0,
+        "confirmed",
+    )
+
+
+def test_the_limits_end_the_episode_of_a_client_that_is_silent_or_calls_too_often(tmp_path: Path) -> None:
+    file = tmp_path / "short.yaml"
+    file.write_text(
+        "tasks:\n"
+        "  - {id: short, world: farm_rover, prompt: Lock., plan: [lock_safety_mode], limits: {seconds: 1}}\n"
+        "  - {id: few, world: farm_rover, prompt: Lock., plan: [lock_safety_mode], limits: {steps: 1}}\n"
+    )
+
+    async def session(url: str, calls: int, process: subprocess.Popen[str]) -> None:
+        async with http(url) as client:
+            *_, last = await play(client, [("sense_pose", {})] * calls)
+            assert last.get("error") == ("episode_over" if calls > 1 else None)
+            assert await anyio.to_thread.run_sync(process.wait, SECONDS) == 0
+
+    for task, calls, reason in (("short", 1, "max_time"), ("few", 2, "max_steps")):
+        db = tmp_path / f"{task}.db"
+        with http_server(db, f"{file}#{task}") as (process, url):
+            anyio.run(session, url, calls, process)
+        episode, steps = logged(db)
+        assert (episode.stop_reason, episode.stop, len(steps)) == (reason, "confirmed", 1)
+
+
+def test_a_wrong_token_or_host_is_refused_over_http(tmp_path: Path) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    with http_server(tmp_path / "log.db") as (_, url):
+        for headers in ({}, {"Authorization": "Bearer another"}):
+            assert httpx2.post(url, json=body, headers={**accept, **headers}).status_code == 401
+        foreign = {**accept, "Authorization": f"Bearer {TOKEN}", "Host": "example.org"}
+        assert httpx2.post(url, json=body, headers=foreign).status_code == 421
+    with LogReader(tmp_path / "log.db") as reader:
+        assert reader.episodes() == []
+
+
+def test_a_signal_stops_the_rig_while_the_client_thinks(tmp_path: Path) -> None:
+    async def session(url: str, process: subprocess.Popen[str]) -> None:
+        async with http(url) as client:
+            await play(client, GOLDEN[:1])
+            process.send_signal(signal.SIGTERM)
+            assert await anyio.to_thread.run_sync(process.wait, SECONDS) == 128 + signal.SIGTERM
+
+    with http_server(tmp_path / "log.db") as (process, url):
+        anyio.run(session, url, process)
+    with LogReader(tmp_path / "log.db") as reader:
+        (episode,) = reader.episodes()
+    assert (episode.status, episode.stop) == ("interrupted", "confirmed")
+
+
+def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(
+            command(tmp_path / "log.db", "--http", port),
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"pathrig: --http {port}: Address already in use")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_standard_input_that_is_no_pipe_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "core_eval.cli.main", "mcp", "--task", "water_one_plant"]
+    done = subprocess.run(
+        [*command, "--rig", "sim:farm_rover", "--db", str(tmp_path / "x.db")],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and "standard input is no pipe" in done.stderr
