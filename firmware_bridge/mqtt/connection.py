@@ -71,6 +71,7 @@ class MqttConnection:
         self._backlog: list[tuple[str, bytes, int, bool]] = []
         self._changed = threading.Condition()
         self._refusal: str | None = None
+        self._early_closes = 0
         self._closing = threading.Event()
         self._up = self._renewing = False
         self._client = self._new_client()
@@ -212,7 +213,9 @@ class MqttConnection:
             self._unacknowledged.clear()
             self._acknowledgements.clear()
             was_up, self._up = self._up, False
-            if not was_up and self._refusal is None:
+            self._early_closes = 0 if was_up else self._early_closes + 1
+            # Once may be chance: a busy broker gives up a connection that another one replaces.
+            if self._early_closes > 1 and self._refusal is None:
                 self._refusal = f"closes the connection before it answers; {self._hint()}"
             self._changed.notify_all()
         if was_up:

@@ -20,6 +20,7 @@ from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
 from firmware_bridge.mqtt.link import MqttPort
 
@@ -193,3 +194,47 @@ def proxy(server: socket.socket, upstream: tuple[str, int], nonsense: threading.
 
         threading.Thread(target=pump, args=(client, broker, False), daemon=True).start()
         threading.Thread(target=pump, args=(broker, client, True), daemon=True).start()
+
+
+@contextmanager
+def closing_the_first(url: str, count: int) -> Iterator[str]:
+    """A door to a broker that closes its first connections before an answer; its URL."""
+    port = int(url.rpartition(":")[2])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def pump(source: socket.socket, sink: socket.socket) -> None:
+            with contextlib.suppress(OSError):
+                while data := source.recv(4096):
+                    sink.sendall(data)
+            for end in (source, sink):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                for number in range(50):
+                    near, _ = server.accept()
+                    if number < count:
+                        near.close()
+                        continue
+                    far = socket.create_connection(("127.0.0.1", port))
+                    for pair in ((near, far), (far, near)):
+                        threading.Thread(target=pump, args=pair, daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"mqtt://127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("closes", [0, 1, 9])
+def test_one_close_before_an_answer_is_tried_again_and_more_are_a_refusal(
+    mosquitto_url: str, closes: int
+) -> None:
+    with closing_the_first(mosquitto_url, closes) as url:
+        port = MqttPort(url, f"rig-{secrets.token_hex(3)}")
+        if closes > 1:
+            with pytest.raises(LinkError, match="closes the connection before it answers"):
+                DeviceEndpoint(ScriptedDevice(), port).start()
+        else:
+            with DeviceEndpoint(ScriptedDevice(), port):
+                pass
