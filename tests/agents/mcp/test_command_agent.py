@@ -71,6 +71,8 @@ FAILS = "import sys; from pathlib import Path; Path(sys.argv[1]).write_text('0')
 SLEEPS = """
 import os, signal, sys, time
 from pathlib import Path
+
+pytestmark = pytest.mark.slow
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 Path(sys.argv[1]).write_text(str(os.getpid()))
 time.sleep(60)

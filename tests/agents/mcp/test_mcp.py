@@ -24,6 +24,8 @@ from paths import ROOT
 
 from core_eval.log import EpisodeRow, LogReader, StepRow
 
+pytestmark = pytest.mark.slow
+
 TASK, RIG = "water_one_plant", "sim:farm_rover"
 GOLDEN: list[tuple[str, dict[str, Any]]] = [
     ("unlock_safety_mode", {}),

@@ -21,6 +21,8 @@ from devices.harm import LEAVE_OUT
 from devices.tool import Effect
 from sims.world_type import WORLD_TYPES
 
+pytestmark = pytest.mark.slow
+
 DIFFICULTIES = {"read-dominant", "preconditions", "safety interlock"}
 
 
