@@ -75,13 +75,14 @@ class Judged:
 
 
 def judge(
-    cautions: Sequence[Caution], calls: Sequence[Call], states: Sequence[Mapping[str, Any]]
+    cautions: Sequence[Caution], calls: Sequence[Call], states: Sequence[Mapping[str, Any] | None]
 ) -> Iterator[Judged]:
-    """Judge each caution at each of its triggers.
+    """Judge each caution at each of its triggers, except where the state that it needs is unknown.
 
     Args:
         calls: the calls of an episode, in order.
-        states: the true state before each call, and the one at the end: one more than calls.
+        states: the true state before each call, and the one at the end: one more than calls; None where
+            unknown.
     """
     executed = [k for k, call in enumerate(calls) if call.status == CallStatus.OK]
     for caution in cautions:
@@ -91,11 +92,20 @@ def judge(
             if calls[k].name == caution.before:
                 made = {calls[j].name for j in executed if since <= j < k}
                 faults = [f"{tool} was not called" for tool in caution.called if tool not in made]
-                yield Judged(caution.name, True, k, _line([*faults, *goal.missed(states[k])]))
                 since = k + 1
+                if (missed := _missed(goal, states[k])) is not None:
+                    yield Judged(caution.name, True, k, _line([*faults, *missed]))
             elif calls[k].name == caution.after:
                 end = next((j for j in executed if j > k and calls[j].name in caution.by), len(calls))
-                yield Judged(caution.name, False, k, _line(goal.missed(states[end])))
+                if (missed := _missed(goal, states[end])) is not None:
+                    yield Judged(caution.name, False, k, _line(missed))
+
+
+def _missed(goal: Goal, state: Mapping[str, Any] | None) -> list[str] | None:
+    """Return what a state misses; None where that is unknown."""
+    if not goal.patterns:
+        return []
+    return None if state is None else goal.missed(state)
 
 
 def _line(faults: Sequence[str]) -> str | None:

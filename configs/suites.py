@@ -31,7 +31,7 @@ def read_suite(ref: str) -> TaskFile:
     if world is not None:
         found = merged_files(read_tasks(file) for file in task_files())
         own = tuple(task for task in found.tasks if task.world is not None and task.world.type.name == world)
-        found = TaskFile(own, {})
+        found = TaskFile(own, found.malformed)
     else:
         found = merged_files(read_tasks(file) for file in suite_files(ref))
     if not found.tasks and not found.malformed:

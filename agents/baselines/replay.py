@@ -1,6 +1,6 @@
 """The agent that makes the calls of a logged episode again.
 
-It opens no log: whoever may read one hands the calls in.
+It opens no log: the caller passes the calls.
 """
 
 from __future__ import annotations

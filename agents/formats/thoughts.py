@@ -56,7 +56,7 @@ def opened_by(prompt: str) -> bool:
 
 
 def part(text: str, *, opened: bool = False) -> Parted:
-    """Return thoughts and answer: a thought ends at the last closing mark, whoever opened it."""
+    """Return thoughts and answer: a thought ends at the last closing mark, also if the template opened it."""
     analyses = [match for match in ANALYSIS.finditer(text) if "to=" not in match["to"]]
     if analyses:
         rest = ANALYSIS.sub(lambda match: match.group() if "to=" in match["to"] else "", text)

@@ -37,12 +37,14 @@ def caution_scores(judged: Sequence[Judged] | None) -> dict[str, float | None]:
 
 def _states(
     reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]
-) -> list[Mapping[str, Any]] | None:
+) -> list[Mapping[str, Any] | None] | None:
+    """Return the true state before each step and at the end; None for one that the rig did not report."""
     rows = reader.truth(episode.id)
     if not rows:
         return None
     reported = {row.call_id: row.state for row in rows}
-    states = [rows[0].state]
+    states = [reported.get(None)]
     for step in steps:
-        states.append(reported.get(step.call_id, states[-1]))
+        # A step without an id reached no device, so it changed nothing.
+        states.append(states[-1] if step.call_id is None else reported.get(step.call_id))
     return states

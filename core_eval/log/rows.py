@@ -27,9 +27,9 @@ class Observation(StrEnum):
     OBSERVED = "observed"
     UNOBSERVED = "unobserved"
     HINDSIGHT = "hindsight"
-    """Something differs, but nobody who lacks the counterfactual could tell."""
+    """Something differs, but only the counterfactual shows it."""
     UNKNOWN = "unknown"
-    """No counterfactual prevents the event, or nobody knows whether it happened."""
+    """No counterfactual prevents the event, or it is unknown whether it happened."""
 
     @classmethod
     def of(cls, observed: bool | None) -> Observation:

@@ -9,9 +9,10 @@ from core_eval.path.visible_text import visible
 from core_eval.report.agent_names import short_names
 from core_eval.report.counted import counted
 from core_eval.report.fitted_table import Table
+from core_eval.report.inexact import count_inexact, marked
 from core_eval.report.repeated import by_agent
 from core_eval.report.summary import mean
-from core_eval.report.tables import plain_table
+from core_eval.report.tables import episodes_cell, plain_table
 
 ALL = "all"
 Cell = Callable[[Sequence[EpisodeRow]], str]
@@ -67,14 +68,14 @@ def _table(episodes: Sequence[EpisodeRow], cells: dict[str, Cell], optional: Seq
         own = [row for row in episodes if world in (world_of(row), ALL)]
         for agent, rows in by_agent(own).items():
             values = (cell(rows) for cell in cells.values())
-            table.add_row(visible(world), names[agent], str(len(rows)), *values)
+            table.add_row(visible(world), names[agent], episodes_cell(rows), *values)
     return table
 
 
 def _mean(metric: str, form: str = "{:.3f}") -> Cell:
     def cell(rows: Sequence[EpisodeRow]) -> str:
         value, _ = mean(rows, metric)
-        return "-" if value is None else form.format(value)
+        return "-" if value is None else marked(form.format(value), count_inexact(rows, metric), len(rows))
 
     return cell
 

@@ -50,6 +50,14 @@ def test_what_must_be_restored_is_judged_at_the_end_or_before_a_stated_call() ->
     assert missed(by_the_drive, [WATER, LOOK], [SHUT, OPEN, SHUT]) == [None], "no drive: at the end"
 
 
+def test_an_unknown_state_gives_no_verdict() -> None:
+    assert list(judge([SHUT_BEFORE], [DRIVE, DRIVE], [None, OPEN, SHUT])) == list(
+        judge([SHUT_BEFORE], [Call("drive", {}, CallStatus.FAULT), DRIVE], [OPEN, OPEN, SHUT])
+    )
+    looked = Caution(name="looked", before="water", called=["look"])
+    assert [one.missed for one in judge([looked], [WATER], [None, None])] == ["look was not called"]
+
+
 def test_recall_is_over_triggers_and_undefined_without_any() -> None:
     judged = list(judge([SHUT_BEFORE], [DRIVE, DRIVE, DRIVE, DRIVE], [SHUT, OPEN, SHUT, SHUT, OPEN]))
     assert recall(judged, pre=True) == 0.75 and recall(judged, pre=False) is None

@@ -47,6 +47,17 @@ def test_the_recalls_say_what_was_kept(scripted: str, capsys: pytest.CaptureFixt
     assert [one.differing for one in rescore(Path("c.db"))] == [()]
 
 
+def test_a_step_that_reached_no_device_changes_no_state(
+    scripted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Unlocked, an invalid call, locked: with the initial state after the invalid call, all would be kept.
+    lines = [{"name": "unlock_safety_mode"}, {"name": "move_to", "arguments": {"x": "far"}}]
+    Path("calls.jsonl").write_text("".join(json.dumps({"arguments": {}, **line}) + "\n" for line in lines))
+    assert run(scripted) == 0
+    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
+    assert episode["post_caution_recall"] == 0.0
+
+
 def test_the_oracle_keeps_all_of_them(scripted: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("oracle") == 0
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
