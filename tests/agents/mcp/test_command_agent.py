@@ -24,6 +24,7 @@ from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.stop_button import StopButton, StoppedByPerson
 from core_eval.log import EpisodeRow, LogReader, RunLog
 
+pytestmark = pytest.mark.slow
 STDIO = """
 import os, sys
 from pathlib import Path
@@ -71,8 +72,6 @@ FAILS = "import sys; from pathlib import Path; Path(sys.argv[1]).write_text('0')
 SLEEPS = """
 import os, signal, sys, time
 from pathlib import Path
-
-pytestmark = pytest.mark.slow
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 Path(sys.argv[1]).write_text(str(os.getpid()))
 time.sleep(60)
