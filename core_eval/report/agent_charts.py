@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from core_eval.log import EpisodeRow
 from core_eval.path.pareto import pareto_front
@@ -12,7 +13,6 @@ from core_eval.report.label_places import LabelPlaces
 from core_eval.report.metrics import BY_NAME, LESS_IS_BETTER
 from core_eval.report.repeated import by_agent, spread
 from core_eval.report.svg_parts import short_number, text, ticks
-from core_eval.report.tables import cell
 
 BARS = (
     "path_correctness",
@@ -102,9 +102,9 @@ class AgentCharts:
     def _panel(self, name: str) -> Panel:
         metric = BY_NAME[name]
         known = {
-            agent: (own[name].mean, own[name].low, own[name].high)
+            agent: (mean, own[name].low, own[name].high)
             for agent, own in self._spread.items()
-            if own[name].mean is not None
+            if (mean := own[name].mean) is not None
         }
         most = max((value or 0.0 for values in known.values() for value in values), default=0.0)
         full = 1.0 if metric.kind in ("share", "flag") else most or 1.0
@@ -115,10 +115,10 @@ class AgentCharts:
                 Bar(
                     agent,
                     self.letters[agent],
-                    100 * (mean or 0.0) / full,
+                    100 * mean / full,
                     100 * max(low, 0.0) / full if low is not None and both else None,
                     100 * min(high, full) / full if high is not None and both else None,
-                    cell(name, mean),
+                    f"{mean:.0%}" if metric.kind == "flag" else f"{mean:.3g}",
                     f"{short_number(low or 0.0)} to {short_number(high or 0.0)}" if both else "no interval",
                 )
             )
@@ -144,13 +144,13 @@ class AgentCharts:
             f'<svg class="scatter" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" aria-label="{title}">',
             *_axes(at, right, BY_NAME[across].heading, BY_NAME[up].heading),
         ]
-        if front:
-            parts.append(_front(points, across, up, at))
-        else:
-            (x0, y0), (x1, y1) = at(0, 0), at(1, 1)
-            parts.append(f'<path class="same" d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}"/>')
+        line = _front(points, across, up, at) if front else [at(0, 0), at(1, 1)]
+        way = "L".join(f"{x:.1f} {y:.1f}" for x, y in line)
+        parts.append(f'<path class="{"front" if front else "same"}" d="M{way}"/>')
         places = LabelPlaces(WIDTH, HEIGHT - BOTTOM)
         places.block(0.0, 0.0, LEFT - 2, HEIGHT)
+        for x, y in _along(line):
+            places.keep_clear(x, y, 1.5)
         spots = {agent: at(*point) for agent, point in points.items()}
         for x, y in spots.values():
             places.keep_clear(x, y, 5)
@@ -161,14 +161,23 @@ class AgentCharts:
         return Scatter(title, "".join([*parts, "</svg>"]), told)
 
 
-def _front(points: Mapping[str, tuple[float, float]], across: str, up: str, at: _At) -> str:
-    best = pareto_front({a: {across: x, up: y} for a, (x, y) in points.items()}, LESS_IS_BETTER)
-    stops = sorted({points[agent] for agent in best})
-    path = ""
-    for x, y in stops:
+def _front(
+    points: Mapping[str, tuple[float, float]], across: str, up: str, at: _At
+) -> list[tuple[float, float]]:
+    """Return the corners of the Pareto front's steps, from the axis to the right edge."""
+    best = pareto_front({agent: {across: x, up: y} for agent, (x, y) in points.items()}, LESS_IS_BETTER)
+    corners: list[tuple[float, float]] = []
+    for x, y in sorted({points[agent] for agent in best}):
         px, py = at(x, y)
-        path += f"H{px:.1f}V{py:.1f}" if path else f"M{px:.1f} {at(0, 0)[1]:.1f}V{py:.1f}"
-    return f'<path class="front" d="{path}H{WIDTH - RIGHT}"/>'
+        corners += [(px, corners[-1][1] if corners else at(0, 0)[1]), (px, py)]
+    return [*corners, (WIDTH - RIGHT, corners[-1][1])]
+
+
+def _along(line: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Yield points every few units along a line."""
+    for (x0, y0), (x1, y1) in pairwise(line):
+        count = max(1, round(max(abs(x1 - x0), abs(y1 - y0)) / 4))
+        yield from ((x0 + (x1 - x0) * k / count, y0 + (y1 - y0) * k / count) for k in range(count + 1))
 
 
 def _axes(at: _At, right: float, across: str, up: str) -> list[str]:

@@ -43,7 +43,7 @@ class _Map:
         self.left, self.low, right, high = field.bounds
         self.scale = min(WIDTH / (right - self.left), TALLEST / (high - self.low))
         self.width, self.height = (right - self.left) * self.scale, (high - self.low) * self.scale
-        self.labels = LabelPlaces(max(self.width, WIDTH), self.height)
+        self.labels = LabelPlaces(self.width, self.height)
 
     def at(self, x: float, y: float) -> Point:
         return (x - self.left) * self.scale, self.height - (y - self.low) * self.scale

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.path.visible_text import LINE_AND_TAB, visible
@@ -204,12 +204,18 @@ def _environment() -> Environment:
     )
     environment.filters["when"] = _when
     environment.filters["svg"] = _own_names
+    environment.filters["breaks"] = _breaks
     return environment
 
 
 def _own_names(svg: str, episode: int) -> Markup:
     """Give the markers of a picture names of their own: several pictures share a page."""
     return Markup(svg.replace('id="', f'id="e{episode}-').replace("url(#", f"url(#e{episode}-"))
+
+
+def _breaks(name: str) -> Markup:
+    """Let a long name break after its underscores rather than within a word."""
+    return Markup(str(escape(visible(name))).replace("_", "_<wbr>"))
 
 
 def _tool_sets(stories: Iterable[EpisodeView]) -> list[ToolSet]:
