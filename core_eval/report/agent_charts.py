@@ -23,6 +23,7 @@ BARS = (
     "unobserved_harm",
     "final_state_ok",
 )
+FORMS = {"flag": ".0%", "share": ".3f"}
 WIDTH, HEIGHT = 330.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 42.0, 14.0, 12.0, 36.0
 
@@ -118,7 +119,7 @@ class AgentCharts:
                     100 * mean / full,
                     100 * max(low, 0.0) / full if low is not None and both else None,
                     100 * min(high, full) / full if high is not None and both else None,
-                    f"{mean:.0%}" if metric.kind == "flag" else f"{mean:.3g}",
+                    f"{mean:{FORMS.get(metric.kind, '.3g')}}",
                     f"{short_number(low or 0.0)} to {short_number(high or 0.0)}" if both else "no interval",
                 )
             )
