@@ -28,6 +28,7 @@ class Usage:
         cached_tokens: prompt tokens that were there already.
         output_tokens: tokens that the model wrote.
         seconds: wall clock, s.
+        remarks: what else the log should say of the answer, a line each.
     """
 
     text: str = ""
@@ -35,6 +36,7 @@ class Usage:
     cached_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    remarks: tuple[str, ...] = ()
 
 
 NO_USAGE = Usage()

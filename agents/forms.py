@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.errors import AgentSpecError, BackendError
-from agents.options import LIMITS, LOCAL, PROMPTING, SAMPLING, THINKING
+from agents.options import HTTP, LIMITS, LOCAL, PROMPTING, SAMPLING, THINKING
 from agents.registry import AgentForm, ModelForm
 
 if TYPE_CHECKING:
@@ -38,14 +38,15 @@ def _gguf(rest: str | None) -> Path:
 
 
 def _openai(rest: str | None, options: ModelOptions) -> Agent:
-    from agents.backends.openai_backend import OpenAIBackend, without_credentials
+    from agents.backends.openai_backend import OpenAIBackend
+    from agents.backends.server_address import without_credentials
     from agents.scaffolds.native import NativeScaffold
 
     base_url, _, model = (rest or "").rpartition("#")
     if not base_url or not model:
         spec = without_credentials(f"openai:{rest}")
         raise AgentSpecError(f"agent {spec!r} names no model: write openai:BASE_URL#MODEL")
-    return NativeScaffold(OpenAIBackend(base_url, model, temperature=options.temperature))
+    return NativeScaffold(OpenAIBackend(base_url, model, options))
 
 
 def _oracle(_rest: str | None, _read_calls: ReadCalls) -> Agent:
@@ -96,7 +97,9 @@ LLAMA = AgentForm(
     model_file=_gguf,
     model=ModelForm(_llama, SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL, is_file=True),
 )
-OPENAI = AgentForm(("openai:BASE_URL#MODEL",), model=ModelForm(_openai, frozenset({"temperature"})))
+OPENAI = AgentForm(
+    ("openai:BASE_URL#MODEL",), model=ModelForm(_openai, SAMPLING | HTTP | {"thinking", "n_ctx"})
+)
 ORACLE = AgentForm(("oracle",), _oracle)
 MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _mutated)
 RANDOM = AgentForm(("random",), _random)
