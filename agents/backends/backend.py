@@ -31,18 +31,20 @@ class Reply:
         items: its calls, in order.
         stop: why it ended: by itself, as a refusal, or at a limit (it may then be cut short).
         usage: what it cost.
-        reasoning: the model's thoughts, where they are told apart from its words.
     """
 
     message: Message
     items: tuple[ReplyItem, ...]
     stop: ReplyStop
     usage: Usage
-    reasoning: str = ""
 
 
 class ChatBackend(Protocol):
-    """A model that answers a conversation. What its attribute `options` says, if it has one, is logged."""
+    """A model that answers a conversation.
+
+    Optional: `options` and `model_info` are logged (see `agents.agent`); `render(messages)` returns a
+    conversation as the text that the model gets.
+    """
 
     @property
     def name(self) -> str:
@@ -61,3 +63,9 @@ class ChatBackend(Protocol):
 
     def close(self) -> None:
         """Let go of the model."""
+
+
+def rendered_by(backend: ChatBackend, messages: Sequence[Message]) -> str | None:
+    """Return a conversation as the text that the model gets; None where the backend does not render it."""
+    render = getattr(backend, "render", None)
+    return None if render is None else render(messages)

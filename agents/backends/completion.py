@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -67,8 +68,8 @@ def read_completion(
     else:
         # They are told by the user then, as are their results.
         made = [(ReplyItem(item.what), None) for item, _ in made]
-    usage = replace(usage, remarks=tuple(remarks))
-    return Reply(echo, tuple(item for item, _ in made), stop, usage, reasoning)
+    usage = replace(usage, reasoning=reasoning, remarks=tuple(remarks))
+    return Reply(echo, tuple(item for item, _ in made), stop, usage)
 
 
 Made = tuple[ReplyItem, dict[str, Any] | None]
@@ -129,7 +130,21 @@ def _usage(
     text = f"<think>\n{reasoning}\n</think>\n{words}" if reasoning else words
     if calls := message.get("tool_calls"):
         text += json.dumps(calls, ensure_ascii=False)
-    return Usage(text, prompt - cached, cached, count(counts.get("completion_tokens")), seconds)
+    reading, writing = _seconds(timings.get("prompt_ms")), _seconds(timings.get("predicted_ms"))
+    return Usage(
+        text,
+        prompt - cached,
+        cached,
+        count(counts.get("completion_tokens")),
+        seconds,
+        prompt_seconds=reading,
+        writing_seconds=writing,
+    )
+
+
+def _seconds(milliseconds: Any) -> float | None:
+    number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+    return milliseconds / 1000 if number and 0 <= milliseconds < math.inf else None
 
 
 def _object(value: Any) -> Mapping[str, Any]:

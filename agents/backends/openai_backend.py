@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agents.agent import Usage
+from agents.agent import ModelInfo, Usage
 from agents.backends.backend import Message, Reply, ReplyStop
 from agents.backends.chat_server import ChatServer, TooLongError, short
 from agents.backends.completion import read_completion
@@ -55,6 +55,11 @@ class OpenAIBackend:
         names = [header.partition(":")[0] for header in self._given.header]
         more = {"headers": names, "timeout": self._given.timeout, "n_ctx": self._context.tokens}
         return self._fixed | {key: value for key, value in more.items() if value}
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """Nothing: the model is the server's."""
+        return ModelInfo(None)
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
         """Begin an episode with these tools."""

@@ -5,28 +5,37 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agents.agent import (
     NO_USAGE,
     Action,
     EpisodeContext,
+    FirstPrompt,
     InvalidAction,
     Limits,
+    ModelInfo,
     Observation,
     StopAction,
     StopReason,
     ToolCallAction,
     Usage,
+    model_info_of,
     options_of,
 )
-from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
+from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem, rendered_by
 from agents.deadline import Deadline
 from agents.formats.calls import Nonsense
 from agents.scaffolds.prompting import compact_json, error_value, outcome_text, system_prompt
 from core_eval.path.calls import CallStatus
 
-STOPS: dict[str, StopReason] = {"tokens": "max_tokens", "time": "max_time", "context": "context"}
+STOPS: dict[str, StopReason] = {
+    "refused": "decline",
+    "tokens": "max_tokens",
+    "time": "max_time",
+    "context": "context",
+}
 
 
 class NativeScaffold:
@@ -49,6 +58,7 @@ class NativeScaffold:
         self._limits = Limits()
         self._steps = self._tokens = 0
         self._deadline = Deadline(0.0)
+        self._first_prompt: FirstPrompt | None = None
 
     @property
     def name(self) -> str:
@@ -60,17 +70,23 @@ class NativeScaffold:
         """The backend's options."""
         return options_of(self._backend)
 
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the backend tells of the model, with its first prompt."""
+        return replace(model_info_of(self._backend), first_prompt=self._first_prompt)
+
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode with a fresh conversation."""
-        self._messages = [
-            {"role": "system", "content": system_prompt(context.advice)},
-            {"role": "user", "content": context.prompt},
-        ]
+        self._messages = _first_messages(context)
         self._queue.clear()
         self._waiting = None
         self._limits = context.limits
         self._steps = self._tokens = 0
-        self._backend.start(context.seed, [tool.schema() for tool in context.tools])
+        schemas = [tool.schema() for tool in context.tools]
+        self._backend.start(context.seed, schemas)
+        self._first_prompt = FirstPrompt(
+            tuple(self._messages), schemas, rendered_by(self._backend, self._messages)
+        )
         self._deadline = Deadline(context.limits.seconds, context.cancellation, self._clock)
 
     def act(self, observation: Observation | None) -> Action:
@@ -136,3 +152,10 @@ class NativeScaffold:
         if item.call_id is not None:
             message["tool_call_id"] = item.call_id
         self._messages.append(message)
+
+
+def _first_messages(context: EpisodeContext) -> list[Message]:
+    return [
+        {"role": "system", "content": system_prompt(context.advice)},
+        {"role": "user", "content": context.prompt},
+    ]
