@@ -49,6 +49,17 @@ def _openai(rest: str | None, options: ModelOptions) -> Agent:
     return NativeScaffold(OpenAIBackend(base_url, model, options))
 
 
+def _llama_server(rest: str | None, options: ModelOptions) -> Agent:
+    from agents.backends.llama_server_backend import LlamaServerBackend
+    from agents.scaffolds.native import NativeScaffold
+
+    return NativeScaffold(LlamaServerBackend(Path(rest or ""), options))
+
+
+def _own_file(rest: str | None) -> Path:
+    return Path(rest or "")
+
+
 def _oracle(_rest: str | None, _read_calls: ReadCalls) -> Agent:
     from agents.baselines.oracle import OracleAgent
 
@@ -100,10 +111,19 @@ LLAMA = AgentForm(
 OPENAI = AgentForm(
     ("openai:BASE_URL#MODEL",), model=ModelForm(_openai, SAMPLING | HTTP | {"thinking", "n_ctx"})
 )
+LLAMA_SERVER = AgentForm(
+    ("llama-server:FILE.gguf",),
+    model_file=_own_file,
+    model=ModelForm(
+        _llama_server,
+        SAMPLING | THINKING | (LOCAL - {"grammar"}) | {"server", "timeout", "extra_body"},
+        is_file=True,
+    ),
+)
 ORACLE = AgentForm(("oracle",), _oracle)
 MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _mutated)
 RANDOM = AgentForm(("random",), _random)
 SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
 REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
 COMMAND = AgentForm(("command:PROGRAM ARGS",), _command)
-SHIPPED = (LLAMA, OPENAI, COMMAND, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)
+SHIPPED = (LLAMA, LLAMA_SERVER, OPENAI, COMMAND, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)

@@ -36,12 +36,18 @@ class ChatServer:
     """The server at a base URL."""
 
     def __init__(
-        self, base_url: str, *, key_variable: str | None = None, headers: Sequence[str] = ()
+        self,
+        base_url: str,
+        *,
+        key: str | None = None,
+        key_variable: str | None = None,
+        headers: Sequence[str] = (),
     ) -> None:
         """Remember where the server is; nothing is sent yet.
 
         Args:
             base_url: its URL, with the path of the API.
+            key: its key, where the server is our own.
             key_variable: the environment variable of its key, instead of the usual one.
             headers: more headers, `NAME: VALUE`; a $VARIABLE in a value is the environment's.
 
@@ -52,7 +58,7 @@ class ChatServer:
         self.url = base_url.rstrip("/")
         self.root = self.url.removesuffix("/v1")
         self._variable = key_variable or KEY_VARIABLE
-        key = key_for(parts, key_variable)
+        key = key or key_for(parts, key_variable)
         self._has_key = key is not None
         self._headers = {"Content-Type": "application/json"}
         if key is not None:

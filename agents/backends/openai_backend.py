@@ -31,15 +31,17 @@ class OpenAIBackend:
     names; to no other. The option `api_key_env` names another variable, with the server's own key.
     """
 
-    def __init__(self, base_url: str, model: str, options: ModelOptions | None = None) -> None:
-        """Remember where the model is; nothing is sent yet.
+    def __init__(
+        self, base_url: str, model: str, options: ModelOptions | None = None, *, key: str | None = None
+    ) -> None:
+        """Remember where the model is, and the key of a server of our own; nothing is sent yet.
 
         Raises:
             AgentSpecError: the base URL is none, or holds credentials; a variable is not set.
         """
         given = options or ModelOptions()
         self.name = f"openai:{model}"
-        self._server = ChatServer(base_url, key_variable=given.api_key_env, headers=given.header)
+        self._server = ChatServer(base_url, key=key, key_variable=given.api_key_env, headers=given.header)
         self._model, self._given = model, given
         self._fixed = _fixed(given)
         self._context = ServerContext(given.n_ctx)

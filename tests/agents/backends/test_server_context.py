@@ -44,7 +44,7 @@ def test_the_option_n_ctx_names_a_context_that_the_server_does_not_tell():
         # vLLM before 0.7, OpenAI, and llama-cpp-python's server
         (
             "This model's maximum context length is 4096 tokens. However, you requested 5607 tokens (1511 "
-            "in the messages, 4096 in the completion). Please reduce the length of the messages or completion.",
+            "in the messages, 4096 in the completion).",
             2585,
         ),
         # vLLM 0.9
