@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def _llama(rest: str | None, options: ModelOptions) -> Agent:
     from agents.scaffolds.native import NativeScaffold
+    from agents.scaffolds.own_prompt import own_prompt
 
     try:
         from agents.backends.llama_backend import LlamaBackend
@@ -25,10 +26,23 @@ def _llama(rest: str | None, options: ModelOptions) -> Agent:
             f"the llama agent needs llama-cpp-python ({error}): pip install 'pathrig[llama]'"
         ) from None
     path = _gguf(rest)
+    own = own_prompt(options)
     try:
-        return NativeScaffold(LlamaBackend(path, temperature=options.temperature, grammar=options.grammar))
+        backend = LlamaBackend(path, options)
+        return NativeScaffold(backend, own=own, answer_tokens=options.answer_tokens)
     except BackendError as error:
         raise AgentSpecError(f"{path}: {error}") from None
+
+
+def _verify_llama(rest: str | None, options: ModelOptions) -> None:
+    from agents.backends.llama_backend import verify
+    from agents.scaffolds.own_prompt import own_prompt
+
+    own_prompt(options)
+    try:
+        verify(_gguf(rest), options)
+    except BackendError as error:
+        raise AgentSpecError(f"{_gguf(rest)}: {error}") from None
 
 
 def _gguf(rest: str | None) -> Path:
@@ -94,7 +108,12 @@ def _command(rest: str | None, _read_calls: ReadCalls) -> Agent:
 LLAMA = AgentForm(
     ("llama", "llama:FILE.gguf"),
     model_file=_gguf,
-    model=ModelForm(_llama, SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL, is_file=True),
+    model=ModelForm(
+        _llama,
+        SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL,
+        verify=_verify_llama,
+        is_file=True,
+    ),
 )
 OPENAI = AgentForm(("openai:BASE_URL#MODEL",), model=ModelForm(_openai, frozenset({"temperature"})))
 ORACLE = AgentForm(("oracle",), _oracle)
