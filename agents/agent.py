@@ -196,3 +196,16 @@ def options_of(maker: object) -> Mapping[str, Any]:
     """
     options: Mapping[str, Any] = getattr(maker, "options", {})
     return options
+
+
+def check_agent(agent: object, context: EpisodeContext) -> Any:
+    """Let an agent check that a first answer is possible, before anything moves; return what that takes.
+
+    It is the method `check`, which is optional.
+
+    Raises:
+        agents.errors.AgentSpecError: it is not possible; one line with the figures.
+        agents.errors.BackendError: the model cannot be reached or run.
+    """
+    check = getattr(agent, "check", None)
+    return None if check is None else check(context)

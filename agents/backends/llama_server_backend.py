@@ -44,10 +44,8 @@ class LlamaServerBackend:
         """
         given = options or ModelOptions()
         self.name = f"llama-server:{path.stem}"
-        if not path.is_file():
-            raise AgentSpecError(f"{path}: there is no such GGUF file")
         self._arguments = _arguments(given)
-        program = find_program(given.server)
+        program = verify(path, given)
         model = ["--model", str(path), "--alias", path.stem]
         self._process = LlamaServerProcess(program, [*model, *self._arguments])
         body = {"cache_prompt": True, **(given.extra_body or {})}
@@ -92,6 +90,17 @@ class LlamaServerBackend:
     def close(self) -> None:
         """End the server."""
         self._process.close()
+
+
+def verify(path: Path, options: ModelOptions) -> str:
+    """Return the program for a model, without starting it.
+
+    Raises:
+        AgentSpecError: there is no such file or program.
+    """
+    if not path.is_file():
+        raise AgentSpecError(f"{path}: there is no such GGUF file")
+    return find_program(options.server)
 
 
 def _arguments(options: ModelOptions) -> list[str]:
