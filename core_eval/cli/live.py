@@ -34,6 +34,8 @@ class LiveLines:
                 self._console.print(line)
             case EpisodeEnded(row):
                 self._console.print(_scores(row))
+                if row.error is not None:
+                    self._console.print(Hanging(Text(f"     {row.error}", style="yellow")))
 
 
 def _scores(episode: EpisodeRow) -> Text:

@@ -58,11 +58,14 @@ class AgentError(Exception):
 
 
 class EpisodeFailed(Exception):
-    """The rig, the link or the agent failed during the logged episode `episode`. One line."""
+    """The rig, the link or the agent failed during the logged episode `episode`. One line.
 
-    def __init__(self, message: str, episode: int) -> None:
+    `by_agent` tells whether the rig is as it should be.
+    """
+
+    def __init__(self, message: str, episode: int, *, by_agent: bool = False) -> None:
         super().__init__(message)
-        self.episode = episode
+        self.episode, self.by_agent = episode, by_agent
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,8 @@ class Episode:
                 self._session.check()
         except (RigError, AgentError) as failure:
             ending, error = Ending("error", type(failure).__name__), str(failure)
-            raise EpisodeFailed(f"{self._task.id}: {failure}", episode.id) from failure
+            by_agent = isinstance(failure, AgentError)
+            raise EpisodeFailed(f"{self._task.id}: {failure}", episode.id, by_agent=by_agent) from failure
         except Exception as failure:
             ending, error = Ending("error", type(failure).__name__), f"{type(failure).__name__}: {failure}"
             raise
