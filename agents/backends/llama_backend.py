@@ -37,6 +37,8 @@ from core_eval.path.foreign_text import ForeignTextError, read_text
 SHIPPED_MODEL = Path(__file__).parents[1] / "models" / "pathrig-demo-q8_0.gguf"
 CONTEXT = 8192
 """Tokens of context where nothing else is asked for, and the model was trained with so many."""
+SMALL_MODEL = 64 * 2**20
+"""Bytes of a model that runs on one thread: its operations are too short to be worth sharing."""
 GPU_CHUNK = 512
 """Tokens that are evaluated at once where layers are on a GPU, and nothing else is asked for."""
 
@@ -63,7 +65,7 @@ class LlamaBackend:
         self._engine = LlamaEngine(
             path,
             n_ctx=options.n_ctx or CONTEXT,
-            n_threads=options.n_threads or physical_cores(),
+            n_threads=options.n_threads or _threads(path),
             n_batch=options.n_batch or (GPU_CHUNK if options.n_gpu_layers else CHUNK),
             n_gpu_layers=options.n_gpu_layers,
             kv_type=options.kv_type,
@@ -245,7 +247,7 @@ class LlamaBackend:
         written = 0
         first = 0.0
         stop: ReplyStop = "end"
-        forced: list[int] = []
+        forced: list[int] = [] if budget is None else budget.wrote(b"")
         while True:
             token = forced.pop(0) if forced else sampler.next()
             first = first or time.monotonic()
@@ -289,6 +291,11 @@ class LlamaBackend:
                 if isinstance(call, CallText)
             ]
         return Reply(message, tuple(ReplyItem(item) for item in items), stop, usage)
+
+
+def _threads(path: Path) -> int:
+    small = path.is_file() and path.stat().st_size < SMALL_MODEL
+    return 1 if small else physical_cores()
 
 
 def _sampling(options: ModelOptions) -> Sampling:
