@@ -22,7 +22,7 @@ class ThoughtBudget:
         self._thought = 0
 
     def wrote(self, data: bytes) -> list[int]:
-        """Return the tokens that close the thought, when it is time; after each token, and before the first."""
+        """Return the tokens that close the thought, when it is time; asked after each token."""
         text = data.decode(errors="replace")
         if rest_start(text, opened=self._opened) is not None:
             return []
