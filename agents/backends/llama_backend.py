@@ -81,7 +81,7 @@ class LlamaBackend:
             self._engine.close()
             raise
         self.options: Mapping[str, Any] = self._in_use()
-        self.model_info = ModelInfo(os.getpid(), time.monotonic() - begun)
+        self.model_info = ModelInfo(os.getpid(), time.monotonic() - begun, facts=self._facts())
         self._schemas: list[Mapping[str, Any]] = []
         self._tools = Tools()
         self._seed = self._answers = 0
@@ -117,6 +117,12 @@ class LlamaBackend:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             found |= {"lora": asked.lora.name, "lora_sha256": digest}
         return found
+
+    def _facts(self) -> dict[str, Any]:
+        engine = self._engine
+        sizes = {f"{what}_mib": size for what, size in engine.megabytes.items()}
+        kind = {"description": engine.description, "architecture": engine.meta("general.architecture")}
+        return {**kind, "name": engine.meta("general.name"), **sizes}
 
     @property
     def engine(self) -> LlamaEngine:

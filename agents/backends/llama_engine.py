@@ -75,6 +75,7 @@ class LlamaEngine:
         self._model = self._context = None
         self.should_stop: Callable[[], bool] = lambda: False
         self._struck: BaseException | None = None
+        self.megabytes: dict[str, float] = {}
         self._path, self.n_batch, self.n_threads = path, n_batch, n_threads
         self._c = load_llama_cpp()
         if not path.is_file():
@@ -142,7 +143,7 @@ class LlamaEngine:
             self._model = c.llama_model_load_from_file(str(self._path).encode(), options)
         if not self._model:
             raise _DoesNotFitError(_cannot_load(self._path, said))
-        self.megabytes = {"weights": said.megabytes("model")}
+        self.megabytes["weights"] = said.megabytes("model")
 
     def _make_context(self, n_ctx: int, n_threads: int, kv_type: str | None) -> None:
         c = self._c

@@ -8,6 +8,7 @@ from core_eval.log import EpisodeRow, LogReader
 from core_eval.path.visible_text import visible
 from core_eval.report.repeated import by_agent, passed
 
+TOTALS = ("input_tokens", "output_tokens", "wall_seconds", "energy")
 DIGEST = 12
 """Characters of a hash that are shown."""
 
@@ -37,9 +38,7 @@ def cost_lines(episodes: Sequence[EpisodeRow]) -> list[str]:
     """
     lines = []
     for agent, rows in by_agent(episodes).items():
-        totals = {
-            name: _total(rows, name) for name in ("input_tokens", "output_tokens", "wall_seconds", "energy")
-        }
+        totals = {name: _total(rows, name) for name in TOTALS}
         if not totals["output_tokens"]:
             continue
         good = sum(bool(passed(row)) for row in rows)

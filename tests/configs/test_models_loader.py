@@ -14,8 +14,8 @@ from configs.models_loader import model_names, model_spec
 def test_a_file_stands_for_a_specification_with_options(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "model: llama:weights/mine.gguf?top_k=5&seed=3\nn_ctx: 4096\ntemperature: 0.5\nthinking: off\nseed: 4\n"
-        "system_prompt_file: prompts/mine.txt\nmax_seconds: 600\n"
+        "model: llama:weights/mine.gguf?top_k=5&seed=3\nn_ctx: 4096\ntemperature: 0.5\nthinking: off\n"
+        "seed: 4\nsystem_prompt_file: prompts/mine.txt\nmax_seconds: 600\n"
     )
     assert model_spec(str(file)) == (
         f"llama:{tmp_path}/weights/mine.gguf?n_ctx=4096&temperature=0.5&top_k=5&seed=4&thinking=off"
@@ -40,7 +40,7 @@ def test_shipped_files_are_right(name: str) -> None:
         ("temperature: 1\n", "model: Field required"),
         (
             "model: llama\ntemprature: 1\n",
-            "mine.yaml:2: temprature: unknown key 'temprature', did you mean 'temp",
+            "mine.yaml:2: temprature: unknown key 'temprature', did you mean",
         ),
         ("model: llama\ntemperature: hot\n", "mine.yaml:2: temperature: Input should be a valid number"),
         ("model: llama\ntimeout: 5\n", "mine.yaml:2: timeout: of a llama agent: it has no option 'timeout'"),
