@@ -19,7 +19,7 @@ def test_a_model_is_measured_on_the_prompt_of_a_task(capsys: pytest.CaptureFixtu
     found = json.loads(capsys.readouterr().out)
     assert found["model"] == "llama"
     assert found.items() >= {
-        "architecture": "qwen3", "name": "pathrig-demo", "format": "hermes", "grammar": "calls", "n_ctx": 4096,
+        "architecture": "qwen3", "name": "pathrig-demo", "format": "hermes", "n_ctx": 4096,
         "n_threads": 1, "kv_type": "q8_0", "task": "water_one_plant", "limit_s": 120.0, "within_limit": True,
     }.items()  # fmt: skip
     # Four layers, two heads of 64 numbers for keys and as many for values, 34 bytes for 32 of them.
