@@ -173,11 +173,13 @@ class ModelInfo:
         process: the id of the process that computes the model; None where it is on another machine.
         load_seconds: how long it took to load the model, s; None where nothing was loaded.
         first_prompt: what the model was given at the start of the episode.
+        facts: what its file says of it, and the memory that it takes, for `pathrig models check`.
     """
 
     process: int | None
     load_seconds: float | None = None
     first_prompt: FirstPrompt | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def model_info_of(maker: object) -> ModelInfo:

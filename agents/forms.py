@@ -57,6 +57,20 @@ def _gguf(rest: str | None) -> Path:
     return Path(rest) if rest else SHIPPED_MODEL
 
 
+def _hf_gguf(rest: str | None) -> Path:
+    from agents.hugging_face import cached_file
+
+    return cached_file(rest or "")
+
+
+def _hf(rest: str | None, options: ModelOptions) -> Agent:
+    return _llama(str(_hf_gguf(rest)), options)
+
+
+def _verify_hf(rest: str | None, options: ModelOptions) -> None:
+    _verify_llama(str(_hf_gguf(rest)), options)
+
+
 def _openai(rest: str | None, options: ModelOptions) -> Agent:
     from agents.backends.openai_backend import OpenAIBackend
 
@@ -140,15 +154,21 @@ def _command(rest: str | None, _read_calls: ReadCalls) -> Agent:
     return CommandAgent(rest or "")
 
 
+LLAMA_OPTIONS = SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL
 LLAMA = AgentForm(
     ("llama", "llama:FILE.gguf"),
     model_file=_gguf,
     model=ModelForm(
         _llama,
-        SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL,
+        LLAMA_OPTIONS,
         verify=_verify_llama,
         is_file=True,
     ),
+)
+HF = AgentForm(
+    ("hf:REPO:FILE.gguf",),
+    model_file=_hf_gguf,
+    model=ModelForm(_hf, LLAMA_OPTIONS, verify=_verify_hf),
 )
 OPENAI = AgentForm(
     ("openai:BASE_URL#MODEL",),
@@ -177,4 +197,4 @@ RANDOM = AgentForm(("random",), _random)
 SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
 REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
 COMMAND = AgentForm(("command:PROGRAM ARGS",), _command)
-SHIPPED = (LLAMA, LLAMA_SERVER, OPENAI, COMMAND, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)
+SHIPPED = (LLAMA, HF, LLAMA_SERVER, OPENAI, COMMAND, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)

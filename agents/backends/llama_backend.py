@@ -18,7 +18,7 @@ from typing import Any
 from agents.agent import Limits, ModelInfo, Usage
 from agents.backends.backend import FirstAnswer, Message, Reply, ReplyItem, ReplyStop, Speed
 from agents.backends.call_watch import CallWatch
-from agents.backends.llama_engine import CHUNK, AbortedError, LlamaEngine
+from agents.backends.llama_engine import AbortedError, LlamaEngine
 from agents.backends.llama_sampler import Sampler, Sampling
 from agents.backends.llama_speed import check_context, check_time, measured_speed
 from agents.backends.processor import physical_cores
@@ -37,8 +37,8 @@ from core_eval.path.foreign_text import ForeignTextError, read_text
 SHIPPED_MODEL = Path(__file__).parents[1] / "models" / "pathrig-demo-q8_0.gguf"
 CONTEXT = 8192
 """Tokens of context where nothing else is asked for, and the model was trained with so many."""
-GPU_CHUNK = 512
-"""Tokens that are evaluated at once where layers are on a GPU, and nothing else is asked for."""
+SMALL_MODEL = 64 * 2**20
+"""Bytes of a model that runs on one thread: its operations are too short to be worth sharing."""
 
 
 class LlamaBackend:
@@ -63,8 +63,8 @@ class LlamaBackend:
         self._engine = LlamaEngine(
             path,
             n_ctx=options.n_ctx or CONTEXT,
-            n_threads=options.n_threads or physical_cores(),
-            n_batch=options.n_batch or (GPU_CHUNK if options.n_gpu_layers else CHUNK),
+            n_threads=options.n_threads or _threads(path),
+            n_batch=options.n_batch,
             n_gpu_layers=options.n_gpu_layers,
             kv_type=options.kv_type,
             lora=options.lora,
@@ -79,7 +79,7 @@ class LlamaBackend:
             self._engine.close()
             raise
         self.options: Mapping[str, Any] = self._in_use()
-        self.model_info = ModelInfo(os.getpid(), time.monotonic() - begun)
+        self.model_info = ModelInfo(os.getpid(), time.monotonic() - begun, facts=self._facts())
         self._schemas: list[Mapping[str, Any]] = []
         self._tools = Tools()
         self._seed = self._answers = 0
@@ -115,6 +115,12 @@ class LlamaBackend:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             found |= {"lora": asked.lora.name, "lora_sha256": digest}
         return found
+
+    def _facts(self) -> dict[str, Any]:
+        engine = self._engine
+        sizes = {f"{what}_mib": size for what, size in engine.megabytes.items()}
+        kind = {"description": engine.description, "architecture": engine.meta("general.architecture")}
+        return {**kind, "name": engine.meta("general.name"), **sizes}
 
     @property
     def engine(self) -> LlamaEngine:
@@ -245,7 +251,7 @@ class LlamaBackend:
         written = 0
         first = 0.0
         stop: ReplyStop = "end"
-        forced: list[int] = []
+        forced: list[int] = [] if budget is None else budget.wrote(b"")
         while True:
             token = forced.pop(0) if forced else sampler.next()
             first = first or time.monotonic()
@@ -289,6 +295,11 @@ class LlamaBackend:
                 if isinstance(call, CallText)
             ]
         return Reply(message, tuple(ReplyItem(item) for item in items), stop, usage)
+
+
+def _threads(path: Path) -> int:
+    small = path.is_file() and path.stat().st_size < SMALL_MODEL
+    return 1 if small else physical_cores()
 
 
 def _sampling(options: ModelOptions) -> Sampling:

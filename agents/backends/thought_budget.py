@@ -22,12 +22,12 @@ class ThoughtBudget:
         self._thought = 0
 
     def wrote(self, data: bytes) -> list[int]:
-        """Take note of one more token; returns the tokens that close the thought, when it is time."""
+        """Return the tokens that close the thought, when it is time; asked after each token."""
         text = data.decode(errors="replace")
         if rest_start(text, opened=self._opened) is not None:
             return []
-        self._thought += 1
-        if self._thought <= self._tokens:
+        self._thought += bool(data)
+        if self._thought < self._tokens:
             return []
         marks = [match.group() for match in OPEN.finditer(text)]
         close = PAIRS.get(marks[-1] if marks else self._mark or USUAL)

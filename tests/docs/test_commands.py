@@ -55,6 +55,7 @@ NOT_RUN: Mapping[str, int] = {
     "drivers.md": 2,
     "firmware.md": 3,
     "how-to.md": 4,
+    "local-models.md": 2,
     "mcp.md": 1,
     "own-device.md": 1,
     "own-world.md": 1,
