@@ -19,7 +19,7 @@ Answer = Literal["decline", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Cost:
     """What one answer of a model cost; all zero for an agent that is no model, and for the second and later
     calls of one answer.
 
@@ -33,7 +33,6 @@ class Usage:
         prompt_seconds: of them, evaluating the prompt; None where it is not known.
         writing_seconds: of them, writing the answer; None where it is not known.
         first_token_seconds: until the first token of the answer; None where it is not known.
-        remarks: what else the log should say of the answer, a line each.
     """
 
     text: str = ""
@@ -45,6 +44,12 @@ class Usage:
     prompt_seconds: float | None = None
     writing_seconds: float | None = None
     first_token_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage(Cost):
+    """What one answer cost, and what else the log should say of it, a line each."""
+
     remarks: tuple[str, ...] = ()
 
 
