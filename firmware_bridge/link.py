@@ -27,6 +27,10 @@ class LinkError(Exception):
     """A link that cannot be opened, or is down; the text is one line with the remedy."""
 
 
+class LinkGoneError(LinkError):
+    """A link that will not come back, so that waiting for it is of no use."""
+
+
 class Link(ABC):
     """The host's end. Payloads are JSON; the link frames them.
 
