@@ -39,7 +39,7 @@ class RigConfig(BaseModel):
     url: str = Field(
         description="mqtt://[user[:pass]@]host[:port]/RIG, mqtts://..., serial:///dev/ttyACM0?baud=115200, "
         "serial://?serial=NUMBER, serial://?vid=2341&pid=0042, socket://HOST:PORT, rfc2217://HOST:PORT, "
-        "sim:WORLD"
+        "mcp:COMMAND, mcp:https://HOST/PATH, snapshot:FILE, sim:WORLD"
     )
     device: str | None = Field(
         default=None,

@@ -90,9 +90,7 @@ def _argument(part: Argument) -> tuple[Any, Any]:
         kind = Annotated[kind, WithJsonSchema(dict(part.json_schema))]
     if not part.optional:
         return kind, _field(part, ... if part.default is None else part.default)
-    field = _field(part, None)
-    field.json_schema_extra = _without_default
-    return kind | _NO_VALUE, field
+    return kind | _NO_VALUE, _field(part, None, json_schema_extra=_without_default)
 
 
 def _without_default(schema: dict[str, Any]) -> None:
@@ -104,7 +102,7 @@ def _type(part: Quantity) -> Any:
     return TYPES[part.kind] if part.choices is None else Literal[tuple(part.choices)]
 
 
-def _field(part: Quantity, default: Any) -> Any:
+def _field(part: Quantity, default: Any, **more: Any) -> Any:
     bounds: dict[str, Any] = {}
     if part.choices is None:
         # Bounds of a whole number are whole in the schema for the model.
@@ -114,7 +112,7 @@ def _field(part: Quantity, default: Any) -> Any:
         }
     unit = f"in {part.unit}" if part.unit not in ("", "1") else ""
     text = "; ".join(piece for piece in (part.description, unit) if piece)
-    return Field(default, description=_plain(text), **bounds)
+    return Field(default, description=_plain(text), **bounds, **more)
 
 
 def _result(part: ResultPart) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import dataclass
 
 from firmware_bridge.link import LinkError
+from firmware_bridge.mqtt.address import without_password
 
 SCHEME = "mcp"
 CALL_SECONDS = 60.0
@@ -39,7 +40,7 @@ def parse_mcp_address(address: str) -> McpAddress:
     Raises:
         LinkError: it names neither a URL nor an existing program.
     """
-    text = address.removeprefix(f"{SCHEME}:").strip()
+    text, address = address.removeprefix(f"{SCHEME}:").strip(), without_password(address)
     limit = _SECONDS.search(text)
     seconds = CALL_SECONDS if limit is None else float(limit[1])
     if limit is not None:
@@ -47,7 +48,7 @@ def parse_mcp_address(address: str) -> McpAddress:
     if seconds <= 0:
         raise LinkError(f"{address}: seconds must be above 0")
     if re.match(r"https?://[^/]", text):
-        return McpAddress(f"{SCHEME}:{text}", text, (), seconds)
+        return McpAddress(without_password(f"{SCHEME}:{text}"), text, (), seconds)
     try:
         command = shlex.split(text)
     except ValueError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel
 
@@ -54,7 +55,7 @@ def sell_all(lines: list[Line]) -> str:
     """Sell the lines of an order."""
     for line in lines:
         if stock.get(line.article, 0) < line.count:
-            raise ValueError(f"only {stock.get(line.article, 0)} {line.article} are left")
+            raise ToolError(f"only {stock.get(line.article, 0)} {line.article} are left")
     for line in lines:
         stock[line.article] -= line.count
         note(f"sell {line.article} {line.count}")
