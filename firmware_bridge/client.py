@@ -109,6 +109,11 @@ class RigClient:
         return self._link.confirms_stop
 
     @property
+    def departure(self) -> str | None:
+        """Why the answers no longer come from a record; None where they do, or without a record."""
+        return self._link.departure
+
+    @property
     def late_stop_seconds(self) -> float:
         """After `close`: how long a second process tries to send the stop that this one could not send."""
         return self._link.late_stop_seconds

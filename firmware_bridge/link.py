@@ -66,6 +66,13 @@ class Link(ABC):
         return True
 
     @property
+    def departure(self) -> str | None:
+        """Why answers no longer come from the record that this link repeats; None where they do, or without
+        a record.
+        """
+        return None
+
+    @property
     def strikes(self) -> int:
         """How often the stop keeper stopped the machine because this process stood still."""
         return 0

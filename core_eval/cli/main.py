@@ -24,6 +24,7 @@ try:
         export,
         harm,
         mcp,
+        record,
         report,
         rigs,
         run,
@@ -73,6 +74,7 @@ app.command("demo")(demo.demo)
 app.command("export")(export.export)
 app.command("run")(run.run)
 app.command("mcp")(mcp.mcp)
+app.command("record")(record.record)
 app.command("report")(report.report)
 app.command("harm")(harm.harm)
 app.command("score")(score.score)

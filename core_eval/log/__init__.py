@@ -3,6 +3,7 @@
 from core_eval.log.connection import LogError
 from core_eval.log.reader import LogReader
 from core_eval.log.rows import (
+    LEFT_RECORD,
     Definition,
     DeviationRow,
     EpisodeRow,
@@ -20,6 +21,7 @@ from core_eval.log.rows import (
 from core_eval.log.writer import EpisodeLog, RunLog
 
 __all__ = [
+    "LEFT_RECORD",
     "Definition",
     "DeviationRow",
     "EpisodeLog",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,7 +45,8 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 {calls}
 async def main():
-    server = StdioTransport(sys.executable, ["-m", "core_eval.cli.main", "mcp", *sys.argv[1:]], env=dict(os.environ))
+    command = ["-m", "core_eval.cli.main", "mcp", *sys.argv[1:]]
+    server = StdioTransport(sys.executable, command, env=dict(os.environ))
     async with Client(server) as client:
         await water(client)
 
@@ -69,8 +71,6 @@ def test_an_agent_with_fastmcp_by_http(tmp_path: Path) -> None:
 
 
 def test_fastmcp_starts_the_server_by_its_command(tmp_path: Path) -> None:
-    import subprocess
-
     script, db = tmp_path / "by_streams.py", tmp_path / "run.db"
     script.write_text(BY_STREAMS.format(calls=CALLS))
     given = ["--task", TASK, "--rig", "sim:farm_rover", "--db", str(db)]
