@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from core_eval.cli.output import UsageError, console, write_file
 
@@ -33,10 +34,8 @@ def record(
         if one.twin is not None:
             twin = "its simulator goes on" if one.twin.exact else f"a twin of {one.twin.world} goes on"
         calls = "1 call" if len(one.calls) == 1 else f"{len(one.calls)} calls"
-        out.print(
-            f"{one.source}  {one.task}, seed {one.seed}: {calls}; {twin}", highlight=False, markup=False
-        )
-    out.print(f"wrote {output}; run with --rig snapshot:{output}", highlight=False, markup=False)
+        out.print(Text(f"{one.source}  {one.task}, seed {one.seed}: {calls}; {twin}"))
+    out.print(Text(f"wrote {output}; run with --rig snapshot:{output}"))
 
 
 def _log(text: str) -> tuple[Path, int | None]:

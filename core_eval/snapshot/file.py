@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, ValidationError
 
@@ -13,7 +13,7 @@ from core_eval.path.calls import CallStatus
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.path.json_text import json_text
 
-FORMAT = "pathrig snapshot"
+FORMAT: Final = "pathrig snapshot"
 MOST_BYTES = 1 << 28
 
 RecordedSample = tuple[StrictStr, StrictInt | StrictFloat | StrictStr, float]

@@ -28,10 +28,8 @@ def _implied(url: str) -> dict[str, Any]:
     from devices.registry import DEVICE_TYPES
 
     snapshot = load_snapshot(_path(url))
-    known = {"device": snapshot.device if snapshot.device in DEVICE_TYPES else None}
-    return {
-        key: value for key, value in (known | {"twin": snapshot.scoring_twin}).items() if value is not None
-    }
+    implied: dict[str, Any] = {} if snapshot.scoring_twin is None else {"twin": snapshot.scoring_twin}
+    return implied | ({"device": snapshot.device} if snapshot.device in DEVICE_TYPES else {})
 
 
 def _fault(parts: SplitResult, _spawned: bool) -> str | None:

@@ -39,9 +39,7 @@ def record(logs: Sequence[tuple[Path, int | None]]) -> Snapshot:
             for row in reader.episodes() if wanted is None else [reader.episode(wanted)]:
                 if row.status == "running" or row.simulated is None:
                     if wanted is not None:
-                        raise ConfigError(
-                            f"episode {row.id} has no ready rig in it, or still runs", file=path
-                        )
+                        raise ConfigError(f"episode {row.id} still runs, or had no rig", file=path)
                     continue
                 if row.left_record is not None:
                     raise ConfigError(
@@ -82,7 +80,7 @@ def _episode(reader: LogReader, row: EpisodeRow) -> RecordedEpisode:
         seed=row.seed,
         samples=_samples(shares[0]),
         calls=[
-            _call(step, answered.answered, share, by_call.get(step.call_id))
+            _call(step, answered.answered, share, by_call.get(step.call_id or ""))
             for step, answered, share in zip(steps, executed_calls(steps), shares[1:-1], strict=True)
         ],
         trailing=_samples(shares[-1]),
@@ -163,13 +161,9 @@ def _model(row: EpisodeRow) -> RecordedTwin | None:
 def _by_time(steps: Sequence[StepRow], samples: Sequence[SampleRow]) -> list[int]:
     """Return how many samples were taken before the first call, and by the end of each."""
     counts: list[int] = []
-    known = [step for step in steps if step.t_device is not None]
-    ends = [step.t_device for step in steps]
-    start = (
-        known[0].t_device - (known[0].duration or 0.0) if known and known[0].t_device is not None else None
-    )
+    starts = (step.t_device - (step.duration or 0.0) for step in steps if step.t_device is not None)
     count = 0
-    for moment in [start, *ends]:
+    for moment in (next(starts, None), *(step.t_device for step in steps)):
         if moment is not None:
             count = max(count, sum(sample.t <= moment for sample in samples))
         counts.append(count)
