@@ -34,7 +34,8 @@ def test_a_task_on_a_clock(tmp_path: Path) -> None:
     tasks.write_text(TASKS)
     assert main(["tasks", "verify", "--static", str(tasks), "--rig", str(rig)]) == 0
     assert main(["rigs", "check", str(rig)]) == 0
-    given = ["--task", str(tasks), "--rig", str(rig), "--agent", "oracle", "--db", str(db)]
+    given = ["--task", f"{tasks}#call_tokyo", "--task", f"{tasks}#nowhere", "--rig", str(rig)]
+    given += ["--agent", "oracle", "--db", str(db)]
     assert main(["run", *given]) == 0
     with LogReader(db) as reader:
         told, nowhere = (reader.steps(episode.id) for episode in reader.episodes())
