@@ -119,12 +119,19 @@ def test_every_step_from_there_on_is_marked(
     line = (
         "1 of 2 episodes left the record of their snapshot, and 3 steps are the twin's: episode 2 (step 2)."
     )
-    assert line in " ".join(capsys.readouterr().out.split())
+    printed = capsys.readouterr().out
+    assert line in " ".join(printed.split())
+    assert printed.count("left the record\n") == 1
     assert main(["show", str(db), "--episode", "2"]) == 0
     steps = re.findall(r"^ +\d  .*$", capsys.readouterr().out, re.MULTILINE)
     assert ["by the twin" in step for step in steps] == [False, False, True, True, True]
     assert main(["show", str(db), "--episode", "1"]) == 0
     assert "by the twin" not in capsys.readouterr().out
+    assert main(["show", str(db), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["episodes"]
+    assert [(row["left_record"], row["twin_steps"]) for row in rows] == [(None, None), (2, 3)]
+    assert main(["show", str(db), "--markdown"]) == 0
+    assert "3 steps are the twin" in capsys.readouterr().out
     with LogReader(db) as reader:
         page = html_report(reader, load_aggregate(None))
         (why,) = reader.connection.execute(
