@@ -146,6 +146,8 @@ class SnapshotDevice:
         self._trailing = ()
         try:
             self._twin = RunningTwin(self.name, episode, self._made, self._emit)
+            if self._twin.undecided is not None:
+                self.departure += f"; without an answer, and taken as not done: call {self._twin.undecided}"
         except NoTwinError as error:
             self.stranded = True
             self.departure += f"; {error}"

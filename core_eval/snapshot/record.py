@@ -11,9 +11,10 @@ from pydantic import ValidationError
 from configs.errors import ConfigError
 from configs.twin_config import TwinConfig
 from configs.worlds_loader import make_simulator
-from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world
-from core_eval.harm.replay import first_mismatch, replay_episode
+from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world, reported_states
+from core_eval.harm.replay import Player, ReplayError, first_mismatch
 from core_eval.harm.twin.from_log import nominal_world
+from core_eval.harm.unanswered import resolve
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.rows import SampleRow, TruthRow
 from core_eval.snapshot.file import (
@@ -130,9 +131,13 @@ def _twin(
         world = logged_world(reader, row)
     except NoReplayError:
         return None, None
-    calls = executed_calls(steps)
-    replay = replay_episode(lambda: make_simulator(world), row.init, row.seed, calls)
-    if first_mismatch(calls, replay) is not None:
+    try:
+        player = Player(lambda: make_simulator(world), row.init, row.seed)
+    except ReplayError:
+        return None, None
+    resolved = resolve(player, executed_calls(steps), reported_states(reader, row, steps))
+    replay = player.play(resolved.calls, checkpoints=False)
+    if resolved.mismatch is not None or first_mismatch(resolved.calls, replay) is not None:
         return None, None
     state: dict[str, Any] = world.state.model_dump(mode="json")
     twin = RecordedTwin(world=world.name, state=state, init=dict(row.init), exact=True)

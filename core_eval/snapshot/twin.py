@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Event
 from typing import Any
 
@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from configs.errors import ConfigError
 from configs.worlds_loader import World, make_simulator
-from core_eval.harm.replay import SAME_DURATION, Player, ReplayError
+from core_eval.harm.replay import Player, ReplayError, first_mismatch
 from core_eval.harm.report import ExecutedCall
+from core_eval.harm.unanswered import resolve
 from core_eval.path.calls import CallStatus
 from core_eval.snapshot.file import RecordedCall, RecordedEpisode, RecordedTwin
 from devices.device import Emit, Truth
@@ -67,10 +68,13 @@ class RunningTwin:
         self._simulator = player.simulator
         made = episode.calls[:calls]
         self._offset = 0.0
+        self.undecided: str | None = None
+        """The calls without an answer that are taken as not executed."""
         if episode.twin.exact:
-            _repeat(player, made)
+            self.undecided = _repeat(player, made)
         else:
             self._offset = _follow(player, made)
+            self.undecided = _named(made, (at for at, call in enumerate(made) if not call.answered))
         self._simulator.subscribe(
             lambda sample: emit(Sample(sample.sensor, sample.value, sample.t + self._offset))
         )
@@ -94,16 +98,30 @@ class RunningTwin:
         return self._simulator.truth() if self._tells_truth else None
 
 
-def _repeat(player: Player, calls: Sequence[RecordedCall]) -> None:
-    """Repeat the calls on the recorded simulator, which must answer as recorded."""
-    for index, call in enumerate(calls):
-        outcome = player.replay_call(executed(call))
-        if call.status == CallStatus.FAULT:
-            continue
-        if outcome.status != call.status or abs(outcome.duration - (call.duration or 0.0)) > SAME_DURATION:
-            raise NoTwinError(
-                f"the simulator of this version answers call {index} ({call.tool}) otherwise than recorded"
-            )
+def _repeat(player: Player, calls: Sequence[RecordedCall]) -> str | None:
+    """Repeat the calls on the recorded simulator, which must answer as recorded.
+
+    Return the calls without an answer of which nothing tells whether they were executed; None without any.
+
+    Raises:
+        NoTwinError: it answers otherwise.
+    """
+    reported = [None if call.truth is None else call.truth.state for call in calls]
+    resolved = resolve(player, [executed(call, index) for index, call in enumerate(calls)], reported)
+    if resolved.mismatch is not None:
+        raise NoTwinError(resolved.mismatch)
+    replay = player.play(resolved.calls, checkpoints=False)
+    mismatch = first_mismatch(resolved.calls, replay)
+    if mismatch is not None:
+        raise NoTwinError(f"the simulator of this version answers otherwise than recorded: {mismatch}")
+    player.go_to_start()
+    for call in resolved.calls:
+        player.replay_call(call)
+    return _named(calls, resolved.undecided)
+
+
+def _named(calls: Sequence[RecordedCall], indices: Iterable[int]) -> str | None:
+    return ", ".join(f"{index} ({calls[index].tool})" for index in indices) or None
 
 
 def _follow(player: Player, calls: Sequence[RecordedCall]) -> float:

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.path.calls import CallStatus
 from core_eval.report.aggregate import load_aggregate
 from core_eval.report.html import html_report
+from core_eval.snapshot.device import SnapshotDevice
 from core_eval.snapshot.file import load_snapshot, snapshot_text
 from core_eval.snapshot.record import record
 from devices.outcome import Outcome
@@ -293,6 +295,27 @@ def test_episodes_of_different_rigs_are_not_one_snapshot(
 ) -> None:
     with pytest.raises(ConfigError, match="different rigs"):
         record([(recorded[0], 1), (physical[0], 1)])
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_a_call_without_an_answer_is_resolved_by_the_recorded_truth(
+    recorded: tuple[Path, Path], truth: bool
+) -> None:
+    snapshot = load_snapshot(recorded[1])
+    (episode,) = snapshot.episodes
+    unlock, move, *_ = episode.calls
+    lost = {"status": CallStatus.FAULT, "code": "timeout", "value": None, "t": None, "duration": None}
+    lost |= {"answered": False, "truth": move.truth if truth else None}
+    changed = episode.model_copy(update={"calls": [unlock, move.model_copy(update=lost)], "trailing": []})
+    device = SnapshotDevice(snapshot.model_copy(update={"episodes": [changed]}))
+    assert device.init({}, SEED).status == CallStatus.OK
+    assert device.execute("unlock_safety_mode", {}, Event()).status == CallStatus.OK
+    assert device.execute("move_to", {"x": 3.5, "y": 12.5}, Event()).code == "timeout"
+    assert device.departure is None
+    pose = device.execute("sense_pose", {}, Event()).value
+    assert pose is not None
+    assert (abs(pose["x"] - 3.5) < 0.5 and abs(pose["y"] - 12.5) < 0.5) is truth
+    assert ("taken as not done: call 1 (move_to)" in str(device.departure)) is not truth
 
 
 def test_what_a_twin_answered_is_not_recorded_again(
