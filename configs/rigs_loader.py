@@ -349,7 +349,9 @@ def _at_address(url: str) -> RigConfig:
 def _check_url(url: str, *, spawned: bool) -> None:
     parts, shown = urlsplit(url), without_password(url)
     if not _known_scheme(parts.scheme):
-        starts = ", ".join(f"{scheme}://" for scheme in LINK_TYPES)
+        starts = ", ".join(
+            f"{scheme}{'://' if '://' in kind.example else ':'}" for scheme, kind in LINK_TYPES.items()
+        )
         raise ConfigError(f"{shown!r}: a rig's URL starts with {starts} or {IN_PROCESS}:")
     try:
         port = parts.port

@@ -17,7 +17,7 @@ def record(
         list[str],
         typer.Argument(metavar="DB[#EPISODE]...", help="Logs, or single episodes of logs, of one rig."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
+    output: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")],
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write episodes as a snapshot: the rig `snapshot:FILE` gives their answers and telemetry again."""
@@ -27,7 +27,7 @@ def record(
     if output.exists() and not force:
         raise UsageError(f"{output} exists already; name another file, or give --force")
     snapshot = record_episodes([_log(text) for text in episodes])
-    write_file(output, "--output", snapshot_text(snapshot))
+    write_file(output, "--out", snapshot_text(snapshot))
     out = console()
     for one in snapshot.episodes:
         twin = "no twin: it ends where the record does"

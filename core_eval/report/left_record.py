@@ -24,6 +24,6 @@ def left_record_line(episodes: Iterable[EpisodeRow]) -> str | None:
     shown = ", ".join(f"{row.id} (step {row.left_record})" for row in left[:8])
     more = f" and {len(left) - 8} more" if len(left) > 8 else ""
     return (
-        f"{len(left)} of {len(rows)} episodes left the record of their snapshot, and {steps} steps are the "
-        f"twin's: episode {shown}{more}."
+        f"Left the record of their snapshot: {len(left)} of {len(rows)} episodes, "
+        f"steps by the twin: {steps}; episode {shown}{more}."
     )

@@ -38,7 +38,7 @@ class SnapshotDevice:
         self._episodes = snapshot.episodes
         self._subscribers: list[Emit] = []
         self._lock = RLock()
-        self._candidates: Sequence[RecordedEpisode] = ()
+        self._candidates: Sequence[RecordedEpisode] = snapshot.episodes
         self._made = 0
         self._twin: RunningTwin | None = None
         self._truth: Truth | None = None

@@ -119,6 +119,7 @@ class McpSession:
                 self._loop.call_soon_threadsafe(self._cancel_all)
         if self._thread.ident is not None:
             self._thread.join(CLOSE_SECONDS)
+        self._errors.close()
 
     def _cancel_all(self) -> None:
         for task in asyncio.all_tasks(self._loop):

@@ -118,9 +118,7 @@ def test_every_step_from_there_on_is_marked(
 ) -> None:
     db = tmp_path / "other.db"
     run(db, f"snapshot:{recorded[1]}", "oracle", f"scripted:{folder / 'other.jsonl'}")
-    line = (
-        "1 of 2 episodes left the record of their snapshot, and 3 steps are the twin's: episode 2 (step 2)."
-    )
+    line = "Left the record of their snapshot: 1 of 2 episodes, steps by the twin: 3; episode 2 (step 2)."
     printed = capsys.readouterr().out
     assert line in " ".join(printed.split())
     assert printed.count("left the record\n") == 1
@@ -133,14 +131,14 @@ def test_every_step_from_there_on_is_marked(
     rows = json.loads(capsys.readouterr().out)["episodes"]
     assert [(row["left_record"], row["twin_steps"]) for row in rows] == [(None, None), (2, 3)]
     assert main(["show", str(db), "--markdown"]) == 0
-    assert "3 steps are the twin" in capsys.readouterr().out
+    assert "steps by the twin: 3" in capsys.readouterr().out
     with LogReader(db) as reader:
         page = html_report(reader, load_aggregate(None))
         (why,) = reader.connection.execute(
             "select json_extract(detail, '$.why') as why from rig_status where state = 'left the record'"
         ).fetchone()
     assert page.count('<span class="tag">by the twin</span>') == 3
-    assert "3 steps are the twin" in page
+    assert "steps by the twin: 3" in page
     assert "no call 2 (water_plant) in place of water_plant: live.db#1" in why
 
 
@@ -316,6 +314,10 @@ def test_a_call_without_an_answer_is_resolved_by_the_recorded_truth(
     assert pose is not None
     assert (abs(pose["x"] - 3.5) < 0.5 and abs(pose["y"] - 12.5) < 0.5) is truth
     assert ("taken as not done: call 1 (move_to)" in str(device.departure)) is not truth
+
+
+def test_a_snapshot_passes_the_test_of_a_rig(recorded: tuple[Path, Path]) -> None:
+    assert main(["rigs", "check", f"snapshot:{recorded[1]}"]) == 0
 
 
 def test_what_a_twin_answered_is_not_recorded_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -329,3 +330,42 @@ def test_schemas_become_typed_arguments(schema: Any, entry: dict[str, Any], tmp_
     (tmp_path / "x.yaml").write_text(made.text)
     load_device(str(tmp_path / "x.yaml"))
     assert yaml.safe_load(made.text)["tools"]["do"]["arguments"]["it"] == {**entry, "description": "it"}
+
+
+def test_a_signal_ends_the_server_with_the_run(files: Path, tmp_path: Path) -> None:
+    """Ctrl-C reaches the run alone; the server is ended by it, not left behind."""
+    ledger, rig, tasks = tmp_path / "ledger", tmp_path / "rig.yaml", tmp_path / "tasks.yaml"
+    rig.write_text(f"name: shop\nurl: 'mcp:{SHOP} - {ledger}'\ndevice: {files / 'shop-tools.yaml'}\n")
+    tasks.write_text(
+        f"tasks:\n  - id: count\n    device: {files / 'shop-tools.yaml'}\n    prompt: Count.\n"
+        "    plan: [{count_slowly: {seconds: 30}}]\n"
+    )
+    given = [
+        "run",
+        "--task",
+        str(tasks),
+        "--rig",
+        str(rig),
+        "--agent",
+        "oracle",
+        "--db",
+        str(tmp_path / "x.db"),
+    ]
+    run = subprocess.Popen([sys.executable, "-m", "core_eval.cli.main", *given], start_new_session=True)
+    deadline = time.monotonic() + 30
+    while not ledger.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(20) == 130
+    assert ledger.read_text().split() == ["counting", "cancelled"]
+    ours = [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(ledger) in _text(path)]
+    assert ours == []
+    with LogReader(tmp_path / "x.db") as reader:
+        assert [(row.status, row.stop) for row in reader.episodes()] == [("interrupted", "sent")]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
