@@ -257,7 +257,7 @@ def _laid_over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
 
 
 def _with_implied(file: YamlFile) -> YamlFile:
-    """Return the file laid over what its URL tells of the rig."""
+    """Return the file laid over what its URL states of the rig."""
     url = file.data.get("url")
     kind = link_type(url) if isinstance(url, str) else None
     if kind is None:

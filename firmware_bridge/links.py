@@ -27,7 +27,7 @@ class LinkType:
         spawn: the link of a simulator that is started for a rig; None: none can be started.
         may_publish: returns whether a URL's broker accepts a payload on a channel of the rig, or None if it
             does not answer; None for links without a broker.
-        implied: returns what a URL tells of its rig, as keys of a rig's file, which the file's own precede;
+        implied: returns what a URL states of its rig, as keys of a rig's file, which the file's own precede;
             raises ValueError (one line) for a URL that cannot be used.
     """
 

@@ -107,7 +107,7 @@ class SnapshotDevice:
         self._subscribers.append(emit)
 
     def truth(self) -> Truth | None:
-        """Return the recorded truth, or the twin's; None where the recorded rig told none."""
+        """Return the recorded truth, or the twin's; None where the recorded rig reported none."""
         return self._truth
 
     def _recorded(self, tool: str, arguments: Mapping[str, Any]) -> RecordedCall | None:

@@ -95,7 +95,7 @@ class Snapshot(Part):
     """Episodes of one rig.
 
     Attributes:
-        scoring_twin: the configuration of the twin that tells the harm of a rig without truth, as logged.
+        scoring_twin: the configuration of the twin that assesses the harm of a rig without truth, as logged.
     """
 
     device: str

@@ -1,4 +1,4 @@
-"""Makes a snapshot from the log: what the rig answered and told in some of its episodes."""
+"""Makes a snapshot from the log: the rig's answers and telemetry in some of its episodes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def record(logs: Sequence[tuple[Path, int | None]]) -> Snapshot:
 
 def _episode(reader: LogReader, row: EpisodeRow) -> RecordedEpisode:
     steps = [step for step in reader.steps(row.id) if step.call_id is not None and step.status is not None]
-    truths = reader.truth(row.id)
+    # A physical rig has no ground truth, whatever its log holds.
+    truths = reader.truth(row.id) if row.simulated else []
     samples = reader.samples(row.id)
     twin, received = _twin(reader, row, steps, samples)
     if received is None:

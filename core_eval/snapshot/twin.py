@@ -78,7 +78,7 @@ class RunningTwin:
         self._simulator.subscribe(
             lambda sample: emit(Sample(sample.sensor, sample.value, sample.t + self._offset))
         )
-        self._tells_truth = episode.truth is not None
+        self._reports_truth = episode.truth is not None
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
         """Execute a call."""
@@ -94,8 +94,8 @@ class RunningTwin:
         self._simulator.reset()
 
     def truth(self) -> Truth | None:
-        """Return the ground truth where the recorded rig told it too."""
-        return self._simulator.truth() if self._tells_truth else None
+        """Return the ground truth where the recorded rig reported it too."""
+        return self._simulator.truth() if self._reports_truth else None
 
 
 def _repeat(player: Player, calls: Sequence[RecordedCall]) -> str | None:

@@ -139,7 +139,7 @@ class McpDevice:
         self._emit = emit
 
     def truth(self) -> Truth | None:
-        """Return None: a server tells no ground truth."""
+        """Return None: a server reports no ground truth."""
         return None
 
     def close(self) -> None:

@@ -164,9 +164,9 @@ def test_another_initial_state_was_not_recorded(
 
 
 class PhysicalRover(FarmSimulator):
-    """A rover that takes no initial state, tells no truth, and has run for a while."""
+    """A rover that takes no initial state, reports no truth, and has run for a while."""
 
-    tells_truth = False
+    reports_truth = False
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
         return Outcome(CallStatus.INVALID, code="physical", message="this rig is hardware")
@@ -327,3 +327,16 @@ def test_what_a_twin_answered_is_not_recorded_again(
     run(db, f"snapshot:{physical[1]}", f"scripted:{folder / 'other.jsonl'}")
     with pytest.raises(ConfigError, match="answered by a twin from step 2 on"):
         record([(db, 1)])
+
+
+def test_truth_in_the_log_of_a_physical_rig_is_not_recorded(folder: Path, mosquitto_url: str) -> None:
+    class Talkative(PhysicalRover):
+        reports_truth = True
+
+    db, name = folder / "talkative.db", f"rig-{secrets.token_hex(3)}"
+    with DeviceEndpoint(Talkative(WORLD), MqttPort(mosquitto_url, name)):
+        run(db, f"{mosquitto_url}/{name}", "oracle")
+    with LogReader(db) as reader:
+        assert reader.truth(1)
+    (episode,) = record([(db, 1)]).episodes
+    assert [part.truth for part in (episode, *episode.calls)] == [None] * 5
