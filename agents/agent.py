@@ -19,7 +19,7 @@ Answer = Literal["decline", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Cost:
     """What one answer of a model cost; all zero for an agent that is no model, and for the second and later
     calls of one answer.
 
@@ -44,6 +44,13 @@ class Usage:
     prompt_seconds: float | None = None
     writing_seconds: float | None = None
     first_token_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage(Cost):
+    """What one answer cost, and what else the log should say of it, a line each."""
+
+    remarks: tuple[str, ...] = ()
 
 
 NO_USAGE = Usage()

@@ -119,7 +119,7 @@ def parse_spec(spec: str) -> ParsedSpec:
     name, colon, text = head.partition(":")
     rest = text if colon else None
     if form is None or not form.takes(rest):
-        from agents.backends.openai_backend import without_credentials
+        from agents.backends.server_address import without_credentials
 
         known = ", ".join(text for one in AGENT_FORMS.values() for text in one.forms)
         raise AgentSpecError(

@@ -11,7 +11,7 @@ from agents.deadline import Deadline
 from agents.formats.calls import CallText, Nonsense
 
 Message = dict[str, Any]
-ReplyStop = Literal["end", "tokens", "time", "context"]
+ReplyStop = Literal["end", "refused", "tokens", "time", "context"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Reply:
     Attributes:
         message: the answer as the conversation goes on with it.
         items: its calls, in order.
-        stop: why it ended: by itself, or at a limit (it may then be cut short).
+        stop: why it ended: by itself, as a refusal, or at a limit (it may then be cut short).
         usage: what it cost.
     """
 

@@ -31,7 +31,12 @@ from agents.scaffolds.own_prompt import OwnPrompt, native_messages
 from agents.scaffolds.prompting import compact_json, error_value, outcome_text, system_prompt
 from core_eval.path.calls import CallStatus
 
-STOPS: dict[str, StopReason] = {"tokens": "max_tokens", "time": "max_time", "context": "context"}
+STOPS: dict[str, StopReason] = {
+    "refused": "decline",
+    "tokens": "max_tokens",
+    "time": "max_time",
+    "context": "context",
+}
 
 
 class NativeScaffold:

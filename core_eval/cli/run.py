@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agents.errors import BackendError
 from agents.forms import SHIPPED
 from core_eval.cli.output import (
     AggregateOption,
@@ -161,6 +162,14 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the last interrupted run in --db.")
     ] = False,
+    keep_going: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-going/--no-keep-going",
+            help="After an agent's failure, go on with the other agents; default: with several agents. The "
+            "exit status is 3 at the end.",
+        ),
+    ] = None,
     durable: Annotated[
         bool,
         typer.Option("--durable", help="Sync the log to disk at each call: a power cut loses nothing."),
@@ -214,6 +223,8 @@ def run(
             faults_are_harm=faults_are_harm,
             call_timeout=call_timeout,
         )
+    if keep_going is not None:
+        config = config.model_copy(update={"keep_going": keep_going})
     parts = load_parts(config)
     warn_of_cycles(task.automaton for task in parts.tasks.values())
     steps = len(config.plan()) <= MOST_LISTED
@@ -237,14 +248,16 @@ def run(
             # Also after an error: the completed episodes.
             with LogReader(db) as reader:
                 rows = latest_attempts([] if the_run.run_id is None else reader.episodes(the_run.run_id))
-            judged = [] if cut_short else judge(thresholds, rows, per_task=per_task)
+            failed, why = the_run.failed, str(cut_short or "; ".join(the_run.failed.values()))
+            whole = [row for row in rows if row.agent not in failed]
+            judged = [] if cut_short else judge(thresholds, whole, per_task=per_task)
             if junit is not None:
                 xml = junit_xml(
                     rows,
                     judged,
                     _not_run(config, parts, rows),
-                    thresholds if cut_short else (),
-                    str(cut_short or ""),
+                    thresholds if cut_short or failed else (),
+                    why,
                     None if report is None else str(report),
                 )
                 write_file(junit, "--junit", xml, inputs=[db])
@@ -262,7 +275,19 @@ def run(
     missed = [one for one in judged if one.missed is not None]
     for one in missed:
         print(f"pathrig: threshold missed: {one.who}: {one.missed}", file=sys.stderr)
+    if failed:
+        raise BackendError(_how_failed(failed, _not_run(config, parts, rows)))
     return 1 if missed else 0
+
+
+def _how_failed(failed: Mapping[str, str], not_run: list[NotRun]) -> str:
+    """Return which agents failed and what is missing, while the others' episodes were run."""
+    lines = []
+    for agent, why in failed.items():
+        left = sum(one.agent == agent for one in not_run)
+        rest = f" ({left} of its episodes were not run)" if left else ""
+        lines.append(f"agent {agent} failed: {why}{rest}")
+    return f"{'; '.join(lines)}; --resume runs what is missing"
 
 
 @contextmanager

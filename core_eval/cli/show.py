@@ -154,6 +154,8 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
                     f"a power cut in the {pair.stranded:.1f} s between would have left it in the wrong state"
                 )
                 out.print(Hanging(Text(text, style="magenta"), 9))
+    for k, remark in reader.remarks(episode.id):
+        out.print(Hanging(Text(f"answer {k}: {remark}", style="yellow")))
     lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
     if lost is not None:
         out.print(Text(lost, style="yellow"))

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from agents.agent import Agent, EpisodeContext, check_agent
+from agents.errors import AgentSpecError, BackendError
 from agents.interruptible_agent import InterruptibleAgent
 from agents.registry import make_agent, model_options
 from configs.envelope_names import envelope_fault
@@ -108,7 +109,12 @@ def task_on_rig(task: Task, rig: RigConfig) -> Task:
 
 
 class Run:
-    """Runs the episodes of a plan and writes them to a log."""
+    """Runs the episodes of a plan and writes them to a log.
+
+    Attributes:
+        failed: the agents that failed, and how, where the run went on with the others. Their remaining
+            episodes were not run; the run has not ended then, and can be resumed.
+    """
 
     def __init__(
         self,
@@ -128,12 +134,14 @@ class Run:
         self._stop_button = stop_button or StopButton()
         self._signals = StopSignals()
         self._agent: str | None = None
+        self.failed: dict[str, str] = {}
 
     def start(self) -> int:
         """Run the whole plan and return the run's id. The log has the run from its first open rig on.
 
         Raises:
-            EpisodeFailed, RigError: a rig, a link or an agent failed; the run can be resumed.
+            EpisodeFailed, RigError: a rig or a link failed, or an agent, unless the run goes on without it;
+                the run can be resumed.
             StopRequested: a signal ended it; the run can be resumed.
             StoppedByPerson: the stop button was pressed; the run can be resumed.
             ConfigError: no initial state could be drawn; the log has no run then.
@@ -172,24 +180,44 @@ class Run:
                 stack.callback(agent.close)
             sessions: dict[str, RigSession] = {}
             for number, cell, seed in self.config.plan():
-                if number in done:
+                if number in done or cell.agent in self.failed:
                     continue
                 signals.check()
                 if self._stop_button.pressed:
                     raise StoppedByPerson
-                if cell.agent != self._agent:
-                    with signals.interruptible():
-                        self._change_agent(cell.agent, done)
+                if cell.agent != self._agent and not self._is_ready(cell.agent, done):
+                    continue
                 if cell.rig not in sessions:
                     with signals.interruptible():
                         sessions[cell.rig] = stack.enter_context(
                             open_rig(self._parts.rigs[cell.rig], call_timeout=self.config.call_timeout)
                         )
-                self._run_episode(self._logged_run(), number, cell, seed, sessions[cell.rig])
+                try:
+                    self._run_episode(self._logged_run(), number, cell, seed, sessions[cell.rig])
+                except EpisodeFailed as failure:
+                    if not (failure.by_agent and self.config.keeps_going):
+                        raise
+                    self.failed[cell.agent] = str(failure)
+                    self._show(failure.episode)
             if self._stop_button.pressed:
                 # Raised within the context: after a person's stop no rig may move home.
                 raise StoppedByPerson
-        self._log.end_run(self._logged_run())
+        if self.run_id is None and self.failed:
+            raise BackendError("; ".join(self.failed.values()))
+        if not self.failed:
+            self._log.end_run(self._logged_run())
+
+    def _is_ready(self, agent: str, done: frozenset[int]) -> bool:
+        """Change the agent; return whether it can begin."""
+        try:
+            with self._signals.interruptible():
+                self._change_agent(agent, done)
+        except (AgentSpecError, BackendError) as error:
+            if not self.config.keeps_going:
+                raise
+            self.failed[agent] = str(error)
+            return False
+        return True
 
     def _change_agent(self, spec: str, done: frozenset[int]) -> None:
         """Free the model of the last agent, and check that this one can begin each of its episodes."""
@@ -230,6 +258,9 @@ class Run:
             self._score(failure.episode)
             raise
         self._score(episode_id)
+        self._show(episode_id)
+
+    def _show(self, episode_id: int) -> None:
         with LogReader(self._log.path) as reader:
             self._emit(EpisodeEnded(reader.episode(episode_id)))
 

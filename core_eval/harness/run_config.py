@@ -39,6 +39,14 @@ class RunConfig(BaseModel):
     faults_are_harm: bool = False
     limits: TaskLimits = Field(default=TaskLimits(), description="in place of the tasks' limits")
     call_timeout: float = Field(default=120.0, gt=0, description="seconds until a call is a fault")
+    keep_going: bool | None = Field(
+        default=None, description="go on after an agent's failure; null: with several agents"
+    )
+
+    @property
+    def keeps_going(self) -> bool:
+        """Whether an agent's failure ends its own episodes alone."""
+        return len({cell.agent for cell in self.cells}) > 1 if self.keep_going is None else self.keep_going
 
     @property
     def scoring(self) -> dict[str, Any]:

@@ -166,6 +166,14 @@ class LogReader:
             for row in self._rows("turn", "SELECT * FROM turn WHERE episode_id = ? ORDER BY k", episode_id)
         }
 
+    def remarks(self, episode_id: int) -> list[tuple[int, str]]:
+        """Return what was noticed about the model's answers, each with its step's number, in order."""
+        sql = (
+            "SELECT detail ->> 'k' AS k, detail ->> 'remark' AS remark FROM rig_status"
+            " WHERE episode_id = ? AND source = 'host' AND state = 'remark' ORDER BY id"
+        )
+        return [(row["k"], row["remark"]) for row in self._rows("rig_status", sql, episode_id)]
+
     def samples(self, episode_id: int) -> list[SampleRow]:
         """Return the coarse telemetry, in order of device time."""
         return [
