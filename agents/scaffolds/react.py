@@ -15,11 +15,13 @@ from typing import Any
 from agents.agent import (
     Action,
     EpisodeContext,
+    FirstPrompt,
     ModelInfo,
     Observation,
+    model_info_of,
     options_of,
 )
-from agents.backends.backend import ChatBackend, Message, PlainText, Reply, ReplyItem
+from agents.backends.backend import ChatBackend, Message, PlainText, Reply, ReplyItem, rendered_by
 from agents.deadline import Deadline
 from agents.formats import react
 from agents.formats.calls import CallText, Nonsense, to_json
