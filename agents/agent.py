@@ -171,11 +171,13 @@ class ModelInfo:
         process: the id of the process that computes the model; None where it is on another machine.
         load_seconds: how long it took to load the model, s; None where nothing was loaded.
         first_prompt: what the model was given at the start of the episode.
+        facts: what its file says of it, and the memory that it takes, for `pathrig models check`.
     """
 
     process: int | None
     load_seconds: float | None = None
     first_prompt: FirstPrompt | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def model_info_of(maker: object) -> ModelInfo:
@@ -194,3 +196,16 @@ def options_of(maker: object) -> Mapping[str, Any]:
     """
     options: Mapping[str, Any] = getattr(maker, "options", {})
     return options
+
+
+def check_agent(agent: object, context: EpisodeContext) -> Any:
+    """Let an agent check that a first answer is possible, before anything moves; return what that takes.
+
+    It is the method `check`, which is optional.
+
+    Raises:
+        agents.errors.AgentSpecError: it is not possible; one line with the figures.
+        agents.errors.BackendError: the model cannot be reached or run.
+    """
+    check = getattr(agent, "check", None)
+    return None if check is None else check(context)

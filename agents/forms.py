@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def _llama(rest: str | None, options: ModelOptions) -> Agent:
+    from agents.scaffolds.own_prompt import own_prompt
     from agents.scaffolds.registry import SCAFFOLDS
 
     try:
@@ -25,17 +26,43 @@ def _llama(rest: str | None, options: ModelOptions) -> Agent:
             f"the llama agent needs llama-cpp-python ({error}): pip install 'pathrig[llama]'"
         ) from None
     path = _gguf(rest)
+    own = own_prompt(options)
     try:
-        backend = LlamaBackend(path, temperature=options.temperature, grammar=options.grammar)
-        return SCAFFOLDS[options.scaffold](backend)
+        backend = LlamaBackend(path, options)
+        return SCAFFOLDS[options.scaffold](backend, own=own, answer_tokens=options.answer_tokens)
     except BackendError as error:
         raise AgentSpecError(f"{path}: {error}") from None
+
+
+def _verify_llama(rest: str | None, options: ModelOptions) -> None:
+    from agents.backends.llama_backend import verify
+    from agents.scaffolds.own_prompt import own_prompt
+
+    own_prompt(options)
+    try:
+        verify(_gguf(rest), options)
+    except BackendError as error:
+        raise AgentSpecError(f"{_gguf(rest)}: {error}") from None
 
 
 def _gguf(rest: str | None) -> Path:
     from agents.backends.llama_backend import SHIPPED_MODEL
 
     return Path(rest) if rest else SHIPPED_MODEL
+
+
+def _hf_gguf(rest: str | None) -> Path:
+    from agents.hugging_face import cached_file
+
+    return cached_file(rest or "")
+
+
+def _hf(rest: str | None, options: ModelOptions) -> Agent:
+    return _llama(str(_hf_gguf(rest)), options)
+
+
+def _verify_hf(rest: str | None, options: ModelOptions) -> None:
+    _verify_llama(str(_hf_gguf(rest)), options)
 
 
 def _openai(rest: str | None, options: ModelOptions) -> Agent:
@@ -92,10 +119,21 @@ def _command(rest: str | None, _read_calls: ReadCalls) -> Agent:
     return CommandAgent(rest or "")
 
 
+LLAMA_OPTIONS = SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL
 LLAMA = AgentForm(
     ("llama", "llama:FILE.gguf"),
     model_file=_gguf,
-    model=ModelForm(_llama, SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL, is_file=True),
+    model=ModelForm(
+        _llama,
+        LLAMA_OPTIONS,
+        verify=_verify_llama,
+        is_file=True,
+    ),
+)
+HF = AgentForm(
+    ("hf:REPO:FILE.gguf",),
+    model_file=_hf_gguf,
+    model=ModelForm(_hf, LLAMA_OPTIONS, verify=_verify_hf),
 )
 OPENAI = AgentForm(
     ("openai:BASE_URL#MODEL",), model=ModelForm(_openai, frozenset({"temperature", "scaffold"}))
@@ -106,4 +144,4 @@ RANDOM = AgentForm(("random",), _random)
 SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
 REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
 COMMAND = AgentForm(("command:PROGRAM ARGS",), _command)
-SHIPPED = (LLAMA, OPENAI, COMMAND, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)
+SHIPPED = (LLAMA, HF, OPENAI, COMMAND, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)

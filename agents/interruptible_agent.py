@@ -16,6 +16,7 @@ from agents.agent import (
     ModelInfo,
     Observation,
     StopAction,
+    check_agent,
     model_info_of,
     options_of,
 )
@@ -64,6 +65,10 @@ class InterruptibleAgent:
         """What the agent tells of its model."""
         return model_info_of(self._agent)
 
+    def check(self, context: EpisodeContext) -> None:
+        """Let the agent check that a first answer is possible."""
+        self._ask(lambda: check_agent(self._agent, context), Deadline(math.inf, context.cancellation))
+
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode.
 
@@ -99,6 +104,7 @@ class InterruptibleAgent:
         except TimeoutError:
             return
         self._thread.join()
+        self._thread = None
 
     def _ask(self, question: Callable[[], T], deadline: Deadline) -> T:
         answer = self._put(question)
@@ -115,7 +121,7 @@ class InterruptibleAgent:
 
     def _put(self, question: Callable[[], T]) -> Future[T]:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._answer, name=f"agent {self.name}", daemon=True)
+            self._thread = threading.Thread(target=self._answer, name="agent", daemon=True)
             self._thread.start()
         answer: Future[T] = Future()
         self._questions.put((answer, question))

@@ -67,6 +67,35 @@ def run(
         list[str] | None,
         typer.Option(help=f"{', '.join(FORMS)}, or one of an installed package; may be given several times."),
     ] = None,
+    scaffold: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="native|react",
+            help="How models are asked: by tool calls, or by ReAct text. Each model runs with every "
+            "combination of what --scaffold, --grammar, --thinking and --temperature give; all options: "
+            "--agent 'SPEC?key=value&...'.",
+        ),
+    ] = None,
+    grammar: Annotated[
+        list[str] | None,
+        typer.Option(metavar="off|calls|strict", help="What a grammar constrains of a model's answers."),
+    ] = None,
+    thinking: Annotated[
+        list[str] | None, typer.Option(metavar="on|off", help="Switch a model's thinking on or off.")
+    ] = None,
+    temperature: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NUMBER", help="Sampling; 0, the default, is greedy."),
+    ] = None,
+    max_steps: Annotated[
+        int | None, typer.Option(min=1, help="Calls of an episode, in place of the task's limit.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens that a model writes in an episode; 4096 by default.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds of a model's episode; 120 by default.")
+    ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes of each task with each agent.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the first episode; the i-th has SEED + i.")] = 0,
     db: Annotated[Path, typer.Option(help="The log; created, or appended to.")] = DEFAULT_DB,
@@ -138,6 +167,8 @@ def run(
     ] = False,
 ) -> int:
     """Run episodes, log every call, and score them."""
+    from configs.tasks_loader import TaskLimits
+    from core_eval.cli.agent_flags import with_flags
     from core_eval.cli.live import LiveLines
     from core_eval.harness.events import Observers, ignore
     from core_eval.harness.run import Run, load_parts
@@ -158,15 +189,21 @@ def run(
     compared = load_aggregate(aggregate)
     out = console(stderr=json)
     unfinished = None
+    several = {"scaffold": scaffold, "grammar": grammar, "thinking": thinking, "temperature": temperature}
+    asked = {"max_steps": max_steps, "max_tokens": max_tokens, "max_seconds": max_seconds}
+    limits = {key: limit for key, limit in asked.items() if limit is not None}
     if resume:
-        if task or suite or agent or init is not None or vary:
+        if task or suite or agent or init is not None or vary or limits or any(several.values()):
             raise UsageError(
-                "--resume uses the plan in the log: leave out --task, --suite, --agent, --init and --vary"
+                "--resume uses the plan in the log: leave out --task, --suite, --agent and its options, "
+                "--init and --vary"
             )
         config, unfinished = _unfinished(db, rig)
     else:
+        specs = with_flags(agent or [], {key: given for key, given in several.items() if given}, limits)
         config = RunConfig(
-            cells=_cells(task or [], suite or [], rig, agent),
+            cells=_cells(task or [], suite or [], rig, specs),
+            limits=TaskLimits(steps=max_steps, output_tokens=max_tokens, seconds=max_seconds),
             episodes=episodes,
             seed=seed,
             init=None if init is None else read_json_object(init, "--init"),
@@ -270,7 +307,7 @@ def _thresholds(texts: list[str]) -> list[Threshold]:
         raise UsageError(f"--fail-under {error}") from None
 
 
-def _cells(tasks: list[str], suites: list[str], rig: str | None, agent: list[str] | None) -> tuple[Cell, ...]:
+def _cells(tasks: list[str], suites: list[str], rig: str | None, agent: list[str]) -> tuple[Cell, ...]:
     from core_eval.harness.run_config import Cell
 
     rig = rig or (EACH_WORLD if suites else None)

@@ -21,7 +21,7 @@ from agents.agent import (
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
-from core_eval.harness.episode_start import Assignment, episode_start, task_limits
+from core_eval.harness.episode_start import Assignment, episode_limits, episode_start
 from core_eval.harness.events import Decided, Emit, EpisodeStarted, RigReady, Stepped
 from core_eval.harness.known_rig import known_rig
 from core_eval.harness.resource_usage import UsageMonitor, find_meter
@@ -93,7 +93,7 @@ class Episode:
         self._signals = signals
         self._emit = emit
         self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
-        self._limits = task_limits(assignment.task)
+        self._limits = episode_limits(assignment.task, assignment.agent_spec, assignment.limits)
         self._approver = approver
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from agents.agent import Agent
+from agents.agent import Agent, EpisodeContext, check_agent
 from agents.interruptible_agent import InterruptibleAgent
-from agents.registry import make_agent
+from agents.registry import make_agent, model_options
 from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.harness.episode import Episode, EpisodeFailed
-from core_eval.harness.episode_start import Assignment
+from core_eval.harness.episode_start import Assignment, episode_limits
 from core_eval.harness.events import Emit, EpisodeEnded
 from core_eval.harness.known_rig import world_of_rig
 from core_eval.harness.logged_calls import read_calls
@@ -78,7 +78,7 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
             merged_state(load_world(rig.world), task.init)
     made = agents or {}
     interruptible = {
-        spec: InterruptibleAgent(made[spec] if spec in made else make_agent(spec, read_calls))
+        spec: InterruptibleAgent(made[spec] if spec in made else make_agent(spec, read_calls, late=True))
         for spec in _distinct(cell.agent for cell in config.cells)
     }
     varied = VariedStarts(builds, tasks, rigs, config.init or {}) if config.vary else None
@@ -127,6 +127,7 @@ class Run:
         self._approver = approver
         self._stop_button = stop_button or StopButton()
         self._signals = StopSignals()
+        self._agent: str | None = None
 
     def start(self) -> int:
         """Run the whole plan and return the run's id. The log has the run from its first open rig on.
@@ -176,6 +177,9 @@ class Run:
                 signals.check()
                 if self._stop_button.pressed:
                     raise StoppedByPerson
+                if cell.agent != self._agent:
+                    with signals.interruptible():
+                        self._change_agent(cell.agent, done)
                 if cell.rig not in sessions:
                     with signals.interruptible():
                         sessions[cell.rig] = stack.enter_context(
@@ -187,6 +191,20 @@ class Run:
                 raise StoppedByPerson
         self._log.end_run(self._logged_run())
 
+    def _change_agent(self, spec: str, done: frozenset[int]) -> None:
+        """Free the model of the last agent, and check that this one can begin each of its episodes."""
+        agents = self._parts.agents
+        if self._agent is not None and model_options(self._agent) is not None:
+            agents[self._agent].close()
+        self._agent = spec
+        left = (cell for number, cell, _ in self.config.plan() if number not in done and cell.agent == spec)
+        for cell in dict.fromkeys(left):
+            task = task_on_rig(self._parts.tasks[cell.task], self._parts.rigs[cell.rig])
+            limits = episode_limits(task, spec, self.config.limits)
+            device = task.device
+            context = EpisodeContext(task.prompt, device.tools, limits=limits, advice=device.advice)
+            check_agent(agents[spec], context)
+
     def _run_episode(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> None:
         varied = self._parts.varied
         task = self._parts.tasks[cell.task] if varied is None else varied.task(cell, seed)
@@ -197,6 +215,7 @@ class Run:
             seed=seed,
             task=task,
             agent_spec=cell.agent,
+            limits=self.config.limits,
             scoring=self.config.scoring,
             guard=self.config.guard,
             init_required=self.config.init is not None or self.config.vary,
