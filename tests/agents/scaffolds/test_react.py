@@ -16,6 +16,7 @@ from agents.deadline import Deadline
 from agents.formats import react
 from agents.formats.answer import parse_answer
 from agents.formats.calls import Tools
+from agents.options import ModelOptions
 from agents.scaffolds.own_prompt import Example, ExampleStep, OwnPrompt
 from agents.scaffolds.react import ReactScaffold
 from agents.scaffolds.registry import SCAFFOLDS
