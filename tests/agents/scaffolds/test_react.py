@@ -209,9 +209,8 @@ def test_a_server_gets_no_tools_and_the_stop_text():
 @pytest.mark.llama
 @pytest.mark.parametrize("grammar", ["off", "calls", "strict"])
 def test_llama_cpp_stops_at_the_text_and_keeps_what_came_before(grammar, tmp_path):
-    backend = LlamaBackend(
-        write_tiny_gguf(tmp_path / "tiny.gguf", template=None), n_threads=1, grammar=grammar
-    )
+    path = write_tiny_gguf(tmp_path / "tiny.gguf", template=None)
+    backend = LlamaBackend(path, ModelOptions(n_threads=1, grammar=grammar))
     messages = [{"role": "user", "content": "Go."}]
 
     def answer(*stop):
