@@ -18,7 +18,7 @@ from typing import Any
 from agents.agent import Limits, ModelInfo, Usage
 from agents.backends.backend import FirstAnswer, Message, PlainText, Reply, ReplyItem, ReplyStop, Speed
 from agents.backends.call_watch import CallWatch
-from agents.backends.llama_engine import CHUNK, AbortedError, LlamaEngine
+from agents.backends.llama_engine import AbortedError, LlamaEngine
 from agents.backends.llama_sampler import Sampler, Sampling
 from agents.backends.llama_speed import check_context, check_time, measured_speed
 from agents.backends.processor import physical_cores
@@ -41,8 +41,6 @@ CONTEXT = 8192
 """Tokens of context where nothing else is asked for, and the model was trained with so many."""
 SMALL_MODEL = 64 * 2**20
 """Bytes of a model that runs on one thread: its operations are too short to be worth sharing."""
-GPU_CHUNK = 512
-"""Tokens that are evaluated at once where layers are on a GPU, and nothing else is asked for."""
 
 
 class LlamaBackend:
@@ -71,7 +69,7 @@ class LlamaBackend:
             path,
             n_ctx=options.n_ctx or CONTEXT,
             n_threads=options.n_threads or _threads(path),
-            n_batch=options.n_batch or (GPU_CHUNK if options.n_gpu_layers else CHUNK),
+            n_batch=options.n_batch,
             n_gpu_layers=options.n_gpu_layers,
             kv_type=options.kv_type,
             lora=options.lora,

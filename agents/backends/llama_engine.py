@@ -17,6 +17,8 @@ from agents.errors import AgentSpecError, BackendError
 
 CHUNK = 128
 """Tokens that are evaluated at once, where nothing else is asked for."""
+GPU_CHUNK = 512
+"""The same with layers on a GPU."""
 CACHE_TYPE = "q8_0"
 """The type of the KV cache where nothing else is asked for, and the model allows it."""
 ALL_LAYERS = 2**20
@@ -51,7 +53,7 @@ class LlamaEngine:
         *,
         n_ctx: int,
         n_threads: int,
-        n_batch: int = CHUNK,
+        n_batch: int | None = None,
         n_gpu_layers: int | None = 0,
         kv_type: str | None = None,
         lora: Path | None = None,
@@ -63,7 +65,7 @@ class LlamaEngine:
             path: the GGUF file.
             n_ctx: tokens of context at most; never more than the model was trained with.
             n_threads: threads of llama.cpp.
-            n_batch: tokens that are evaluated at once.
+            n_batch: tokens that are evaluated at once; None: `CHUNK`, or `GPU_CHUNK` with layers on a GPU.
             n_gpu_layers: layers on the GPU; None: all that fit, where llama.cpp was built with one.
             kv_type: of the KV cache; None: `CACHE_TYPE`, or f16 for a model that does not allow it.
             lora: a LoRA adapter.
@@ -76,7 +78,7 @@ class LlamaEngine:
         self.should_stop: Callable[[], bool] = lambda: False
         self._struck: BaseException | None = None
         self.megabytes: dict[str, float] = {}
-        self._path, self.n_batch, self.n_threads = path, n_batch, n_threads
+        self._path, self.n_threads = path, n_threads
         self._c = load_llama_cpp()
         if not path.is_file():
             raise AgentSpecError(f"{path}: there is no such GGUF file")
@@ -85,7 +87,7 @@ class LlamaEngine:
         if only_words:
             self._load_only_words()
             return
-        self._load(n_ctx, n_threads, n_gpu_layers, kv_type)
+        self._load(n_ctx, n_threads, n_batch, n_gpu_layers, kv_type)
         try:
             if lora is not None:
                 self._adapt(lora)
@@ -110,7 +112,9 @@ class LlamaEngine:
             raise AgentSpecError(_cannot_load(self._path, said))
         self.vocabulary = Vocabulary(self._c, self._model)
 
-    def _load(self, n_ctx: int, n_threads: int, n_gpu_layers: int | None, kv_type: str | None) -> None:
+    def _load(
+        self, n_ctx: int, n_threads: int, n_batch: int | None, n_gpu_layers: int | None, kv_type: str | None
+    ) -> None:
         """Load the model and make its context; with fewer layers on the GPU while they do not fit."""
         gpu = bool(self._c.llama_supports_gpu_offload())
         if n_gpu_layers and not gpu:
@@ -122,6 +126,7 @@ class LlamaEngine:
             try:
                 self._load_model(layers)
                 self.n_gpu_layers = min(layers, int(self._c.llama_model_n_layer(self._model)) + 1)
+                self.n_batch = n_batch or (GPU_CHUNK if self.n_gpu_layers else CHUNK)
                 self._make_context(n_ctx, n_threads, kv_type)
                 return
             except _DoesNotFitError as error:

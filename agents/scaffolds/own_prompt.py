@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agents.backends.backend import Message
 from agents.errors import AgentSpecError
@@ -25,9 +25,9 @@ class ExampleStep(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    tool: str
-    arguments: Mapping[str, Any] = {}
-    result: Mapping[str, Any] = {}
+    tool: str = Field(description="the tool's name")
+    arguments: Mapping[str, Any] = Field({}, description="of the call")
+    result: Mapping[str, Any] = Field({}, description="what the tool answers")
 
 
 class Example(BaseModel):
@@ -35,9 +35,9 @@ class Example(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    prompt: str
-    steps: tuple[ExampleStep, ...] = ()
-    answer: str = "Done."
+    prompt: str = Field(description="the task's words")
+    steps: tuple[ExampleStep, ...] = Field((), description="its calls, in order")
+    answer: str = Field("Done.", description="the model's words at the end")
 
 
 @dataclass(frozen=True)

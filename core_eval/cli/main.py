@@ -86,8 +86,8 @@ app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 app.add_typer(worlds.app, name="worlds")
 app.add_typer(broker.app, name="broker")
-app.add_typer(baseline.app, name="baseline")
 app.add_typer(models.app, name="models")
+app.add_typer(baseline.app, name="baseline")
 
 # The parser's errors have no public base class: take the topmost one that formats a message.
 PARSER_ERROR: type[Exception] = [
