@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -67,7 +68,8 @@ class InterruptibleAgent:
 
     def check(self, context: EpisodeContext) -> None:
         """Let the agent check that a first answer is possible."""
-        self._ask(lambda: check_agent(self._agent, context), Deadline(math.inf, context.cancellation))
+        self._deadline = Deadline(math.inf, context.cancellation)
+        self._ask(partial(check_agent, self._agent, context))
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode.
@@ -78,7 +80,7 @@ class InterruptibleAgent:
         # Scripts and golden paths end by themselves, and a part of one would score as something else.
         seconds = math.inf if self.scaffold == "none" else context.limits.seconds + GRACE_SECONDS
         self._deadline = Deadline(seconds, context.cancellation)
-        self._ask(lambda: self._agent.start(context), self._deadline)
+        self._ask(partial(self._agent.start, context))
 
     def act(self, observation: Observation | None) -> Action:
         """Return the agent's next action; `max_time` where it does not keep its limit.
@@ -87,7 +89,7 @@ class InterruptibleAgent:
             CancelledError: the episode was cancelled meanwhile.
         """
         try:
-            return self._ask(lambda: self._agent.act(observation), self._deadline)
+            return self._ask(partial(self._agent.act, observation))
         except _TimeUpError:
             return StopAction("max_time")
 
@@ -106,8 +108,8 @@ class InterruptibleAgent:
         self._thread.join()
         self._thread = None
 
-    def _ask(self, question: Callable[[], T], deadline: Deadline) -> T:
-        answer = self._put(question)
+    def _ask(self, question: Callable[[], T]) -> T:
+        answer, deadline = self._put(question), self._deadline
         try:
             answered = deadline.wait_for(answer)
         except BaseException:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from agents.agent import (
@@ -16,7 +17,6 @@ from agents.agent import (
     Observation,
     StopAction,
     ToolCallAction,
-    Usage,
     model_info_of,
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
@@ -29,7 +29,7 @@ from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
 from core_eval.harness.stop_button import StopButton
-from core_eval.log import EpisodeLog, Intent, PromptRow, RunLog, Turn, Verdict
+from core_eval.log import EpisodeLog, Intent, PromptRow, RunLog
 from core_eval.log.json_text import as_logged
 from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
@@ -183,7 +183,7 @@ class Episode:
             samples=self._session.last_samples.copy,
         )
         self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
-        self._ask_agent(lambda: self._agent.start(context))
+        self._ask_agent(partial(self._agent.start, context))
         if (prompt := model_info_of(self._agent).first_prompt) is not None:
             episode.prompt(PromptRow(prompt.messages, prompt.tools, prompt.rendered))
 
@@ -194,12 +194,11 @@ class Episode:
             self._session.check()
             if self._stop_button.pressed:
                 return Ending("stopped", "person")
-            seen = observation
-            action = self._ask_agent(lambda: self._agent.act(seen))  # noqa: B023
+            action = self._ask_agent(partial(self._agent.act, observation))
             ending = self._ending_at(action, limit)
             if ending is not None:
                 # The agent's last answer leads to no step.
-                episode.turn(self._k, _turn(action.usage))
+                episode.turn(self._k, action.usage)
                 return ending
             assert not isinstance(action, StopAction)
             if isinstance(action, InvalidAction):
@@ -275,7 +274,7 @@ class Episode:
         complete: Call | None = None,
         peeked: StepVerdict | None = None,
     ) -> Outcome:
-        step = episode.intent(intent, _turn(call.usage))
+        step = episode.intent(intent, call.usage)
         if outcome is None:
             with self._signals.interruptible():
                 left = self._deadline.left
@@ -283,7 +282,7 @@ class Episode:
                     call.name, call.arguments, intent.call_id, within=left, complete=complete
                 )
         verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status), peeked)
-        episode.result(step, outcome, _logged_verdict(verdict))
+        episode.result(step, outcome, verdict)
         self._emit(Stepped(self._k, intent.tool, call.arguments, outcome, verdict.kind))
         self._k += 1
         lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
@@ -302,11 +301,3 @@ class Episode:
             raise AgentError(str(error)) from error
         except Exception as error:
             raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error
-
-
-def _turn(usage: Usage) -> Turn:
-    return Turn(**asdict(usage))
-
-
-def _logged_verdict(verdict: StepVerdict) -> Verdict:
-    return Verdict(verdict.kind, verdict.symbol, verdict.state_before, verdict.state_after)

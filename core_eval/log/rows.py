@@ -8,12 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
+from agents.agent import Usage
 from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path.scorer import StepVerdict
 
 EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
 """`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""
+
+Turn: TypeAlias = Usage
+"""An agent's turn at one step, and its cost."""
+Verdict: TypeAlias = StepVerdict
+"""The automaton's verdict on a step."""
 
 ENDED_BY_AGENT = frozenset({"done", "decline"})
 """The stop reasons with which an agent itself ends an episode: it is done, or declines the task."""
@@ -90,21 +97,6 @@ class EpisodeStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """An agent's turn at one step, and its cost; the fields are those of `agents.agent.Usage`."""
-
-    text: str = ""
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    seconds: float = 0.0
-    reasoning: str = ""
-    prompt_seconds: float | None = None
-    writing_seconds: float | None = None
-    first_token_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class PromptRow:
     """What a model was given before its first answer; `rendered` is None where a server rendered it."""
 
@@ -127,16 +119,6 @@ class Intent:
     call_id: str | None = None
     guard_action: str | None = None
     guard_reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The automaton's verdict on a step."""
-
-    kind: StepKind
-    symbol: str | None
-    state_before: str
-    state_after: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ NOT_RUN: Mapping[str, int] = {
     "ci.md": 1,
     "drivers.md": 2,
     "firmware.md": 3,
+    "home-assistant.md": 2,
     "how-to.md": 4,
     "mcp.md": 1,
     "own-device.md": 1,
