@@ -145,6 +145,9 @@ class HarmRow:
         peak, limit_value: the worst value of the rule's signal, and its limit; None if the rule has none.
         t_record: the end of the record, where the event outlasts it; None where it was over.
         trend: the signal's trend then: `rising`, `falling` or `steady`.
+        excess: whether the golden run in the same world and seed has no such event; None: not known.
+        detection: the probability that its telemetry is told apart from that of harmless rigs, at 5 % false
+            alarms; None: not computed.
     """
 
     kind: str
@@ -167,6 +170,8 @@ class HarmRow:
     limit_value: float | None = None
     t_record: float | None = None
     trend: str | None = None
+    excess: bool | None = None
+    detection: float | None = None
 
     def __post_init__(self) -> None:
         if self.verdict is None:
