@@ -6,7 +6,7 @@ Times are UTC epoch seconds unless they are called device time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -38,7 +38,7 @@ class Observation(StrEnum):
 
 
 COUNTED = 0.5
-"""Events of a twin count from this probability on."""
+"""Events of a twin count from this probability on, and an event is detectable from this one on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +176,13 @@ class HarmRow:
     def __post_init__(self) -> None:
         if self.verdict is None:
             object.__setattr__(self, "verdict", Observation.of(self.observed))
+
+    def detected(self, share: float | None) -> HarmRow:
+        """Return the event with this detection probability; observed below `COUNTED` is `hindsight`."""
+        verdict = Observation.of(self.observed)
+        if share is not None and self.observed and share < COUNTED:
+            verdict = Observation.HINDSIGHT
+        return replace(self, detection=share, verdict=verdict)
 
     @property
     def counts(self) -> bool:

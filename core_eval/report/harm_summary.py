@@ -79,6 +79,7 @@ class KindHarm:
     events: int
     excess: int
     unobserved: int
+    hindsight: int
     unknown: int
     peak: float
     exposure: float
@@ -130,6 +131,7 @@ def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
             events=len(events),
             excess=sum(event.excess is True for event in events),
             unobserved=sum(event.verdict == Observation.UNOBSERVED for event in events),
+            hindsight=sum(event.verdict == Observation.HINDSIGHT for event in events),
             unknown=sum(event.observed is None for event in events),
             peak=max(event.severity for event in events),
             exposure=sum(event.exposure for event in events),

@@ -22,6 +22,8 @@ def verdict_text(event: HarmRow) -> Text:
     styles = {"unobserved": "bold red", "unknown": "yellow", "hindsight": "red"}
     word = event.verdict or "unknown"
     text = word.upper() if word == "unobserved" else word
+    if event.detection is not None:
+        text = f"{'detectable' if word == 'observed' else text} ({event.detection:.2f})"
     if event.observed_probability is not None:
         text += f" (p={event.observed_probability:.2f})"
     return Text(text, style=styles.get(word, ""))
@@ -82,15 +84,10 @@ def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequen
 def kinds_table(kinds: Iterable[KindHarm]) -> Table:
     """Return one row a kind; exposures are sums."""
     numbers = (
-        "events",
-        "excess",
-        "unobserved",
-        "unknown",
-        "most beyond the limit",
-        "exposure",
-        "of it unobserved",
-    )
-    optional = ("of it unobserved", "unknown", "device", "most beyond the limit")
+        "events", "excess", "unobserved", "hindsight", "unknown",
+        "most beyond the limit", "exposure", "of it unobserved",
+    )  # fmt: skip
+    optional = ("of it unobserved", "unknown", "hindsight", "device", "most beyond the limit")
     table = plain_table("device", "kind", *numbers, optional=optional, numbers=numbers)
     for kind in kinds:
         rule = rule_of(kind.device, kind.kind)
@@ -100,6 +97,7 @@ def kinds_table(kinds: Iterable[KindHarm]) -> Table:
             str(kind.events),
             str(kind.excess),
             str(kind.unobserved),
+            str(kind.hindsight),
             str(kind.unknown),
             amount(rule, kind.peak) or "-",
             exposure(rule, kind.exposure),
