@@ -28,6 +28,7 @@ try:
         rigs,
         run,
         score,
+        sensors,
         show,
         sim,
         tasks,
@@ -81,6 +82,7 @@ app.command("sim")(sim.sim)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 app.add_typer(worlds.app, name="worlds")
+app.add_typer(sensors.app, name="sensors")
 app.add_typer(broker.app, name="broker")
 
 # The parser's errors have no public base class: take the topmost one that formats a message.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +29,9 @@ from core_eval.harm.unanswered import resolve
 from core_eval.harness.twin_scoring import estimates_of
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.log.rows import Observation
+
+Event = tuple[int, str, str, float]
+"""Episode, kind, entity and start of an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class DetectedEvent:
             "happens": self.detection.happens,
             "null": self.detection.null,
             "harmful": self.detection.harmful,
-            "telemetry": sorted(set(self.own) & set(self.detection.groups)),
+            "telemetry": list(self.detection.groups),
             "roc": {name: curve.thinned() for name, curve in self.curves().items()},
         }
 
@@ -93,6 +96,7 @@ def detect_all(
     jobs: int,
     rigs: Rigs = Rigs(),
     fitted: Mapping[str, Any] | None = None,
+    only: Collection[Event] | None = None,
     on_done: Callable[[int], None] = lambda _: None,
 ) -> Iterator[DetectedEvent]:
     """Yield the events of these episodes, in their order; those without a verdict are left out.
@@ -103,9 +107,10 @@ def detect_all(
         jobs: processes; 1: none but this one.
         rigs: how many are drawn.
         fitted: specifications of sensors that are fitted to the rigs beside their own, by kind.
+        only: the events to detect; None: all.
         on_done: called in this process with each episode that is done.
     """
-    work = partial(_detected, path, rigs, fitted or {})
+    work = partial(_detected, path, rigs, fitted or {}, only)
     if jobs <= 1 or len(episodes) <= 1:
         for episode in episodes:
             yield from work(episode)
@@ -117,10 +122,21 @@ def detect_all(
             on_done(episode)
 
 
-def _detected(path: Path, rigs: Rigs, fitted: Mapping[str, Any], number: int) -> list[DetectedEvent]:
+def judged_events(reader: LogReader, episode: int) -> list[HarmRow]:
+    """Return the events of an episode that have a verdict."""
+    return [row for row in reader.harm(episode) if row.counts and row.verdict != Observation.UNKNOWN]
+
+
+def _detected(
+    path: Path, rigs: Rigs, fitted: Mapping[str, Any], only: Collection[Event] | None, number: int
+) -> list[DetectedEvent]:
     with LogReader(path) as reader:
         episode = reader.episode(number)
-        rows = [row for row in reader.harm(number) if row.counts and row.verdict != Observation.UNKNOWN]
+        rows = [
+            row
+            for row in judged_events(reader, number)
+            if only is None or (number, row.kind, row.entity, row.t_start) in only
+        ]
         if not rows:
             return []
         steps = [step for step in reader.steps(number) if step.status is not None]
@@ -134,11 +150,17 @@ def _detected(path: Path, rigs: Rigs, fitted: Mapping[str, Any], number: int) ->
         (row.kind, row.entity, calls[row.k]): row for row in rows if row.k in calls and row.kind in rules
     }
     found = detect(kind, {key: rules[key[0]] for key in keys}, rigs.training, rigs.null)
-    return [
-        DetectedEvent(number, row, one, () if one is None else tuple(set(one.groups) - fitted.keys()))
-        for key, row in keys.items()
-        for one in [found[key]]
-    ]
+    own = {ANSWERS, *_own_sensors(kind, fitted)}
+    return [DetectedEvent(number, row, found[key], tuple(sorted(own))) for key, row in keys.items()]
+
+
+def _own_sensors(kind: Kind, fitted: Mapping[str, Any]) -> set[str]:
+    """Return the kinds of sensors that a rig has without the fitted ones, unless the episode has these."""
+    simulator = kind.make_simulator()
+    simulator.init(kind.init, kind.seed)
+    kinds = {name.partition(".")[0] for name in simulator.sensor_specs}
+    given = kind.init.get("sensors", {})
+    return kinds - {name for name in fitted if name not in given}
 
 
 def _kind(

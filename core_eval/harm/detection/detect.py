@@ -70,7 +70,7 @@ class Detection:
 
 
 @dataclass(frozen=True, slots=True)
-class _Courses:
+class Courses:
     """The vectors of the drawn rigs of one event; `pairs` as in `Sides`."""
 
     null: list[Vector]
@@ -88,7 +88,7 @@ def detect(
         remedies: the remedy of the rule of each event.
         training, null: the numbers of rigs.
     """
-    train, judged, happened, specs, limits = _vectors(kind, remedies, training, null)
+    train, judged, happened, specs, limits = drawn_courses(kind, remedies, training, null)
     found: dict[Key, Detection | None] = {}
     for key in remedies:
         if len(judged[key].harmful) < FEWEST or len(train[key].harmful) < FEWEST:
@@ -96,7 +96,7 @@ def detect(
             continue
         columns = answer_columns([*train[key].null, *train[key].harmful])
         scales = dict(finest(specs, limits)) | {ANSWERS: np.array([size for *_, size in columns])}
-        sides = {name: _sides(one[key], columns) for name, one in (("train", train), ("judged", judged))}
+        sides = {name: sides_of(one[key], columns) for name, one in (("train", train), ("judged", judged))}
         ratio = LogLikelihoodRatio(sides["train"], scales)
         found[key] = Detection(
             key=key,
@@ -111,11 +111,11 @@ def detect(
     return found
 
 
-def _vectors(
+def drawn_courses(
     kind: Kind, remedies: Mapping[Key, str], training: int, null: int
-) -> tuple[dict[Key, _Courses], dict[Key, _Courses], dict[Key, int], Mapping[str, SensorSpec], Matrix]:
+) -> tuple[dict[Key, Courses], dict[Key, Courses], dict[Key, int], Mapping[str, SensorSpec], Matrix]:
     """Play all rigs; return the vectors of both sets by event."""
-    sets = [{key: _Courses([], [], []) for key in remedies} for _ in range(2)]
+    sets = [{key: Courses([], [], []) for key in remedies} for _ in range(2)]
     happened = dict.fromkeys(remedies, 0)
     specs: Mapping[str, SensorSpec] = {}
     limits: Matrix = np.zeros(0)
@@ -130,7 +130,7 @@ def _vectors(
     return sets[0], sets[1], happened, specs, limits
 
 
-def _add(courses: Mapping[Key, _Courses], rig: Played, limits: Matrix) -> None:
+def _add(courses: Mapping[Key, Courses], rig: Played, limits: Matrix) -> None:
     own = vector_of(rig.track, limits)
     for key, one in courses.items():
         if key in rig.harmless:
@@ -141,7 +141,9 @@ def _add(courses: Mapping[Key, _Courses], rig: Played, limits: Matrix) -> None:
             one.null.append(own)
 
 
-def _sides(courses: _Courses, columns: Sequence[tuple[tuple[int, str], str | None, float]]) -> Sides:
+def sides_of(courses: Courses, columns: Sequence[tuple[tuple[int, str], str | None, float]]) -> Sides:
+    """Return the courses as matrices, by group."""
+
     def matrices(vectors: Sequence[Vector]) -> dict[str, Matrix]:
         kinds = {kind: np.vstack([one.sensors[kind] for one in vectors]) for kind in vectors[0].sensors}
         return kinds | {ANSWERS: answers_matrix(vectors, columns)}
