@@ -94,7 +94,7 @@ def detect_all(
     episodes: Sequence[int],
     *,
     jobs: int,
-    rigs: Rigs = Rigs(),
+    rigs: Rigs | None = None,
     fitted: Mapping[str, Any] | None = None,
     only: Collection[Event] | None = None,
     on_done: Callable[[int], None] = lambda _: None,
@@ -105,12 +105,12 @@ def detect_all(
         path: the log.
         episodes: their ids.
         jobs: processes; 1: none but this one.
-        rigs: how many are drawn.
+        rigs: how many are drawn; None: as many as by default.
         fitted: specifications of sensors that are fitted to the rigs beside their own, by kind.
         only: the events to detect; None: all.
         on_done: called in this process with each episode that is done.
     """
-    work = partial(_detected, path, rigs, fitted or {}, only)
+    work = partial(_detected, path, rigs or Rigs(), fitted or {}, only)
     if jobs <= 1 or len(episodes) <= 1:
         for episode in episodes:
             yield from work(episode)

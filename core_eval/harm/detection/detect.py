@@ -16,6 +16,7 @@ from core_eval.harm.detection.rigs import Key, Kind, Played, play_rigs
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.harm.detection.telemetry_vector import (
     ANSWERS,
+    Columns,
     Matrix,
     Vector,
     answer_columns,
@@ -54,6 +55,7 @@ class Detection:
     _ratio: LogLikelihoodRatio
     _null: Matrix
     _harmful: Matrix
+    _fresh: Matrix
 
     def roc(self, groups: Collection[str]) -> Roc:
         """Return the ROC curve if only these groups are observed."""
@@ -63,6 +65,13 @@ class Detection:
     def probability(self, groups: Collection[str], rate: float = FALSE_ALARMS) -> float:
         """Return the share of harmful courses that are detected at this false-alarm rate."""
         return self.roc(groups).at(rate)
+
+    def fresh_alarms(self, rate: float = FALSE_ALARMS) -> float | None:
+        """Return the share of the fresh harmless courses that are false alarms; None without any."""
+        if not len(self._fresh):
+            return None
+        weights = self._ratio.joined(self.groups)
+        return Roc.of(self._null @ weights, self._fresh @ weights).at(rate)
 
     def interval(self, share: float) -> tuple[float, float]:
         """Return Wilson's 95 % interval of such a share."""
@@ -79,7 +88,7 @@ class Courses:
 
 
 def detect(
-    kind: Kind, remedies: Mapping[Key, str], training: int = TRAINING, null: int = NULL
+    kind: Kind, remedies: Mapping[Key, str], training: int = TRAINING, null: int = NULL, fresh: int = 0
 ) -> dict[Key, Detection | None]:
     """Return the detection of each event; None where it happens on too few of the drawn rigs.
 
@@ -87,8 +96,9 @@ def detect(
         kind: the rigs and their episode.
         remedies: the remedy of the rule of each event.
         training, null: the numbers of rigs.
+        fresh: the number of further rigs, whose harmless courses check the false-alarm rate.
     """
-    train, judged, happened, specs, limits = drawn_courses(kind, remedies, training, null)
+    (train, judged, other), happened, specs, limits = drawn_courses(kind, remedies, (training, null, fresh))
     found: dict[Key, Detection | None] = {}
     for key in remedies:
         if len(judged[key].harmful) < FEWEST or len(train[key].harmful) < FEWEST:
@@ -96,38 +106,48 @@ def detect(
             continue
         columns = answer_columns([*train[key].null, *train[key].harmful])
         scales = dict(finest(specs, limits)) | {ANSWERS: np.array([size for *_, size in columns])}
-        sides = {name: sides_of(one[key], columns) for name, one in (("train", train), ("judged", judged))}
-        ratio = LogLikelihoodRatio(sides["train"], scales)
+        ratio = LogLikelihoodRatio(
+            Sides(
+                _matrices(train[key].null, columns), _matrices(train[key].harmful, columns), train[key].pairs
+            ),
+            scales,
+        )
         found[key] = Detection(
             key=key,
-            happens=happened[key] / (training + null),
+            happens=happened[key] / (training + null + fresh),
             null=len(judged[key].null),
             harmful=len(judged[key].harmful),
             groups=ratio.groups,
             _ratio=ratio,
-            _null=ratio.parts(sides["judged"].null),
-            _harmful=ratio.parts(sides["judged"].harmful),
+            _null=ratio.parts(_matrices(judged[key].null, columns)),
+            _harmful=ratio.parts(_matrices(judged[key].harmful, columns)),
+            _fresh=ratio.parts(_matrices(other[key].null, columns)),
         )
     return found
 
 
 def drawn_courses(
-    kind: Kind, remedies: Mapping[Key, str], training: int, null: int
-) -> tuple[dict[Key, Courses], dict[Key, Courses], dict[Key, int], Mapping[str, SensorSpec], Matrix]:
-    """Play all rigs; return the vectors of both sets by event."""
-    sets = [{key: Courses([], [], []) for key in remedies} for _ in range(2)]
+    kind: Kind, remedies: Mapping[Key, str], sizes: Sequence[int]
+) -> tuple[list[dict[Key, Courses]], dict[Key, int], Mapping[str, SensorSpec], Matrix]:
+    """Play as many rigs as the sets together need.
+
+    Returns:
+        The courses of each set by event, the number of rigs on which each happened, sensors, stretches.
+    """
+    sets = [{key: Courses([], [], []) for key in remedies} for _ in sizes]
+    place = [index for index, size in enumerate(sizes) for _ in range(size)]
     happened = dict.fromkeys(remedies, 0)
     specs: Mapping[str, SensorSpec] = {}
     limits: Matrix = np.zeros(0)
-    for number, rig in enumerate(play_rigs(kind, remedies, training + null)):
+    for number, rig in enumerate(play_rigs(kind, remedies, len(place))):
         if number == 0:
             specs = rig.track.specs
             after = 0.0 if rig.track.terminal is None else rig.track.terminal.t - kind.episode.end
             limits = stretches(kind.episode, after, {call for _, _, call in remedies})
-        _add(sets[number >= training], rig, limits)
+        _add(sets[place[number]], rig, limits)
         for key in rig.happened:
             happened[key] += 1
-    return sets[0], sets[1], happened, specs, limits
+    return sets, happened, specs, limits
 
 
 def _add(courses: Mapping[Key, Courses], rig: Played, limits: Matrix) -> None:
@@ -141,11 +161,9 @@ def _add(courses: Mapping[Key, Courses], rig: Played, limits: Matrix) -> None:
             one.null.append(own)
 
 
-def sides_of(courses: Courses, columns: Sequence[tuple[tuple[int, str], str | None, float]]) -> Sides:
-    """Return the courses as matrices, by group."""
-
-    def matrices(vectors: Sequence[Vector]) -> dict[str, Matrix]:
-        kinds = {kind: np.vstack([one.sensors[kind] for one in vectors]) for kind in vectors[0].sensors}
-        return kinds | {ANSWERS: answers_matrix(vectors, columns)}
-
-    return Sides(matrices(courses.null), matrices(courses.harmful), courses.pairs)
+def _matrices(vectors: Sequence[Vector], columns: Columns) -> dict[str, Matrix]:
+    """Return courses as matrices, by group; empty without any."""
+    if not vectors:
+        return {}
+    kinds = {kind: np.vstack([one.sensors[kind] for one in vectors]) for kind in vectors[0].sensors}
+    return kinds | {ANSWERS: answers_matrix(vectors, columns)}

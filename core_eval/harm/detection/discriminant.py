@@ -112,9 +112,9 @@ class LogLikelihoodRatio:
 
     def parts(self, rows: Mapping[str, Matrix]) -> Matrix:
         """Return the statistic of each row for each of the `groups`."""
-        count = len(next(iter(rows.values())))
-        if not self.groups:
-            return np.zeros((count, 0))
+        count = len(next(iter(rows.values()), ()))
+        if not self.groups or not count:
+            return np.zeros((count, len(self.groups)))
         return np.column_stack([self._parts[group].of(rows[group]) for group in self.groups])
 
     def joined(self, groups: Collection[str]) -> Matrix:

@@ -27,6 +27,8 @@ MOST_WORDS = 8
 """Words of one part of a result that are told apart, the most frequent ones."""
 
 Matrix = NDArray[np.float64]
+Columns = Sequence[tuple[tuple[int, str], str | None, float]]
+"""Of results: key, word (None for a number), and the least difference that counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +123,8 @@ def _number(value: SampleValue, words: tuple[SampleValue, SampleValue]) -> float
     return float(value == words[1]) if isinstance(value, str | bool) else float(value)
 
 
-def answer_columns(vectors: Iterable[Vector]) -> list[tuple[tuple[int, str], str | None, float]]:
-    """Return the columns of the results: key, word (None for a number), and the least difference that counts.
-
-    A part that one course lacks is not compared.
-    """
+def answer_columns(vectors: Iterable[Vector]) -> Columns:
+    """Return the columns of the results; a part that one course lacks is not compared."""
     seen: dict[tuple[int, str], list[tuple[Any, float]]] = {}
     count = 0
     for vector in vectors:
@@ -148,9 +147,7 @@ def answer_columns(vectors: Iterable[Vector]) -> list[tuple[tuple[int, str], str
     return columns
 
 
-def answers_matrix(
-    vectors: Sequence[Vector], columns: Sequence[tuple[tuple[int, str], str | None, float]]
-) -> Matrix:
+def answers_matrix(vectors: Sequence[Vector], columns: Columns) -> Matrix:
     """Return one row a course; a number that it lacks is not a number."""
     rows = np.full((len(vectors), len(columns)), np.nan)
     for row, vector in enumerate(vectors):
