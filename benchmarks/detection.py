@@ -1,8 +1,8 @@
 """The detection probability by harm rule, and its cost: `python benchmarks/detection.py [--world WORLD]`.
 
 Golden runs of the shipped tasks are altered by seed, on rigs and among dangers drawn by seed, as in
-`benchmarks/finer_sensors.py`, until each rule has `--events` events or `--episodes` were played. Each event
-is judged by the telemetry of every rig, or (`--finer`) by that and every finer sensor.
+`benchmarks/finer_sensors.py`, until each rule has `--events` events, `--episodes` were played, or `--minutes`
+have passed. Each event is judged by the telemetry of every rig, or (`--finer`) by that and every finer sensor.
 
 `alarms` is the share of further harmless rigs (`--fresh`), drawn apart, that the test calls harmful at the
 threshold of 5 %. The exit status is 1 if it is not within four binomial deviations of 5 % over all events.
@@ -18,7 +18,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import process_time
+from time import monotonic, process_time
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -90,7 +90,10 @@ def measure(name: str, options: argparse.Namespace) -> list[Judged]:
     world = fitted_world(name) if options.finer else shipped
     tasks = [task for task in list_tasks() if task.device.name == name and task.world is not None]
     judged: dict[str, list[Judged]] = defaultdict(list)
+    began_at = monotonic()
     for seed in range(options.episodes):
+        if monotonic() - began_at > 60.0 * options.minutes:
+            break
         # Played on the shipped rig, so that both sensor sets judge the same events.
         episode = play(tasks[seed % len(tasks)], shipped, seed)
         events = events_of(world, episode)
@@ -114,6 +117,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=3, help="events of each rule")
     parser.add_argument("--episodes", type=int, default=200, help="maximum number of episodes")
     parser.add_argument("--fresh", type=int, default=50, help="further harmless rigs an event")
+    parser.add_argument("--minutes", type=float, default=30.0, help="begin no episode later than this")
     parser.add_argument("--finer", action="store_true", help="fit every finer sensor")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--svg", type=Path, help="write the ROC curves to this file")
