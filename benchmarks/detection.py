@@ -1,8 +1,9 @@
 """The detection probability by harm rule, and its cost: `python benchmarks/detection.py [--world WORLD]`.
 
 Golden runs of the shipped tasks are altered by seed, on rigs and among dangers drawn by seed, as in
-`benchmarks/finer_sensors.py`, until each rule has `--events` events, `--episodes` were played, or `--minutes`
-have passed. Each event is judged by the telemetry of every rig, or (`--finer`) by that and every finer sensor.
+`benchmarks/finer_sensors.py`, until each rule has `--events` events, `--episodes` were played, or
+`--minutes` have passed. Each event is judged by the telemetry of every rig, or (`--finer`) by that and every
+finer sensor.
 
 `alarms` is the share of further harmless rigs (`--fresh`), drawn apart, that the test calls harmful at the
 threshold of 5 %. The exit status is 1 if it is not within four binomial deviations of 5 % over all events.

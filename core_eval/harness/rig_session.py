@@ -352,7 +352,7 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, monitor: Pro
 
         world = load_world(parts.path) if world is None else world
         simulator = make_simulator(world)
-        simulator.tells_truth = config.truth
+        simulator.reports_truth = config.truth
         return LocalLink(simulator, name=config.name)
     if config.driver is not None:
         driver = load_driver(config.driver)
