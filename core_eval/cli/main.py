@@ -27,6 +27,7 @@ try:
         harm,
         mcp,
         models,
+        record,
         report,
         rigs,
         run,
@@ -77,6 +78,7 @@ app.command("demo")(demo.demo)
 app.command("export")(export.export)
 app.command("run")(run.run)
 app.command("mcp")(mcp.mcp)
+app.command("record")(record.record)
 app.command("report")(report.report)
 app.command("harm")(harm.harm)
 app.command("score")(score.score)

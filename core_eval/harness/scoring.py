@@ -87,6 +87,8 @@ def score_episode(
     if episode.definition.answer is not None and episode.stop_reason not in ENDED_BY_AGENT:
         # The automaton accepts the empty path; but an agent that ran into a limit has given no answer.
         scores["accepted"] = 0.0
+    if episode.left_record is not None:
+        scores["twin_steps"] = float(sum(step.k >= episode.left_record for step in steps))
     scores |= _costs(reader, episode, steps)
     scores |= dict.fromkeys(HARM_METRICS)
     if episode.definition.cautions:

@@ -25,6 +25,9 @@ Verdict: TypeAlias = StepVerdict
 ENDED_BY_AGENT = frozenset({"done", "decline"})
 """The stop reasons with which an agent itself ends an episode: it is done, or declines the task."""
 
+LEFT_RECORD = "left the record"
+"""The rig's status from which on a snapshot's twin answered; its detail names the first such call."""
+
 HarmSource = Literal["truth", "twin"]
 
 
@@ -308,6 +311,7 @@ class EpisodeRow:
         fingerprint: equal for identical episodes: same task, agent and its options, initial state, and
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
             rig, whose initial state is not set.
+        left_record: the number of the first step that the twin of a snapshot answered; None without one.
     """
 
     id: int
@@ -340,6 +344,7 @@ class EpisodeRow:
     pairs: tuple[PairRow, ...] = ()
     calls_made: int | None = None
     fingerprint: str | None = None
+    left_record: int | None = None
 
     @property
     def wall_seconds(self) -> float | None:

@@ -39,6 +39,7 @@ METRICS = (
     Metric("condensed", "condensed", "count", less_is_better=True),
     Metric("faults", "faults", "count", less_is_better=True),
     Metric("steps", "steps", "count", less_is_better=True),
+    Metric("twin_steps", "steps by the twin", "count", less_is_better=True),
     Metric("harm_events", "harm events", "count", less_is_better=True),
     Metric("excess_harm", "excess harm", "count", less_is_better=True),
     Metric("unobserved_harm", "unobserved harm", "count", less_is_better=True),

@@ -261,7 +261,7 @@ def test_the_users_prompt_and_examples_are_what_the_model_gets(tiny: Path, tmp_p
     assert prompt.messages[0]["content"] == "Be brief. Mind the dog."
     assert '"unlocked":true' in prompt.rendered and "It is open." in prompt.rendered
     assert prompt.rendered.index("Unlock.") < prompt.rendered.index("Go.")
-    assert len(prompt.tools) == len(FARM_ROVER.tools)
+    assert len(prompt.tools) >= len(FARM_ROVER.tools)
     agent.close()
 
 
