@@ -33,6 +33,7 @@ try:
         rigs,
         run,
         score,
+        sensors,
         show,
         sim,
         tasks,
@@ -88,6 +89,7 @@ app.command("sim")(sim.sim)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 app.add_typer(worlds.app, name="worlds")
+app.add_typer(sensors.app, name="sensors")
 app.add_typer(broker.app, name="broker")
 app.add_typer(models.app, name="models")
 app.add_typer(baseline.app, name="baseline")
