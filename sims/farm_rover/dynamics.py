@@ -76,7 +76,7 @@ class FarmDynamics:
             if plant.only_dries and not inflow:
                 plant.owed += seconds
                 continue
-            plant.let_pass(seconds, inflow, self._soil_watch(name, plant, t))
+            plant.let_pass(t, seconds, inflow, self._soil_watch(name, plant))
         if sprayed:
             self._spread(sprayed, t, seconds)
         if state.picking is not None and not state.interval_over:
@@ -94,11 +94,9 @@ class FarmDynamics:
         if charge:
             state.battery = max(0.0, state.battery - charge * world.hidden.draw)
 
-    def _soil_watch(
-        self, name: str, plant: PlantState, t: float
-    ) -> Callable[[float], Callable[[Stretch], None]]:
+    def _soil_watch(self, name: str, plant: PlantState) -> Callable[[float], Callable[[Stretch], None]]:
         farm = self._farm
-        return lambda passed: monitor_soil(farm.ledger, name, plant, farm.soil, t + passed)
+        return lambda t: monitor_soil(farm.ledger, name, plant, farm.soil, t)
 
     def _spread(self, ml: float, t: float, seconds: float) -> None:
         """Distribute pesticide from the nozzle over the plant that it aims at and, with the wind, others."""
