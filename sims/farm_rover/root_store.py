@@ -96,8 +96,8 @@ def root_of(function: Callable[[float], float], low: float, high: float) -> floa
         if at_low == at_high:
             break
         middle = high - at_high * (high - low) / (at_high - at_low)
-        if abs(middle - high) <= PRECISION * abs(middle) or not min(low, high) < middle < max(low, high):
-            break
+        if not min(low, high) < middle < max(low, high) or abs(middle - high) <= PRECISION * abs(middle):
+            return min(max(middle, min(low, high)), max(low, high))
         value = function(middle)
         if value == 0.0:
             return middle

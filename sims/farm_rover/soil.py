@@ -197,7 +197,8 @@ class SoilColumn:
         Returns:
             Its length, s; the integrals over time of W and of the infiltrated volume, L s.
         """
-        if self.surface <= 0.0 and inflow <= 0.0:
+        ponded = self.surface > tolerances.LEVEL
+        if not ponded and inflow <= 0.0:
             times = self._steady_piece(longest, 0.0)
             self.dry_s += times[0]
             return times
@@ -209,7 +210,7 @@ class SoilColumn:
         until_ponding = front.gained_at(inflow)
         if until_ponding < tolerances.LEVEL:
             until_ponding = 0.0
-        if self.surface <= 0.0 and until_ponding > 0.0:
+        if not ponded and until_ponding > 0.0:
             return self._steady_piece(min(longest, until_ponding / inflow), inflow)
         return self._ponded_piece(longest, inflow, front, until_ponding)
 
