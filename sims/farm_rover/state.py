@@ -128,8 +128,9 @@ class PlantState:
         column = self.column
         if self.quiet:
             return True
+        causes = (self.watered_by, self.wet.call, self.pond.call, self.leached.call, self.overflowed.call)
         harmless = min(column.capacity, self.limit * column.volume)
-        return not column.surface and (self.watered_by is None or column.root <= harmless)
+        return not column.surface and (column.root <= harmless or causes == (None,) * 5)
 
     def let_pass(
         self, t: float, seconds: float, inflow: float, watch: Callable[[float], Callable[[Stretch], None]]
