@@ -16,7 +16,7 @@ from devices.farm_rover.fault_kinds import FARM_FAULTS
 from devices.farm_rover.hidden_parameters import Hidden
 from devices.farm_rover.sensor_set import Sensors
 from devices.farm_rover.soil_texture import TEXTURES, Texture, drainage_s
-from devices.farm_rover.surroundings import Person, Wind
+from devices.farm_rover.surroundings import Person, Shower, Wind
 from devices.faults import Faults
 from devices.models import StrictModel
 
@@ -141,6 +141,24 @@ class Obstacle(StrictModel):
     radius: Positive
 
 
+class WaterPump(StrictModel):
+    """A centrifugal water pump on the battery; `sims.farm_rover.pump_curve` explains its flow."""
+
+    shutoff_head_m: Positive = Field(description="head without flow, with a full battery, m")
+    lift_m: NotNegative = Field(description="of the nozzle above the level of a full tank, m")
+    tank_height_m: NotNegative = Field(description="from a full tank's level to an empty one's, m")
+    full_v: Positive = Field(description="of a full battery, V")
+    empty_v: Positive = Field(description="of an empty battery, V; linear in its charge between")
+
+    @model_validator(mode="after")
+    def _lifts(self) -> Self:
+        if self.lift_m >= self.shutoff_head_m:
+            raise ValueError("lift_m must be below shutoff_head_m")
+        if self.empty_v > self.full_v:
+            raise ValueError("empty_v must not be above full_v")
+        return self
+
+
 class Rover(StrictModel):
     """The rover's body, drive and behaviour."""
 
@@ -162,7 +180,8 @@ class Rover(StrictModel):
     pump_charge_per_s: NotNegative = Field(description="share of the battery for a second of pumping")
     battery_reserve: Fraction = Field(description="share of the battery that shall always be left")
     charging_per_s: Positive = Field(description="share of the battery that a second of charging adds")
-    water_flow: Positive = Field(description="of the pump, L/s")
+    water_flow: Positive = Field(description="of the pump, L/s; with a pump curve, full tank and battery")
+    water_pump: WaterPump | None = Field(default=None, description="its curve; none: a constant flow")
     pesticide_flow: Positive = Field(description="of the sprayer, ml/s")
     hose_lag_s: Positive = Field(
         le=LONGEST_HOSE_LAG_S,
@@ -254,6 +273,7 @@ class FarmWorld(StrictModel):
     keep_out: dict[str, Bed] = Field(default={})
     wind: Wind
     person: Person = Person()
+    rain: list[Shower] = Field(default=[], description="the forecast; it falls on the plants' basins")
     rover: Rover
     soil: Soil
     sensors: Sensors

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from devices.farm_rover import tolerances
 from sims.farm_rover.farm import Farm
+from sims.farm_rover.rain import next_change, rain_rate
 from sims.farm_rover.rover_monitor import RoverMonitor
 from sims.farm_rover.soil import Stretch
 from sims.farm_rover.soil_monitor import monitor_soil
@@ -46,6 +47,8 @@ class FarmDynamics:
                 strength = farm.faults.strength
                 hose.settle(t, strength("clogged_nozzle"), strength("stuck_valve"))
                 soonest = min(soonest, hose.horizon(t))
+        if farm.world.rain:
+            soonest = min(soonest, next_change(farm.world.rain, t) - t)
         for waypoint in farm.world.person.path:
             if waypoint.t > t + tolerances.PIECE_S:
                 return min(soonest, waypoint.t - t)
@@ -71,8 +74,9 @@ class FarmDynamics:
                 state.spilled_liters += watered
             else:
                 state.plants[state.aim].watered_by = state.poured_by
+        rain = rain_rate(farm.world.rain, t) * farm.soil.area if farm.world.rain else 0.0
         for name, plant in state.plants.items():
-            inflow = watered / seconds if name == state.aim else 0.0
+            inflow = rain + (watered / seconds if name == state.aim else 0.0)
             if plant.only_dries and not inflow:
                 plant.owed += seconds
                 continue

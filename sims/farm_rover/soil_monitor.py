@@ -5,13 +5,14 @@ Too wet or under water for too long, and too much water lost: below the roots or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from devices.farm_rover import tolerances
 from devices.farm_rover.harm_rules import LEACHING, OVER_IRRIGATION, PONDING, RUNOFF, SOIL_FOLLOW_S
 from devices.farm_rover.world import Soil
 from devices.harm import HarmRule
+from sims.farm_rover.rain import Pieces, rained_on
 from sims.farm_rover.soil import Stretch
 from sims.farm_rover.state import Loss, PlantState, Spell
 from sims.harm_ledger import HarmLedger
@@ -19,9 +20,6 @@ from sims.harm_ledger import HarmLedger
 LOOKAHEAD_S = SOIL_FOLLOW_S
 """How long after a watering its effect is predicted, s."""
 HALVINGS = 40
-
-Pieces = Sequence[tuple[float, float]]
-"""A flow of water in pieces: s, L/s."""
 
 
 @dataclass(slots=True)
@@ -141,7 +139,7 @@ def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> Effect:
                 began = since[index] = now + stretch.t_start
             longest[index] = max(longest[index], now + stretch.t_end - began)
 
-    for seconds, flow in (*pieces, (LOOKAHEAD_S, 0.0)):
+    for seconds, flow in rained_on((*pieces, (LOOKAHEAD_S, 0.0)), plant.rain, ahead.soil.area, t):
         ahead.advance(seconds, flow, watch)
         now += seconds
     effect.wet_s, effect.pond_s = longest
@@ -151,7 +149,7 @@ def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> Effect:
 
 def note_unavoidable(plant: PlantState) -> None:
     """Note the water that leaves the soil of a plant without any watering, at the start."""
-    if plant.column.surface or plant.column.root > plant.column.capacity:
+    if plant.rain or plant.column.surface or plant.column.root > plant.column.capacity:
         effect = _look_ahead(plant, (), 0.0)
         plant.leached.unavoidable, plant.overflowed.unavoidable = effect.drained, effect.runoff
 
@@ -184,7 +182,8 @@ def _breaks(kind: str, excess: float) -> bool:
 def harm_to_come(plant: PlantState, soil: Soil, t: float) -> bool:
     """Return whether the plant's soil still breaks a rule without further water from device time t on, s."""
     causes = _causes(plant)
-    if plant.only_dries or all(cause.call is None for cause in causes.values()):
+    dries = plant.only_dries and not plant.rain
+    if dries or all(cause.call is None for cause in causes.values()):
         return False
     effect, flows = _look_ahead(plant, (), t), plant.column.flows
     yet = {

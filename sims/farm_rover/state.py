@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from devices.farm_rover import tolerances
+from devices.farm_rover.surroundings import Shower
 from devices.farm_rover.world import FarmWorld, Plant, Pose, Soil
 from sims.farm_rover.hose import Hose
 from sims.farm_rover.soil import SoilColumn, Stretch
@@ -60,6 +61,7 @@ class PlantState:
         place: as in the initial state.
         limit: moisture above which its roots lack air, m3/m3.
         column: the soil, `owed` seconds behind device time.
+        rain: the forecast.
         sprayed_at: device time of its last dose for which its label forbids a harvest, s; negative: before 0.
         dose: ml of pesticide in the present spraying, or in the last one.
         watered_by: the last call whose water it got.
@@ -74,6 +76,7 @@ class PlantState:
     ripe: bool
     pests: bool
     pesticide_ml: float
+    rain: Sequence[Shower] = ()
     sprayed_at: float | None = None
     dose: float = 0.0
     watered_by: int | None = None
@@ -85,10 +88,11 @@ class PlantState:
     owed: float = 0.0
 
     @classmethod
-    def of(cls, plant: Plant, soil: Soil) -> PlantState:
+    def of(cls, plant: Plant, soil: Soil, rain: Sequence[Shower] = ()) -> PlantState:
         """Return the initial state of a plant on this soil."""
         limit = soil.limit_of(plant)
-        state = cls(plant, limit, SoilColumn.under(plant, soil), plant.ripe, plant.pests, plant.pesticide_ml)
+        column = SoilColumn.under(plant, soil)
+        state = cls(plant, limit, column, plant.ripe, plant.pests, plant.pesticide_ml, rain)
         if plant.moisture > limit:
             state.wet.since = 0.0
         if plant.surface_liters > soil.pond_limit_mm * soil.area:
@@ -242,7 +246,7 @@ class FarmState:
     def of(cls, world: FarmWorld, soil: Soil) -> FarmState:
         """Return the initial state of a world, with the true soil."""
         hidden, rover = world.hidden, world.rover
-        plants = {name: PlantState.of(plant, soil) for name, plant in world.plants.items()}
+        plants = {name: PlantState.of(plant, soil, world.rain) for name, plant in world.plants.items()}
         water, pesticide = world.water_tank.liters, world.pesticide_tank.ml
         return cls(
             pose=world.pose,
