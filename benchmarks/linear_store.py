@@ -15,6 +15,8 @@ SECONDS_PER_DAY = 86400.0
 INFILTRATION_S, DRAINAGE_S = 150.0, 7200.0
 """Time constants of infiltration and of drainage, s."""
 BISECTIONS = 60
+TIME_CONSTANTS, EXTREMUM_S = 1e-9, 1e-6
+"""Two time constants against each other, relative; an extremum against the begin of its piece, s."""
 
 
 class LinearPiece:
@@ -29,8 +31,8 @@ class LinearPiece:
     """
 
     def __init__(self, k: float, s_inf: float, s0: float, w0: float, a: float, b: float) -> None:
-        if a and abs(a - k) < tolerances.TIME_CONSTANTS * k:
-            a = k * (1.0 + tolerances.TIME_CONSTANTS)
+        if a and abs(a - k) < TIME_CONSTANTS * k:
+            a = k * (1.0 + TIME_CONSTANTS)
         self._k, self._s_inf, self._c, self._w0, self._a = k, s_inf, s0 - s_inf, w0, a
         self._gain = b + k * s_inf
         if a:
@@ -65,13 +67,13 @@ class LinearPiece:
             pull = self._k * self._c
             ratio = -self._gain / pull if pull else 0.0
             t = -math.log(ratio) / self._k if 0.0 < ratio < 1.0 else math.inf
-            return t if t > tolerances.EXTREMUM_S else math.inf
+            return t if t > EXTREMUM_S else math.inf
         slow = self._a * self._q
         ratio = -self._k * self._p / slow if slow else 0.0
         if ratio <= 0.0:
             return math.inf
         t = math.log(ratio) / (self._k - self._a)
-        return t if t > tolerances.EXTREMUM_S else math.inf
+        return t if t > EXTREMUM_S else math.inf
 
     def surface_crossing(self, level: float | None) -> float:
         """Return the time at which S reaches a level; infinite where it never does."""

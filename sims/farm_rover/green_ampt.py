@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from devices.farm_rover import tolerances
+
 ITERATIONS = 50
-PRECISION = 2e-16
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class WettingFront:
             step = (x - g * math.log1p(x / (depth + g)) - k * t) * (total + g) / total
             x -= step
             # The error left after a step is about step^2 g / (2 total (total + g)).
-            if step * step * g <= PRECISION * total * (total + g) * x:
+            if step * step * g <= tolerances.ROOT * total * (total + g) * x:
                 break
         return max(x, 0.0)
 

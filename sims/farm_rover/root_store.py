@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from devices.farm_rover import tolerances
 from sims.farm_rover.green_ampt import WettingFront
 
 # Abscissae on 0 to 1 and weights of the quadrature of Gauss and Legendre.
@@ -19,7 +20,6 @@ THREE = ((0.5, 4.0 / 9.0), (0.5 - 0.15**0.5, 5.0 / 18.0), (0.5 + 0.15**0.5, 5.0 
 SHORT = 0.1
 """Share of depth and deficit that three points are exact enough for, to 1e-10 of a times the time."""
 ITERATIONS = 100
-PRECISION = 4e-16
 
 
 class SteadyRoot:
@@ -96,7 +96,9 @@ def root_of(function: Callable[[float], float], low: float, high: float) -> floa
         if at_low == at_high:
             break
         middle = high - at_high * (high - low) / (at_high - at_low)
-        if not min(low, high) < middle < max(low, high) or abs(middle - high) <= PRECISION * abs(middle):
+        if not min(low, high) < middle < max(low, high) or abs(middle - high) <= tolerances.ROOT * abs(
+            middle
+        ):
             return min(max(middle, min(low, high)), max(low, high))
         value = function(middle)
         if value == 0.0:

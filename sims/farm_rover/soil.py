@@ -36,8 +36,6 @@ from sims.farm_rover.root_store import FrontRoot, SteadyRoot, root_of
 
 SECONDS_PER_DAY = 86400.0
 SECONDS_PER_HOUR = 3600.0
-NEAR_0 = 1e-12
-"""Share of a volume at which a new front's infiltration is finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +280,7 @@ class SoilColumn:
         piece = FrontRoot(front, start, *self._coefficients(rising))
         end, water = gained, piece.water(gained, took)
         if rising and piece.slope(end, water) < 0.0:
-            end = root_of(lambda x: piece.slope(x, piece.water(x)), end * NEAR_0, end)
+            end = root_of(lambda x: piece.slope(x, piece.water(x)), end * tolerances.NEAR_0, end)
             water = piece.water(end)
         level = _next_level(self.root_levels, start, water > start)
         if level is not None and (water - level) * (level - start) > 0.0:
