@@ -1,7 +1,7 @@
 # make demo    the main job: two rigs, three agents, the table
 # make test    the tests
 # make test-fast  those that need no system packages and no model, in less than a minute
-# make test-interop  exports and the soil beside other people's programs, in build/interop
+# make test-interop  exports, read by Inspect and OpenTelemetry, llama-cpp-python's server, AquaCrop, in build/interop
 # make lint    ruff, mypy --strict, import-linter
 # make dist    wheel and source package in build/dist, checked
 # make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
@@ -16,6 +16,8 @@ export CMAKE_ARGS := -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
   -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_OPENSSL=OFF \
   -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDIR)/packaging/llama_without_common.cmake $(CMAKE_EXTRA)
 export SKBUILD_BUILD_TARGETS := llama;ggml;ggml-base;ggml-cpu
+# The tests start many Python processes: without this each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 MINUTES ?= 75
@@ -48,7 +50,7 @@ test-fast: $(VENV)/.fast-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or interop or llama or slow)"
 
 test-interop: $(INTEROP)/.installed
-	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export tests/sims/farm_rover
+	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export tests/agents/backends tests/sims/farm_rover
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .

@@ -11,7 +11,7 @@ from agents.deadline import Deadline
 from agents.formats.calls import CallText, Nonsense
 
 Message = dict[str, Any]
-ReplyStop = Literal["end", "tokens", "time", "context"]
+ReplyStop = Literal["end", "refused", "tokens", "time", "context"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Reply:
     Attributes:
         message: the answer as the conversation goes on with it.
         items: its calls, in order.
-        stop: why it ended: by itself, or at a limit (it may then be cut short).
+        stop: why it ended: by itself, as a refusal, or at a limit (it may then be cut short).
         usage: what it cost.
     """
 
@@ -39,8 +39,37 @@ class Reply:
     usage: Usage
 
 
+FIRST_ANSWER_TOKENS = 16
+"""The fewest tokens of an answer that makes a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Tokens a second: of a prompt, and of writing."""
+
+    prompt: float
+    writing: float
+
+    def first_answer(self, prompt_tokens: int) -> float:
+        """Return the time from the prompt to the end of a short first answer, s."""
+        return prompt_tokens / self.prompt + FIRST_ANSWER_TOKENS / self.writing
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAnswer:
+    """What a first answer takes: the tokens of its prompt, at a speed."""
+
+    prompt_tokens: int
+    speed: Speed
+
+
 class ChatBackend(Protocol):
-    """A model that answers a conversation. What its attribute `options` says, if it has one, is logged."""
+    """A model that answers a conversation.
+
+    Optional: `options` and `model_info` are logged (see `agents.agent`); `render(messages)` returns a
+    conversation as the text that the model gets; `check(messages, limits)` returns a `FirstAnswer` with the
+    tools of `start`, and raises AgentSpecError where context or limits do not take one.
+    """
 
     @property
     def name(self) -> str:
@@ -59,3 +88,9 @@ class ChatBackend(Protocol):
 
     def close(self) -> None:
         """Let go of the model."""
+
+
+def rendered_by(backend: ChatBackend, messages: Sequence[Message]) -> str | None:
+    """Return a conversation as the text that the model gets; None where the backend does not render it."""
+    render = getattr(backend, "render", None)
+    return None if render is None else render(messages)

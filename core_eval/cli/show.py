@@ -28,11 +28,15 @@ def show(
         ),
     ] = None,
     aggregate: AggregateOption = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the summary as Markdown, for a pull request.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List a log's episodes, show one step by step, or search the transcripts."""
     from core_eval.log import LogReader
     from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.model_lines import cost_lines
     from core_eval.report.summary import episode_json, summary_json
     from core_eval.report.tables import episodes_table, runs_table
 
@@ -47,9 +51,14 @@ def show(
             if json:
                 print_json(_episode_json(reader, row))
             else:
-                _print_episode(console(), reader, row)
+                print_episode(console(), reader, row)
             return
         runs, episodes = reader.runs(), reader.episodes()
+    if markdown:
+        from core_eval.report.markdown import summary_markdown
+
+        print(summary_markdown(episodes), end="")
+        return
     if json:
         print_json(
             {
@@ -63,6 +72,8 @@ def show(
     out.print(runs_table(runs))
     out.print(episodes_table(episodes))
     print_agents(out, episodes, aggregate)
+    for line in cost_lines(episodes):
+        out.print(Text(line))
 
 
 def _print_found(reader: LogReader, words: str, episode: int | None, json: bool) -> None:
@@ -87,6 +98,9 @@ def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
     return {
         **episode_json(episode),
         "prompt": episode.definition.prompt,
+        "agent_info": episode.agent_info,
+        "first_prompt": None if (first := reader.prompt(episode.id)) is None else asdict(first),
+        "machine_cost": asdict(reader.machine_cost(episode.id)),
         "init": episode.init,
         "steps": [asdict(step) for step in reader.steps(episode.id)],
         "harm": [asdict(harm) for harm in reader.harm(episode.id)],
@@ -94,7 +108,8 @@ def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
     }
 
 
-def _print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+    """Print an episode step by step: calls, harm, cautions, scores."""
     from core_eval.harness.caution_scoring import judged_cautions
     from core_eval.log.rows import Observation
     from core_eval.report.fitted_table import Hanging
@@ -102,6 +117,7 @@ def _print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None
     from core_eval.report.harm_tables import unanswered_text
     from core_eval.report.harm_words import event_text
     from core_eval.report.metrics import METRICS
+    from core_eval.report.model_lines import options_line, time_line
     from core_eval.report.no_rules import no_rules
     from core_eval.report.tables import score_cell, status_text, step_line
 
@@ -109,6 +125,9 @@ def _print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None
         Text(f"episode {episode.id}  {episode.task}  {episode.agent}  seed {episode.seed}", style="bold")
     )
     out.print(Text(f"rig {episode.rig}, guard {episode.guard}, ").append_text(status_text(episode)))
+    for line in (options_line(episode), time_line(reader, episode)):
+        if line:
+            out.print(Hanging(Text(line, style="dim")))
     if episode.error:
         out.print(Text(episode.error, style="yellow"))
     out.print(Text(episode.definition.prompt))
@@ -135,6 +154,8 @@ def _print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None
                     f"a power cut in the {pair.stranded:.1f} s between would have left it in the wrong state"
                 )
                 out.print(Hanging(Text(text, style="magenta"), 9))
+    for k, remark in reader.remarks(episode.id):
+        out.print(Hanging(Text(f"answer {k}: {remark}", style="yellow")))
     lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
     if lost is not None:
         out.print(Text(lost, style="yellow"))

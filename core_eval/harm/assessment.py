@@ -137,12 +137,11 @@ class Judge:
         found = []
         for index, call in enumerate(self._calls):
             if call.harmful and call.status == CallStatus.OK and not tools[call.tool].towards_safe:
-                change = Change(index, LEAVE_OUT)
-                without = compare(
+                without = self._left_out.get(index) or compare(
                     self._player,
                     self._calls,
                     self._original,
-                    change,
+                    Change(index, LEAVE_OUT),
                     to_the_end=self._to_the_end,
                     to_the_evidence=True,
                 )

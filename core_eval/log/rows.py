@@ -5,15 +5,22 @@ Times are UTC epoch seconds unless they are called device time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
+from agents.agent import Cost
 from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path.scorer import StepVerdict
 
 EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
 """`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""
+
+Turn: TypeAlias = Cost
+"""An agent's turn at one step, and its cost."""
+Verdict: TypeAlias = StepVerdict
+"""The automaton's verdict on a step."""
 
 ENDED_BY_AGENT = frozenset({"done", "decline"})
 """The stop reasons with which an agent itself ends an episode: it is done, or declines the task."""
@@ -90,14 +97,12 @@ class EpisodeStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """An agent's turn at one step, and its cost."""
+class PromptRow:
+    """What a model was given before its first answer; `rendered` is None where a server rendered it."""
 
-    text: str = ""
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    seconds: float = 0.0
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]]
+    rendered: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +119,6 @@ class Intent:
     call_id: str | None = None
     guard_action: str | None = None
     guard_reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The automaton's verdict on a step."""
-
-    kind: StepKind
-    symbol: str | None
-    state_before: str
-    state_after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +216,16 @@ class MachineCost:
     """The resource usage of an episode on the agent's machine; None where it cannot be measured.
 
     Attributes:
-        peak_memory: this process's peak memory, bytes.
+        peak_memory: peak memory of the process that computed the agent, bytes.
         energy: of the whole machine or board while the episode lasted, J.
         meter: the source of the energy value.
+        load_seconds: loading the model before the first of its episodes, s.
     """
 
     peak_memory: int | None = None
     energy: float | None = None
     meter: str | None = None
+    load_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

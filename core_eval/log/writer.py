@@ -26,6 +26,7 @@ from core_eval.log.rows import (
     Intent,
     MachineCost,
     PairRow,
+    PromptRow,
     Turn,
     Verdict,
 )
@@ -141,9 +142,13 @@ class RunLog:
             columns["answer"] = definition.answer
         if definition.cautions is not None:
             columns["cautions"] = to_json(definition.cautions)
+        return self.once("definition", columns)
+
+    def once(self, table: str, columns: Mapping[str, Any]) -> int:
+        """Return the id of the row with these columns, which is added where there is none."""
         digest = hashlib.sha256(to_json(list(columns.values())).encode()).hexdigest()
-        known = self.connection.execute("SELECT id FROM definition WHERE sha256 = ?", (digest,)).fetchone()
-        return int(known[0]) if known else self._insert("definition", sha256=digest, **columns)
+        known = self.connection.execute(f"SELECT id FROM {table} WHERE sha256 = ?", (digest,)).fetchone()
+        return int(known[0]) if known else self._insert(table, sha256=digest, **columns)
 
     def _insert(self, table: str, **columns: Any) -> int:
         with self.lock:
@@ -171,7 +176,8 @@ class EpisodeLog:
         """Log a step before its call is sent, with the agent's turn that led to it; return the step's id."""
         with self._transaction():
             self.turn(intent.k, turn)
-            return self._log._insert(
+            return insert(
+                self._log.connection,
                 "step",
                 episode_id=self.id,
                 k=intent.k,
@@ -185,42 +191,60 @@ class EpisodeLog:
 
     def turn(self, k: int, turn: Turn) -> None:
         """Log the agent's turn: with `intent` for a step, alone for a last turn without a call."""
-        self._log._insert(
-            "turn",
-            episode_id=self.id,
-            k=k,
-            text=plain_text(turn.text),
-            input_tokens=turn.input_tokens,
-            cached_tokens=turn.cached_tokens,
-            output_tokens=turn.output_tokens,
-            seconds=turn.seconds,
-        )
+        with self._log.lock:
+            insert(
+                self._log.connection,
+                "turn",
+                episode_id=self.id,
+                k=k,
+                text=plain_text(turn.text),
+                input_tokens=turn.input_tokens,
+                cached_tokens=turn.cached_tokens,
+                output_tokens=turn.output_tokens,
+                seconds=turn.seconds,
+                reasoning=plain_text(turn.reasoning),
+                prompt_seconds=turn.prompt_seconds,
+                writing_seconds=turn.writing_seconds,
+                first_token_seconds=turn.first_token_seconds,
+            )
+
+    def prompt(self, prompt: PromptRow) -> None:
+        """Log what the model is given before its first answer."""
+        rendered = None if prompt.rendered is None else plain_text(prompt.rendered)
+        columns = {
+            "messages": to_json(prompt.messages), "tools": to_json(prompt.tools), "rendered": rendered
+        }  # fmt: skip
+        with self._transaction():
+            number = self._log.once("prompt", columns)
+            self._log._write("UPDATE episode SET prompt_id = ? WHERE id = ?", number, self.id)
 
     def result(self, step_id: int, outcome: Outcome, verdict: Verdict) -> None:
         """Log how the step ended, and the automaton's verdict."""
         with self._transaction():
-            self._log._write(
+            self._log.connection.execute(
                 "UPDATE step SET status = ?, kind = ?, symbol = ?, state_before = ?, state_after = ?,"
                 " t_result = ?, result = ?, error_code = ?, error_message = ?, t_device = ?, duration = ?"
                 " WHERE id = ?",
-                outcome.status,
-                verdict.kind,
-                verdict.symbol,
-                verdict.state_before,
-                verdict.state_after,
-                time.time(),
-                None if outcome.value is None else to_json(outcome.value),
-                outcome.code,
-                None if outcome.message is None else plain_text(outcome.message),
-                outcome.t,
-                outcome.duration,
-                step_id,
+                (
+                    outcome.status,
+                    verdict.kind,
+                    verdict.symbol,
+                    verdict.state_before,
+                    verdict.state_after,
+                    time.time(),
+                    None if outcome.value is None else to_json(outcome.value),
+                    outcome.code,
+                    None if outcome.message is None else plain_text(outcome.message),
+                    outcome.t,
+                    outcome.duration,
+                    step_id,
+                ),
             )
 
     def sample(self, sample: Sample) -> None:
         """Log a coarse reading; written with the next result, or within half a second of more readings."""
         with self._log.lock:
-            self._pending.add_sample(sample)
+            self._pending.samples.append(sample)
             if self._pending.due and not self._log.connection.in_transaction:
                 with self._transaction():
                     pass
@@ -228,7 +252,7 @@ class EpisodeLog:
     def truth(self, truth: Truth) -> None:
         """Log the simulator's own state, for scoring: written with the result that follows it, or at once."""
         with self._log.lock:
-            self._pending.add_truth(truth)
+            self._pending.truths.append(truth)
             if truth.call_id is None and not self._log.connection.in_transaction:
                 with self._transaction():
                     pass
@@ -262,6 +286,7 @@ class EpisodeLog:
             peak_memory=cost.peak_memory,
             energy=cost.energy,
             meter=cost.meter,
+            load_seconds=cost.load_seconds,
         )
 
     def end(

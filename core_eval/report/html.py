@@ -24,6 +24,7 @@ from core_eval.report.harm_tables import episodes_text, share_text
 from core_eval.report.harm_words import amount, event_text, evidence_text, exposure
 from core_eval.report.inexact import INEXACT_NOTE, inexact_json
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
+from core_eval.report.model_lines import options_lines
 from core_eval.report.no_call import no_call
 from core_eval.report.no_rules import no_rules
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed
@@ -168,6 +169,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         headings=[BY_NAME[name].heading for name in TABLE],
         inexact=inexact_json(episodes),
         agents=_agents(episodes, aggregate),
+        options=options_lines(episodes),
         tasks=_tasks(episodes),
         differences=_differences(episodes),
         front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],

@@ -162,7 +162,7 @@ class FarmSimulator(Simulator[FarmWorld]):
             ripe={name: plant.ripe for name, plant in state.plants.items()},
             fruit=state.fruit,
             capacity=self.world.hopper.capacity,
-            has_way=lambda goal: self.drive_control.route((goal.x, goal.y)) is not None,
+            has_route=lambda goal: self.drive_control.route((goal.x, goal.y)) is not None,
             drive_charge=self.drive_control.charge,
         )
 

@@ -52,9 +52,12 @@ REASONS = frozenset(
 )
 NOT_RUN: Mapping[str, int] = {
     "README.md": 4,
+    "ci.md": 1,
     "drivers.md": 2,
     "firmware.md": 3,
+    "home-assistant.md": 2,
     "how-to.md": 4,
+    "local-models.md": 2,
     "mcp.md": 1,
     "own-device.md": 1,
     "own-world.md": 1,
