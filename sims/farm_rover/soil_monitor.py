@@ -5,6 +5,7 @@ Too wet or under water for too long, and too much water lost: below the roots or
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -116,9 +117,14 @@ def _note_loss(
     start, end = span
     exposure = first * (end - start) + lost_time
     if first < 0.0:
-        # The rate of a loss changes little within a stretch.
-        start += (end - start) * -first / lost
-        exposure = (first + lost) / 2.0 * (end - start)
+        # The loss over the stretch as a t + b t^2, of the right volume and integral.
+        length = end - start
+        b = 6.0 * (lost * length / 2.0 - lost_time) / length**3
+        a = lost / length - b * length
+        steep = a + math.sqrt(max(0.0, a * a - 4.0 * b * first))
+        passed = min(length, -2.0 * first / steep) if steep > 0.0 else length
+        exposure -= first * passed + a * passed**2 / 2.0 + b * passed**3 / 3.0
+        start += passed
     ledger.note(rule.kind, name, loss.call, start, end, first + lost, exposure)
 
 
