@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -18,7 +19,7 @@ Answer = Literal["decline", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Cost:
     """What one answer of a model cost; all zero for an agent that is no model, and for the second and later
     calls of one answer.
 
@@ -28,6 +29,10 @@ class Usage:
         cached_tokens: prompt tokens that were there already.
         output_tokens: tokens that the model wrote.
         seconds: wall clock, s.
+        reasoning: the thoughts among the words, or those that a server sends apart from them.
+        prompt_seconds: of them, evaluating the prompt; None where it is not known.
+        writing_seconds: of them, writing the answer; None where it is not known.
+        first_token_seconds: until the first token of the answer; None where it is not known.
     """
 
     text: str = ""
@@ -35,6 +40,17 @@ class Usage:
     cached_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    reasoning: str = ""
+    prompt_seconds: float | None = None
+    writing_seconds: float | None = None
+    first_token_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage(Cost):
+    """What one answer cost, and what else the log should say of it, a line each."""
+
+    remarks: tuple[str, ...] = ()
 
 
 NO_USAGE = Usage()
@@ -139,6 +155,47 @@ class Agent(Protocol):
         """Release models, files and connections."""
 
 
+@dataclass(frozen=True, slots=True)
+class FirstPrompt:
+    """What a model is given before its first answer.
+
+    Attributes:
+        messages: system prompt, examples, and the task.
+        tools: the function schemas.
+        rendered: the text that its chat template makes of both; None where a server renders it.
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]]
+    rendered: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What a model agent tells of its model, beside its options.
+
+    Attributes:
+        process: the id of the process that computes the model; None where it is on another machine.
+        load_seconds: how long it took to load the model, s; None where nothing was loaded.
+        first_prompt: what the model was given at the start of the episode.
+        facts: what its file says of it, and the memory that it takes, for `pathrig models check`.
+    """
+
+    process: int | None
+    load_seconds: float | None = None
+    first_prompt: FirstPrompt | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def model_info_of(maker: object) -> ModelInfo:
+    """Return what an agent or a backend tells of its model; this process alone for one that is no model.
+
+    It is the attribute `model_info`, which is optional.
+    """
+    info: ModelInfo = getattr(maker, "model_info", ModelInfo(os.getpid()))
+    return info
+
+
 def options_of(maker: object) -> Mapping[str, Any]:
     """Return what was chosen for an agent or a backend, such as a grammar or the sampling, for the log.
 
@@ -146,3 +203,16 @@ def options_of(maker: object) -> Mapping[str, Any]:
     """
     options: Mapping[str, Any] = getattr(maker, "options", {})
     return options
+
+
+def check_agent(agent: object, context: EpisodeContext) -> Any:
+    """Let an agent check that a first answer is possible, before anything moves; return what that takes.
+
+    It is the method `check`, which is optional.
+
+    Raises:
+        agents.errors.AgentSpecError: it is not possible; one line with the figures.
+        agents.errors.BackendError: the model cannot be reached or run.
+    """
+    check = getattr(agent, "check", None)
+    return None if check is None else check(context)

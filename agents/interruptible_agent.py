@@ -10,7 +10,17 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, options_of
+from agents.agent import (
+    Action,
+    Agent,
+    EpisodeContext,
+    ModelInfo,
+    Observation,
+    StopAction,
+    check_agent,
+    model_info_of,
+    options_of,
+)
 from agents.deadline import CancelledError, Deadline
 
 GRACE_SECONDS = 0.5
@@ -51,6 +61,16 @@ class InterruptibleAgent:
         """The agent's options."""
         return options_of(self._agent)
 
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the agent tells of its model."""
+        return model_info_of(self._agent)
+
+    def check(self, context: EpisodeContext) -> None:
+        """Let the agent check that a first answer is possible."""
+        self._deadline = Deadline(math.inf, context.cancellation)
+        self._ask(partial(check_agent, self._agent, context))
+
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode.
 
@@ -86,6 +106,7 @@ class InterruptibleAgent:
         except TimeoutError:
             return
         self._thread.join()
+        self._thread = None
 
     def _ask(self, question: Callable[[], T]) -> T:
         answer, deadline = self._put(question), self._deadline
@@ -102,7 +123,7 @@ class InterruptibleAgent:
 
     def _put(self, question: Callable[[], T]) -> Future[T]:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._answer, name=f"agent {self.name}", daemon=True)
+            self._thread = threading.Thread(target=self._answer, name="agent", daemon=True)
             self._thread.start()
         answer: Future[T] = Future()
         self._questions.put((answer, question))

@@ -17,7 +17,8 @@ from agents.backends.backend import Message, Reply
 from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.deadline import Deadline
 from agents.formats.calls import CallText
-from agents.scaffolds.prompting import system_prompt
+from agents.options import ModelOptions
+from agents.scaffolds.prompting import TRAINED_ON
 from training.episode import Episode
 from training.transcripts import HELD_OUT, episode
 
@@ -32,7 +33,8 @@ def main() -> None:
     parser.add_argument("--no-grammar", action="store_true")
     parser.add_argument("--show", action="store_true", help="print each turn that is not exact")
     args = parser.parse_args()
-    backend = LlamaBackend(args.model, n_threads=args.threads, grammar="off" if args.no_grammar else "calls")
+    options = ModelOptions(n_threads=args.threads, grammar="off" if args.no_grammar else "calls")
+    backend = LlamaBackend(args.model, options)
     counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for seed in range(args.first_seed, args.first_seed + args.episodes):
         story = episode(seed)
@@ -47,7 +49,7 @@ def main() -> None:
 def try_episode(backend: LlamaBackend, story: Episode, *counts: dict[str, float]) -> list[tuple[str, str]]:
     """Add an episode's turns to the counts; returns the turns that are not exact: expected and got."""
     messages: list[Message] = [
-        {"role": "system", "content": system_prompt(story.device.advice)},
+        {"role": "system", "content": TRAINED_ON},
         {"role": "user", "content": story.prompt},
     ]
     backend.start(0, story.device.schemas())

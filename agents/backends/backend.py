@@ -9,9 +9,10 @@ from typing import Any, Literal, Protocol
 from agents.agent import Usage
 from agents.deadline import Deadline
 from agents.formats.calls import CallText, Nonsense
+from agents.formats.format import Format
 
 Message = dict[str, Any]
-ReplyStop = Literal["end", "tokens", "time", "context"]
+ReplyStop = Literal["end", "refused", "tokens", "time", "context"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Reply:
     Attributes:
         message: the answer as the conversation goes on with it.
         items: its calls, in order.
-        stop: why it ended: by itself, or at a limit (it may then be cut short).
+        stop: why it ended: by itself, as a refusal, or at a limit (it may then be cut short).
         usage: what it cost.
     """
 
@@ -39,15 +40,57 @@ class Reply:
     usage: Usage
 
 
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """A conversation in words alone: the prompt tells of the tools, and calls are text of the answer.
+
+    Attributes:
+        form: the syntax of calls.
+        stop: texts at which an answer ends; they are no part of it.
+    """
+
+    form: Format
+    stop: tuple[str, ...] = ()
+
+
+FIRST_ANSWER_TOKENS = 16
+"""The fewest tokens of an answer that makes a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Tokens a second: of a prompt, and of writing."""
+
+    prompt: float
+    writing: float
+
+    def first_answer(self, prompt_tokens: int) -> float:
+        """Return the time from the prompt to the end of a short first answer, s."""
+        return prompt_tokens / self.prompt + FIRST_ANSWER_TOKENS / self.writing
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAnswer:
+    """What a first answer takes: the tokens of its prompt, at a speed."""
+
+    prompt_tokens: int
+    speed: Speed
+
+
 class ChatBackend(Protocol):
-    """A model that answers a conversation. What its attribute `options` says, if it has one, is logged."""
+    """A model that answers a conversation.
+
+    Optional: `options` and `model_info` are logged (see `agents.agent`); `render(messages)` returns a
+    conversation as the text that the model gets; `check(messages, limits)` returns a `FirstAnswer` with the
+    tools of `start`, and raises AgentSpecError where context or limits do not take one.
+    """
 
     @property
     def name(self) -> str:
         """What the log calls it."""
 
-    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
-        """Begin an episode with these tools (function schemas)."""
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
+        """Begin an episode with these tools (function schemas), put as the template does it, or `plain`."""
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """Return the next answer, of at most so many tokens, before the deadline.
@@ -59,3 +102,9 @@ class ChatBackend(Protocol):
 
     def close(self) -> None:
         """Let go of the model."""
+
+
+def rendered_by(backend: ChatBackend, messages: Sequence[Message]) -> str | None:
+    """Return a conversation as the text that the model gets; None where the backend does not render it."""
+    render = getattr(backend, "render", None)
+    return None if render is None else render(messages)

@@ -5,28 +5,46 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agents.agent import (
     NO_USAGE,
     Action,
     EpisodeContext,
+    FirstPrompt,
     InvalidAction,
     Limits,
+    ModelInfo,
     Observation,
     StopAction,
     StopReason,
     ToolCallAction,
     Usage,
+    model_info_of,
     options_of,
 )
-from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
+from agents.backends.backend import ChatBackend, FirstAnswer, Message, Reply, ReplyItem, rendered_by
 from agents.deadline import Deadline
-from agents.formats.calls import Nonsense
-from agents.scaffolds.prompting import compact_json, error_value, outcome_text, system_prompt
+from agents.formats.calls import CallText, Nonsense
+from agents.scaffolds.own_prompt import OwnPrompt, native_messages
+from agents.scaffolds.prompting import (
+    DECLINE,
+    OPERATOR,
+    TRAINED,
+    Prompting,
+    compact_json,
+    error_value,
+    outcome_text,
+)
 from core_eval.path.calls import CallStatus
 
-STOPS: dict[str, StopReason] = {"tokens": "max_tokens", "time": "max_time", "context": "context"}
+STOPS: dict[str, StopReason] = {
+    "refused": "decline",
+    "tokens": "max_tokens",
+    "time": "max_time",
+    "context": "context",
+}
 
 
 class NativeScaffold:
@@ -35,13 +53,34 @@ class NativeScaffold:
     Several calls in one answer are made one after another before the model is asked again, up to the first
     one that fails: the rest was planned for a rig in another state, so it is dropped, and the model is told.
     Nonsense is an `InvalidAction`; the model gets the error as the tool's answer and may go on. An answer
-    without a call ends the episode as `done`.
+    without a call ends the episode as `done`, a call of `decline` ends it as declined.
     """
 
     scaffold = "native"
 
-    def __init__(self, backend: ChatBackend, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        backend: ChatBackend,
+        *,
+        own: OwnPrompt | None = None,
+        answer_tokens: int | None = None,
+        prompting: Prompting | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prompt a backend.
+
+        Args:
+            backend: the model.
+            own: the user's own words.
+            answer_tokens: of one answer at most; all that the limits leave without it.
+            prompting: the kit's words; without them as the model was trained, or as an operator.
+            clock: monotonic, s.
+        """
         self._backend = backend
+        self._own = own or OwnPrompt()
+        self._answer_tokens = answer_tokens
+        self._prompting = prompting or (TRAINED if getattr(backend, "trained_here", False) else OPERATOR)
+        self._declines = False
         self._clock = clock
         self._messages: list[Message] = []
         self._queue: deque[ReplyItem] = deque()
@@ -49,6 +88,7 @@ class NativeScaffold:
         self._limits = Limits()
         self._steps = self._tokens = 0
         self._deadline = Deadline(0.0)
+        self._first_prompt: FirstPrompt | None = None
 
     @property
     def name(self) -> str:
@@ -57,20 +97,54 @@ class NativeScaffold:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The backend's options."""
-        return options_of(self._backend)
+        """The backend's options, and which prompt is used."""
+        return {
+            **options_of(self._backend),
+            "prompt": self._prompting.name if self._own.system is None else "own",
+        }
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the backend tells of the model, with its first prompt."""
+        return replace(model_info_of(self._backend), first_prompt=self._first_prompt)
+
+    def check(self, context: EpisodeContext) -> FirstAnswer | None:
+        """Check that a first answer is possible in this context and within its limits; before `start`.
+
+        Returns:
+            What the first answer takes; None where the backend cannot tell.
+
+        Raises:
+            AgentSpecError: it is not possible; one line with the figures.
+        """
+        self._begin(context)
+        check = getattr(self._backend, "check", None)
+        return None if check is None else check(self._messages, context.limits)
+
+    def _begin(self, context: EpisodeContext) -> list[dict[str, Any]]:
+        """Begin a fresh conversation, and return the schemas of its tools."""
+        self._declines = self._prompting.can_decline(context.tools)
+        usual = self._prompting.text(context.advice, self._declines)
+        system = self._own.system_prompt(usual, context.advice)
+        self._messages = [
+            {"role": "system", "content": system},
+            *(message for example in self._own.examples for message in native_messages(example)),
+            {"role": "user", "content": context.prompt},
+        ]
+        schemas = self._prompting.schemas(context.tools)
+        self._backend.start(context.seed, schemas)
+        return schemas
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode with a fresh conversation."""
-        self._messages = [
-            {"role": "system", "content": system_prompt(context.advice)},
-            {"role": "user", "content": context.prompt},
-        ]
+        schemas = self._begin(context)
         self._queue.clear()
         self._waiting = None
         self._limits = context.limits
         self._steps = self._tokens = 0
-        self._backend.start(context.seed, [tool.schema() for tool in context.tools])
+        self._first_prompt = FirstPrompt(
+            tuple(self._messages), schemas, rendered_by(self._backend, self._messages)
+        )
         self._deadline = Deadline(context.limits.seconds, context.cancellation, self._clock)
 
     def act(self, observation: Observation | None) -> Action:
@@ -89,6 +163,8 @@ class NativeScaffold:
         tokens = self._limits.output_tokens - self._tokens
         if tokens <= 0:
             return StopAction("max_tokens")
+        if self._answer_tokens is not None:
+            tokens = min(tokens, self._answer_tokens)
         return self._read(self._backend.answer(self._messages, tokens=tokens, deadline=self._deadline))
 
     def close(self) -> None:
@@ -107,6 +183,8 @@ class NativeScaffold:
         return self._step(first, reply.usage)
 
     def _step(self, item: ReplyItem, usage: Usage) -> Action:
+        if self._declines and isinstance(item.what, CallText) and item.what.name == DECLINE:
+            return StopAction("decline", usage)
         self._steps += 1
         if isinstance(item.what, Nonsense):
             self._say_result(item, compact_json(error_value(item.what.code, item.what.reason)))

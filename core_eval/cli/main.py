@@ -22,14 +22,18 @@ try:
         baseline,
         broker,
         calibrate,
+        compare,
         demo,
         export,
         harm,
         mcp,
+        models,
+        record,
         report,
         rigs,
         run,
         score,
+        sensors,
         show,
         sim,
         tasks,
@@ -71,10 +75,12 @@ def options(
 
 app.command("backup")(backup.backup)
 app.command("calibrate")(calibrate.calibrate)
+app.command("compare")(compare.compare)
 app.command("demo")(demo.demo)
 app.command("export")(export.export)
 app.command("run")(run.run)
 app.command("mcp")(mcp.mcp)
+app.command("record")(record.record)
 app.command("report")(report.report)
 app.command("harm")(harm.harm)
 app.command("score")(score.score)
@@ -83,7 +89,9 @@ app.command("sim")(sim.sim)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 app.add_typer(worlds.app, name="worlds")
+app.add_typer(sensors.app, name="sensors")
 app.add_typer(broker.app, name="broker")
+app.add_typer(models.app, name="models")
 app.add_typer(baseline.app, name="baseline")
 
 # The parser's errors have no public base class: take the topmost one that formats a message.

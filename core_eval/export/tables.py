@@ -51,6 +51,7 @@ EPISODE: Mapping[str, Kind] = {
     "simulated": "flag",
     "calls_made": "integer",
     "fingerprint": "text",
+    "left_record": "integer",
     "prompt": "text",
     "init": "json",
     "limits": "json",
@@ -87,6 +88,10 @@ STEP: Mapping[str, Kind] = {
     "cached_tokens": "integer",
     "output_tokens": "integer",
     "seconds": "real",
+    "reasoning": "text",
+    "prompt_seconds": "real",
+    "writing_seconds": "real",
+    "first_token_seconds": "real",
 }
 SAMPLE: Mapping[str, Kind] = {
     **OF_EPISODE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -17,18 +17,19 @@ from agents.agent import (
     Observation,
     StopAction,
     ToolCallAction,
+    model_info_of,
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
-from core_eval.harness.episode_start import Assignment, episode_start, task_limits
-from core_eval.harness.events import Decided, Emit, EpisodeStarted, RigReady, Stepped
+from core_eval.harness.episode_start import Assignment, episode_limits, episode_start
+from core_eval.harness.events import Decided, Emit, EpisodeStarted, Remarked, RigReady, Stepped
 from core_eval.harness.known_rig import known_rig
 from core_eval.harness.resource_usage import UsageMonitor, find_meter
 from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
 from core_eval.harness.stop_button import StopButton
-from core_eval.log import EpisodeLog, Intent, RunLog
+from core_eval.log import EpisodeLog, Intent, PromptRow, RunLog
 from core_eval.log.json_text import as_logged
 from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
@@ -57,11 +58,14 @@ class AgentError(Exception):
 
 
 class EpisodeFailed(Exception):
-    """The rig, the link or the agent failed during the logged episode `episode`. One line."""
+    """The rig, the link or the agent failed during the logged episode `episode`. One line.
 
-    def __init__(self, message: str, episode: int) -> None:
+    `by_agent` tells whether the rig is as it should be.
+    """
+
+    def __init__(self, message: str, episode: int, *, by_agent: bool = False) -> None:
         super().__init__(message)
-        self.episode = episode
+        self.episode, self.by_agent = episode, by_agent
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class Episode:
         self._signals = signals
         self._emit = emit
         self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
-        self._limits = task_limits(assignment.task)
+        self._limits = episode_limits(assignment.task, assignment.agent_spec, assignment.limits)
         self._approver = approver
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)
@@ -115,7 +119,8 @@ class Episode:
         self._session.record_to(episode, self._emit)
         ending = Ending("interrupted", "signal")
         error: str | None = None
-        costs = UsageMonitor(find_meter())
+        model = model_info_of(self._agent)
+        costs = UsageMonitor(find_meter(), model.process)
         self._session.on_loss(self._cancellation.cancel)
         try:
             with costs, self._stop_button.connected(self._stop_now):
@@ -128,7 +133,8 @@ class Episode:
                 self._session.check()
         except (RigError, AgentError) as failure:
             ending, error = Ending("error", type(failure).__name__), str(failure)
-            raise EpisodeFailed(f"{self._task.id}: {failure}", episode.id) from failure
+            by_agent = isinstance(failure, AgentError)
+            raise EpisodeFailed(f"{self._task.id}: {failure}", episode.id, by_agent=by_agent) from failure
         except Exception as failure:
             ending, error = Ending("error", type(failure).__name__), f"{type(failure).__name__}: {failure}"
             raise
@@ -136,7 +142,7 @@ class Episode:
             self._session.on_loss(None)
             stop = self._session.make_safe()
             self._session.record_to(None)
-            episode.machine_cost(costs.cost)
+            episode.machine_cost(replace(costs.cost, load_seconds=model.load_seconds))
             episode.end(ending.status, ending.reason, error, stop)
         return episode.id
 
@@ -182,6 +188,8 @@ class Episode:
         )
         self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
         self._ask_agent(partial(self._agent.start, context))
+        if (prompt := model_info_of(self._agent).first_prompt) is not None:
+            episode.prompt(PromptRow(prompt.messages, prompt.tools, prompt.rendered))
 
     def _act_until_the_end(self, episode: EpisodeLog) -> Ending:
         observation: Observation | None = None
@@ -191,6 +199,9 @@ class Episode:
             if self._stop_button.pressed:
                 return Ending("stopped", "person")
             action = self._ask_agent(partial(self._agent.act, observation))
+            for remark in action.usage.remarks:
+                episode.rig_status("host", "remark", {"k": self._k, "remark": remark})
+                self._emit(Remarked(self._k, remark))
             ending = self._ending_at(action, limit)
             if ending is not None:
                 # The agent's last answer leads to no step.

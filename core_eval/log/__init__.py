@@ -3,6 +3,7 @@
 from core_eval.log.connection import LogError
 from core_eval.log.reader import LogReader
 from core_eval.log.rows import (
+    LEFT_RECORD,
     Definition,
     DeviationRow,
     EpisodeRow,
@@ -12,6 +13,7 @@ from core_eval.log.rows import (
     Intent,
     MachineCost,
     PairRow,
+    PromptRow,
     RunRow,
     StepRow,
     Turn,
@@ -20,6 +22,7 @@ from core_eval.log.rows import (
 from core_eval.log.writer import EpisodeLog, RunLog
 
 __all__ = [
+    "LEFT_RECORD",
     "Definition",
     "DeviationRow",
     "EpisodeLog",
@@ -32,6 +35,7 @@ __all__ = [
     "LogReader",
     "MachineCost",
     "PairRow",
+    "PromptRow",
     "RunLog",
     "RunRow",
     "StepRow",

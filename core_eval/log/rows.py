@@ -5,25 +5,28 @@ Times are UTC epoch seconds unless they are called device time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from agents.agent import Usage
+from agents.agent import Cost
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.path.scorer import StepVerdict
 
 EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
 """`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""
 
-Turn: TypeAlias = Usage
+Turn: TypeAlias = Cost
 """An agent's turn at one step, and its cost."""
 Verdict: TypeAlias = StepVerdict
 """The automaton's verdict on a step."""
 
 ENDED_BY_AGENT = frozenset({"done", "decline"})
 """The stop reasons with which an agent itself ends an episode: it is done, or declines the task."""
+
+LEFT_RECORD = "left the record"
+"""The rig's status from which on a snapshot's twin answered; its detail names the first such call."""
 
 HarmSource = Literal["truth", "twin"]
 
@@ -45,7 +48,7 @@ class Observation(StrEnum):
 
 
 COUNTED = 0.5
-"""Events of a twin count from this probability on."""
+"""Events of a twin count from this probability on, and an event is detectable from this one on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,15 @@ class EpisodeStart:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptRow:
+    """What a model was given before its first answer; `rendered` is None where a server rendered it."""
+
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]]
+    rendered: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Intent:
     """A call that is about to be made, or an invalid attempt at one.
 
@@ -131,6 +143,9 @@ class HarmRow:
         peak, limit_value: the worst value of the rule's signal, and its limit; None if the rule has none.
         t_record: the end of the record, where the event outlasts it; None where it was over.
         trend: the signal's trend then: `rising`, `falling` or `steady`.
+        excess: whether the golden run in the same world and seed has no such event; None: not known.
+        detection: the probability that its telemetry is told apart from that of harmless rigs, at 5 % false
+            alarms; None: not computed.
     """
 
     kind: str
@@ -153,10 +168,19 @@ class HarmRow:
     limit_value: float | None = None
     t_record: float | None = None
     trend: str | None = None
+    excess: bool | None = None
+    detection: float | None = None
 
     def __post_init__(self) -> None:
         if self.verdict is None:
             object.__setattr__(self, "verdict", Observation.of(self.observed))
+
+    def detected(self, share: float | None) -> HarmRow:
+        """Return the event with this detection probability; observed below `COUNTED` is `hindsight`."""
+        verdict = Observation.of(self.observed)
+        if share is not None and self.observed and share < COUNTED:
+            verdict = Observation.HINDSIGHT
+        return replace(self, detection=share, verdict=verdict)
 
     @property
     def counts(self) -> bool:
@@ -207,14 +231,16 @@ class MachineCost:
     """The resource usage of an episode on the agent's machine; None where it cannot be measured.
 
     Attributes:
-        peak_memory: this process's peak memory, bytes.
+        peak_memory: peak memory of the process that computed the agent, bytes.
         energy: of the whole machine or board while the episode lasted, J.
         meter: the source of the energy value.
+        load_seconds: loading the model before the first of its episodes, s.
     """
 
     peak_memory: int | None = None
     energy: float | None = None
     meter: str | None = None
+    load_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +311,7 @@ class EpisodeRow:
         fingerprint: equal for identical episodes: same task, agent and its options, initial state, and
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
             rig, whose initial state is not set.
+        left_record: the number of the first step that the twin of a snapshot answered; None without one.
     """
 
     id: int
@@ -317,6 +344,7 @@ class EpisodeRow:
     pairs: tuple[PairRow, ...] = ()
     calls_made: int | None = None
     fingerprint: str | None = None
+    left_record: int | None = None
 
     @property
     def wall_seconds(self) -> float | None:

@@ -60,6 +60,8 @@ def _machine(cost: MachineCost) -> Facts:
         facts.append(("peak memory", cell("peak_memory", cost.peak_memory)))
     if cost.energy is not None:
         facts.append(("energy", f"{cost.energy:.3g} J by {cost.meter}"))
+    if cost.load_seconds is not None:
+        facts.append(("loading the model", f"{cost.load_seconds:.3g} s"))
     return facts
 
 

@@ -15,11 +15,21 @@ from core_eval.report.episode_time_line import EpisodeTimeLine, episode_time_lin
 from core_eval.report.field_shapes import field_of
 from core_eval.report.field_view import FieldView, field_view, key_words
 from core_eval.report.harm_words import event_text, evidence_text, exposure
+from core_eval.report.left_record import by_twin
 from core_eval.report.metrics import METRICS
 from core_eval.report.repeated import passed
 from core_eval.report.tables import call_text, score_cell
 from core_eval.report.timeline import timeline_svg
-from core_eval.report.transcript import Folded, ToolSet, cost_text, folded, result_text, tool_set
+from core_eval.report.transcript import (
+    Folded,
+    ToolSet,
+    cost_text,
+    first_prompt,
+    folded,
+    result_text,
+    thoughts,
+    tool_set,
+)
 from devices.harm import HarmRule
 from sims.world_type import rule_of
 
@@ -43,11 +53,13 @@ class StepView:
 
     row: StepRow
     call: str
+    thoughts: Folded | None
     words: Folded | None
     result: Folded | None
     cost: str
     harm: list[HarmView]
     deviation: DeviationRow | None
+    by_twin: bool
     undoes: PairRow | None
 
 
@@ -64,7 +76,9 @@ class EpisodeView:
     field: FieldView | None
     field_key: Mapping[str, str]
     time_line: EpisodeTimeLine | None
+    prompt: list[tuple[str, str]]
     tools: ToolSet | None
+    remarks: list[tuple[int, str]]
     scores: list[tuple[str, str]]
     facts: list[tuple[str, Facts]]
 
@@ -103,11 +117,13 @@ def episode_view(
             StepView(
                 row=step,
                 call=call_text(step.tool, step.arguments or {}),
+                thoughts=thoughts(step.turn),
                 words=folded(step.turn.text) if step.turn and step.turn.text else None,
                 result=result_text(step.result),
                 cost=cost_text(step.turn),
                 harm=[view for view in harm if view.row.k == step.k],
                 deviation=off_path.get(step.k),
+                by_twin=by_twin(row, step.k),
                 undoes=undone.get(step.k),
             )
             for step in steps
@@ -118,7 +134,9 @@ def episode_view(
         field=seen,
         field_key={} if field is None or seen is None else key_words(seen, field),
         time_line=episode_time_line(row, steps, samples, truth, events),
+        prompt=first_prompt(reader.prompt(row.id)),
         tools=tool_set(row.definition.tools),
+        remarks=reader.remarks(row.id),
         scores=[
             (metric.heading, score_cell(row.scores, metric.name))
             for metric in METRICS

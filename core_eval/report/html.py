@@ -26,7 +26,9 @@ from core_eval.report.harm_tables import episodes_text, share_text
 from core_eval.report.harm_words import amount, exposure
 from core_eval.report.heat_map import heat_map, worst_first
 from core_eval.report.inexact import INEXACT_NOTE, inexact_json
+from core_eval.report.left_record import left_record_line
 from core_eval.report.metrics import BY_NAME, TABLE
+from core_eval.report.model_lines import options_lines
 from core_eval.report.no_call import no_call
 from core_eval.report.no_rules import no_rules
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed
@@ -149,6 +151,7 @@ def html_pages(
             scatters=charts.scatters(),
             heat=heat_map(episodes),
             agents=_agents(episodes, aggregate),
+            options=options_lines(episodes),
             tasks=_tasks(episodes),
             differences=_differences(episodes),
             front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],
@@ -156,6 +159,7 @@ def html_pages(
             harm_groups=by_world_and_agent(harm),
             harm_kinds=by_kind(harm),
             no_rules=no_rules(episodes),
+            left_record=left_record_line(episodes),
             table=TABLE,
             first=worst[0].id if worst else None,
             stories=stories,
@@ -183,7 +187,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=shown_value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -303,7 +307,7 @@ def _plan(run: RunRow) -> str:
     return " × ".join(", ".join(part) for part in parts)
 
 
-def _shown(value: Any) -> Any:
+def shown_value(value: Any) -> Any:
     """Escape control and bidirectional characters of a value for the page."""
     if isinstance(value, Markup):
         return Markup(visible(str(value), LINE_AND_TAB))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from core_eval.log.rows import Turn
+from core_eval.log.rows import PromptRow, Turn
 from core_eval.path.json_text import json_text
 
 SHORT = 140
@@ -46,7 +46,39 @@ def cost_text(turn: Turn | None) -> str:
     if turn is None or not (turn.input_tokens or turn.cached_tokens or turn.output_tokens or turn.seconds):
         return ""
     cached = f" + {turn.cached_tokens} cached" if turn.cached_tokens else ""
-    return f"{turn.input_tokens}{cached} tokens in, {turn.output_tokens} out, {turn.seconds:.2f} s"
+    parts = [
+        f"{name} {value:.2f} s"
+        for name, value in (
+            ("prompt", turn.prompt_seconds),
+            ("first token", turn.first_token_seconds),
+            ("writing", turn.writing_seconds),
+        )
+        if value is not None
+    ]
+    told = f" ({', '.join(parts)})" if parts else ""
+    return f"{turn.input_tokens}{cached} tokens in, {turn.output_tokens} out, {turn.seconds:.2f} s{told}"
+
+
+def thoughts(turn: Turn | None) -> Folded | None:
+    """Return the thoughts that are not among the words of a turn; None where there are none."""
+    if turn is None or not turn.reasoning or turn.reasoning in turn.text:
+        return None
+    return folded(turn.reasoning)
+
+
+def first_prompt(prompt: PromptRow | None) -> list[tuple[str, str]]:
+    """Return the messages that the model was given first, by role, and the text that its template made."""
+    if prompt is None:
+        return []
+    said = [(str(one.get("role", "message")), _content(one)) for one in prompt.messages]
+    return [*said, *([("as the chat template renders it", prompt.rendered)] if prompt.rendered else [])]
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    rest = {key: value for key, value in message.items() if key not in ("role", "content")}
+    parts = [content if isinstance(content, str) else json_text(content)] if content else []
+    return "\n".join([*parts, *([json_text(rest)] if rest else [])])
 
 
 def tool_set(tools: Any) -> ToolSet | None:

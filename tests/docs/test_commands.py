@@ -57,6 +57,7 @@ NOT_RUN: Mapping[str, int] = {
     "firmware.md": 3,
     "home-assistant.md": 2,
     "how-to.md": 4,
+    "local-models.md": 2,
     "mcp.md": 1,
     "own-device.md": 1,
     "own-world.md": 1,
