@@ -165,12 +165,12 @@ class AgentCharts:
 def _front(
     points: Mapping[str, tuple[float, float]], across: str, up: str, at: _At
 ) -> list[tuple[float, float]]:
-    """Return the corners of the Pareto front's steps, from the axis to the right edge."""
+    """Return the corners of the Pareto front's steps, from the first agent on it to the right edge."""
     best = pareto_front({agent: {across: x, up: y} for agent, (x, y) in points.items()}, LESS_IS_BETTER)
     corners: list[tuple[float, float]] = []
     for x, y in sorted({points[agent] for agent in best}):
         px, py = at(x, y)
-        corners += [(px, corners[-1][1] if corners else at(0, 0)[1]), (px, py)]
+        corners += [(px, corners[-1][1]), (px, py)] if corners else [(px, py)]
     return [*corners, (WIDTH - RIGHT, corners[-1][1])]
 
 

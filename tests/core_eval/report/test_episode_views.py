@@ -212,7 +212,10 @@ def test_agents_have_letters_bars_and_a_map(log: LogReader) -> None:
     panels = {panel.heading: panel for panel in charts.panels()}
     assert panels["PC"].bars[1].share == 100.0 and panels["PC"].bars[1].value == "1.000"
     first, second = charts.scatters()
-    assert 'class="front"' in first.svg and first.svg.count('class="agent"') == 2
+    assert first.svg.count('class="agent"') == 2
+    # The front begins at the agent on it, so that no other one lies on the line.
+    best = re.findall(r'class="front" d="M([0-9.]+) ([0-9.]+)L', first.svg)
+    assert best == re.findall(r'class="agent" cx="([0-9.]+)" cy="([0-9.]+)"', first.svg)[1:]
     assert 'class="same"' in second.svg
     tasks = heat_map(episodes)
     assert next(task for task, _ in tasks.rows) == "water_one_plant"
