@@ -84,11 +84,8 @@ class _Picture:
         self.alone = {state for state in nodes if layers[plain.places[state][0]] == 1}
         across = [y for _, y in plain.places.values()]
         across += [y for route in plain.routes.values() for _, y in route]
-        # A chain leaves the room beside it to its words; a branched picture is in the middle.
-        straight = len(set(across)) == 1
-        shift = (
-            30.0 if straight else max(24.0, (WIDTH - max(across) - min(across)) / 2) + min(across)
-        ) - min(across)
+        # The room for words is to the right.
+        shift = (24.0 if len(set(across)) > 1 else 30.0) - min(across)
         self.width = max(WIDTH, max(across) + shift + 24.0)
         self.x = {state: y + shift for state, (_, y) in plain.places.items()}
         self.words = {state: self._words(state) for state in nodes}
@@ -124,7 +121,7 @@ class _Picture:
         rows, y = {}, TOP
         for layer in layers:
             rows[layer] = y
-            below = 2 * RADIUS + 26.0
+            below = 2 * RADIUS + (26.0 if len(self.alone) == len(self.words) else 34.0)
             for state, (x, _) in places.items():
                 if x == layer:
                     own = RADIUS + LINE * len(self.words[state]) if state in self.alone else 2 * RADIUS + LINE
@@ -175,6 +172,10 @@ class _Picture:
         """Return whether an edge spans layers, or another one leaves the same state."""
         return sum(other[0] == edge[0] for other in self.edges) > 1
 
+    def _fans(self, edge: Edge) -> int:
+        """Return by how many more edges leave the first state than enter the second."""
+        return sum(one[0] == edge[0] for one in self.edges) - sum(one[1] == edge[1] for one in self.edges)
+
     def _fold(self, state: str, words: str, kind: str) -> list[tuple[str, str]]:
         room = max(18, int((self.width - self.x[state] - RADIUS - 12) / LETTER))
         lines = wrap(_cut(visible(words)), room, break_long_words=True)[:LONGEST_NOTE_LINES]
@@ -189,14 +190,20 @@ class _Picture:
             path = f"M{x0 - RADIUS:.1f} {y0:.1f}C{side} {y0:.1f} {side} {y1:.1f} {x1 - RADIUS:.1f} {y1:.1f}"
             at = (side + 10.0, (y0 + y1) / 2)
         else:
-            stops = [(x0, y0 + RADIUS), *self.routes[edge], (x1, y1 - RADIUS)]
-            path = f"M{x0:.1f} {y0 + RADIUS:.1f}"
+            # Ways part below the words beside a state, so that no line crosses them.
+            low = y0 + max(RADIUS, LINE * len(self.words[edge[0]]) - 6)
+            stops = [(x0, low), *self.routes[edge], (x1, y1 - RADIUS)]
+            path = f"M{x0:.1f} {y0 + RADIUS:.1f}V{low:.1f}"
             for (ax, ay), (bx, by) in pairwise(stops):
                 half = (by - ay) / 2
                 path += f"C{ax:.1f} {ay + half:.1f} {bx:.1f} {by - half:.1f} {bx:.1f} {by:.1f}"
             (ax, ay), (bx, by) = stops[0], stops[1]
-            # On the curve, before its middle: edges that cross do so there.
-            at = (ax + 0.216 * (bx - ax), ay + 0.36 * (by - ay)) if abs(ax - bx) > 1 else (ax, (ay + by) / 2)
+            # On the curve, not in its middle, where edges cross: after it, where edges part from one state.
+            near = 0.36 if self._fans(edge) <= 0 else 0.64
+            share = near**2 * (3 - 2 * near)
+            at = (ax + share * (bx - ax), ay + near * (by - ay)) if abs(ax - bx) > 1 else (ax, (ay + by) / 2)
+            if abs(ax - bx) <= 1 and self._fans(edge) > 0:
+                at = (ax, ay + near * (by - ay))
         line = f'<path class="{kind}" d="{path}" marker-end="url(#{kind})"/>'
         if self._in_words(edge):
             top = (
@@ -221,7 +228,7 @@ class _Picture:
             )
         parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>')
         if state in self.automaton.accepting:
-            parts.append(f'<circle class="{kind} inner" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS - 3}"/>')
+            parts.append(f'<circle class="{kind} inner" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS - 2.5}"/>')
         short = visible(state) if len(state) <= 4 else visible(state)[:3] + "…"
         parts.append(_text(x, y + 4, short, "state-text", "middle"))
         attempts = [number for number, _ in self.path.harmful.get(state, [])]

@@ -23,7 +23,7 @@ CALLS = [
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report as one file `page.html` and as a folder `out`, of four episodes."""
     folder = tmp_path_factory.mktemp("report")
-    script = folder / "harmful.jsonl"
+    script = folder / f"harmful_with_a_name_{'that_is_long_' * 6}.jsonl"
     script.write_text("\n".join(json.dumps({"name": name, "arguments": given}) for name, given in CALLS))
     db = str(folder / "log.db")
     run = ["run", "--task", "water_one_plant", "--rig", "sim", "--episodes", "2", "--db", db]
