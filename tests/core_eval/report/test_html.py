@@ -161,7 +161,16 @@ def test_what_a_model_wrote_cannot_break_the_page() -> None:
     evil = "</pre><script>alert(1)</script> {{ 7 * 7 }} \x00"
     with RunLog(Path("pathrig.db")) as log:
         log.connection.execute("UPDATE turn SET text = ?", (evil,))
+        log.connection.execute(
+            "UPDATE turn SET reasoning = ?, output_tokens = 33, seconds = 1.5", (f"{evil} hm",)
+        )
         log.connection.execute("UPDATE step SET tool = '<img src=x>', status = 'ok' WHERE k = 1")
+        log.connection.execute("UPDATE step SET result = ? WHERE k = 2", (json.dumps({"said": evil}),))
+        messages = json.dumps([{"role": "system", "content": f"Be careful. {evil}"}])
+        log.connection.execute(
+            "INSERT INTO prompt (id, sha256, messages, tools) VALUES (1, 'x', ?, '[]')", (messages,)
+        )
+        log.connection.execute("UPDATE episode SET prompt_id = 1")
     assert main(["report", "pathrig.db", "-o", "page.html"]) == 0
     page, text = read("page.html")
     assert page.loads == ["script"] and text.count("<script") == 1
@@ -169,6 +178,9 @@ def test_what_a_model_wrote_cannot_break_the_page() -> None:
     script = text.partition("<script>")[2].partition("</script>")[0]
     assert b64encode(sha256(script.encode()).digest()).decode() in text
     assert "{{ 7 * 7 }}" in page.text
+    # The transcript: what the model was given, thought, wrote and got back, and what that cost.
+    assert "Be careful. </pre><script>" in page.text and "the agent thought" in page.text
+    assert "0 tokens in, 33 out, 1.50 s" in page.text and '{"said": "</pre><script>' in page.text
 
 
 def test_a_time_line_shows_the_sensors_of_the_entity_first() -> None:
