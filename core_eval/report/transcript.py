@@ -51,7 +51,7 @@ def cost_text(turn: Turn | None) -> str:
         for name, value in (
             ("prompt", turn.prompt_seconds),
             ("first token", turn.first_token_seconds),
-            ("writing", turn.writing_seconds),
+            ("output", turn.writing_seconds),
         )
         if value is not None
     ]
