@@ -88,10 +88,11 @@ def _read(path: Path, accept: frozenset[str]) -> Sensor:
     variable = SHORT.get(found["variable"], found["variable"])
     values: dict[datetime, float] = {}
     seen: set[str] = set()
-    station = ""
+    stations: set[str] = set()
     for number, station, time, text, flags in _records(path):
         own = frozenset(flags.split(","))
         seen |= own
+        stations.add(station)
         try:
             value = float(text)
         except ValueError:
@@ -99,11 +100,13 @@ def _read(path: Path, accept: frozenset[str]) -> Sensor:
         values[time] = value if own <= accept else float("nan")
     good = [value for value in values.values() if value == value]
     if not good:
-        raise DataError(f"{path}: no value with an accepted flag; flags: {', '.join(sorted(seen)) or 'none'}")
+        raise DataError(
+            f"{path}: no value with an accepted flag (--accept); flags: {', '.join(sorted(seen)) or 'none'}"
+        )
     if variable == "sm" and max(good) > 1.0:
         raise DataError(f"{path}: moisture up to {max(good):g}: in percent? Download it again in m3/m3")
     depth = (float(found["top"]) + float(found["bottom"])) / 2.0
-    return Sensor(station, variable, depth, values)
+    return Sensor(min(stations), variable, depth, values)
 
 
 def _records(path: Path) -> Iterator[tuple[int, str, datetime, str, str]]:
