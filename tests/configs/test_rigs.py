@@ -70,7 +70,7 @@ def test_a_file_that_takes_no_truth_takes_none_whatever_its_url_says(tmp_path: P
     [
         ("name: a\nurl: mqtt://h/r\nbaud: 9\n", r"own.yaml:3: baud: unknown key"),
         ("name: a\nurl: mqtt://h/r?truth=no\n", r"own.yaml:2: url: .*truth is either true or false"),
-        ("name: a\nurl: http://h\n", r"own.yaml:2: url: .*starts with mqtt://"),
+        ("name: a\nurl: http://h\n", r"own.yaml:2: url: .*starts with .*mqtt://"),
         ("name: a\nurl: mqtt://h/r\ndevice: tank\n", r"own.yaml:3: device: no device type 'tank'"),
         ("name: a\nurl: mqtt://h/r\nspawn: true\n", r"world: a rig that is spawned needs the world"),
         ("name: a\n", r"url: Field required"),

@@ -77,11 +77,22 @@ def told(path: Path, episode: int) -> dict[str, Any]:
             "definition": row.definition,
             "steps": [_plain(step) for step in reader.steps(episode)],
             "samples": reader.samples(episode),
-            "truth": [replace(truth, call_id=None) for truth in reader.truth(episode)],
+            # The soil is carried forward in other steps, so its floats agree but for the last digit.
+            "truth": [
+                replace(truth, call_id=None, state=_rounded(truth.state)) for truth in reader.truth(episode)
+            ],
             "harm": [replace(harm, step_id=None) for harm in reader.harm(episode)],
             "deviations": [replace(one, step_id=None) for one in reader.deviations(episode)],
             "scores": {name: value for name, value in row.scores.items() if name not in OF_THE_HOST},
         }
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _rounded(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_rounded(part) for part in value]
+    return round(value, 12) if isinstance(value, float) else value
 
 
 def _plain(step: StepRow) -> StepRow:
