@@ -10,7 +10,8 @@ from pathlib import Path
 from agents.backends.llama_backend import SHIPPED_MODEL
 from agents.backends.llama_engine import LlamaEngine
 from agents.formats.answer_grammar import answer_grammar
-from training.episode import pieces, system_turn
+from training.episode import pieces
+from training.system_turns import system_turn
 from training.transcripts import HELD_OUT, episode
 
 WRITTEN = 256

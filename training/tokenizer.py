@@ -21,8 +21,9 @@ from tokenizers.trainers import BpeTrainer
 
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from training.chat_format import CONTROL_TOKENS, MARK_TOKENS
-from training.episode import pieces, system_turn
-from training.rover_world import ROVER
+from training.episode import pieces
+from training.system_turns import system_turn
+from training.rover_world import ROVER, WORDS
 from training.transcripts import episode
 
 QWEN2_SPLIT = (
@@ -33,7 +34,8 @@ LEARNING_SPLIT = r"_?\p{L}+|\p{N}|-|_| ?[^\s\p{L}\p{N}_-]+[\r\n]*|\s*[\r\n]+|\s+
 SPACE = "Ġ"
 COPIED = (
     *("plant", "tomato", "vine", "bed", "tree", "row", "pepper", "melon", "bush"),
-    *("box", "panel", "cup", "bottle", "tin", "block", "gear", "tube", "bin", "tray"),
+    *("box", "panel", "cup", "bottle", "tin", "block", "gear", "tube", "bin", "tray", "basket", "top"),
+    *WORDS,
     *("base", "collection", "water", "station", "pesticide", "refill", "charging", "pad"),
     *("x", "y", "z", "yaw", "name"),
 )

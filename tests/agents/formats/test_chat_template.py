@@ -10,7 +10,8 @@ from agents.errors import BackendError
 from agents.formats.chat_template import ChatTemplate
 from agents.formats.chatml import CHAT_TEMPLATE
 from agents.scaffolds.prompting import system_prompt
-from training.episode import pieces, system_turn
+from training.episode import pieces
+from training.system_turns import system_turn
 from training.transcripts import HELD_OUT, episode
 
 SCHEMAS = FARM_ROVER.schemas()
