@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -12,8 +12,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from devices.device_type import DeviceType
-from training.episode import Episode, pieces
-from training.system_turns import system_turn
+from training.conversations import NATIVE, REACT, Conversation, Piece
 from training.transcripts import episodes
 
 POOL = 1024
@@ -47,11 +46,11 @@ class Batch:
         return Batch(*(part.to(device) for part in (self.prefix, self.ids, self.places, self.targets)))
 
 
-def encode(tokenizer: Tokenizer, episode: Episode) -> Row:
-    """Return token ids of an episode, and which of them the model is to write."""
+def encode(tokenizer: Tokenizer, pieces: Iterable[Piece]) -> Row:
+    """Return token ids of an episode's pieces, and which of them the model is to write."""
     ids: list[int] = []
     learned: list[bool] = []
-    for text, learn in pieces(episode):
+    for text, learn in pieces:
         part = tokenizer.encode(text).ids
         ids += part
         learned += [learn] * len(part)
@@ -99,42 +98,48 @@ def batches(
     tokens: int,
     share: Callable[[], float],
     most_turns: Callable[[float], int],
+    react: float,
     place: Place,
 ) -> Iterator[tuple[Place, Batch]]:
-    """Yield batches of about `tokens` tokens (the system turn not counted) without end, and the place after each.
+    """Yield batches of about `tokens` tokens without end, and the place after each.
 
     Args:
         tokenizer: the tokenizer.
-        tokens: tokens a batch, padding counted.
+        tokens: tokens a batch, padding counted, the system turn not.
         share: returns how much of the budget is spent, 0 to 1.
         most_turns: how many calls an episode may have after that share; longer ones are passed over.
+        react: the share of episodes in the words of ReAct.
         place: where to begin.
     """
     while True:
         rng = Random(f"pool {place.pool}")
-        for number, (device, rows) in enumerate(
-            _plan(tokenizer, tokens, most_turns(place.share), place.pool, rng)
-        ):
-            prefix = tokenizer.encode(system_turn(device, rng)).ids
+        plan = _plan(tokenizer, tokens, most_turns(place.share), react, place.pool, rng)
+        for number, (put, device, rows) in enumerate(plan):
+            prefix = tokenizer.encode(put.system_turn(device, rng)).ids
             if number >= place.batch:
                 yield Place(place.pool, number + 1, place.share), collate(prefix, rows)
         place = Place(place.pool + 1, 0, share())
 
 
 def _plan(
-    tokenizer: Tokenizer, tokens: int, most_turns: int, pool: int, rng: Random
-) -> list[tuple[DeviceType, list[Row]]]:
-    """Return the batches of a pool: rows of one device and of like length."""
-    by_device: dict[str, tuple[DeviceType, list[Row]]] = {}
+    tokenizer: Tokenizer, tokens: int, most_turns: int, react: float, pool: int, rng: Random
+) -> list[tuple[Conversation, DeviceType, list[Row]]]:
+    """Return the batches of a pool: rows of one scaffold and device and of like length."""
+    kinds: dict[tuple[str, str], tuple[Conversation, DeviceType, list[Row]]] = {}
     for story in islice(episodes(pool * POOL), POOL):
-        if len(story.turns) <= most_turns and len((row := encode(tokenizer, story))[0]) <= LONGEST:
-            by_device.setdefault(story.device.name, (story.device, []))[1].append(row)
+        put = REACT if rng.random() < react else NATIVE
+        if len(story.turns) > most_turns:
+            continue
+        row = encode(tokenizer, put.pieces(story))
+        if len(row[0]) <= LONGEST:
+            kind = put.scaffold, story.device.name
+            kinds.setdefault(kind, (put, story.device, []))[2].append(row)
     plan = []
-    for device, rows in by_device.values():
+    for put, device, rows in kinds.values():
         rows.sort(key=lambda row: len(row[0]))
         while rows:
             count = max(1, tokens // _rounded(len(rows[-1][0]), LENGTH_STEP))
-            plan.append((device, rows[-count:]))
+            plan.append((put, device, rows[-count:]))
             del rows[-count:]
     rng.shuffle(plan)
     return plan

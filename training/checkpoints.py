@@ -1,8 +1,8 @@
-"""Checkpoints of a training: all that it needs to go on as if it had not stopped, and what it was made with."""
+"""Checkpoints of a training: all that it needs to go on as if it had not stopped."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,13 @@ class Progress:
     steps: int = 0
     tokens: int = 0
     seconds: float = 0.0
-    place: Place = Place()
+    place: Place = field(default_factory=Place)
 
 
 def save(
     folder: Path, network: Network, optimizers: list[torch.optim.Optimizer], progress: Progress, settings: Any
 ) -> None:
-    """Write the latest checkpoint, and the weights of this moment under a name of their own, which is kept."""
+    """Write the latest checkpoint, and this moment's weights and settings to a file that is kept."""
     state = {
         "shape": asdict(network.shape),
         "weights": {name: weight.cpu() for name, weight in network.state_dict().items()},

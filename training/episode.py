@@ -9,7 +9,6 @@ from typing import Any
 from agents.scaffolds.prompting import compact_json, error_value
 from devices.device_type import DeviceType
 from devices.tool import ToolResult
-from training.chat_format import answer_text, call_text, response_text, user_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +38,3 @@ class Episode:
     def refused(self, tool: str, code: str, message: str, /, **arguments: Any) -> None:
         """Add a mistake that the device refuses: it is shown and not learned."""
         self.turns.append(Turn(tool, arguments, compact_json(error_value(code, message)), learn=False))
-
-
-def pieces(episode: Episode) -> list[tuple[str, bool]]:
-    """Return the episode after the system turn, in pieces: text, and whether the model writes it."""
-    parts = [(user_text(episode.prompt), False)]
-    for turn in episode.turns:
-        parts.append((call_text(turn.tool, turn.arguments), turn.learn))
-        parts.append((response_text(turn.result), False))
-    parts.append((answer_text(episode.answer), True))
-    return parts

@@ -17,9 +17,9 @@ from tokenizers import Tokenizer
 
 from agents.formats.chatml import CHAT_TEMPLATE
 from training.chat_format import CONTROL_TOKENS, MARK_TOKENS
+from training.checkpoints import LATEST, restore
 from training.network import Network
 from training.tokenizer import load
-from training.checkpoints import LATEST, restore
 
 BLOCK_TENSORS = {
     "attn_norm": "attn_norm",

@@ -1,8 +1,8 @@
 """Begin a larger network with a smaller one's weights, so that it does the same before it is trained.
 
-What is new adds nothing at first: nothing is written to new columns of the residual stream, and the outputs of new
-heads, new units of the feed-forward and new layers have weights of zero. Their inputs have random ones, so that
-gradients reach all of them.
+What is new adds nothing at first: nothing is written to new columns of the residual stream, and the outputs
+of new heads, new units of the feed-forward and new layers have weights of zero. Their inputs have random
+ones, so that gradients reach all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ WRITES = ("o", "down")
 def grown(checkpoint: dict[str, Any], network: Network) -> Network:
     """Return `network` with the weights of a checkpoint of a smaller one in it.
 
-    An RMS norm divides by the root of the mean square, so its weights shrink with the root of the widths' ratio.
+    An RMS norm divides by the root of the mean square, so its weights shrink with the root of the ratio of
+    the widths.
     """
     small, large, old = Shape(**checkpoint["shape"]), network.shape, checkpoint["weights"]
     new = network.state_dict()

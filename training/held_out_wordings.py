@@ -6,7 +6,8 @@ from training.wordings import ArmWords, FrameWords, Job, RoverWords, Wordings
 
 ROVER_HELD_OUT = RoverWords(
     water=Job(
-        ("pump {amount} onto {plant}", "moisten {plant} with {amount}", "see to it that {plant} gets {amount}"),
+        ("pump {amount} onto {plant}", "moisten {plant} with {amount}",
+         "see to it that {plant} gets {amount}"),
         ("{plant} is short of water, by {amount}", "{amount} are what {plant} has to get"),
         ("{plant} has drunk {amount}",),
     ),
@@ -80,7 +81,8 @@ ARM_HELD_OUT = ArmWords(
     pick=Job(("lift {thing}", "seize {thing}")),
     place=Job(("leave it in {bin}", "let go of it in {bin}")),
     home=Job(
-        ("let the arm rest", "withdraw to the rest pose"), ("home is where the arm ends",), ("the arm is back",)
+        ("let the arm rest", "withdraw to the rest pose"), ("home is where the arm ends",),
+         ("the arm is back",)
     ),
     point=Job(("steer the gripper to ({x}, {y}, {z})",), ("({x}, {y}, {z}) is where the gripper is needed",)),
     open=Job(("make the gripper let go",)),
@@ -95,7 +97,8 @@ FRAME_HELD_OUT = FrameWords(
     lock=("secure the machine again by locking", "re-lock the safety"),
     with_unlocked=("given an unlocked safety, ", "in the unlocked state "),
     lock_at_end=("Make sure that it is locked in the end.", "What remains is to lock the safety."),
-    both=("Keep the safety unlocked no longer than needed.", "Before all this comes the unlocking, behind it the locking.",
+    both=("Keep the safety unlocked no longer than needed.",
+          "Before all this comes the unlocking, behind it the locking.",
           "Unlocking is the first thing and locking the last one."),
     polite=("it would be nice of you to ", "here is what you do: ", "do me the favour and "),
     thanks=("Much obliged.", "Cheers."),

@@ -1,7 +1,7 @@
 """Write the shipped tasks of the two rigs in other words: `python -m training.paraphrases --out FILE.yaml`.
 
-The file has a task for each paraphrase, with the paraphrase as its prompt; `pathrig run --suite FILE.yaml` runs them.
-No model is trained on any of them.
+The file has a task for each paraphrase, with the paraphrase as its prompt; `pathrig run --suite FILE.yaml`
+runs them. No model is trained on any of them.
 """
 
 from __future__ import annotations

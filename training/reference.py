@@ -14,11 +14,11 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
-from training.episode import pieces
-from training.system_turns import system_turn
-from training.network import Network
-from training.tokenizer import load
 from training.checkpoints import LATEST, restore
+from training.conversations import native_pieces
+from training.network import Network
+from training.system_turns import system_turn
+from training.tokenizer import load
 from training.transcripts import HELD_OUT, episode
 
 LONGEST_ANSWER = 80
@@ -40,7 +40,7 @@ def main() -> None:
         story = episode(seed)
         text = system_turn(story.device)
         turns = 0
-        for piece, learned in pieces(story):
+        for piece, learned in native_pieces(story):
             if learned and turns < args.turns:
                 answer, logits = greedy(network, tokenizer, text)
                 records.append({"text": text, "answer": answer, "logits": logits})

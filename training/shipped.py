@@ -1,8 +1,8 @@
 """What the shipped tasks of the two rigs say and ask for, so that no made-up episode does.
 
-Held out are: their prompts and paraphrases, with whatever names and numbers; their plans, which are the plants or
-objects on which the same tools work, in any order; every number in them, as an amount; and every place of their
-worlds and plans.
+Held out are: their prompts and paraphrases, with whatever names and numbers; their plans, which are the
+plants or objects on which the same tools work, in any order; every number in them, as an amount; and every
+place of their worlds and plans.
 """
 
 from __future__ import annotations

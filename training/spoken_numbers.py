@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 
 ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 QUARTERS = {25: "a quarter", 50: "a half", 75: "three quarters"}
 LITERS = ("liters", "liters", "litres", "l", "L")
 MILLILITERS = ("ml", "ml", "milliliters", "millilitres", "mL")

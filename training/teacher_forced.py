@@ -6,8 +6,9 @@ import torch
 from tokenizers import Tokenizer
 
 from training.batches import encode
-from training.system_turns import system_turn
+from training.conversations import native_pieces
 from training.network import Cache, Network
+from training.system_turns import system_turn
 from training.transcripts import HELD_OUT, episode
 from training.wordings import Wordings
 
@@ -33,7 +34,7 @@ def teacher_forced(
                 _, prefixes[rig.name] = network.hidden(
                     torch.tensor([tokenizer.encode(system_turn(rig)).ids], device=device)
                 )
-            ids, learned = encode(tokenizer, story)
+            ids, learned = encode(tokenizer, native_pieces(story))
             hidden, _ = network.hidden(torch.tensor([ids], device=device), prefixes[rig.name])
             guess = network.logits(hidden[0]).argmax(-1).tolist()
         wrong_before, wrong = 0, 0

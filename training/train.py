@@ -1,10 +1,10 @@
 """Train a shipped model: `python -m training.train --out DIR --size small --tokens 30M`.
 
-The same command goes on where it stopped: in `DIR` are the settings, the tokenizer, a log, the checkpoint that it
-goes on from (`latest.pt`) and the weights at each check (`tokens-*.pt`, kept). The learning rate goes by the share of
-the tokens that were seen: after a short warm-up it stays, then falls in a straight line to zero. A larger `--tokens`
-goes on with a trained model; `--minutes` ends a leg early, its checks counted. On one machine the same settings give
-the same weights, in however many legs.
+The same command goes on where it stopped. `DIR` holds the tokenizer, a log, the checkpoint to go on from
+(`latest.pt`), and weights, settings and tokens seen at each check (`tokens-*.pt`, kept). The learning rate
+goes by the share of the budget that is spent: after a short warm-up it stays, then falls in a straight line
+to zero. A larger `--tokens` goes on with a trained model; `--minutes` ends a leg early, its checks counted.
+With one thread on one machine the same settings give the same weights, in however many legs.
 
 Matrices are trained by Muon, embedding and norms by AdamW; the loss is on the model's own tokens only.
 """
@@ -68,6 +68,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=6000, help="tokens a batch, the system turn not counted")
     parser.add_argument("--check", type=_count, default=1_000_000, help="tokens between two checks")
     parser.add_argument("--held-out", type=int, default=100, help="held-out episodes of a check")
+    parser.add_argument("--react", type=float, default=0.2, help="share of episodes in the words of ReAct")
     parser.add_argument("--flat", type=float, default=0.4, help="share of the budget before the rate falls")
     parser.add_argument("--grow", type=Path, help="a smaller model's training folder to begin with")
     parser.add_argument("--threads", type=int, default=1)
@@ -94,12 +95,14 @@ class Training:
             SettingsError: the folder's training has other settings.
         """
         self.begun = time.monotonic()
-        self.args, self.folder, self.device = args, args.out, torch.device(args.device)
+        self.args, self.device = args, torch.device(args.device)
+        self.folder: Path = args.out
         self.settings = {
             "size": args.size,
             "batch": args.batch,
             "seed": args.seed,
             "grow": args.grow and args.grow.name,
+            "react": args.react,
             "tokens": args.tokens,
             "flat": args.flat,
         }
@@ -121,14 +124,19 @@ class Training:
     @property
     def share(self) -> float:
         """How much of the budget of tokens is spent, 0 to 1."""
-        return self.progress.tokens / self.args.tokens
+        return self.progress.tokens / float(self.args.tokens)
 
     def run(self) -> None:
         """Train to the end of the budget, or of this leg."""
         next_check = self.progress.tokens + self.args.check
         losses: list[torch.Tensor] = []
         stream = batches(
-            self.tokenizer, self.args.batch, lambda: self.share, _most_turns, self.progress.place
+            self.tokenizer,
+            self.args.batch,
+            lambda: self.share,
+            _most_turns,
+            self.args.react,
+            self.progress.place,
         )
         while self.share < 1 and not self._leg_is_over():
             place, batch = next(stream)
@@ -174,13 +182,13 @@ class Training:
         self._log(held_out=seen, held_out_words=other)
 
     def _seconds_of_a_check(self) -> float:
-        """Return about how long a check takes: from a few episodes of it, doubled for a machine that is shared."""
+        """Return how long a check may take: a few episodes of it, and doubled, for a shared machine."""
         begun, few = time.monotonic(), 4
         teacher_forced(self.network, self.tokenizer, few, SEEN)
-        return 2 * 2 * (time.monotonic() - begun) * self.args.held_out / few
+        return 2 * 2 * (time.monotonic() - begun) * float(self.args.held_out) / few
 
     def _compare(self, kept: dict[str, Any]) -> None:
-        free = ("tokens", "flat")
+        free = ("tokens", "flat", "react")
         for key in self.settings:
             if key not in free and kept[key] != self.settings[key]:
                 raise SettingsError(

@@ -1,7 +1,7 @@
 """The mix of made-up episodes that the shipped models learn from and are tested on.
 
-Training seeds count up from 0; held-out episodes have seeds from `HELD_OUT` on, which training never reaches. An
-episode that is like a shipped task (`training.shipped`) is drawn again.
+Training seeds count up from 0; held-out episodes have seeds from `HELD_OUT` on, which training never reaches.
+An episode that is like a shipped task (`training.shipped`) is drawn again.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agents.agent import Usage
-from agents.backends.backend import Message, Reply, ReplyItem, ReplyStop
+from agents.backends.backend import Message, PlainText, Reply, ReplyItem, ReplyStop
 from agents.backends.call_watch import CallWatch
 from agents.backends.llama_engine import CHUNK, AbortedError, LlamaEngine, Sampler
 from agents.deadline import Deadline
@@ -23,8 +23,10 @@ from agents.formats.answer import parse_answer
 from agents.formats.answer_grammar import answer_grammar
 from agents.formats.calls import CallText, Nonsense, Tools
 from agents.formats.chat_template import ChatTemplate
+from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import unguarded
-from agents.formats.thoughts import opened_by
+from agents.formats.format import Format
+from agents.formats.thoughts import opened_by, part, rest_start
 
 SHIPPED_MODEL = Path(__file__).parents[1] / "models" / "pathrig-demo-q8_0.gguf"
 CONTEXT = 8192
@@ -37,6 +39,9 @@ class LlamaBackend:
 
     Greedy by default: with temperature 0 an episode is the same each time, whatever ran before it, because
     from an earlier episode only whole chunks are kept, which would be evaluated again in just the same way.
+
+    Attributes:
+        trained_here: whether the model was trained for this kit: its file has the template of that training.
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class LlamaBackend:
         except BackendError:
             self._engine.close()
             raise
+        self.trained_here = self._engine.chat_template == CHAT_TEMPLATE
         self.options: Mapping[str, Any] = {
             "format": self._template.form.name,
             "grammar": grammar,
@@ -90,14 +96,15 @@ class LlamaBackend:
         }
         self._schemas: list[Mapping[str, Any]] = []
         self._tools = Tools()
+        self._plain: PlainText | None = None
         self._seed = self._answers = 0
         self._whole_chunks = 0
         self._fresh = True
         self._at_work = threading.Lock()
 
-    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
-        self._schemas, self._tools = list(schemas), Tools(schemas)
+        self._schemas, self._tools, self._plain = list(schemas), Tools(schemas), plain
         self._seed, self._answers, self._fresh = seed, 0, True
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
@@ -118,7 +125,7 @@ class LlamaBackend:
 
     def _answer(self, messages: Sequence[Message], tokens: int, deadline: Deadline) -> Reply:
         begun = time.monotonic()
-        text = self._template.render(messages, self._schemas)
+        text = self._template.render(messages, self._schemas if self._plain is None else [])
         opened = opened_by(unguarded(text))
         prompt = self._engine.vocabulary.prompt_tokens(text)
         if len(prompt) >= self._engine.n_ctx:
@@ -138,15 +145,15 @@ class LlamaBackend:
             seed=self._seed * 1_000_003 + self._answers,
             temperature=self._temperature,
             top_p=self._top_p,
-            grammar=answer_grammar(self._schemas, self._template.form, opened=opened) if strict else None,
+            grammar=answer_grammar(self._schemas, self._form, opened=opened) if strict else None,
         )
         self._answers += 1
         watch = None
         if self._mode == "calls":
-            form, end = self._template.form, self._engine.vocabulary.end_token
-            watch = CallWatch(sampler, form, self._schemas, opened=opened, end=end)
+            end = self._engine.vocabulary.end_token
+            watch = CallWatch(sampler, self._form, self._schemas, opened=opened, end=end)
         try:
-            text, written, stop = self._write(sampler, tokens, watch)
+            text, written, stop = self._write(sampler, tokens, watch, opened=opened)
         finally:
             sampler.close()
         deadline.check()
@@ -169,7 +176,13 @@ class LlamaBackend:
         self._engine.rewind(common)
         return len(self._engine.evaluated)
 
-    def _write(self, sampler: Sampler, tokens: int, watch: CallWatch | None) -> tuple[str, int, ReplyStop]:
+    @property
+    def _form(self) -> Format:
+        return self._template.form if self._plain is None else self._plain.form
+
+    def _write(
+        self, sampler: Sampler, tokens: int, watch: CallWatch | None, *, opened: bool
+    ) -> tuple[str, int, ReplyStop]:
         data = b""
         written = 0
         stop: ReplyStop = "end"
@@ -182,6 +195,8 @@ class LlamaBackend:
             data += piece
             if watch is not None:
                 watch.wrote(token, piece)
+            if (said := self._before_stop(data, opened=opened)) is not None:
+                return said, written, "end"
             if written >= tokens:
                 stop = "tokens"
                 break
@@ -196,13 +211,26 @@ class LlamaBackend:
                 break
         return data.decode(errors="replace"), written, stop
 
+    def _before_stop(self, data: bytes, *, opened: bool) -> str | None:
+        """Return the answer up to a text that ends it; None where there is none. A thought may hold one."""
+        if self._plain is None or not self._plain.stop:
+            return None
+        text = data.decode(errors="replace")
+        start = rest_start(text, opened=opened)
+        if start is None:
+            return None
+        places = [place for stop in self._plain.stop if (place := text.find(stop, start)) >= 0]
+        return text[: min(places)] if places else None
+
     def _reply(self, text: str, stop: ReplyStop, usage: Usage, *, opened: bool = False) -> Reply:
-        parsed = parse_answer(text, self._tools, self._template.form, opened=opened)
+        parsed = parse_answer(text, self._tools, self._form, opened=opened)
         items = parsed.items
         message: Message = {"role": "assistant", "content": parsed.words.strip("\n")}
         if parsed.thoughts:
             message["reasoning_content"] = parsed.thoughts
-        if any(isinstance(item, Nonsense) for item in items):
+        if self._plain is not None:
+            message["content"] = part(text, opened=opened).rest.strip()
+        elif any(isinstance(item, Nonsense) for item in items):
             message["content"] = text
             message.pop("reasoning_content", None)
         elif items:

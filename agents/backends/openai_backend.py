@@ -13,13 +13,14 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from agents.agent import Usage
-from agents.backends.backend import Message, Reply, ReplyItem, ReplyStop
+from agents.backends.backend import Message, PlainText, Reply, ReplyItem, ReplyStop
 from agents.backends.http_post import MAX_ANSWER, HttpAnswer, PostError, TooLargeError, post
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError, BackendError
 from agents.formats.answer import parse_answer
 from agents.formats.calls import CallText, Item, Tools, call_of, to_json
 from agents.formats.chat_template import paired
+from agents.formats.thoughts import part
 from core_eval.path.foreign_json import MAX_DIGITS, ForeignJsonError, parse_json
 
 STOPS: Mapping[Any, ReplyStop] = {"length": "tokens"}
@@ -55,11 +56,12 @@ class OpenAIBackend:
         self._model, self._temperature = model, temperature
         self.options: Mapping[str, Any] = {"temperature": temperature}
         self._schemas: list[Mapping[str, Any]] = []
+        self._plain: PlainText | None = None
         self._seed = 0
 
-    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
-        self._seed, self._schemas = seed, list(schemas)
+        self._seed, self._schemas, self._plain = seed, list(schemas), plain
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """Ask the server for the next answer.
@@ -75,7 +77,9 @@ class OpenAIBackend:
             "seed": self._seed,
             "max_tokens": tokens,
         }
-        if self._schemas:
+        if self._plain is not None:
+            body["stop"] = list(self._plain.stop)
+        elif self._schemas:
             body["tools"] = self._schemas
         begun = time.monotonic()
         try:
@@ -85,7 +89,7 @@ class OpenAIBackend:
         except _TooLongError:
             return _without_words("context", time.monotonic() - begun)
         try:
-            return _read(answer, Tools(self._schemas), time.monotonic() - begun)
+            return _read(answer, Tools(self._schemas), time.monotonic() - begun, self._plain)
         except (KeyError, IndexError, TypeError, AttributeError):
             raise self._error(f"the answer is no chat completion: {_short(json.dumps(answer))}") from None
 
@@ -211,13 +215,16 @@ def _sent(messages: Sequence[Message]) -> list[Message]:
     return [{key: value for key, value in each.items() if key != "name"} for each in paired(messages)]
 
 
-def _read(answer: Any, tools: Tools, seconds: float) -> Reply:
+def _read(answer: Any, tools: Tools, seconds: float, plain: PlainText | None) -> Reply:
     choice = answer["choices"][0]
     message = choice["message"]
     content = message.get("content") or ""
     echo: Message = {"role": "assistant", "content": content}
     items = [ReplyItem(_item(call["function"]), call.get("id")) for call in message.get("tool_calls") or ()]
-    if items:
+    if plain is not None:
+        echo["content"] = part(content).rest.strip()
+        items = items or [ReplyItem(what) for what in parse_answer(content, tools, plain.form).items]
+    elif items:
         echo["tool_calls"] = message["tool_calls"]
     else:
         parsed = parse_answer(content, tools)

@@ -22,8 +22,16 @@ from agents.agent import (
 )
 from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
 from agents.deadline import Deadline
-from agents.formats.calls import Nonsense
-from agents.scaffolds.prompting import compact_json, error_value, outcome_text, system_prompt
+from agents.formats.calls import CallText, Nonsense
+from agents.scaffolds.prompting import (
+    DECLINE,
+    OPERATOR,
+    TRAINED,
+    Prompting,
+    compact_json,
+    error_value,
+    outcome_text,
+)
 from core_eval.path.calls import CallStatus
 
 STOPS: dict[str, StopReason] = {"tokens": "max_tokens", "time": "max_time", "context": "context"}
@@ -35,13 +43,22 @@ class NativeScaffold:
     Several calls in one answer are made one after another before the model is asked again, up to the first
     one that fails: the rest was planned for a rig in another state, so it is dropped, and the model is told.
     Nonsense is an `InvalidAction`; the model gets the error as the tool's answer and may go on. An answer
-    without a call ends the episode as `done`.
+    without a call ends the episode as `done`, a call of `decline` ends it as declined.
     """
 
     scaffold = "native"
 
-    def __init__(self, backend: ChatBackend, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        backend: ChatBackend,
+        *,
+        prompting: Prompting | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prompt the backend so; if not given, as its model was trained, or as an operator."""
         self._backend = backend
+        self._prompting = prompting or (TRAINED if getattr(backend, "trained_here", False) else OPERATOR)
+        self._declines = False
         self._clock = clock
         self._messages: list[Message] = []
         self._queue: deque[ReplyItem] = deque()
@@ -57,20 +74,21 @@ class NativeScaffold:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The backend's options."""
-        return options_of(self._backend)
+        """The backend's options, and which prompt is used."""
+        return {**options_of(self._backend), "prompt": self._prompting.name}
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode with a fresh conversation."""
+        self._declines = self._prompting.can_decline(context.tools)
         self._messages = [
-            {"role": "system", "content": system_prompt(context.advice)},
+            {"role": "system", "content": self._prompting.text(context.advice, self._declines)},
             {"role": "user", "content": context.prompt},
         ]
         self._queue.clear()
         self._waiting = None
         self._limits = context.limits
         self._steps = self._tokens = 0
-        self._backend.start(context.seed, [tool.schema() for tool in context.tools])
+        self._backend.start(context.seed, self._prompting.schemas(context.tools))
         self._deadline = Deadline(context.limits.seconds, context.cancellation, self._clock)
 
     def act(self, observation: Observation | None) -> Action:
@@ -107,6 +125,8 @@ class NativeScaffold:
         return self._step(first, reply.usage)
 
     def _step(self, item: ReplyItem, usage: Usage) -> Action:
+        if self._declines and isinstance(item.what, CallText) and item.what.name == DECLINE:
+            return StopAction("decline", usage)
         self._steps += 1
         if isinstance(item.what, Nonsense):
             self._say_result(item, compact_json(error_value(item.what.code, item.what.reason)))

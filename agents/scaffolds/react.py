@@ -1,0 +1,139 @@
+"""The ReAct scaffold: thought, action, observation, in plain text that is the same for every model.
+
+The tools stand in words in the system prompt, the model writes `Action:` and `Action Input:`, and results
+come as `Observation:` from the user. So only the template's plain turns are used.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agents.agent import Action, EpisodeContext, Observation, options_of
+from agents.backends.backend import ChatBackend, Message, PlainText, Reply, ReplyItem
+from agents.deadline import Deadline
+from agents.formats import react
+from agents.formats.calls import CallText, Nonsense, to_json
+from agents.formats.signature import signature
+from agents.scaffolds.native import NativeScaffold
+from agents.scaffolds.prompting import Prompting, system_prompt
+
+OBSERVATION = "Observation:"
+PLAIN = PlainText(react.FORMAT, stop=(OBSERVATION,))
+EXAMPLE = react.FORMAT.write([CallText("the tool's name", {})]).removesuffix("{}")
+HELP = (
+    "These are the tools, each with its input:\n{tools}\n\n"
+    "Write each answer in this form, and nothing after it:\n"
+    "Thought: what you know, and what to do next\n"
+    + EXAMPLE
+    + "its input as a JSON object; {{}} if it has none\n\n"
+    "You are then told the result as\n" + OBSERVATION + " the result, as JSON\n\n"
+    "When all is done, write this instead:\n"
+    "Thought: why the task is done\n"
+    "Final Answer: one short sentence"
+)
+FINAL = re.compile(r"(?mi:^)[ \t]*\**Final Answer:")
+MARKS = re.compile(r"(?m:^)[ \t]*\**(?:Thought|Action|Action Input):")
+NO_ACTION = "write an Action with its Action Input, or the Final Answer"
+PROMPTING = Prompting("react", lambda advice, declines: system_prompt(advice, declines, end=""))
+
+
+class ReactScaffold:
+    """An agent out of any chat backend, by ReAct; limits, refusals and declining are as in `NativeScaffold`.
+
+    An answer with the marks of ReAct and neither an action nor a final answer is an `InvalidAction`, as is an
+    empty one. Words without marks are a final answer.
+    """
+
+    scaffold = "react"
+
+    def __init__(self, backend: ChatBackend, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._loop = NativeScaffold(ReactChat(backend), prompting=PROMPTING, clock=clock)
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        return self._loop.name
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The backend's options, and which prompt is used."""
+        return {**self._loop.options, "format": react.FORMAT.name}
+
+    def start(self, context: EpisodeContext) -> None:
+        """Begin an episode with a fresh conversation."""
+        self._loop.start(context)
+
+    def act(self, observation: Observation | None) -> Action:
+        """Return the next call, invalid step or stop."""
+        return self._loop.act(observation)
+
+    def close(self) -> None:
+        """Close the backend."""
+        self._loop.close()
+
+
+class ReactChat:
+    """A chat backend that puts a conversation with tools to another one in the words of ReAct."""
+
+    def __init__(self, backend: ChatBackend) -> None:
+        self._backend = backend
+        self._help = ""
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        return self._backend.name
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The backend's options."""
+        return options_of(self._backend)
+
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], _plain: PlainText | None = None) -> None:
+        """Begin an episode with these tools."""
+        self._help = HELP.format(tools="\n".join(map(tool_line, schemas)))
+        self._backend.start(seed, schemas, PLAIN)
+
+    def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
+        """Return the next answer; raises as the backend does."""
+        reply = self._backend.answer(self._put(messages), tokens=tokens, deadline=deadline)
+        content = str(reply.message.get("content") or "")
+        if reply.stop == "end" and not reply.items and not is_final(content):
+            nonsense = Nonsense("no_action", NO_ACTION, content)
+            reply = replace(reply, items=(ReplyItem(nonsense),))
+        return reply
+
+    def close(self) -> None:
+        """Close the backend."""
+        self._backend.close()
+
+    def _put(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the conversation with tools and results in words."""
+        put: list[Message] = []
+        observed = False
+        for message in messages:
+            if message["role"] == "system":
+                put.append({"role": "system", "content": f"{message['content']}\n\n{self._help}"})
+            elif message["role"] != "tool":
+                put.append(message)
+            elif observed:
+                put[-1]["content"] += f"\n{OBSERVATION} {message['content']}"
+            else:
+                put.append({"role": "user", "content": f"{OBSERVATION} {message['content']}"})
+            observed = message["role"] == "tool"
+        return put
+
+
+def tool_line(schema: Mapping[str, Any]) -> str:
+    """Return a tool in words: its name, what it does, and its input."""
+    short = signature(schema)
+    return f"- {short['name']}: {short['description']} Input: {to_json(short.get('parameters', {}))}"
+
+
+def is_final(words: str) -> bool:
+    """Return whether an answer without an action ends the episode."""
+    return FINAL.search(words) is not None or (bool(words.strip()) and MARKS.search(words) is None)
