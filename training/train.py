@@ -3,8 +3,8 @@
 The same command goes on where it stopped. `DIR` holds the tokenizer, a log, the checkpoint to go on from
 (`latest.pt`), and weights, settings and tokens seen at each check (`tokens-*.pt`, kept). The learning rate
 goes by the share of the budget that is spent: after a short warm-up it stays, then falls in a straight line
-to zero. A larger `--tokens` goes on with a trained model; `--minutes` ends a leg early, its checks counted.
-With one thread on one machine the same settings give the same weights, in however many legs.
+to zero. A larger `--tokens` goes on with a trained model; `--minutes`, its checks counted, or Ctrl-C ends a
+leg early. With one thread on one machine the same settings give the same weights, in however many legs.
 
 Matrices are trained by Muon, embedding and norms by AdamW; the loss is on the model's own tokens only.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import signal
 import sys
 import time
 from dataclasses import replace
@@ -119,6 +120,7 @@ class Training:
             optimizer.load_state_dict(kept)
         self.progress = progress_of(state) if state else Progress()
         self.earlier = self.progress.seconds
+        self.stopped = False
         self.check_seconds = self._seconds_of_a_check() if args.minutes else 0.0
 
     @property
@@ -128,6 +130,8 @@ class Training:
 
     def run(self) -> None:
         """Train to the end of the budget, or of this leg."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
         next_check = self.progress.tokens + self.args.check
         losses: list[torch.Tensor] = []
         stream = batches(
@@ -156,10 +160,14 @@ class Training:
                 self._check()
         self._check()
 
+    def _stop(self, *_: object) -> None:
+        """End the leg after the step that is being made; the checkpoint is written."""
+        self.stopped = True
+
     def _leg_is_over(self) -> bool:
-        """Return whether the leg's minutes are spent, but for those of the last check."""
+        """Return whether somebody stopped it, or its minutes are spent but for those of the last check."""
         left = float("inf") if self.args.minutes is None else 60 * self.args.minutes
-        return time.monotonic() - self.begun + self.check_seconds >= left
+        return self.stopped or time.monotonic() - self.begun + self.check_seconds >= left
 
     def _step(self, batch: Batch) -> torch.Tensor:
         rate = _rate(self.progress.steps, self.share, self.args.flat)

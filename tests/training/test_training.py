@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from dataclasses import asdict
 
@@ -26,6 +27,10 @@ def small_sizes(monkeypatch):
     monkeypatch.setitem(SIZES, "middle", WIDER)
     monkeypatch.setattr(train, "TOKENIZER_EPISODES", 60)
     torch.set_num_threads(1)
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    yield
+    for number, handler in zip((signal.SIGINT, signal.SIGTERM), handlers, strict=True):
+        signal.signal(number, handler)
 
 
 def run(monkeypatch, folder, *options):
@@ -74,6 +79,20 @@ def test_other_settings_are_refused_in_one_line(tmp_path, monkeypatch):
     run(monkeypatch, tmp_path, "--tokens", "2k")
     with pytest.raises(SystemExit, match="size was small, not middle; take another folder"):
         run(monkeypatch, tmp_path, "--tokens", "2k", "--size", "middle")
+
+
+def test_a_signal_ends_a_leg_with_a_checkpoint(tmp_path, monkeypatch):
+    step = train.Training._step
+
+    def stopped_in_the_second_step(training, batch):
+        if training.progress.steps == 1:
+            signal.raise_signal(signal.SIGTERM)
+        return step(training, batch)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(train.Training, "_step", stopped_in_the_second_step)
+        run(monkeypatch, tmp_path, "--tokens", "9k")
+    assert load(tmp_path / LATEST)["progress"]["steps"] == 2
 
 
 def test_a_leg_of_no_time_still_leaves_a_checkpoint(tmp_path, monkeypatch):
