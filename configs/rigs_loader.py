@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -76,6 +76,15 @@ class RigConfig(BaseModel):
         default=None,
         description="a tool without arguments that takes the machine home after a run that ended in order; "
         "left out: it stays where it was stopped",
+    )
+    discovery: Literal["homeassistant"] | None = Field(
+        default=None,
+        description="announce the rig's state, stop and sensors to Home Assistant over the rig's own broker",
+    )
+    discovery_prefix: str = Field(
+        default="homeassistant",
+        pattern=r"^[^+#/]+(/[^+#/]+)*$",
+        description="Home Assistant's discovery prefix",
     )
     driver: str | None = Field(
         default=None,
@@ -153,12 +162,23 @@ def load_rig(ref: str) -> RigConfig:
         raise file.error("no simulator can be started behind such a URL", "url")
     if rig.driver is not None:
         rig = _with_driver(rig, file)
+    if rig.discovery is not None and (unannounced := discovery_fault(rig)) is not None:
+        raise file.error(unannounced, "discovery")
     device = device_of(rig)
     if device is not None and rig.home is not None and rig.home not in device.by_name:
         raise file.error(f"a {device.name} has no tool {rig.home!r}", "home")
     if device is not None and (fault := envelope_fault(rig.envelope, device)) is not None:
         raise file.error(fault[1], *fault[0])
     return rig
+
+
+def discovery_fault(rig: RigConfig) -> str | None:
+    """Return why a rig cannot be announced to Home Assistant; None if it can."""
+    if rig.link_type is None or rig.link_type.family != "mqtt" or rig.spawn:
+        return "only a rig behind a broker of its own can be announced: give it an mqtt:// URL, without spawn"
+    if rig.driver is not None and load_driver(rig.driver).link != "pathrig":
+        return "hardware behind a driver has its own topics, and announces itself: remove it"
+    return None
 
 
 def _with_device(rig: RigConfig, file: YamlFile) -> RigConfig:

@@ -30,6 +30,7 @@ from configs.worlds_loader import load_world
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
 from core_eval.report.aggregate import DEFAULT_FILE, AggregateFile
+from core_eval.report.thresholds import Gate, GatesFile
 from devices.declared import device_file
 from devices.faults import COMMON_FAULTS, Fault, FaultRate
 from devices.sensors import SensorSpec
@@ -196,6 +197,10 @@ def config_page() -> str:
         "## Aggregate files\n\nHow agents are compared, for `--aggregate`. The shipped one:\n",
         f"```yaml\n{DEFAULT_FILE.read_text(encoding='utf-8').strip()}\n```\n",
         keys(AggregateFile),
+        "## Gates files\n\n[Thresholds per agent and task](../ci.md), for `run --gates`:\n",
+        keys(GatesFile),
+        "### Gate\n",
+        keys(Gate),
         "## World files\n",
         "A world of one's own names a shipped one as `base`, and below it what differs. The keys of the "
         "initial state, as `--init` and a task's `init` may override them, with the values that ship:\n",

@@ -18,6 +18,7 @@ try:
 
     from core_eval.cli import (
         backup,
+        baseline,
         broker,
         calibrate,
         demo,
@@ -82,6 +83,7 @@ app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 app.add_typer(worlds.app, name="worlds")
 app.add_typer(broker.app, name="broker")
+app.add_typer(baseline.app, name="baseline")
 
 # The parser's errors have no public base class: take the topmost one that formats a message.
 PARSER_ERROR: type[Exception] = [

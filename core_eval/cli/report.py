@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from core_eval.cli.output import AggregateOption, check_output, write_file
+
+if TYPE_CHECKING:
+    from core_eval.report.aggregate import Aggregate
 
 
 def report(
@@ -19,12 +23,30 @@ def report(
     aggregate: AggregateOption = None,
 ) -> None:
     """Write a log as one self-contained HTML page: agents, episodes in full, drawings, harm."""
-    from core_eval.log import LogReader
     from core_eval.report.aggregate import load_aggregate
-    from core_eval.report.html import html_report
 
     check_output(out, "-o")
-    compared = load_aggregate(aggregate)
+    write_report(db, out, load_aggregate(aggregate), stories, inputs=[aggregate])
+
+
+def write_report(
+    db: Path,
+    out: Path,
+    aggregate: Aggregate,
+    stories: int = 100,
+    *,
+    inputs: Sequence[Path | None] = (),
+    option: str = "-o",
+) -> None:
+    """Write the report of a log.
+
+    Raises:
+        LogError: the log cannot be read.
+        UsageError: the file cannot be written.
+    """
+    from core_eval.log import LogReader
+    from core_eval.report.html import html_report
+
     with LogReader(db) as reader:
-        page = html_report(reader, compared, stories)
-    write_file(out, "-o", page, inputs=[db, aggregate])
+        page = html_report(reader, aggregate, stories)
+    write_file(out, option, page, inputs=[db, *inputs])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import typer
@@ -62,3 +63,44 @@ def check(
     if report.failed:
         failures = "; ".join(f"{finding.check}: {finding.text}" for finding in report.failed)
         raise RigError(f"rig {config.name}: {failures}")
+
+
+@app.command("announce")
+def announce(
+    name: Annotated[str, typer.Argument(help="A rig's name, its YAML file, or a URL.")],
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove its announcements from the broker instead.")
+    ] = False,
+    seconds: Annotated[
+        float,
+        typer.Option(min=0.0, help="Seconds to listen for sensors, each announced at its first reading."),
+    ] = 10.0,
+) -> int:
+    """Announce a rig to Home Assistant: state, stop button and sensors. Nothing moves."""
+    from configs.errors import ConfigError
+    from configs.rigs_loader import discovery_fault, load_rig
+    from core_eval.harness.rig_session import open_rig
+    from core_eval.harness.signals import StopSignals
+    from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
+
+    config = load_rig(name)
+    if (fault := discovery_fault(config)) is not None:
+        raise ConfigError(f"rig {config.name}: {fault}")
+    if remove:
+        discovery = HomeAssistantDiscovery(config.url, None, config.discovery_prefix)
+        topics = discovery.remove()
+        discovery.close()
+        print(f"{len(topics)} announcements removed")
+        return 0
+    config = config.model_copy(update={"discovery": "homeassistant"})
+    with StopSignals() as signals, open_rig(config, only_look=True) as session:
+        with signals.interruptible():
+            time.sleep(seconds)
+        sensors = len(session.last_samples)
+        assert session.discovery is not None, "the configuration asks for it"
+        dropped = session.discovery.unconfirmed()
+    if dropped:
+        # `open_rig` has printed which.
+        return 3
+    print(f"{config.name}: state, stop and {sensors} sensors announced")
+    return 0

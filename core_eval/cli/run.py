@@ -116,8 +116,18 @@ def run(
     per_task: Annotated[
         bool, typer.Option("--per-task", help="Apply --fail-under to each task with each agent.")
     ] = False,
+    gates: Annotated[
+        Path | None,
+        typer.Option(
+            help="YAML file with thresholds per agent and task, as of --fail-under; see docs/ci.md."
+        ),
+    ] = None,
     aggregate: AggregateOption = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write the report of --db to this HTML file at the end; the JUnit XML names it."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print episodes and summary as JSON.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the last interrupted run in --db.")
@@ -137,13 +147,14 @@ def run(
     from core_eval.report.junit import junit_xml
     from core_eval.report.summary import latest_attempts, run_json
     from core_eval.report.tables import episodes_table
-    from core_eval.report.thresholds import judge
+    from core_eval.report.thresholds import judge, load_gates
 
-    if junit is not None:
-        check_output(junit, "--junit")
+    for option, path in (("--junit", junit), ("--report", report)):
+        if path is not None:
+            check_output(path, option)
     if per_task and not fail_under:
         raise UsageError("--per-task needs --fail-under: give a threshold, or leave --per-task out")
-    thresholds = _thresholds(fail_under or [])
+    thresholds = [*_thresholds(fail_under or []), *([] if gates is None else load_gates(gates))]
     compared = load_aggregate(aggregate)
     out = console(stderr=json)
     unfinished = None
@@ -197,8 +208,13 @@ def run(
                     _not_run(config, parts, rows),
                     thresholds if cut_short else (),
                     str(cut_short or ""),
+                    None if report is None else str(report),
                 )
                 write_file(junit, "--junit", xml, inputs=[db])
+            if report is not None and rows:
+                from core_eval.cli.report import write_report
+
+                write_report(db, report, compared, option="--report")
             if json:
                 print_json(run_json(rows, compared))
     if not json:
@@ -251,7 +267,7 @@ def _thresholds(texts: list[str]) -> list[Threshold]:
     try:
         return [Threshold.parse(text) for text in texts]
     except ValueError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(f"--fail-under {error}") from None
 
 
 def _cells(tasks: list[str], suites: list[str], rig: str | None, agent: list[str] | None) -> tuple[Cell, ...]:

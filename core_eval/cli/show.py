@@ -28,6 +28,9 @@ def show(
         ),
     ] = None,
     aggregate: AggregateOption = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the summary as Markdown, for a pull request.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List a log's episodes, show one step by step, or search the transcripts."""
@@ -47,9 +50,14 @@ def show(
             if json:
                 print_json(_episode_json(reader, row))
             else:
-                _print_episode(console(), reader, row)
+                print_episode(console(), reader, row)
             return
         runs, episodes = reader.runs(), reader.episodes()
+    if markdown:
+        from core_eval.report.markdown import summary_markdown
+
+        print(summary_markdown(episodes), end="")
+        return
     if json:
         print_json(
             {
@@ -94,7 +102,8 @@ def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
     }
 
 
-def _print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
+    """Print an episode step by step: calls, harm, cautions, scores."""
     from core_eval.harness.caution_scoring import judged_cautions
     from core_eval.log.rows import Observation
     from core_eval.report.fitted_table import Hanging

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
 from threading import Lock
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
 from configs.device_types import load_device
@@ -32,9 +32,13 @@ from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
 from firmware_bridge.guard import Guard
+from firmware_bridge.link import tell_terminal
 from firmware_bridge.links import Link, LinkError, open_link
 from firmware_bridge.messages import Status
 from firmware_bridge.requests import LINK_BACK_SECONDS
+
+if TYPE_CHECKING:
+    from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
 
 DRAIN_SECONDS = 5.0
 IDLE_SECONDS = 5.0
@@ -53,6 +57,7 @@ class RigSession:
         samples: the readings of the episode, for its guard.
         guard: the episode's guard, which receives the outcomes of calls.
         first_stop: what is known of the stop with which the episode began.
+        discovery: announces the rig's sensors, where its file asks for it.
     """
 
     def __init__(
@@ -80,6 +85,7 @@ class RigSession:
         self._on_loss: Callable[[], None] | None = None
         self._driven = False
         self.first_stop = StopOutcome.NOT_SENT
+        self.discovery: HomeAssistantDiscovery | None = None
 
     def open(self, *, claim: bool = True) -> None:
         """Connect to the device, and acquire its lease unless `claim` is False.
@@ -252,6 +258,8 @@ class RigSession:
     def _on_sample(self, sample: Sample) -> None:
         self.last_samples[sample.sensor] = sample
         self.samples.put(sample)
+        if self.discovery is not None:
+            self.discovery.sampled(sample)
         self._record(EpisodeLog.sample, sample)
         self._emit(Sampled(sample))
 
@@ -306,10 +314,35 @@ def open_rig(
             raise RigError(f"rig {config.name}: {error}") from None
         stack.callback(session.close, safe=not only_look)
         monitor.on_end(session.lost)
+        if config.discovery is not None:
+            session.discovery = stack.enter_context(_announced(config))
         session.open(claim=not only_look)
         yield session
         if not only_look:
             session.go_home()
+
+
+@contextmanager
+def _announced(config: RigConfig) -> Iterator[HomeAssistantDiscovery]:
+    from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
+
+    device = device_of(config)
+    try:
+        discovery = HomeAssistantDiscovery(
+            config.url, None if device is None else device.name, config.discovery_prefix
+        )
+    except LinkError as error:
+        raise RigError(f"rig {config.name}: {error}") from None
+    try:
+        discovery.announce()
+        yield discovery
+        if missing := discovery.unconfirmed():
+            tell_terminal(
+                f"rig {config.name} is not announced to Home Assistant: the broker does not retain "
+                f"{missing[0]}; check its access list"
+            )
+    finally:
+        discovery.close()
 
 
 def _link(config: RigConfig, world: World | None, stack: ExitStack, monitor: ProcessMonitor) -> Link:

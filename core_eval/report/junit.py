@@ -36,6 +36,7 @@ def junit_xml(
     not_run: Sequence[NotRun] = (),
     not_judged: Sequence[Threshold] = (),
     why: str = "",
+    report: str | None = None,
 ) -> str:
     """Return a test suite with a case for each episode of the plan, and for each threshold with each agent.
 
@@ -45,10 +46,11 @@ def junit_xml(
         not_run: the episodes that are missing.
         not_judged: the thresholds, where it did not.
         why: the reason why the missing ones were not run.
+        report: the HTML report, to which each episode's case has a link.
     """
     suite = xml.Element("testsuite", name="pathrig")
     for episode in episodes:
-        _episode_case(suite, episode)
+        _episode_case(suite, episode, report)
     for missing in not_run:
         case = _case(suite, f"pathrig.{missing.rig}.{missing.agent}", f"{missing.task} seed {missing.seed}")
         xml.SubElement(case, "skipped", message=visible(f"not run: {why}"))
@@ -76,7 +78,7 @@ def _case(suite: xml.Element, group: str, name: str) -> xml.Element:
     return xml.SubElement(suite, "testcase", classname=visible(group), name=visible(name))
 
 
-def _episode_case(suite: xml.Element, episode: EpisodeRow) -> None:
+def _episode_case(suite: xml.Element, episode: EpisodeRow, report: str | None) -> None:
     group, name = f"pathrig.{episode.rig}.{episode.agent}", f"{episode.task} seed {episode.seed}"
     case = _case(suite, group, name)
     case.set("time", f"{_seconds(episode):.3f}")
@@ -85,6 +87,9 @@ def _episode_case(suite: xml.Element, episode: EpisodeRow) -> None:
         value = json_value(metric.name, episode.scores.get(metric.name))
         if value is not None:
             xml.SubElement(properties, "property", name=metric.name, value=str(value))
+    if report is not None:
+        link = f"{report}#episode-{episode.id}"
+        xml.SubElement(properties, "property", name="report", value=visible(link))
     if no_call(episode):
         xml.SubElement(properties, "property", name=NO_CALL.replace(" ", "_"), value="True")
     if episode.status in INFRASTRUCTURE:

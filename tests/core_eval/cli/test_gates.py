@@ -106,3 +106,44 @@ def test_running_the_same_twice_narrows_no_interval(capsys: pytest.CaptureFixtur
     differences = [one["comparisons"][0]["differences"]["path_correctness"] for one in told]
     assert differences[0] == differences[1]
     assert differences[0]["pairs"] == 6 and differences[0]["standard_errors"] < -5
+
+
+def gates(text: str) -> None:
+    Path("gates.yaml").write_text(text)
+
+
+def test_gates_hold_for_the_agents_and_tasks_that_they_name(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [*RUN, "--agent", "oracle", "--agent", "random", "--gates", "gates.yaml"]
+    gates("gates: [{gate: pc>=0.9, agent: ora*}, {gate: harmful_calls=0, agent: oracle, per_task: true}]")
+    assert main(command) == 0
+    gates("gates: [{gate: pc>=0.9, agent: '*'}]")
+    assert main(command) == 1
+    assert "threshold missed: random: path_correctness is" in capsys.readouterr().err
+    gates("gates: [{gate: pc>=0, agent: orakel}]")
+    assert main(command) == 1
+    assert "threshold missed: orakel, *: no episode is meant by it" in capsys.readouterr().err
+    assert junit()["failures"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("gates: []", "gates"),
+        ("gates: [pc]", "gates.0"),
+        ("gates:\n- pc>=1\n- gate: speed>=1\n", "gates.yaml:3: gates.1"),
+        ("gates: [{gate: pc>=1, agents: x}]", "unknown key 'agents', did you mean 'agent'?"),
+    ],
+)
+def test_a_bad_gates_file_is_one_line(text: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    gates(text)
+    assert main([*RUN, "--agent", "oracle", "--gates", "gates.yaml"]) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.count("\n") == 1
+
+
+def test_the_report_is_written_and_the_junit_links_to_it() -> None:
+    assert main([*RUN, "--agent", "oracle", "--report", "report.html"]) == 0
+    link = xml.parse("junit.xml").find(".//property[@name='report']")
+    assert link is not None
+    file, _, anchor = (link.get("value") or "").partition("#")
+    assert f'id="{anchor}"' in Path(file).read_text()

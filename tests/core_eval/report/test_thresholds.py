@@ -61,7 +61,7 @@ def test_a_metric_has_its_name_or_its_heading(text: str, metric: str, side: str)
     ],
 )
 def test_a_threshold_that_is_none(text: str, says: str) -> None:
-    with pytest.raises(ValueError, match="--fail-under") as error:
+    with pytest.raises(ValueError) as error:
         Threshold.parse(text)
     assert says in str(error.value)
 

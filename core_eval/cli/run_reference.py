@@ -1,0 +1,29 @@
+"""A run in a log, as `DB[#RUN]` names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core_eval.cli.output import UsageError
+from core_eval.log import EpisodeRow, LogReader, RunRow
+
+
+def read_run(reference: str) -> tuple[RunRow, list[EpisodeRow]]:
+    """Return a run, the latest one unless `#RUN` names another, and the last attempt of each of its episodes.
+
+    Raises:
+        UsageError: the run's number is none, or the log has no run.
+        LogError: the log cannot be read, or has no such run.
+    """
+    from core_eval.report.summary import latest_attempts
+
+    name, mark, number = reference.rpartition("#")
+    path = Path(name if mark else reference)
+    if mark and not number.isdecimal():
+        raise UsageError(f"{reference}: write DB, or DB#RUN with the run's number, as in {name}#1")
+    with LogReader(path) as reader:
+        runs = reader.runs()
+        if not runs:
+            raise UsageError(f"{path} has no runs: run some episodes first")
+        run = reader.run(int(number)) if mark else runs[-1]
+        return run, latest_attempts(reader.episodes(run.id))

@@ -1,0 +1,94 @@
+"""A log's summary as Markdown, for a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from core_eval.log import EpisodeRow
+from core_eval.path.visible_text import visible
+from core_eval.report.agent_names import short_names
+from core_eval.report.baseline import Change
+from core_eval.report.metrics import BY_NAME
+from core_eval.report.repeated import by_agent, passed
+from core_eval.report.tables import mean_cell, passed_cell, score_cell, status_text
+
+COLUMNS = ("path_correctness", "harmful_calls", "harm_events", "unobserved_harm", "final_state_ok")
+MOST = 10
+"""The maximum number of episodes that are listed."""
+MARKUP = re.compile(r"[\\`*\[\]<>|&@#]|(?<!\w)_|_(?!\w)")
+"""What Markdown reads as markup, a mention or a reference."""
+SIGNS = {"worse": "❌ worse", "better": "✅ better", "missing": "❌ not run", "new": "new", "same": "same"}
+
+
+def summary_markdown(episodes: Sequence[EpisodeRow]) -> str:
+    """Return a table of agents, and one of the episodes that did not pass, the most harmful first."""
+    headings = [BY_NAME[name].heading for name in COLUMNS]
+    agents = by_agent(episodes)
+    names = short_names(agents)
+    lines = _table(
+        ["agent", "passed", *headings],
+        [
+            [names[agent], passed_cell(rows), *(mean_cell(rows, name) for name in COLUMNS)]
+            for agent, rows in agents.items()
+        ],
+    )
+    failed = sorted((row for row in episodes if not passed(row)), key=_harm)
+    if failed:
+        lines += ["", f"{len(failed)} of {len(episodes)} episodes did not pass:", ""]
+        lines += _table(
+            ["episode", "task", "agent", "seed", "status", *headings],
+            [
+                [
+                    str(row.id),
+                    visible(row.task),
+                    names[row.agent],
+                    str(row.seed),
+                    status_text(row).plain,
+                    *(score_cell(row.scores, name) for name in COLUMNS),
+                ]
+                for row in failed[:MOST]
+            ],
+        )
+        if len(failed) > MOST:
+            lines += ["", f"and {len(failed) - MOST} more"]
+    return "\n".join(lines) + "\n"
+
+
+def changes_markdown(changes: Sequence[Change]) -> str:
+    """Return what changed against a baseline."""
+    shown = [one for one in changes if one.verdict != "same"]
+    if not shown:
+        return "No change against the baseline.\n"
+    names = short_names(one.agent for one in changes)
+    rows = [
+        [SIGNS[one.verdict], visible(one.task), names[one.agent], heading(one.metric), *figures(one)]
+        for one in shown
+    ]
+    return "\n".join(_table(["", "task", "agent", "metric", "before", "now", "se"], rows)) + "\n"
+
+
+def heading(metric: str) -> str:
+    """Return a metric's heading; `episodes` is none of them."""
+    return BY_NAME[metric].heading if metric in BY_NAME else metric
+
+
+def figures(change: Change) -> list[str]:
+    """Return the values before and now, and the difference in standard errors."""
+    shown = ["-" if value is None else f"{value:.4g}" for value in (change.before, change.now)]
+    errors = change.standard_errors
+    return [*shown, "-" if errors is None else f"{errors:+.1f}"]
+
+
+def _harm(row: EpisodeRow) -> tuple[float, ...]:
+    return tuple(-(row.scores.get(name) or 0.0) for name in ("harm_events", "harmful_calls"))
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a Markdown table; foreign text cannot end a cell or become markup."""
+    cells = [[_cell(text) for text in row] for row in rows]
+    return [f"| {' | '.join(row)} |" for row in ([*headings], ["---"] * len(headings), *cells)]
+
+
+def _cell(text: str) -> str:
+    return MARKUP.sub(lambda mark: f"&#{ord(mark[0])};", text).replace("\n", "<br>")
