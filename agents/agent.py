@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -28,6 +29,10 @@ class Usage:
         cached_tokens: prompt tokens that were there already.
         output_tokens: tokens that the model wrote.
         seconds: wall clock, s.
+        reasoning: the thoughts among the words, or those that a server sends apart from them.
+        prompt_seconds: of them, evaluating the prompt; None where it is not known.
+        writing_seconds: of them, writing the answer; None where it is not known.
+        first_token_seconds: until the first token of the answer; None where it is not known.
     """
 
     text: str = ""
@@ -35,6 +40,10 @@ class Usage:
     cached_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    reasoning: str = ""
+    prompt_seconds: float | None = None
+    writing_seconds: float | None = None
+    first_token_seconds: float | None = None
 
 
 NO_USAGE = Usage()
@@ -137,6 +146,45 @@ class Agent(Protocol):
 
     def close(self) -> None:
         """Release models, files and connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPrompt:
+    """What a model is given before its first answer.
+
+    Attributes:
+        messages: system prompt, examples, and the task.
+        tools: the function schemas.
+        rendered: the text that its chat template makes of both; None where a server renders it.
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]]
+    rendered: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What a model agent tells of its model, beside its options.
+
+    Attributes:
+        process: the id of the process that computes the model; None where it is on another machine.
+        load_seconds: how long it took to load the model, s; None where nothing was loaded.
+        first_prompt: what the model was given at the start of the episode.
+    """
+
+    process: int | None
+    load_seconds: float | None = None
+    first_prompt: FirstPrompt | None = None
+
+
+def model_info_of(maker: object) -> ModelInfo:
+    """Return what an agent or a backend tells of its model; this process alone for one that is no model.
+
+    It is the attribute `model_info`, which is optional.
+    """
+    info: ModelInfo = getattr(maker, "model_info", ModelInfo(os.getpid()))
+    return info
 
 
 def options_of(maker: object) -> Mapping[str, Any]:

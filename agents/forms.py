@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.errors import AgentSpecError, BackendError
-from agents.registry import AgentForm
+from agents.options import LIMITS, LOCAL, PROMPTING, SAMPLING, THINKING
+from agents.registry import AgentForm, ModelForm
 
 if TYPE_CHECKING:
     from agents.agent import Agent
     from agents.baselines.replay import ReadCalls
+    from agents.options import ModelOptions
 
 
-def _llama(rest: str | None, _read_calls: ReadCalls) -> Agent:
-    from agents.scaffolds.native import NativeScaffold
+def _llama(rest: str | None, options: ModelOptions) -> Agent:
+    from agents.scaffolds.registry import SCAFFOLDS
 
     try:
         from agents.backends.llama_backend import LlamaBackend
@@ -24,7 +26,8 @@ def _llama(rest: str | None, _read_calls: ReadCalls) -> Agent:
         ) from None
     path = _gguf(rest)
     try:
-        return NativeScaffold(LlamaBackend(path))
+        backend = LlamaBackend(path, temperature=options.temperature, grammar=options.grammar)
+        return SCAFFOLDS[options.scaffold](backend)
     except BackendError as error:
         raise AgentSpecError(f"{path}: {error}") from None
 
@@ -35,15 +38,15 @@ def _gguf(rest: str | None) -> Path:
     return Path(rest) if rest else SHIPPED_MODEL
 
 
-def _openai(rest: str | None, _read_calls: ReadCalls) -> Agent:
+def _openai(rest: str | None, options: ModelOptions) -> Agent:
     from agents.backends.openai_backend import OpenAIBackend, without_credentials
-    from agents.scaffolds.native import NativeScaffold
+    from agents.scaffolds.registry import SCAFFOLDS
 
     base_url, _, model = (rest or "").rpartition("#")
     if not base_url or not model:
         spec = without_credentials(f"openai:{rest}")
         raise AgentSpecError(f"agent {spec!r} names no model: write openai:BASE_URL#MODEL")
-    return NativeScaffold(OpenAIBackend(base_url, model))
+    return SCAFFOLDS[options.scaffold](OpenAIBackend(base_url, model, temperature=options.temperature))
 
 
 def _oracle(_rest: str | None, _read_calls: ReadCalls) -> Agent:
@@ -89,8 +92,14 @@ def _command(rest: str | None, _read_calls: ReadCalls) -> Agent:
     return CommandAgent(rest or "")
 
 
-LLAMA = AgentForm(("llama", "llama:FILE.gguf"), _llama, _gguf)
-OPENAI = AgentForm(("openai:BASE_URL#MODEL",), _openai)
+LLAMA = AgentForm(
+    ("llama", "llama:FILE.gguf"),
+    model_file=_gguf,
+    model=ModelForm(_llama, SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL, is_file=True),
+)
+OPENAI = AgentForm(
+    ("openai:BASE_URL#MODEL",), model=ModelForm(_openai, frozenset({"temperature", "scaffold"}))
+)
 ORACLE = AgentForm(("oracle",), _oracle)
 MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _mutated)
 RANDOM = AgentForm(("random",), _random)

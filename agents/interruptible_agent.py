@@ -9,7 +9,16 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, options_of
+from agents.agent import (
+    Action,
+    Agent,
+    EpisodeContext,
+    ModelInfo,
+    Observation,
+    StopAction,
+    model_info_of,
+    options_of,
+)
 from agents.deadline import CancelledError, Deadline
 
 GRACE_SECONDS = 0.5
@@ -49,6 +58,11 @@ class InterruptibleAgent:
     def options(self) -> Mapping[str, Any]:
         """The agent's options."""
         return options_of(self._agent)
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the agent tells of its model."""
+        return model_info_of(self._agent)
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode.

@@ -1,4 +1,7 @@
-"""Agents by their specification, `NAME[:REST]`. Packages register forms of it, the kit's own among them."""
+"""Agents by their specification, `NAME[:REST]`. Packages register forms of it, the kit's own among them.
+
+Those that are models take options after REST: `NAME[:REST]?key=value&key=value`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from devices.registry import Registry
 if TYPE_CHECKING:
     from agents.agent import Agent
     from agents.baselines.replay import ReadCalls
+    from agents.options import ModelOptions
 
 
 def _no_file(_rest: str | None) -> Path | None:
@@ -20,8 +24,26 @@ def _no_file(_rest: str | None) -> Path | None:
 
 
 @dataclass(frozen=True)
+class ModelForm:
+    """What a form of model agents has beside its texts.
+
+    Attributes:
+        make: makes the agent from REST, None without one, and its options. It imports what it needs when it
+            is called. Raises AgentSpecError for a REST or an option that is invalid.
+        options: the keys of `ModelOptions` that it takes.
+        is_file: whether REST is the path of a file, which a model's YAML file may give relative to itself.
+    """
+
+    make: Callable[[str | None, ModelOptions], Agent]
+    options: frozenset[str]
+    is_file: bool = False
+
+
+@dataclass(frozen=True)
 class AgentForm:
     """A kind of agent. A package registers it under the entry-point group `pathrig.agents`, by its NAME.
+
+    Exactly one of `make`, `model` and `stands_for` is given.
 
     Attributes:
         forms: the specifications that it takes, as help and messages show them: "oracle" has no REST,
@@ -29,11 +51,15 @@ class AgentForm:
         make: makes the agent from REST, None without one; `read_calls` reads the calls of a log. It imports
             what it needs when it is called. Raises AgentSpecError for a REST that is invalid.
         model_file: the model's file, whose hash the log keeps; None if the agent has none.
+        model: of an agent that is a model, and takes options.
+        stands_for: returns the specification of a model agent, with its options, that a REST stands for.
     """
 
     forms: tuple[str, ...]
-    make: Callable[[str | None, ReadCalls], Agent]
+    make: Callable[[str | None, ReadCalls], Agent] | None = None
     model_file: Callable[[str | None], Path | None] = _no_file
+    model: ModelForm | None = None
+    stands_for: Callable[[str | None], str] | None = None
 
     def takes(self, rest: str | None) -> bool:
         """Return whether one of the forms has such a REST."""
@@ -46,15 +72,46 @@ AGENT_FORMS: Registry[AgentForm] = Registry("pathrig.agents", AgentForm)
 """Every form that an installed package registers, by NAME."""
 
 
-def make_agent(spec: str, read_calls: ReadCalls | None = None) -> Agent:
-    """Return the agent of a specification, ready for `start`; `read_calls` reads the log of `replay`.
+@dataclass(frozen=True)
+class ParsedSpec:
+    """A specification taken apart.
+
+    Attributes:
+        name: the kind of agent.
+        form: the form that takes it.
+        rest: what stands after the colon, without the options; None without a colon.
+        options: of a model; None for other agents.
+    """
+
+    name: str
+    form: AgentForm
+    rest: str | None
+    options: ModelOptions | None
+
+    def text(self) -> str:
+        """Return the specification in canonical form: options that are the default are left out."""
+        from agents.options import query_of
+
+        colon = "" if self.rest is None else f":{self.rest}"
+        return f"{self.name}{colon}{'' if self.options is None else query_of(self.options)}"
+
+
+def parse_spec(spec: str) -> ParsedSpec:
+    """Take a specification apart; one that stands for another is that other.
 
     Raises:
-        AgentSpecError: no form takes the specification, or its file or model is invalid.
+        AgentSpecError: no form takes the specification, or an option is invalid.
+        ConfigError: it names a model's YAML file that is invalid.
         PluginError: a registered form cannot be imported.
     """
-    form, rest = find_form(spec)
-    if form is None:
+    head, _, query = spec.partition("?")
+    kind = head.partition(":")[0]
+    form = AGENT_FORMS.get(kind)
+    if form is None or not (form.model or form.stands_for):
+        head = spec
+    name, colon, text = head.partition(":")
+    rest = text if colon else None
+    if form is None or not form.takes(rest):
         from agents.backends.openai_backend import without_credentials
 
         known = ", ".join(text for one in AGENT_FORMS.values() for text in one.forms)
@@ -62,14 +119,42 @@ def make_agent(spec: str, read_calls: ReadCalls | None = None) -> Agent:
             f"unknown agent {without_credentials(spec)!r}; "
             f"the agents are {known or 'not registered: install pathrig again'}"
         )
+    if not (form.model or form.stands_for):
+        return ParsedSpec(name, form, rest, None)
+    from agents.options import merged, parse_options
+
+    if form.stands_for is None:
+        assert form.model is not None
+        return ParsedSpec(name, form, rest, parse_options(name, query, form.model.options))
+    found = parse_spec(form.stands_for(rest))
+    assert found.options is not None and found.form.model is not None
+    options = merged(found.options, parse_options(name, query, found.form.model.options))
+    return ParsedSpec(found.name, found.form, found.rest, options)
+
+
+def make_agent(spec: str, read_calls: ReadCalls | None = None) -> Agent:
+    """Return the agent of a specification, ready for `start`; `read_calls` reads the log of `replay`.
+
+    Raises:
+        AgentSpecError: no form takes the specification, or its file or model is invalid.
+        ConfigError: it names a model's YAML file that is invalid.
+        PluginError: a registered form cannot be imported.
+    """
+    found = parse_spec(spec)
+    if found.options is not None:
+        assert found.form.model is not None
+        return found.form.model.make(found.rest, found.options)
     from agents.baselines.replay import no_log
 
-    return form.make(rest, read_calls or no_log)
+    assert found.form.make is not None
+    return found.form.make(found.rest, read_calls or no_log)
 
 
-def find_form(spec: str) -> tuple[AgentForm | None, str | None]:
-    """Return the form that takes a specification, None if there is none, and the specification's REST."""
-    name, colon, rest = spec.partition(":")
-    given = rest if colon else None
-    form = AGENT_FORMS.get(name)
-    return (form if form is not None and form.takes(given) else None), given
+def model_file(spec: str) -> Path | None:
+    """Return the model's file of a specification; None where there is none, or no form takes it."""
+    try:
+        found = parse_spec(spec)
+    except AgentSpecError:
+        # An agent that was made without a specification has no form.
+        return None
+    return found.form.model_file(found.rest)

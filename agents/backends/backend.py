@@ -54,7 +54,11 @@ class PlainText:
 
 
 class ChatBackend(Protocol):
-    """A model that answers a conversation. What its attribute `options` says, if it has one, is logged."""
+    """A model that answers a conversation.
+
+    Optional: `options` and `model_info` are logged (see `agents.agent`); `render(messages)` returns a
+    conversation as the text that the model gets.
+    """
 
     @property
     def name(self) -> str:
@@ -73,3 +77,9 @@ class ChatBackend(Protocol):
 
     def close(self) -> None:
         """Let go of the model."""
+
+
+def rendered_by(backend: ChatBackend, messages: Sequence[Message]) -> str | None:
+    """Return a conversation as the text that the model gets; None where the backend does not render it."""
+    render = getattr(backend, "render", None)
+    return None if render is None else render(messages)

@@ -95,6 +95,7 @@ class LlamaBackend:
             "top_p": top_p,
         }
         self._schemas: list[Mapping[str, Any]] = []
+        self._callable: list[Mapping[str, Any]] = []
         self._tools = Tools()
         self._plain: PlainText | None = None
         self._seed = self._answers = 0
@@ -104,7 +105,8 @@ class LlamaBackend:
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
-        self._schemas, self._tools, self._plain = list(schemas), Tools(schemas), plain
+        self._callable, self._tools, self._plain = list(schemas), Tools(schemas), plain
+        self._schemas = self._callable if plain is None else []
         self._seed, self._answers, self._fresh = seed, 0, True
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
@@ -125,7 +127,7 @@ class LlamaBackend:
 
     def _answer(self, messages: Sequence[Message], tokens: int, deadline: Deadline) -> Reply:
         begun = time.monotonic()
-        text = self._template.render(messages, self._schemas if self._plain is None else [])
+        text = self._template.render(messages, self._schemas)
         opened = opened_by(unguarded(text))
         prompt = self._engine.vocabulary.prompt_tokens(text)
         if len(prompt) >= self._engine.n_ctx:
@@ -145,13 +147,13 @@ class LlamaBackend:
             seed=self._seed * 1_000_003 + self._answers,
             temperature=self._temperature,
             top_p=self._top_p,
-            grammar=answer_grammar(self._schemas, self._form, opened=opened) if strict else None,
+            grammar=answer_grammar(self._callable, self._form, opened=opened) if strict else None,
         )
         self._answers += 1
         watch = None
         if self._mode == "calls":
             end = self._engine.vocabulary.end_token
-            watch = CallWatch(sampler, self._form, self._schemas, opened=opened, end=end)
+            watch = CallWatch(sampler, self._form, self._callable, opened=opened, end=end)
         try:
             text, written, stop = self._write(sampler, tokens, watch, opened=opened)
         finally:

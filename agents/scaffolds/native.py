@@ -5,22 +5,26 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agents.agent import (
     NO_USAGE,
     Action,
     EpisodeContext,
+    FirstPrompt,
     InvalidAction,
     Limits,
+    ModelInfo,
     Observation,
     StopAction,
     StopReason,
     ToolCallAction,
     Usage,
+    model_info_of,
     options_of,
 )
-from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
+from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem, rendered_by
 from agents.deadline import Deadline
 from agents.formats.calls import CallText, Nonsense
 from agents.scaffolds.prompting import (
@@ -66,6 +70,7 @@ class NativeScaffold:
         self._limits = Limits()
         self._steps = self._tokens = 0
         self._deadline = Deadline(0.0)
+        self._first_prompt: FirstPrompt | None = None
 
     @property
     def name(self) -> str:
@@ -76,6 +81,11 @@ class NativeScaffold:
     def options(self) -> Mapping[str, Any]:
         """The backend's options, and which prompt is used."""
         return {**options_of(self._backend), "prompt": self._prompting.name}
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the backend tells of the model, with its first prompt."""
+        return replace(model_info_of(self._backend), first_prompt=self._first_prompt)
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode with a fresh conversation."""
@@ -88,7 +98,11 @@ class NativeScaffold:
         self._waiting = None
         self._limits = context.limits
         self._steps = self._tokens = 0
-        self._backend.start(context.seed, self._prompting.schemas(context.tools))
+        schemas = self._prompting.schemas(context.tools)
+        self._backend.start(context.seed, schemas)
+        self._first_prompt = FirstPrompt(
+            tuple(self._messages), schemas, rendered_by(self._backend, self._messages)
+        )
         self._deadline = Deadline(context.limits.seconds, context.cancellation, self._clock)
 
     def act(self, observation: Observation | None) -> Action:

@@ -12,8 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agents.agent import Action, EpisodeContext, Observation, options_of
-from agents.backends.backend import ChatBackend, Message, PlainText, Reply, ReplyItem
+from agents.agent import (
+    Action,
+    EpisodeContext,
+    FirstPrompt,
+    ModelInfo,
+    Observation,
+    model_info_of,
+    options_of,
+)
+from agents.backends.backend import ChatBackend, Message, PlainText, Reply, ReplyItem, rendered_by
 from agents.deadline import Deadline
 from agents.formats import react
 from agents.formats.calls import CallText, Nonsense, to_json
@@ -51,7 +59,8 @@ class ReactScaffold:
     scaffold = "react"
 
     def __init__(self, backend: ChatBackend, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._loop = NativeScaffold(ReactChat(backend), prompting=PROMPTING, clock=clock)
+        self._chat = ReactChat(backend)
+        self._loop = NativeScaffold(self._chat, prompting=PROMPTING, clock=clock)
 
     @property
     def name(self) -> str:
@@ -62,6 +71,14 @@ class ReactScaffold:
     def options(self) -> Mapping[str, Any]:
         """The backend's options, and which prompt is used."""
         return {**self._loop.options, "format": react.FORMAT.name}
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the backend tells of the model, with the first prompt as the backend gets it."""
+        info = self._loop.model_info
+        if info.first_prompt is None:
+            return info
+        return replace(info, first_prompt=self._chat.in_words(info.first_prompt))
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode with a fresh conversation."""
@@ -93,6 +110,19 @@ class ReactChat:
         """The backend's options."""
         return options_of(self._backend)
 
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the backend tells of the model."""
+        return model_info_of(self._backend)
+
+    def in_words(self, prompt: FirstPrompt) -> FirstPrompt:
+        """Return a prompt as the backend gets it: without tools beside the messages."""
+        return replace(prompt, messages=tuple(self._put(prompt.messages)), tools=())
+
+    def render(self, messages: Sequence[Message]) -> str | None:
+        """Return a conversation as the text that the model gets; None where a server renders it."""
+        return rendered_by(self._backend, self._put(messages))
+
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], _plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
         self._help = HELP.format(tools="\n".join(map(tool_line, schemas)))
@@ -111,7 +141,7 @@ class ReactChat:
         """Close the backend."""
         self._backend.close()
 
-    def _put(self, messages: Sequence[Message]) -> list[Message]:
+    def _put(self, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
         """Return the conversation with tools and results in words."""
         put: list[Message] = []
         observed = False
@@ -119,7 +149,7 @@ class ReactChat:
             if message["role"] == "system":
                 put.append({"role": "system", "content": f"{message['content']}\n\n{self._help}"})
             elif message["role"] != "tool":
-                put.append(message)
+                put.append(dict(message))
             elif observed:
                 put[-1]["content"] += f"\n{OBSERVATION} {message['content']}"
             else:

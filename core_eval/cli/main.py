@@ -21,6 +21,7 @@ try:
         baseline,
         broker,
         calibrate,
+        compare,
         demo,
         export,
         harm,
@@ -70,6 +71,7 @@ def options(
 
 app.command("backup")(backup.backup)
 app.command("calibrate")(calibrate.calibrate)
+app.command("compare")(compare.compare)
 app.command("demo")(demo.demo)
 app.command("export")(export.export)
 app.command("run")(run.run)

@@ -87,6 +87,10 @@ STEP: Mapping[str, Kind] = {
     "cached_tokens": "integer",
     "output_tokens": "integer",
     "seconds": "real",
+    "reasoning": "text",
+    "prompt_seconds": "real",
+    "writing_seconds": "real",
+    "first_token_seconds": "real",
 }
 SAMPLE: Mapping[str, Kind] = {
     **OF_EPISODE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
 from agents.agent import (
@@ -17,6 +17,7 @@ from agents.agent import (
     StopAction,
     ToolCallAction,
     Usage,
+    model_info_of,
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
@@ -28,7 +29,7 @@ from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
 from core_eval.harness.stop_button import StopButton
-from core_eval.log import EpisodeLog, Intent, RunLog, Turn, Verdict
+from core_eval.log import EpisodeLog, Intent, PromptRow, RunLog, Turn, Verdict
 from core_eval.log.json_text import as_logged
 from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
@@ -115,7 +116,8 @@ class Episode:
         self._session.record_to(episode, self._emit)
         ending = Ending("interrupted", "signal")
         error: str | None = None
-        costs = UsageMonitor(find_meter())
+        model = model_info_of(self._agent)
+        costs = UsageMonitor(find_meter(), model.process)
         self._session.on_loss(self._cancellation.cancel)
         try:
             with costs, self._stop_button.connected(self._stop_now):
@@ -136,7 +138,7 @@ class Episode:
             self._session.on_loss(None)
             stop = self._session.make_safe()
             self._session.record_to(None)
-            episode.machine_cost(costs.cost)
+            episode.machine_cost(replace(costs.cost, load_seconds=model.load_seconds))
             episode.end(ending.status, ending.reason, error, stop)
         return episode.id
 
@@ -182,6 +184,8 @@ class Episode:
         )
         self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
         self._ask_agent(lambda: self._agent.start(context))
+        if (prompt := model_info_of(self._agent).first_prompt) is not None:
+            episode.prompt(PromptRow(prompt.messages, prompt.tools, prompt.rendered))
 
     def _act_until_the_end(self, episode: EpisodeLog) -> Ending:
         observation: Observation | None = None
@@ -301,7 +305,7 @@ class Episode:
 
 
 def _turn(usage: Usage) -> Turn:
-    return Turn(usage.text, usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.seconds)
+    return Turn(**asdict(usage))
 
 
 def _logged_verdict(verdict: StepVerdict) -> Verdict:

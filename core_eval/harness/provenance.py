@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from agents.registry import find_form
+from agents.registry import model_file
 
 PACKAGES = (
     "pathrig",
@@ -50,9 +50,7 @@ def host_info() -> dict[str, Any]:
 
 def agent_info(spec: str) -> dict[str, Any]:
     """Return name, size and SHA-256 of the model file of an agent's specification; empty without a file."""
-    form, rest = find_form(spec)
-    # An agent that was made without a specification has no form.
-    path = None if form is None else form.model_file(rest)
+    path = model_file(spec)
     if path is None:
         return {}
     return {"file": path.name, "bytes": path.stat().st_size, "sha256": _digest(path)}

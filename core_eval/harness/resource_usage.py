@@ -13,6 +13,8 @@ Powers are read by a thread, and integrated by the trapezoidal rule.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import resource
 import shutil
@@ -111,15 +113,18 @@ def find_meter(sys_root: Path = Path("/sys"), clock: Callable[[], float] = time.
 class UsageMonitor:
     """Context that measures its block; `cost` holds the result afterwards."""
 
-    def __init__(self, meter: Meter | None) -> None:
+    def __init__(self, meter: Meter | None, process: int | None = None) -> None:
+        """Measure the memory of the process of that id, None: of none, and the energy by the meter."""
         self.cost = MachineCost()
+        self._process = process
         self._meter = meter
         self._over = Event()
         self._thread = Thread(target=self._keep_reading, name="energy", daemon=True)
         self._failed = False
 
     def __enter__(self) -> UsageMonitor:
-        _reset_peak()
+        if self._process is not None:
+            _reset_peak(self._process)
         if self._meter is not None:
             self._read()
             self._thread.start()
@@ -135,7 +140,8 @@ class UsageMonitor:
             self._read()
             if not self._failed:
                 energy, name = self._meter.joules, self._meter.name
-        self.cost = MachineCost(peak_memory(), energy, name)
+        memory = None if self._process is None else peak_memory(self._process)
+        self.cost = MachineCost(memory, energy, name)
 
     def _keep_reading(self) -> None:
         while not self._over.wait(READ_EVERY_S):
@@ -150,18 +156,25 @@ class UsageMonitor:
             self._failed = True
 
 
-def peak_memory() -> int:
-    """Return the peak resident memory of this process since its start or the last reset, bytes."""
+def peak_memory(process: int) -> int | None:
+    """Return the peak resident memory of a process since its start or the last reset, bytes.
+
+    None where it cannot be read: of another process only Linux tells.
+    """
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+        return int(re.findall(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE)[0]) * 1024
+    except (OSError, IndexError):
+        if process != os.getpid():
+            return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _reset_peak() -> None:
+def _reset_peak(process: int) -> None:
     # Only Linux can reset it; elsewhere the peak counts from the start of the process.
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{process}/clear_refs").write_text("5")
 
 
 def _rapl(sys_root: Path, clock: Callable[[], float]) -> Meter | None:

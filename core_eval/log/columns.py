@@ -69,6 +69,8 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
     "run.host": _OBJECT,
     "definition.goal": TypeAdapter(Annotated[dict[str, Any], AfterValidator(_patterns)]),
     "definition.tools": _OBJECTS,
+    "prompt.messages": _OBJECTS,
+    "prompt.tools": _OBJECTS,
     "definition.cautions": TypeAdapter(list[Caution]),
     "definition.world_state": _OBJECT,
     "episode.init": _OBJECT,

@@ -22,6 +22,7 @@ from core_eval.log.rows import (
     HarmRow,
     MachineCost,
     PairRow,
+    PromptRow,
     RunRow,
     SampleRow,
     StepRow,
@@ -128,7 +129,7 @@ class LogReader:
             if row["status"] == "running" and not process.alive():
                 # As `mark_aborted` will set it when the log is opened for writing again.
                 row |= {"status": "aborted", "error": ABORTED, "ended": last_word}
-            del row["definition_id"], row["sha256"]
+            del row["definition_id"], row["prompt_id"], row["sha256"]
             row["simulated"] = None if row["simulated"] is None else bool(row["simulated"])
             return EpisodeRow(
                 **row,
@@ -243,10 +244,18 @@ class LogReader:
 
     def machine_cost(self, episode_id: int) -> MachineCost:
         """Return the episode's resource usage; all None if it was not measured."""
-        sql = "SELECT peak_memory, energy, meter FROM machine_cost WHERE episode_id = ?"
+        sql = "SELECT peak_memory, energy, meter, load_seconds FROM machine_cost WHERE episode_id = ?"
         return next(
             (MachineCost(**row) for row in self._rows("machine_cost", sql, episode_id)), MachineCost()
         )
+
+    def prompt(self, episode_id: int) -> PromptRow | None:
+        """Return what the episode's model was given before its first answer; None where it was not logged."""
+        sql = (
+            "SELECT prompt.id, messages, tools, rendered FROM prompt JOIN episode ON prompt.id = prompt_id"
+            " WHERE episode.id = ?"
+        )
+        return next((PromptRow(**_without(row, "id")) for row in self._rows("prompt", sql, episode_id)), None)
 
     def _path(self, row: Mapping[str, Any]) -> tuple[int, str | None]:
         """Return the number of calls and the fingerprint of an episode's row."""

@@ -5,7 +5,7 @@ Times are UTC epoch seconds unless they are called device time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -91,13 +91,26 @@ class EpisodeStart:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An agent's turn at one step, and its cost."""
+    """An agent's turn at one step, and its cost; the fields are those of `agents.agent.Usage`."""
 
     text: str = ""
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    reasoning: str = ""
+    prompt_seconds: float | None = None
+    writing_seconds: float | None = None
+    first_token_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    """What a model was given before its first answer; `rendered` is None where a server rendered it."""
+
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]]
+    rendered: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +234,16 @@ class MachineCost:
     """The resource usage of an episode on the agent's machine; None where it cannot be measured.
 
     Attributes:
-        peak_memory: this process's peak memory, bytes.
+        peak_memory: peak memory of the process that computed the agent, bytes.
         energy: of the whole machine or board while the episode lasted, J.
         meter: the source of the energy value.
+        load_seconds: loading the model before the first of its episodes, s.
     """
 
     peak_memory: int | None = None
     energy: float | None = None
     meter: str | None = None
+    load_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

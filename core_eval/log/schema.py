@@ -378,5 +378,21 @@ ALTER TABLE definition ADD COLUMN cautions TEXT
     CHECK (cautions IS NULL OR json_valid(cautions));        -- before and after risky calls; null: none
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6)
+VERSION_7 = """
+ALTER TABLE turn ADD COLUMN reasoning TEXT NOT NULL DEFAULT ''; -- the thoughts, which `text` may hold too
+ALTER TABLE turn ADD COLUMN prompt_seconds REAL;             -- of `seconds`; null: not known
+ALTER TABLE turn ADD COLUMN writing_seconds REAL;            -- of `seconds`; null: not known
+ALTER TABLE turn ADD COLUMN first_token_seconds REAL;        -- until the first token; null: not known
+ALTER TABLE machine_cost ADD COLUMN load_seconds REAL;       -- of the model; null: none was loaded
+CREATE TABLE prompt (
+    id INTEGER PRIMARY KEY,
+    sha256 TEXT NOT NULL UNIQUE,                             -- of the other columns: equal ones are kept once
+    messages TEXT NOT NULL CHECK (json_valid(messages)),     -- system prompt, examples, task
+    tools TEXT NOT NULL CHECK (json_valid(tools)),           -- function schemas as the model got them
+    rendered TEXT                                            -- by the chat template; null: a server did it
+) STRICT;
+ALTER TABLE episode ADD COLUMN prompt_id INTEGER REFERENCES prompt(id); -- null: no model, or it got none
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7)
 """The script at index n brings a file from version n to n + 1."""

@@ -26,6 +26,7 @@ from core_eval.log.rows import (
     Intent,
     MachineCost,
     PairRow,
+    PromptRow,
     Turn,
     Verdict,
 )
@@ -141,9 +142,13 @@ class RunLog:
             columns["answer"] = definition.answer
         if definition.cautions is not None:
             columns["cautions"] = to_json(definition.cautions)
+        return self.once("definition", columns)
+
+    def once(self, table: str, columns: Mapping[str, Any]) -> int:
+        """Return the id of the row with these columns, which is added where there is none."""
         digest = hashlib.sha256(to_json(list(columns.values())).encode()).hexdigest()
-        known = self.connection.execute("SELECT id FROM definition WHERE sha256 = ?", (digest,)).fetchone()
-        return int(known[0]) if known else self._insert("definition", sha256=digest, **columns)
+        known = self.connection.execute(f"SELECT id FROM {table} WHERE sha256 = ?", (digest,)).fetchone()
+        return int(known[0]) if known else self._insert(table, sha256=digest, **columns)
 
     def _insert(self, table: str, **columns: Any) -> int:
         with self.lock:
@@ -194,7 +199,21 @@ class EpisodeLog:
             cached_tokens=turn.cached_tokens,
             output_tokens=turn.output_tokens,
             seconds=turn.seconds,
+            reasoning=plain_text(turn.reasoning),
+            prompt_seconds=turn.prompt_seconds,
+            writing_seconds=turn.writing_seconds,
+            first_token_seconds=turn.first_token_seconds,
         )
+
+    def prompt(self, prompt: PromptRow) -> None:
+        """Log what the model is given before its first answer."""
+        rendered = None if prompt.rendered is None else plain_text(prompt.rendered)
+        columns = {
+            "messages": to_json(prompt.messages), "tools": to_json(prompt.tools), "rendered": rendered
+        }  # fmt: skip
+        with self._transaction():
+            number = self._log.once("prompt", columns)
+            self._log._write("UPDATE episode SET prompt_id = ? WHERE id = ?", number, self.id)
 
     def result(self, step_id: int, outcome: Outcome, verdict: Verdict) -> None:
         """Log how the step ended, and the automaton's verdict."""
@@ -262,6 +281,7 @@ class EpisodeLog:
             peak_memory=cost.peak_memory,
             energy=cost.energy,
             meter=cost.meter,
+            load_seconds=cost.load_seconds,
         )
 
     def end(

@@ -131,6 +131,10 @@ def test_it_is_logged_and_scored_as_any_agent(tmp_path):
     texts = [action(call.name, json.dumps(dict(call.arguments))) for call in GOLDEN]
     with rig() as session:
         row = play(tmp_path, session, Texts(*texts, "Final Answer: Done."), "water_one_plant")
+    with LogReader(tmp_path / "log.db") as reader:
+        prompt = reader.prompt(row.id)
+    assert "Action Input:" in prompt.messages[0]["content"]
+    assert prompt.tools == []
     assert (row.scaffold, row.stop_reason, row.agent_info["options"]["prompt"]) == ("react", "done", "react")
     assert row.scores["path_correctness"] == 1.0
 

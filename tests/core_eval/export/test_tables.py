@@ -73,8 +73,9 @@ def test_steps_are_those_of_the_log(db: Path, tmp_path: Path, form: str) -> None
     assert len(read) == 4
     for row, logged, turn in zip(read, expected, turns, strict=True):
         # CSV has no difference between an empty text and none.
-        text = turn.text or None if form == "csv" else turn.text
-        assert row == {name: logged.get(name) for name in STEP} | {"text": text}
+        texts = {"text": turn.text, "reasoning": turn.reasoning}
+        told = {name: text or None if form == "csv" else text for name, text in texts.items()}
+        assert row == {name: logged.get(name) for name in STEP} | told
     assert [row["kind"] for row in read] == ["harmful", "harmful", None, None]
 
 

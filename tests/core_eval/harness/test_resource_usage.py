@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,13 +108,30 @@ def test_a_machine_that_cannot_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_peak_is_that_of_the_episode() -> None:
-    with UsageMonitor(None) as before:
+    with UsageMonitor(None, os.getpid()) as before:
         pass
-    with UsageMonitor(None) as during:
+    with UsageMonitor(None, os.getpid()) as during:
         block = b"x" * (64 << 20)
     assert during.cost.peak_memory is not None and before.cost.peak_memory is not None
     assert during.cost.peak_memory - before.cost.peak_memory > 0.9 * len(block)
-    assert peak_memory() > len(block)
+    assert (peak_memory(os.getpid()) or 0) > len(block)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells of other processes")
+def test_the_peak_is_that_of_the_process_that_computes_the_model() -> None:
+    with UsageMonitor(None) as elsewhere:
+        pass
+    assert elsewhere.cost.peak_memory is None
+    code = "import sys; sys.stdin.readline(); b = b'x' * (64 << 20); print(flush=True); sys.stdin.readline()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-S", "-c", code], **pipes) as child:
+        with UsageMonitor(None, child.pid) as costs:
+            child.stdin.write("\n")
+            child.stdin.flush()
+            child.stdout.readline()
+        child.communicate("\n")
+    assert 64 << 20 < costs.cost.peak_memory < 128 << 20
+    assert peak_memory(child.pid) is None
 
 
 def test_a_sensor_that_fails_on_the_way_gives_no_energy() -> None:

@@ -19,6 +19,7 @@ from core_eval.log import (
     Intent,
     LogReader,
     MachineCost,
+    PromptRow,
     RunLog,
     Turn,
     Verdict,
@@ -112,6 +113,27 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
         assert reader.unfinished_runs() == []
 
 
+def test_a_turns_reasoning_and_times_and_the_first_prompt_come_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    turn = Turn("<think>Hm.</think>Done.", 9, 3, 5, 2.0, "Hm.", 0.5, 1.5, 0.75)
+    prompt = PromptRow(
+        [{"role": "system", "content": "Be exact."}], [{"type": "function"}], "<|im_start|>system"
+    )
+    with RunLog(path) as log:
+        run = log.begin_run({}, {}, {})
+        for _ in range(2):
+            episode = log.begin_episode(run, START)
+            episode.prompt(prompt)
+            episode.turn(0, turn)
+            episode.machine_cost(MachineCost(load_seconds=1.5))
+        log.begin_episode(run, START)
+    with LogReader(path) as reader:
+        assert reader.turns(2) == {0: turn}
+        assert reader.machine_cost(2) == MachineCost(load_seconds=1.5)
+        assert [reader.prompt(episode) for episode in (1, 2, 3)] == [prompt, prompt, None]
+        assert reader.connection.execute("SELECT count(*) FROM prompt").fetchone() == (1,)
+
+
 def test_a_step_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
     with RunLog(tmp_path / "log.db") as log:
         episode = log.begin_episode(log.begin_run({}, {}, {}), START)
@@ -134,6 +156,7 @@ def test_a_step_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
     assert turn == {
         "episode_id": episode.id, "k": 3, "text": "go",
         "input_tokens": 10, "cached_tokens": 5, "output_tokens": 2, "seconds": 0.5,
+            "reasoning": "", "prompt_seconds": None, "writing_seconds": None, "first_token_seconds": None,
     }  # fmt: skip
 
 
@@ -159,8 +182,15 @@ def test_an_episode_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
         "definition_id": 1, "init": '{"locked":true}', "limits": '{"steps":40}', "guard": "block",
         "scoring": '{"beta":0.5}', "agent_info": '{"model":"none"}', "twin": '{"members":8}', "stop": "sent",
         "pid": me.pid, "process_start": me.start, "boot_id": me.boot_id,
+        "prompt_id": None,
     }  # fmt: skip
-    assert cost == {"episode_id": episode.id, "peak_memory": 1e6, "energy": 2.5, "meter": "rapl"}
+    assert cost == {
+        "episode_id": episode.id,
+        "peak_memory": 1e6,
+        "energy": 2.5,
+        "meter": "rapl",
+        "load_seconds": None,
+    }
 
 
 def test_what_an_episode_does_not_have_is_null(tmp_path: Path) -> None:
