@@ -1,7 +1,7 @@
 # make demo    the main job: two rigs, three agents, the table
 # make test    the tests
 # make test-fast  those that need no system packages and no model, in less than a minute
-# make test-interop  exports, read back by Inspect and OpenTelemetry, in build/interop
+# make test-interop  exports, servers and MCP with other programs' own libraries, in build/interop
 # make lint    ruff, mypy --strict, import-linter
 # make dist    wheel and source package in build/dist, checked
 # make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
@@ -16,6 +16,8 @@ export CMAKE_ARGS := -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
   -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_OPENSSL=OFF \
   -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDIR)/packaging/llama_without_common.cmake $(CMAKE_EXTRA)
 export SKBUILD_BUILD_TARGETS := llama;ggml;ggml-base;ggml-cpu
+# The tests start many Python processes: without this each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 # The same again goes on where a training stopped; the model is written to build/train.
@@ -52,7 +54,7 @@ test-fast: $(VENV)/.fast-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or interop or llama or slow)"
 
 test-interop: $(INTEROP)/.installed
-	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export
+	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export tests/agents tests/firmware_bridge/mcp tests/sims/farm_rover
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .
@@ -104,7 +106,7 @@ $(VENV)/.test-installed: $(VENV)/.run-installed
 $(INTEROP)/.installed: pyproject.toml constraints-interop.txt | $(VENV)/bin/python
 	$(VENV)/bin/python -m venv --clear $(INTEROP)
 	$(INTEROP)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints-interop.txt \
-	  -e '.[export,interop,dev]'
+	  -e '.[export,interop,mcp,dev]'
 	@rm -rf pathrig.egg-info  # a stale copy in the working folder would hide the installed entry points
 	@touch $@
 

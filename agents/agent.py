@@ -19,7 +19,7 @@ Answer = Literal["decline", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Cost:
     """What one answer of a model cost; all zero for an agent that is no model, and for the second and later
     calls of one answer.
 
@@ -44,6 +44,13 @@ class Usage:
     prompt_seconds: float | None = None
     writing_seconds: float | None = None
     first_token_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage(Cost):
+    """What one answer cost, and what else the log should say of it, a line each."""
+
+    remarks: tuple[str, ...] = ()
 
 
 NO_USAGE = Usage()
@@ -171,11 +178,13 @@ class ModelInfo:
         process: the id of the process that computes the model; None where it is on another machine.
         load_seconds: how long it took to load the model, s; None where nothing was loaded.
         first_prompt: what the model was given at the start of the episode.
+        facts: what its file says of it, and the memory that it takes, for `pathrig models check`.
     """
 
     process: int | None
     load_seconds: float | None = None
     first_prompt: FirstPrompt | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def model_info_of(maker: object) -> ModelInfo:
@@ -194,3 +203,16 @@ def options_of(maker: object) -> Mapping[str, Any]:
     """
     options: Mapping[str, Any] = getattr(maker, "options", {})
     return options
+
+
+def check_agent(agent: object, context: EpisodeContext) -> Any:
+    """Let an agent check that a first answer is possible, before anything moves; return what that takes.
+
+    It is the method `check`, which is optional.
+
+    Raises:
+        agents.errors.AgentSpecError: it is not possible; one line with the figures.
+        agents.errors.BackendError: the model cannot be reached or run.
+    """
+    check = getattr(agent, "check", None)
+    return None if check is None else check(context)

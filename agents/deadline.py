@@ -18,20 +18,21 @@ class CancelledError(Exception):
 
 
 class Cancellation:
-    """Signals an agent, on any thread, that its episode is over; it is never reset."""
+    """Signals an agent, on any thread, that its episode is over; it is never reset.
+
+    Attributes:
+        cancelled: whether the episode is over.
+    """
 
     def __init__(self) -> None:
+        self.cancelled = False
         self._event = threading.Event()
         self._lock = threading.Lock()
         self._wakers: list[Callable[[], None]] = []
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether the episode is over."""
-        return self._event.is_set()
-
     def cancel(self) -> None:
         """End the episode, and wake all that wait in it. From any thread; never blocks."""
+        self.cancelled = True
         self._event.set()
         with self._lock:
             wakers = tuple(self._wakers)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.errors import AgentSpecError, BackendError
-from agents.options import LIMITS, LOCAL, PROMPTING, SAMPLING, THINKING
+from agents.options import HTTP, LIMITS, LOCAL, PROMPTING, SAMPLING, THINKING
 from agents.registry import AgentForm, ModelForm
 
 if TYPE_CHECKING:
     from agents.agent import Agent
+    from agents.backends.backend import ChatBackend
     from agents.baselines.replay import ReadCalls
     from agents.options import ModelOptions
 
 
-def _llama(rest: str | None, options: ModelOptions) -> Agent:
+def _prompted(make: Callable[[], ChatBackend], options: ModelOptions) -> Agent:
+    """Return the agent of a backend, which is made once its prompt is read."""
+    from agents.scaffolds.own_prompt import own_prompt
     from agents.scaffolds.registry import SCAFFOLDS
 
+    own = own_prompt(options)
+    return SCAFFOLDS[options.scaffold](make(), own=own, answer_tokens=options.answer_tokens)
+
+
+def _llama(rest: str | None, options: ModelOptions) -> Agent:
     try:
         from agents.backends.llama_backend import LlamaBackend
     except ImportError as error:
@@ -26,10 +35,20 @@ def _llama(rest: str | None, options: ModelOptions) -> Agent:
         ) from None
     path = _gguf(rest)
     try:
-        backend = LlamaBackend(path, temperature=options.temperature, grammar=options.grammar)
-        return SCAFFOLDS[options.scaffold](backend)
+        return _prompted(lambda: LlamaBackend(path, options), options)
     except BackendError as error:
         raise AgentSpecError(f"{path}: {error}") from None
+
+
+def _verify_llama(rest: str | None, options: ModelOptions) -> None:
+    from agents.backends.llama_backend import verify
+    from agents.scaffolds.own_prompt import own_prompt
+
+    own_prompt(options)
+    try:
+        verify(_gguf(rest), options)
+    except BackendError as error:
+        raise AgentSpecError(f"{_gguf(rest)}: {error}") from None
 
 
 def _gguf(rest: str | None) -> Path:
@@ -38,15 +57,58 @@ def _gguf(rest: str | None) -> Path:
     return Path(rest) if rest else SHIPPED_MODEL
 
 
+def _hf_gguf(rest: str | None) -> Path:
+    from agents.hugging_face import cached_file
+
+    return cached_file(rest or "")
+
+
+def _hf(rest: str | None, options: ModelOptions) -> Agent:
+    return _llama(str(_hf_gguf(rest)), options)
+
+
+def _verify_hf(rest: str | None, options: ModelOptions) -> None:
+    _verify_llama(str(_hf_gguf(rest)), options)
+
+
 def _openai(rest: str | None, options: ModelOptions) -> Agent:
-    from agents.backends.openai_backend import OpenAIBackend, without_credentials
-    from agents.scaffolds.registry import SCAFFOLDS
+    from agents.backends.openai_backend import OpenAIBackend
+
+    base_url, model = _address(rest)
+    return _prompted(lambda: OpenAIBackend(base_url, model, options), options)
+
+
+def _verify_openai(rest: str | None, options: ModelOptions) -> None:
+    # Nothing is sent when it is made.
+    _openai(rest, options).close()
+
+
+def _address(rest: str | None) -> tuple[str, str]:
+    from agents.backends.server_address import without_credentials
 
     base_url, _, model = (rest or "").rpartition("#")
     if not base_url or not model:
         spec = without_credentials(f"openai:{rest}")
         raise AgentSpecError(f"agent {spec!r} names no model: write openai:BASE_URL#MODEL")
-    return SCAFFOLDS[options.scaffold](OpenAIBackend(base_url, model, temperature=options.temperature))
+    return base_url, model
+
+
+def _llama_server(rest: str | None, options: ModelOptions) -> Agent:
+    from agents.backends.llama_server_backend import LlamaServerBackend
+
+    return _prompted(lambda: LlamaServerBackend(_own_file(rest), options), options)
+
+
+def _verify_llama_server(rest: str | None, options: ModelOptions) -> None:
+    from agents.backends.llama_server_backend import verify
+    from agents.scaffolds.own_prompt import own_prompt
+
+    own_prompt(options)
+    verify(_own_file(rest), options)
+
+
+def _own_file(rest: str | None) -> Path:
+    return Path(rest or "")
 
 
 def _oracle(_rest: str | None, _read_calls: ReadCalls) -> Agent:
@@ -92,13 +154,42 @@ def _command(rest: str | None, _read_calls: ReadCalls) -> Agent:
     return CommandAgent(rest or "")
 
 
+LLAMA_OPTIONS = SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL
 LLAMA = AgentForm(
     ("llama", "llama:FILE.gguf"),
     model_file=_gguf,
-    model=ModelForm(_llama, SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL, is_file=True),
+    model=ModelForm(
+        _llama,
+        LLAMA_OPTIONS,
+        verify=_verify_llama,
+        is_file=True,
+    ),
+)
+HF = AgentForm(
+    ("hf:REPO:FILE.gguf",),
+    model_file=_hf_gguf,
+    model=ModelForm(_hf, LLAMA_OPTIONS, verify=_verify_hf),
 )
 OPENAI = AgentForm(
-    ("openai:BASE_URL#MODEL",), model=ModelForm(_openai, frozenset({"temperature", "scaffold"}))
+    ("openai:BASE_URL#MODEL",),
+    model=ModelForm(
+        _openai, SAMPLING | PROMPTING | LIMITS | HTTP | {"thinking", "n_ctx"}, verify=_verify_openai
+    ),
+)
+LLAMA_SERVER = AgentForm(
+    ("llama-server:FILE.gguf",),
+    model_file=_own_file,
+    model=ModelForm(
+        _llama_server,
+        SAMPLING
+        | PROMPTING
+        | THINKING
+        | LIMITS
+        | (LOCAL - {"grammar"})
+        | {"server", "timeout", "extra_body"},
+        verify=_verify_llama_server,
+        is_file=True,
+    ),
 )
 ORACLE = AgentForm(("oracle",), _oracle)
 MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _mutated)
@@ -106,4 +197,4 @@ RANDOM = AgentForm(("random",), _random)
 SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
 REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
 COMMAND = AgentForm(("command:PROGRAM ARGS",), _command)
-SHIPPED = (LLAMA, OPENAI, COMMAND, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)
+SHIPPED = (LLAMA, HF, LLAMA_SERVER, OPENAI, COMMAND, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)

@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from agents.agent import (
     ModelInfo,
     Observation,
     StopAction,
+    check_agent,
     model_info_of,
     options_of,
 )
@@ -64,6 +66,11 @@ class InterruptibleAgent:
         """What the agent tells of its model."""
         return model_info_of(self._agent)
 
+    def check(self, context: EpisodeContext) -> None:
+        """Let the agent check that a first answer is possible."""
+        self._deadline = Deadline(math.inf, context.cancellation)
+        self._ask(partial(check_agent, self._agent, context))
+
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode.
 
@@ -73,7 +80,7 @@ class InterruptibleAgent:
         # Scripts and golden paths end by themselves, and a part of one would score as something else.
         seconds = math.inf if self.scaffold == "none" else context.limits.seconds + GRACE_SECONDS
         self._deadline = Deadline(seconds, context.cancellation)
-        self._ask(lambda: self._agent.start(context), self._deadline)
+        self._ask(partial(self._agent.start, context))
 
     def act(self, observation: Observation | None) -> Action:
         """Return the agent's next action; `max_time` where it does not keep its limit.
@@ -82,7 +89,7 @@ class InterruptibleAgent:
             CancelledError: the episode was cancelled meanwhile.
         """
         try:
-            return self._ask(lambda: self._agent.act(observation), self._deadline)
+            return self._ask(partial(self._agent.act, observation))
         except _TimeUpError:
             return StopAction("max_time")
 
@@ -99,9 +106,10 @@ class InterruptibleAgent:
         except TimeoutError:
             return
         self._thread.join()
+        self._thread = None
 
-    def _ask(self, question: Callable[[], T], deadline: Deadline) -> T:
-        answer = self._put(question)
+    def _ask(self, question: Callable[[], T]) -> T:
+        answer, deadline = self._put(question), self._deadline
         try:
             answered = deadline.wait_for(answer)
         except BaseException:
@@ -115,7 +123,7 @@ class InterruptibleAgent:
 
     def _put(self, question: Callable[[], T]) -> Future[T]:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._answer, name=f"agent {self.name}", daemon=True)
+            self._thread = threading.Thread(target=self._answer, name="agent", daemon=True)
             self._thread.start()
         answer: Future[T] = Future()
         self._questions.put((answer, question))

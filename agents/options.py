@@ -113,6 +113,7 @@ class ModelOptions(BaseModel):
         )
 
 
+NO_OPTIONS = ModelOptions()
 SAMPLING = frozenset({"temperature", "top_k", "top_p", "min_p", "seed"})
 PROMPTING = frozenset({"scaffold", "system_prompt", "system_prompt_file", "examples_file"})
 THINKING = frozenset({"thinking", "thinking_tokens"})

@@ -23,6 +23,10 @@ def _no_file(_rest: str | None) -> Path | None:
     return None
 
 
+def _no_check(_rest: str | None, _options: ModelOptions) -> None:
+    return
+
+
 @dataclass(frozen=True)
 class ModelForm:
     """What a form of model agents has beside its texts.
@@ -31,11 +35,14 @@ class ModelForm:
         make: makes the agent from REST, None without one, and its options. It imports what it needs when it
             is called. Raises AgentSpecError for a REST or an option that is invalid.
         options: the keys of `ModelOptions` that it takes.
+        verify: raises AgentSpecError where the files of REST or of the options are not right, without loading
+            the model.
         is_file: whether REST is the path of a file, which a model's YAML file may give relative to itself.
     """
 
     make: Callable[[str | None, ModelOptions], Agent]
     options: frozenset[str]
+    verify: Callable[[str | None, ModelOptions], None] = _no_check
     is_file: bool = False
 
 
@@ -112,7 +119,7 @@ def parse_spec(spec: str) -> ParsedSpec:
     name, colon, text = head.partition(":")
     rest = text if colon else None
     if form is None or not form.takes(rest):
-        from agents.backends.openai_backend import without_credentials
+        from agents.backends.server_address import without_credentials
 
         known = ", ".join(text for one in AGENT_FORMS.values() for text in one.forms)
         raise AgentSpecError(
@@ -132,8 +139,13 @@ def parse_spec(spec: str) -> ParsedSpec:
     return ParsedSpec(found.name, found.form, found.rest, options)
 
 
-def make_agent(spec: str, read_calls: ReadCalls | None = None) -> Agent:
-    """Return the agent of a specification, ready for `start`; `read_calls` reads the log of `replay`.
+def make_agent(spec: str, read_calls: ReadCalls | None = None, *, late: bool = False) -> Agent:
+    """Return the agent of a specification, ready for `start`.
+
+    Args:
+        spec: the specification.
+        read_calls: reads the log of `replay`.
+        late: whether a model is loaded only when it is used, and again after `close`.
 
     Raises:
         AgentSpecError: no form takes the specification, or its file or model is invalid.
@@ -143,7 +155,11 @@ def make_agent(spec: str, read_calls: ReadCalls | None = None) -> Agent:
     found = parse_spec(spec)
     if found.options is not None:
         assert found.form.model is not None
-        return found.form.model.make(found.rest, found.options)
+        rest, options, make = found.rest, found.options, found.form.model.make
+        found.form.model.verify(rest, options)
+        from agents.late_agent import LateAgent
+
+        return LateAgent(lambda: make(rest, options)) if late else make(rest, options)
     from agents.baselines.replay import no_log
 
     assert found.form.make is not None
@@ -152,9 +168,19 @@ def make_agent(spec: str, read_calls: ReadCalls | None = None) -> Agent:
 
 def model_file(spec: str) -> Path | None:
     """Return the model's file of a specification; None where there is none, or no form takes it."""
+    found = _found(spec)
+    return None if found is None else found.form.model_file(found.rest)
+
+
+def model_options(spec: str) -> ModelOptions | None:
+    """Return the options of a model's specification; None for other agents, or where no form takes it."""
+    found = _found(spec)
+    return None if found is None else found.options
+
+
+def _found(spec: str) -> ParsedSpec | None:
     try:
-        found = parse_spec(spec)
+        return parse_spec(spec)
     except AgentSpecError:
         # An agent that was made without a specification has no form.
         return None
-    return found.form.model_file(found.rest)

@@ -21,8 +21,11 @@ from pydantic import BaseModel
 
 from agents.formats.calls import CallText
 from agents.formats.registry import FORMATS
+from agents.forms import SHIPPED
+from agents.scaffolds.own_prompt import Example, ExampleStep
 from configs.cautions import Caution
 from configs.core_aliases import CoreEntry, ToolAlias
+from configs.models_loader import ModelFile
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import TaskEntry, TaskLimits
 from configs.variation import Variation
@@ -167,6 +170,13 @@ DEVICE_PARTS = (
 """What a device file holds."""
 
 
+def _options_taken() -> Iterator[tuple[str, str]]:
+    """Each kind of model agent with its options."""
+    for form in SHIPPED:
+        if form.model is not None:
+            yield form.forms[-1], ", ".join(f"`{key}`" for key in sorted(form.model.options))
+
+
 def config_page() -> str:
     """Task files, rig files and the worlds' initial states."""
     parts = [
@@ -194,6 +204,15 @@ def config_page() -> str:
         "## Device files\n\n[What they are for](../own-device.md). The keys of such a file:\n",
         keys(device_file.DeviceFile),
         *(f"### {part.__name__}\n\n{part.__doc__}\n\n{keys(part)}" for part in DEVICE_PARTS),
+        "## Model files\n\n[What they are for](../local-models.md#options). The keys are also the options of "
+        "`--agent 'SPEC?key=value'`:\n",
+        keys(ModelFile),
+        "Which kind of agent takes which:\n",
+        table(("agent", "options"), _options_taken()),
+        "A line of `examples_file`:\n",
+        keys(Example),
+        "A step of an example:\n",
+        keys(ExampleStep),
         "## Aggregate files\n\nHow agents are compared, for `--aggregate`. The shipped one:\n",
         f"```yaml\n{DEFAULT_FILE.read_text(encoding='utf-8').strip()}\n```\n",
         keys(AggregateFile),
@@ -214,7 +233,8 @@ def config_page() -> str:
     parts.append(
         "### What may vary\n\nA world file's key `vary` says what `run --vary` draws: a range for "
         "each dotted key of the initial state. In a key `*` stands for each entry; null takes away "
-        "what the base has.\n"
+        "what the base has. The key `spreads`, of the same form, says how far the start of an episode may be "
+        "from what its log says, for the detection probability.\n"
     )
     parts.append(keys(Variation))
     parts.append("### A sensor\n\n" + inspect.cleandoc(SensorSpec.__doc__ or "") + "\n")

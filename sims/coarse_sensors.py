@@ -165,11 +165,14 @@ class SensorBank:
     def poll(self, tick: int, look: bool = True) -> None:
         """Report the periodic samples due at this tick and, if `look`, changes of the other sensors."""
         if self._due <= tick:
+            due = NEVER
             for i, sensor in self._periodic:
                 if sensor.next_due <= tick:
                     self._report(i, self._read(sensor, tick), tick)
                     sensor.next_due += sensor.period_ticks
-            self._plan()
+                if sensor.next_due < due:
+                    due = sensor.next_due
+            self._due = due
         if look:
             skips = self._stuck is None
             for i, sensor in self._on_change:

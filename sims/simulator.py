@@ -122,7 +122,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         """Prepare to leave out the call that would begin now, in a counterfactual."""
         return
 
-    tells_truth: bool = True
+    reports_truth: bool = True
     """Whether `truth` returns anything: a simulator without stands in for a physical rig."""
     settling: float = 0.0
     """Device time that `finish` waits for lagging effects, s."""
@@ -263,7 +263,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
 
         None for a simulator that stands in for a physical rig.
         """
-        if not self.tells_truth:
+        if not self.reports_truth:
             return None
         state = self.state_dict()
         if self._calls == 0:

@@ -17,6 +17,7 @@ from agents.backends.backend import Message, Reply
 from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.deadline import Deadline
 from agents.formats.calls import CallText
+from agents.options import ModelOptions
 from agents.scaffolds.prompting import TRAINED_ON
 from training.episode import Episode
 from training.held_out_wordings import HELD_OUT_WORDS
@@ -37,7 +38,8 @@ def main() -> None:
     parser.add_argument("--no-grammar", action="store_true")
     parser.add_argument("--show", action="store_true", help="print each turn that is not exact")
     args = parser.parse_args()
-    backend = LlamaBackend(args.model, n_threads=args.threads, grammar="off" if args.no_grammar else "calls")
+    options = ModelOptions(n_threads=args.threads, grammar="off" if args.no_grammar else "calls")
+    backend = LlamaBackend(args.model, options)
     counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     wordings = HELD_OUT_WORDS if args.other_words else SEEN
     for seed in range(args.first_seed, args.first_seed + args.episodes):

@@ -56,7 +56,7 @@ def _seconds_a_token(engine: LlamaEngine, prompt: list[int], grammar: str | None
     while written < WRITTEN:
         engine.rewind(len(prompt) - 1)
         list(engine.evaluate(prompt[-1:]))
-        sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=grammar)
+        sampler = engine.sampler(grammar=grammar)
         begun = time.monotonic()
         token = sampler.next()
         while not engine.vocabulary.ends(token):

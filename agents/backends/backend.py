@@ -12,7 +12,7 @@ from agents.formats.calls import CallText, Nonsense
 from agents.formats.format import Format
 
 Message = dict[str, Any]
-ReplyStop = Literal["end", "tokens", "time", "context"]
+ReplyStop = Literal["end", "refused", "tokens", "time", "context"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Reply:
     Attributes:
         message: the answer as the conversation goes on with it.
         items: its calls, in order.
-        stop: why it ended: by itself, or at a limit (it may then be cut short).
+        stop: why it ended: by itself, as a refusal, or at a limit (it may then be cut short).
         usage: what it cost.
     """
 
@@ -53,11 +53,36 @@ class PlainText:
     stop: tuple[str, ...] = ()
 
 
+FIRST_ANSWER_TOKENS = 16
+"""The fewest tokens of an answer that makes a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Tokens a second: of a prompt, and of writing."""
+
+    prompt: float
+    writing: float
+
+    def first_answer(self, prompt_tokens: int) -> float:
+        """Return the time from the prompt to the end of a short first answer, s."""
+        return prompt_tokens / self.prompt + FIRST_ANSWER_TOKENS / self.writing
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAnswer:
+    """What a first answer takes: the tokens of its prompt, at a speed."""
+
+    prompt_tokens: int
+    speed: Speed
+
+
 class ChatBackend(Protocol):
     """A model that answers a conversation.
 
     Optional: `options` and `model_info` are logged (see `agents.agent`); `render(messages)` returns a
-    conversation as the text that the model gets.
+    conversation as the text that the model gets; `check(messages, limits)` returns a `FirstAnswer` with the
+    tools of `start`, and raises AgentSpecError where context or limits do not take one.
     """
 
     @property

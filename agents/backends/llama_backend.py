@@ -6,19 +6,25 @@ the context does not hold yet.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from agents.agent import Usage
-from agents.backends.backend import Message, PlainText, Reply, ReplyItem, ReplyStop
+from agents.agent import Limits, ModelInfo, Usage
+from agents.backends.backend import FirstAnswer, Message, PlainText, Reply, ReplyItem, ReplyStop, Speed
 from agents.backends.call_watch import CallWatch
-from agents.backends.llama_engine import CHUNK, AbortedError, LlamaEngine, Sampler
+from agents.backends.llama_engine import AbortedError, LlamaEngine
+from agents.backends.llama_sampler import Sampler, Sampling
+from agents.backends.llama_speed import check_context, check_time, measured_speed
+from agents.backends.processor import physical_cores
+from agents.backends.thought_budget import ThoughtBudget
 from agents.deadline import Deadline
-from agents.errors import BackendError
+from agents.errors import AgentSpecError, BackendError
 from agents.formats.answer import parse_answer
 from agents.formats.answer_grammar import answer_grammar
 from agents.formats.calls import CallText, Nonsense, Tools
@@ -26,12 +32,15 @@ from agents.formats.chat_template import ChatTemplate
 from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import unguarded
 from agents.formats.format import Format
-from agents.formats.thoughts import opened_by, part, rest_start
+from agents.formats.thoughts import opening_mark, part, rest_start
+from agents.options import NO_OPTIONS, ModelOptions
+from core_eval.path.foreign_text import ForeignTextError, read_text
 
 SHIPPED_MODEL = Path(__file__).parents[1] / "models" / "pathrig-demo-q8_0.gguf"
 CONTEXT = 8192
-GrammarMode = Literal["off", "calls", "strict"]
-"""What a grammar holds: nothing, each call from its mark on, or the whole answer."""
+"""Tokens of context where nothing else is asked for, and the model was trained with so many."""
+SMALL_MODEL = 64 * 2**20
+"""Bytes of a model that runs on one thread: its operations are too short to be worth sharing."""
 
 
 class LlamaBackend:
@@ -44,56 +53,39 @@ class LlamaBackend:
         trained_here: whether the model was trained for this kit: its file has the template of that training.
     """
 
-    def __init__(
-        self,
-        path: Path = SHIPPED_MODEL,
-        *,
-        n_ctx: int = CONTEXT,
-        n_threads: int | None = None,
-        temperature: float = 0.0,
-        top_p: float = 0.95,
-        grammar: GrammarMode = "calls",
-        thinking: bool | None = None,
-    ) -> None:
+    def __init__(self, path: Path = SHIPPED_MODEL, options: ModelOptions = NO_OPTIONS) -> None:
         """Load the model.
 
-        Args:
-            path: the GGUF file.
-            n_ctx: tokens of context at most; never more than the model was trained with.
-            n_threads: threads of llama.cpp; half of the machine's, at least one, where it is not given.
-            temperature, top_p: sampling; 0 is greedy.
-            grammar: `calls` keeps calls well-formed from their mark on, `strict` the whole answer.
-            thinking: switches the model's thinking on or off; None leaves it to its template.
-
         Raises:
-            AgentSpecError: the file cannot be loaded, or llama-cpp-python is not installed.
+            AgentSpecError: a file cannot be loaded, an option does not fit the model, or llama-cpp-python is
+                not installed.
             BackendError: the model's chat template does not compile, or takes no conversation with tools.
         """
+        begun = time.monotonic()
         self.name = f"llama:{path.stem}"
-        self._temperature, self._top_p, self._mode = temperature, top_p, grammar
+        self._asked = options
+        self._sampling = _sampling(options)
         self._engine = LlamaEngine(
-            path, n_ctx=n_ctx, n_threads=n_threads or max(1, (os.cpu_count() or 2) // 2)
+            path,
+            n_ctx=options.n_ctx or CONTEXT,
+            n_threads=options.n_threads or _threads(path),
+            n_batch=options.n_batch,
+            n_gpu_layers=options.n_gpu_layers,
+            kv_type=options.kv_type,
+            lora=options.lora,
         )
         try:
-            words = self._engine.vocabulary
-            self._template = ChatTemplate(
-                self._engine.chat_template,
-                bos=words.special_text("bos"),
-                eos=words.special_text("eos"),
-                thinking=thinking,
-                specials=words.special_texts(),
-            )
-        except BackendError:
+            if options.n_ctx is not None and options.n_ctx > self._engine.n_ctx:
+                raise AgentSpecError(
+                    f"{path}: n_ctx={options.n_ctx}: the model was trained with {self._engine.n_ctx} tokens"
+                )
+            self._template = _chat_template(self._engine, options)
+        except (AgentSpecError, BackendError):
             self._engine.close()
             raise
         self.trained_here = self._engine.chat_template == CHAT_TEMPLATE
-        self.options: Mapping[str, Any] = {
-            "format": self._template.form.name,
-            "grammar": grammar,
-            "thinking": {None: "as the template has it", True: "on", False: "off"}[thinking],
-            "temperature": temperature,
-            "top_p": top_p,
-        }
+        self.options: Mapping[str, Any] = self._in_use()
+        self.model_info = ModelInfo(os.getpid(), time.monotonic() - begun, facts=self._facts())
         self._schemas: list[Mapping[str, Any]] = []
         self._callable: list[Mapping[str, Any]] = []
         self._tools = Tools()
@@ -101,13 +93,74 @@ class LlamaBackend:
         self._seed = self._answers = 0
         self._whole_chunks = 0
         self._fresh = True
+        self._speed: Speed | None = None
         self._at_work = threading.Lock()
+
+    def _in_use(self) -> dict[str, Any]:
+        """Return all options as they are in use, for the log."""
+        asked, engine, template = self._asked, self._engine, self._template
+        found: dict[str, Any] = {
+            "format": template.form.name,
+            "template_sha256": hashlib.sha256(template.source.encode()).hexdigest(),
+            "n_ctx": engine.n_ctx,
+            "n_batch": engine.n_batch,
+            "n_threads": engine.n_threads,
+            "n_gpu_layers": engine.n_gpu_layers,
+            "kv_type": engine.kv_type,
+            "grammar": asked.grammar,
+            "thinking": {None: "as the template has it", True: "on", False: "off"}[asked.thinking],
+            "temperature": self._sampling.temperature,
+        }
+        if asked.thinking is not None:
+            found["thinking_switch"] = template.thinking_switch
+        if asked.thinking_tokens is not None:
+            found["thinking_tokens"] = asked.thinking_tokens
+        if self._sampling.temperature > 0:
+            found |= {"top_k": self._sampling.top_k, "top_p": self._sampling.top_p}
+            found |= {"min_p": self._sampling.min_p, "seed": asked.seed}
+        if asked.lora is not None:
+            with asked.lora.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found |= {"lora": asked.lora.name, "lora_sha256": digest}
+        return found
+
+    def _facts(self) -> dict[str, Any]:
+        engine = self._engine
+        sizes = {f"{what}_mib": size for what, size in engine.megabytes.items()}
+        kind = {"description": engine.description, "architecture": engine.meta("general.architecture")}
+        return {**kind, "name": engine.meta("general.name"), **sizes}
+
+    @property
+    def engine(self) -> LlamaEngine:
+        """The model and its context."""
+        return self._engine
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
         self._callable, self._tools, self._plain = list(schemas), Tools(schemas), plain
         self._schemas = self._callable if plain is None else []
         self._seed, self._answers, self._fresh = seed, 0, True
+
+    def render(self, messages: Sequence[Message]) -> str:
+        """Return a conversation as the text that the model gets."""
+        return unguarded(self._template.render(messages, self._schemas))
+
+    def check(self, messages: Sequence[Message], limits: Limits) -> FirstAnswer:
+        """Check that context and limits take a first answer after this prompt; return what it takes.
+
+        The speed is measured once, on the prompt itself; nothing of it stays in the context.
+
+        Raises:
+            AgentSpecError: the prompt does not fit, or cannot be evaluated in time; with the figures.
+            BackendError: the template or llama.cpp fails.
+        """
+        prompt = self._engine.vocabulary.prompt_tokens(self._template.render(messages, self._schemas))
+        with self._at_work:
+            self._engine.should_stop = lambda: False
+            check_context(self.name, len(prompt), self._engine.n_ctx)
+            self._speed = self._speed or measured_speed(self._engine, prompt)
+        check_time(self.name, len(prompt), self._speed, limits)
+        return FirstAnswer(len(prompt), self._speed)
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """Return the next answer.
@@ -128,39 +181,57 @@ class LlamaBackend:
     def _answer(self, messages: Sequence[Message], tokens: int, deadline: Deadline) -> Reply:
         begun = time.monotonic()
         text = self._template.render(messages, self._schemas)
-        opened = opened_by(unguarded(text))
+        mark = opening_mark(unguarded(text))
+        opened = mark is not None
         prompt = self._engine.vocabulary.prompt_tokens(text)
         if len(prompt) >= self._engine.n_ctx:
             return self._reply("", "context", Usage(seconds=time.monotonic() - begun))
         cached = self._keep(prompt)
         if self._fresh:
-            self._whole_chunks, self._fresh = len(prompt) // CHUNK * CHUNK, False
+            self._whole_chunks, self._fresh = len(prompt) // self._chunk * self._chunk, False
+        asked = time.monotonic()
         try:
             for _ in self._engine.evaluate(prompt[cached:]):
                 pass
         except AbortedError:
             deadline.check()
             count = max(0, len(self._engine.evaluated) - cached)
-            return self._reply("", "time", Usage("", count, cached, 0, time.monotonic() - begun))
-        strict = self._mode == "strict"
+            now = time.monotonic()
+            return self._reply(
+                "", "time", Usage("", count, cached, 0, now - begun, prompt_seconds=now - asked)
+            )
+        read = time.monotonic()
+        strict = self._asked.grammar == "strict"
         sampler = self._engine.sampler(
-            seed=self._seed * 1_000_003 + self._answers,
-            temperature=self._temperature,
-            top_p=self._top_p,
+            seed=(self._seed + self._asked.seed) * 1_000_003 + self._answers,
+            sampling=self._sampling,
             grammar=answer_grammar(self._callable, self._form, opened=opened) if strict else None,
         )
         self._answers += 1
         watch = None
-        if self._mode == "calls":
+        if self._asked.grammar == "calls":
             end = self._engine.vocabulary.end_token
             watch = CallWatch(sampler, self._form, self._callable, opened=opened, end=end)
         try:
-            text, written, stop = self._write(sampler, tokens, watch, opened=opened)
+            text, written, stop, first = self._write(sampler, tokens, watch, mark)
         finally:
             sampler.close()
         deadline.check()
-        usage = Usage(text, len(prompt) - cached, cached, written, time.monotonic() - begun)
+        usage = Usage(
+            text,
+            len(prompt) - cached,
+            cached,
+            written,
+            time.monotonic() - begun,
+            prompt_seconds=read - asked,
+            writing_seconds=time.monotonic() - read,
+            first_token_seconds=first - begun,
+        )
         return self._reply(text, stop, usage, opened=opened)
+
+    @property
+    def _chunk(self) -> int:
+        return self._engine.n_batch
 
     def _keep(self, prompt: list[int]) -> int:
         """Rewind the context to what the prompt has in common with it; returns how many tokens those are.
@@ -173,8 +244,8 @@ class LlamaBackend:
                 break
             common += 1
         if self._fresh:
-            common = min(common, self._whole_chunks) // CHUNK * CHUNK
-        self._whole_chunks = min(self._whole_chunks, common // CHUNK * CHUNK)
+            common = min(common, self._whole_chunks) // self._chunk * self._chunk
+        self._whole_chunks = min(self._whole_chunks, common // self._chunk * self._chunk)
         self._engine.rewind(common)
         return len(self._engine.evaluated)
 
@@ -183,22 +254,31 @@ class LlamaBackend:
         return self._template.form if self._plain is None else self._plain.form
 
     def _write(
-        self, sampler: Sampler, tokens: int, watch: CallWatch | None, *, opened: bool
-    ) -> tuple[str, int, ReplyStop]:
+        self, sampler: Sampler, tokens: int, watch: CallWatch | None, mark: str | None
+    ) -> tuple[str, int, ReplyStop, float]:
+        """Write an answer; returns its text, its tokens, why it ended, and when the first token came."""
+        vocabulary, budget = self._engine.vocabulary, None
+        if self._asked.thinking_tokens is not None:
+            budget = ThoughtBudget(vocabulary, self._asked.thinking_tokens, opened_with=mark)
         data = b""
         written = 0
+        first = 0.0
         stop: ReplyStop = "end"
+        forced: list[int] = [] if budget is None else budget.wrote(b"")
         while True:
-            token = sampler.next()
+            token = forced.pop(0) if forced else sampler.next()
+            first = first or time.monotonic()
             written += 1
-            if self._engine.vocabulary.ends(token):
+            if vocabulary.ends(token):
                 break
-            piece = self._engine.vocabulary.piece(token)
+            piece = vocabulary.piece(token)
             data += piece
             if watch is not None:
                 watch.wrote(token, piece)
-            if (said := self._before_stop(data, opened=opened)) is not None:
-                return said, written, "end"
+            if (said := self._before_stop(data, opened=mark is not None)) is not None:
+                return said, written, "end", first
+            if budget is not None:
+                forced = forced or budget.wrote(data)
             if written >= tokens:
                 stop = "tokens"
                 break
@@ -211,7 +291,7 @@ class LlamaBackend:
             except AbortedError:
                 stop = "time"
                 break
-        return data.decode(errors="replace"), written, stop
+        return data.decode(errors="replace"), written, stop, first
 
     def _before_stop(self, data: bytes, *, opened: bool) -> str | None:
         """Return the answer up to a text that ends it; None where there is none. A thought may hold one."""
@@ -227,6 +307,7 @@ class LlamaBackend:
     def _reply(self, text: str, stop: ReplyStop, usage: Usage, *, opened: bool = False) -> Reply:
         parsed = parse_answer(text, self._tools, self._form, opened=opened)
         items = parsed.items
+        usage = replace(usage, reasoning=parsed.thoughts)
         message: Message = {"role": "assistant", "content": parsed.words.strip("\n")}
         if parsed.thoughts:
             message["reasoning_content"] = parsed.thoughts
@@ -242,3 +323,45 @@ class LlamaBackend:
                 if isinstance(call, CallText)
             ]
         return Reply(message, tuple(ReplyItem(item) for item in items), stop, usage)
+
+
+def _threads(path: Path) -> int:
+    small = path.is_file() and path.stat().st_size < SMALL_MODEL
+    return 1 if small else physical_cores()
+
+
+def _sampling(options: ModelOptions) -> Sampling:
+    given = {name: getattr(options, name) for name in ("top_k", "top_p", "min_p")}
+    return Sampling(options.temperature, **{name: one for name, one in given.items() if one is not None})
+
+
+def _template_text(path: Path | None) -> str | None:
+    try:
+        return None if path is None else read_text(path)
+    except ForeignTextError as error:
+        raise AgentSpecError(f"{path}: cannot be read: {error}") from None
+
+
+def _chat_template(engine: LlamaEngine, options: ModelOptions) -> ChatTemplate:
+    words = engine.vocabulary
+    return ChatTemplate(
+        _template_text(options.chat_template) or engine.chat_template,
+        bos=words.special_text("bos"),
+        eos=words.special_text("eos"),
+        thinking=options.thinking,
+        specials=words.special_texts(),
+    )
+
+
+def verify(path: Path, options: ModelOptions) -> None:
+    """Check a model's file, its template and the files of its options, without loading the weights.
+
+    Raises:
+        AgentSpecError: one of them is not right, or llama-cpp-python is not installed.
+        BackendError: the chat template does not compile, or takes no conversation with tools.
+    """
+    engine = LlamaEngine(path, n_ctx=0, n_threads=1, lora=options.lora, only_words=True)
+    try:
+        _chat_template(engine, options)
+    finally:
+        engine.close()

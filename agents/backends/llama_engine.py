@@ -9,19 +9,21 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
+from agents.backends.llama_library import Said, listening, load_llama_cpp
+from agents.backends.llama_sampler import GREEDY, Sampler, Sampling
 from agents.backends.llama_vocabulary import Vocabulary
 from agents.errors import AgentSpecError, BackendError
 
 CHUNK = 128
-"""Tokens that are evaluated at once."""
+"""Tokens that are evaluated at once, where nothing else is asked for."""
+GPU_CHUNK = 512
+"""The same with layers on a GPU."""
+CACHE_TYPE = "q8_0"
+"""The type of the KV cache where nothing else is asked for, and the model allows it."""
+ALL_LAYERS = 2**20
 ABORTED = 2
 """What `llama_decode` returns when its abort callback said so."""
-TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-"""`llama_token_data` of llama.cpp."""
 
 
 class AbortedError(Exception):
@@ -38,41 +40,61 @@ class LlamaEngine:
         should_stop: asked while tokens are evaluated, on the thread that evaluates.
         vocabulary: text to tokens and back.
         n_ctx: tokens that the context holds.
+        n_batch, n_threads: tokens that are evaluated at once, and threads that do it.
+        n_gpu_layers: layers that are computed on a GPU.
+        kv_type: the type of the numbers in the KV cache.
         evaluated: the tokens in the context, in order.
+        megabytes: memory that llama.cpp took, MiB: of the weights, the KV cache, and for computing.
     """
 
-    def __init__(self, path: Path, *, n_ctx: int, n_threads: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        n_ctx: int,
+        n_threads: int,
+        n_batch: int | None = None,
+        n_gpu_layers: int | None = 0,
+        kv_type: str | None = None,
+        lora: Path | None = None,
+        only_words: bool = False,
+    ) -> None:
         """Load the model.
 
+        Args:
+            path: the GGUF file.
+            n_ctx: tokens of context at most; never more than the model was trained with.
+            n_threads: threads of llama.cpp.
+            n_batch: tokens that are evaluated at once; None: `CHUNK`, or `GPU_CHUNK` with layers on a GPU.
+            n_gpu_layers: layers on the GPU; None: all that fit, where llama.cpp was built with one.
+            kv_type: of the KV cache; None: `CACHE_TYPE`, or f16 for a model that does not allow it.
+            lora: a LoRA adapter.
+            only_words: load the vocabulary and the template alone, which is fast.
+
         Raises:
-            AgentSpecError: llama-cpp-python is not installed, or the file is no GGUF that it can run.
+            AgentSpecError: llama-cpp-python is not installed, or the files or options are not right.
         """
         self._model = self._context = None
         self.should_stop: Callable[[], bool] = lambda: False
         self._struck: BaseException | None = None
-        self._c = c = load_llama_cpp()
+        self.megabytes: dict[str, float] = {}
+        self._path, self.n_threads = path, n_threads
+        self._c = load_llama_cpp()
         if not path.is_file():
             raise AgentSpecError(f"{path}: there is no such GGUF file")
-        options = c.llama_model_default_params()
-        options.n_gpu_layers = 0
-        # llama.cpp's AMX kernels crash in worker threads on machines where the right to use the tile
-        # registers is given to one thread at a time (llama.cpp issue 20824, pull request 26954).
-        if b"AMX_INT8 = 1" in c.llama_print_system_info():
-            options.use_extra_bufts = False
-        self._model = c.llama_model_load_from_file(str(path).encode(), options)
-        if not self._model:
-            raise AgentSpecError(f"{path}: llama.cpp cannot load it: not a GGUF file, or of an unknown kind")
-        context = c.llama_context_default_params()
-        context.n_ctx = min(n_ctx, c.llama_model_n_ctx_train(self._model) or n_ctx)
-        context.n_batch = context.n_ubatch = CHUNK
-        context.n_threads = context.n_threads_batch = n_threads
-        context.no_perf = False
-        self._context = c.llama_init_from_model(self._model, context)
-        if not self._context:
+        if lora is not None and not lora.is_file():
+            raise AgentSpecError(f"{lora}: there is no such LoRA file")
+        if only_words:
+            self._load_only_words()
+            return
+        self._load(n_ctx, n_threads, n_batch, n_gpu_layers, kv_type)
+        try:
+            if lora is not None:
+                self._adapt(lora)
+        except AgentSpecError:
             self.close()
-            raise AgentSpecError(
-                f"{path}: llama.cpp cannot make a context of {n_ctx} tokens: too little memory"
-            )
+            raise
+        c = self._c
         if hasattr(c, "llama_set_abort_callback"):
             # llama.cpp keeps the pointer, so the object must live as long as the context.
             self._abort_callback = c.ggml_abort_callback(self._asked_to_stop)
@@ -81,6 +103,86 @@ class LlamaEngine:
         self.n_ctx = int(c.llama_n_ctx(self._context))
         self.evaluated: list[int] = []
 
+    def _load_only_words(self) -> None:
+        options = self._c.llama_model_default_params()
+        options.vocab_only = True
+        with listening() as said:
+            self._model = self._c.llama_model_load_from_file(str(self._path).encode(), options)
+        if not self._model:
+            raise AgentSpecError(_cannot_load(self._path, said))
+        self.vocabulary = Vocabulary(self._c, self._model)
+
+    def _load(
+        self, n_ctx: int, n_threads: int, n_batch: int | None, n_gpu_layers: int | None, kv_type: str | None
+    ) -> None:
+        """Load the model and make its context; with fewer layers on the GPU while they do not fit."""
+        gpu = bool(self._c.llama_supports_gpu_offload())
+        if n_gpu_layers and not gpu:
+            raise AgentSpecError(
+                f"n_gpu_layers={n_gpu_layers}: the installed llama-cpp-python was built without a GPU"
+            )
+        layers = ALL_LAYERS if n_gpu_layers is None and gpu else n_gpu_layers or 0
+        while True:
+            try:
+                self._load_model(layers)
+                self.n_gpu_layers = min(layers, int(self._c.llama_model_n_layer(self._model)) + 1)
+                self.n_batch = n_batch or (GPU_CHUNK if self.n_gpu_layers else CHUNK)
+                self._make_context(n_ctx, n_threads, kv_type)
+                return
+            except _DoesNotFitError as error:
+                self.close()
+                if n_gpu_layers is not None or not layers:
+                    raise AgentSpecError(str(error)) from None
+                layers = self.n_gpu_layers // 2
+
+    def _load_model(self, layers: int) -> None:
+        c = self._c
+        options = c.llama_model_default_params()
+        options.n_gpu_layers = layers
+        # llama.cpp's AMX kernels crash in worker threads on machines where the right to use the tile
+        # registers is given to one thread at a time (llama.cpp issue 20824, pull request 26954).
+        if b"AMX_INT8 = 1" in c.llama_print_system_info():
+            options.use_extra_bufts = False
+        self.n_gpu_layers = layers
+        with listening() as said:
+            self._model = c.llama_model_load_from_file(str(self._path).encode(), options)
+        if not self._model:
+            raise _DoesNotFitError(_cannot_load(self._path, said))
+        self.megabytes["weights"] = said.megabytes("model")
+
+    def _make_context(self, n_ctx: int, n_threads: int, kv_type: str | None) -> None:
+        c = self._c
+        context = c.llama_context_default_params()
+        context.n_ctx = min(n_ctx, c.llama_model_n_ctx_train(self._model) or n_ctx)
+        context.n_batch = context.n_ubatch = self.n_batch
+        context.n_threads = context.n_threads_batch = n_threads
+        context.no_perf = False
+        for self.kv_type in (kv_type,) if kv_type is not None else (CACHE_TYPE, "f16"):
+            context.type_k = context.type_v = getattr(c, f"GGML_TYPE_{self.kv_type.upper()}")
+            with listening() as said:
+                self._context = c.llama_init_from_model(self._model, context)
+            if self._context:
+                self.megabytes |= {
+                    "cache": said.megabytes("KV", "RS"),
+                    "computing": said.megabytes("compute"),
+                }
+                return
+        raise _DoesNotFitError(
+            f"{self._path}: llama.cpp cannot make a context of {context.n_ctx} tokens with a cache of "
+            f"{self.kv_type}: {said.fault or 'too little memory'}"
+        )
+
+    def _adapt(self, lora: Path) -> None:
+        """Put a LoRA adapter before the model; it is freed with the model."""
+        with listening() as said:
+            adapter = self._c.llama_adapter_lora_init(self._model, str(lora).encode())
+            if adapter:
+                adapters = (self._c.llama_adapter_lora_p_ctypes * 1)(adapter)
+                scales = (ctypes.c_float * 1)(1.0)
+                if self._c.llama_set_adapters_lora(self._context, adapters, 1, scales) == 0:
+                    return
+        raise AgentSpecError(f"{lora}: llama.cpp cannot use it as a LoRA of {self._path.name}: {said.fault}")
+
     def close(self) -> None:
         """Free the model; the engine cannot be used afterwards."""
         if self._context:
@@ -88,6 +190,19 @@ class LlamaEngine:
         if self._model:
             self._c.llama_model_free(self._model)
         self._context = self._model = None
+
+    def meta(self, key: str) -> str | None:
+        """Return a value of the file's metadata; None where it has none of that key."""
+        buffer = ctypes.create_string_buffer(512)
+        size = self._c.llama_model_meta_val_str(self._model, key.encode(), buffer, len(buffer))
+        return buffer.value.decode(errors="replace") if size >= 0 else None
+
+    @property
+    def description(self) -> str:
+        """The kind, size and quantisation of the model, as llama.cpp calls it."""
+        buffer = ctypes.create_string_buffer(256)
+        self._c.llama_model_desc(self._model, buffer, len(buffer))
+        return buffer.value.decode(errors="replace")
 
     @property
     def chat_template(self) -> str | None:
@@ -112,8 +227,8 @@ class LlamaEngine:
             AbortedError: `should_stop` said so.
             BackendError: llama.cpp fails.
         """
-        for begin in range(0, len(tokens), CHUNK):
-            part = list(tokens[begin : begin + CHUNK])
+        for begin in range(0, len(tokens), self.n_batch):
+            part = list(tokens[begin : begin + self.n_batch])
             ids = (ctypes.c_int32 * len(part))(*part)  # the batch only points to it
             code = self._c.llama_decode(self._context, self._c.llama_batch_get_one(ids, len(part)))
             if self._struck is not None:
@@ -138,13 +253,13 @@ class LlamaEngine:
             self._struck = error
             return True
 
-    def sampler(self, *, seed: int, temperature: float, top_p: float, grammar: str | None) -> Sampler:
-        """Return a sampler over this context. Temperature 0 takes the likeliest token, always.
+    def sampler(self, *, seed: int = 0, sampling: Sampling = GREEDY, grammar: str | None = None) -> Sampler:
+        """Return a sampler over this context.
 
         Raises:
             BackendError: the grammar does not compile.
         """
-        return Sampler(self._c, self._context, self.vocabulary, seed, temperature, top_p, grammar)
+        return Sampler(self._c, self._context, self.vocabulary, seed, sampling, grammar)
 
     def evaluated_by_llama(self) -> int:
         """Return llama.cpp's own count of evaluated tokens since the model was loaded."""
@@ -152,124 +267,9 @@ class LlamaEngine:
         return int(counts.n_p_eval + counts.n_eval)
 
 
-class Sampler:
-    """Picks the next token. The grammar is asked about the pick alone, and about all tokens only where it
-    refuses: asking it about all each time costs more than the model."""
-
-    def __init__(
-        self, c: Any, context: Any, vocabulary: Vocabulary, seed: int, temperature: float, top_p: float,
-        grammar: str | None,
-    ) -> None:  # fmt: skip
-        self._c, self._context = c, context
-        self._vocab, self._size = vocabulary.pointer, vocabulary.size
-        self._grammar = None
-        self._chain = c.llama_sampler_chain_init(c.llama_sampler_chain_default_params())
-        self.constrain(grammar)
-        self._greedy = temperature <= 0
-        steps = [c.llama_sampler_init_greedy()]
-        if not self._greedy:
-            steps = [
-                c.llama_sampler_init_top_p(top_p, 1),
-                c.llama_sampler_init_temp(temperature),
-                c.llama_sampler_init_dist(seed & 0xFFFFFFFF),
-            ]
-        for step in steps:
-            c.llama_sampler_chain_add(self._chain, step)
-        self._tokens = (c.llama_token_data * self._size)()
-        self._view = np.frombuffer(self._tokens, dtype=TOKEN_DATA)
-
-    def close(self) -> None:
-        """Free the sampler."""
-        for part in (self._chain, self._grammar):
-            if part:
-                self._c.llama_sampler_free(part)
-        self._chain = self._grammar = None
-
-    def constrain(self, grammar: str | None, written: Sequence[int] = ()) -> bool:
-        """Follow another grammar from here on, or none; return whether it allows what is written already.
-
-        Raises:
-            BackendError: the grammar does not compile.
-        """
-        if self._grammar:
-            self._c.llama_sampler_free(self._grammar)
-        self._grammar = None
-        if grammar is None:
-            return True
-        self._grammar = self._c.llama_sampler_init_grammar(self._vocab, grammar.encode(), b"root")
-        if not self._grammar:
-            self.close()
-            raise BackendError("llama.cpp cannot compile the grammar of the tools; turn the grammar off")
-        for token in written:
-            if not self.allows(token):
-                return self.constrain(None) and False
-            self._c.llama_sampler_accept(self._grammar, token)
-        return True
-
-    @property
-    def constrained(self) -> bool:
-        """Whether a grammar is followed."""
-        return bool(self._grammar)
-
-    def next(self) -> int:
-        """Return the next token after what was evaluated last."""
-        token = self._pick(masked=False)
-        if not self.allows(token):
-            token = self._pick(masked=True)
-        self.accept(token)
-        return token
-
-    def _pick(self, *, masked: bool) -> int:
-        logits = np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._context, -1), shape=(self._size,))
-        if self._greedy and not masked:
-            return int(logits.argmax())
-        self._view["id"] = np.arange(self._size)
-        self._view["logit"] = logits
-        self._view["p"] = 0.0
-        array = self._c.llama_token_data_array(self._tokens, self._size, -1, False)
-        if masked:
-            self._c.llama_sampler_apply(self._grammar, ctypes.byref(array))
-        self._c.llama_sampler_apply(self._chain, ctypes.byref(array))
-        return int(array.data[array.selected].id)
-
-    def allows(self, token: int) -> bool:
-        """Return whether the grammar, if there is one, lets this token come next."""
-        if not self._grammar:
-            return True
-        one = (self._c.llama_token_data * 1)(self._c.llama_token_data(token, 1.0, 0.0))
-        array = self._c.llama_token_data_array(one, 1, -1, False)
-        self._c.llama_sampler_apply(self._grammar, ctypes.byref(array))
-        return bool(one[0].logit > float("-inf"))
-
-    def accept(self, token: int) -> None:
-        """Continue as if this token had been picked; the grammar must allow it."""
-        if self._grammar:
-            self._c.llama_sampler_accept(self._grammar, token)
-        self._c.llama_sampler_accept(self._chain, token)
+class _DoesNotFitError(Exception):
+    """llama.cpp cannot load the model or make a context; one line."""
 
 
-def load_llama_cpp() -> Any:
-    """Return the C functions of llama-cpp-python, with llama.cpp's log output switched off.
-
-    Raises:
-        AgentSpecError: it is not installed.
-    """
-    try:
-        from llama_cpp import llama_cpp
-    except ImportError as error:
-        raise AgentSpecError(
-            f"the llama agent needs llama-cpp-python ({error}): pip install 'pathrig[llama]'"
-        ) from None
-    llama_cpp.llama_log_set(_silent(llama_cpp), ctypes.c_void_p(0))
-    llama_cpp.llama_backend_init()
-    return llama_cpp
-
-
-_callbacks: list[Any] = []
-
-
-def _silent(c: Any) -> Any:
-    """Return a log callback that does nothing. llama.cpp keeps the pointer, so the object must stay alive."""
-    if not _callbacks:
-        _callbacks.append(c.llama_log_callback(lambda level, text, data: None))
-    return _callbacks[0]
+def _cannot_load(path: Path, said: Said) -> str:
+    return f"{path}: llama.cpp cannot load it: {said.fault or 'not a GGUF file, or of an unknown kind'}"

@@ -2,66 +2,74 @@
 
 from __future__ import annotations
 
-import ipaddress
+import itertools
 import json
-import math
-import os
-import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
-from agents.agent import Usage
-from agents.backends.backend import Message, PlainText, Reply, ReplyItem, ReplyStop
-from agents.backends.http_post import MAX_ANSWER, HttpAnswer, PostError, TooLargeError, post
+from agents.agent import ModelInfo, Usage
+from agents.backends.backend import Message, PlainText, Reply, ReplyStop
+from agents.backends.chat_server import ChatServer, TooLongError, short
+from agents.backends.completion import read_completion
+from agents.backends.prompt_count import PromptCount
+from agents.backends.server_context import ServerContext
 from agents.deadline import Deadline
-from agents.errors import AgentSpecError, BackendError
-from agents.formats.answer import parse_answer
-from agents.formats.calls import CallText, Item, Tools, call_of, to_json
+from agents.formats.calls import Tools
 from agents.formats.chat_template import paired
-from agents.formats.thoughts import part
-from core_eval.path.foreign_json import MAX_DIGITS, ForeignJsonError, parse_json
+from agents.options import ModelOptions
 
-STOPS: Mapping[Any, ReplyStop] = {"length": "tokens"}
-KEY_VARIABLE, URL_VARIABLE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
-OPENAI_URL = "https://api.openai.com/v1"
-RETRIES = 3
-"""How often a request is sent again after a broken connection, or an answer that says so (429, 5xx)."""
-BACK_OFF_SECONDS = 0.5
-"""Before the first retry; then doubled, unless the server says how long."""
-LONG_NUMBER, BEYOND = re.compile(rb"\d{%d,}" % (MAX_DIGITS + 1)), b"1e999"
-"""A number too long for Python is beyond all floats too; the call with it is invalid, and the run goes on."""
-MOST_TOKENS = 2**31
-"""A larger count of tokens is none."""
+SENT = ("top_p", "top_k", "min_p")
+"""Options that are sent where they are given; the last two are no part of OpenAI's own protocol."""
 
 
 class OpenAIBackend:
     """A model behind `POST BASE_URL/chat/completions`.
 
     The key in OPENAI_API_KEY is sent to this machine, to OpenAI, and to the server that OPENAI_BASE_URL
-    names; to no other.
+    names; to no other. The option `api_key_env` names another variable, with the server's own key.
     """
 
-    def __init__(self, base_url: str, model: str, *, temperature: float = 0.0) -> None:
-        """Remember where the model is; nothing is sent yet.
+    def __init__(
+        self, base_url: str, model: str, options: ModelOptions | None = None, *, key: str | None = None
+    ) -> None:
+        """Remember where the model is, and the key of a server of our own; nothing is sent yet.
 
         Raises:
-            AgentSpecError: the base URL is none, or holds credentials, which every log would show.
+            AgentSpecError: the base URL is none, or holds credentials; a variable is not set.
         """
-        parts = _parts(base_url)
+        given = options or ModelOptions()
         self.name = f"openai:{model}"
-        self._url = base_url.rstrip("/") + "/chat/completions"
-        self._key = os.environ.get(KEY_VARIABLE) if _may_have_key(parts) else None
-        self._model, self._temperature = model, temperature
-        self.options: Mapping[str, Any] = {"temperature": temperature}
+        self._server = ChatServer(base_url, key=key, key_variable=given.api_key_env, headers=given.header)
+        self._model, self._given = model, given
+        self._fixed = _fixed(given)
+        self._context = ServerContext(given.n_ctx)
+        self._count = PromptCount()
         self._schemas: list[Mapping[str, Any]] = []
         self._plain: PlainText | None = None
         self._seed = 0
+        self._ids: Iterator[str] = iter(())
+        self._is_cut = False
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What each request holds beside the conversation; the values of headers are left out."""
+        names = [header.partition(":")[0] for header in self._given.header]
+        more = {"headers": names, "timeout": self._given.timeout, "n_ctx": self._context.tokens}
+        return self._fixed | {key: value for key, value in more.items() if value}
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """Nothing: the model is the server's."""
+        return ModelInfo(None)
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
         self._seed, self._schemas, self._plain = seed, list(schemas), plain
+        self._count, self._is_cut = PromptCount(), False
+        # Nine letters and digits, as Mistral's templates demand.
+        self._ids = (f"call{number:05d}" for number in itertools.count())
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """Ask the server for the next answer.
@@ -70,206 +78,88 @@ class OpenAIBackend:
             BackendError: the server cannot be reached, refuses, or answers with something else.
             CancelledError: the episode was cancelled meanwhile.
         """
-        body: dict[str, Any] = {
-            "model": self._model,
-            "messages": _sent(messages),
-            "temperature": self._temperature,
-            "seed": self._seed,
-            "max_tokens": tokens,
-        }
-        if self._plain is not None:
-            body["stop"] = list(self._plain.stop)
-        elif self._schemas:
-            body["tools"] = self._schemas
         begun = time.monotonic()
+        sent = [{key: value for key, value in each.items() if key != "name"} for each in paired(messages)]
+        timeout = self._given.timeout
+        within = deadline
+        if timeout is not None and timeout < deadline.left:
+            within = Deadline(timeout, deadline.cancellation)
         try:
-            answer = self._value(self._post(json.dumps(body).encode(), deadline))
+            self._context.ask(self._server, self._model, within)
+            value, asked = self._completion(sent, tokens, within)
         except TimeoutError:
-            return _without_words("time", time.monotonic() - begun)
-        except _TooLongError:
-            return _without_words("context", time.monotonic() - begun)
+            if within is not deadline and deadline.left > 0:
+                raise self._server.error(f"no whole answer within the timeout of {timeout:g} s") from None
+            return _without_words("time", begun)
+        except TooLongError as error:
+            return _without_words("context", begun, f"the server refuses: {short(str(error))}")
+        seconds = time.monotonic() - begun
+        cut: ReplyStop = "tokens" if asked == tokens else "context"
         try:
-            return _read(answer, Tools(self._schemas), time.monotonic() - begun, self._plain)
+            reply = read_completion(
+                value, Tools(self._schemas), self._ids, seconds=seconds, cut=cut, plain=self._plain
+            )
         except (KeyError, IndexError, TypeError, AttributeError):
-            raise self._error(f"the answer is no chat completion: {_short(json.dumps(answer))}") from None
+            said = short(self._server.without_secrets(json.dumps(value)))
+            raise self._server.error(f"the answer is no chat completion: {said}") from None
+        return self._checked(reply, sent, deadline)
+
+    @property
+    def _sent_schemas(self) -> list[Mapping[str, Any]]:
+        """The schemas that are sent as such: none where a scaffold describes the tools in words."""
+        return self._schemas if self._plain is None else []
 
     def close(self) -> None:
         """Do nothing: no connection is kept open."""
 
-    def _post(self, body: bytes, deadline: Deadline) -> HttpAnswer:
-        """Return the answer to a request; temporary errors are retried as long as the time allows.
+    def _completion(self, sent: list[Message], tokens: int, within: Deadline) -> tuple[Any, int]:
+        """Return the server's answer, and how many tokens it was asked for.
 
         Raises:
             TimeoutError, CancelledError, BackendError
-            _TooLongError: the server says that the conversation is longer than the model's context.
+            TooLongError: the conversation does not fit into the server's context.
         """
-        headers = {"Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        pause = BACK_OFF_SECONDS
-        for tries_left in reversed(range(RETRIES + 1)):
-            asked_for = None
-            try:
-                answer = post(self._url, body, headers, deadline)
-            except TooLargeError:
-                raise self._error(f"the answer has more than {MAX_ANSWER} bytes") from None
-            except PostError as error:
-                trouble = str(error)
-            else:
-                if 200 <= answer.status < 300:
-                    return answer
-                trouble = self._refusal(answer)
-                if answer.status != 429 and answer.status < 500:
-                    raise self._error(trouble)
-                asked_for = _seconds(answer.headers.get("retry-after"))
-            wait = pause if asked_for is None else asked_for
-            if not tries_left or wait >= deadline.left:
-                raise self._error(trouble)
-            deadline.wait(wait)
-            pause *= 2
-        raise AssertionError("the last try returns or raises")
-
-    def _refusal(self, answer: HttpAnswer) -> str:
-        text = answer.body.decode(errors="replace")
-        if answer.status in (400, 413) and "context" in text.lower():
-            raise _TooLongError
-        if 300 <= answer.status < 400:
-            return f"status {answer.status}: it is at {_short(answer.headers.get('location', ''))}; name that"
-        hint = ""
-        if answer.status in (401, 403):
-            hint = f"; set {KEY_VARIABLE}"
-            if self._key is None and os.environ.get(KEY_VARIABLE):
-                hint = f"; set {URL_VARIABLE} to this base URL, so that it may have {KEY_VARIABLE}"
-        return f"status {answer.status}: {_short(text)}{hint}"
-
-    def _value(self, answer: HttpAnswer) -> Any:
+        prompt = self._count.estimate(sent, self._sent_schemas)
+        asked = self._context.most(tokens, prompt)
         try:
-            value = parse_json(answer.body, strict_numbers=False)
-        except ForeignJsonError:
-            try:
-                value = parse_json(LONG_NUMBER.sub(BEYOND, answer.body), strict_numbers=False)
-            except ForeignJsonError as error:
-                raise self._error(f"the answer is not JSON ({error})") from None
-        # Escapes can hold half a character, which neither a log nor a request can.
-        return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+            return self._server.post("/chat/completions", self._body(sent, asked), within), asked
+        except TooLongError as error:
+            fitting = self._context.smaller(str(error), asked, prompt)
+            if fitting is None:
+                raise
+            return self._server.post("/chat/completions", self._body(sent, fitting), within), fitting
 
-    def _error(self, text: str) -> BackendError:
-        # Servers quote the key that they refuse.
-        return BackendError(f"{self._url}: {text.replace(self._key, '***') if self._key else text}")
+    def _body(self, sent: list[Message], tokens: int) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": self._model, "messages": sent, "seed": self._given.seed + self._seed}
+        body["max_tokens"] = tokens
+        if self._plain is not None:
+            body["stop"] = list(self._plain.stop)
+        if self._sent_schemas:
+            body["tools"] = self._sent_schemas
+        return body | self._fixed
 
-
-class _TooLongError(Exception):
-    """The server says that the conversation is longer than the model's context."""
-
-
-def _parts(base_url: str) -> SplitResult:
-    try:
-        parts = urlsplit(base_url)
-        bad = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
-    except ValueError:
-        bad = True
-    if bad or parts.query:
-        raise AgentSpecError(
-            f"{without_credentials(base_url)!r} is no base URL; write openai:BASE_URL#MODEL, as in "
-            "openai:http://localhost:8080/v1#qwen3"
-        )
-    if parts.username is not None:
-        raise AgentSpecError(
-            f"{without_credentials(base_url)!r} holds credentials, which the log and the list of processes "
-            f"would show; put the key into {KEY_VARIABLE}"
-        )
-    return parts
+    def _checked(self, reply: Reply, sent: list[Message], deadline: Deadline) -> Reply:
+        """Return the answer; with a remark, once an episode, if the server cut the prompt."""
+        counted = reply.usage.input_tokens + reply.usage.cached_tokens
+        trouble = self._count.check(sent, self._sent_schemas, counted)
+        if trouble is None or self._is_cut:
+            return reply
+        self._is_cut = True
+        self._context.ask_ollama(self._server, self._model, deadline)
+        context = f" (its context has {self._context.tokens})" if self._context.tokens else ""
+        remarks = (*reply.usage.remarks, f"{self._server.url}: {trouble}{context}")
+        return replace(reply, usage=replace(reply.usage, remarks=remarks))
 
 
-def without_credentials(url: str) -> str:
-    """Return a URL, valid or not, without the part before an @."""
-    head, at, tail = url.rpartition("@")
-    return f"{head.partition('//')[0]}//***@{tail}" if at else url
+def _fixed(options: ModelOptions) -> dict[str, Any]:
+    """Return what is the same in each request."""
+    body: dict[str, Any] = {"temperature": options.temperature}
+    body |= {name: value for name in SENT if (value := getattr(options, name)) is not None}
+    if options.thinking is not None:
+        body["chat_template_kwargs"] = {"enable_thinking": options.thinking}
+    return body | (options.extra_body or {})
 
 
-def _may_have_key(parts: SplitResult) -> bool:
-    assert parts.hostname is not None
-    try:
-        loopback = ipaddress.ip_address(parts.hostname).is_loopback
-    except ValueError:
-        loopback = parts.hostname == "localhost"
-    named = (OPENAI_URL, os.environ.get(URL_VARIABLE, ""))
-    return loopback or any((parts.scheme, parts.netloc) == urlsplit(url)[:2] for url in named)
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """Return the delay that the server asks for, s; None if it gives no number."""
-    try:
-        seconds = float(retry_after or "")
-    except ValueError:
-        return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-def _without_words(stop: ReplyStop, seconds: float) -> Reply:
-    return Reply({"role": "assistant", "content": ""}, (), stop, Usage(seconds=seconds))
-
-
-def _sent(messages: Sequence[Message]) -> list[Message]:
-    """Return the conversation as servers take it: each result has the id of a call that was made."""
-    return [{key: value for key, value in each.items() if key != "name"} for each in paired(messages)]
-
-
-def _read(answer: Any, tools: Tools, seconds: float, plain: PlainText | None) -> Reply:
-    choice = answer["choices"][0]
-    message = choice["message"]
-    content = message.get("content") or ""
-    echo: Message = {"role": "assistant", "content": content}
-    items = [ReplyItem(_item(call["function"]), call.get("id")) for call in message.get("tool_calls") or ()]
-    if plain is not None:
-        echo["content"] = part(content).rest.strip()
-        items = items or [ReplyItem(what) for what in parse_answer(content, tools, plain.form).items]
-    elif items:
-        echo["tool_calls"] = message["tool_calls"]
-    else:
-        parsed = parse_answer(content, tools)
-        items = [ReplyItem(what) for what in parsed.items]
-        calls = [item for item in parsed.items if isinstance(item, CallText)]
-        if calls and len(calls) == len(items):
-            echo |= {"content": parsed.words.strip(), "tool_calls": [_echoed(call) for call in calls]}
-    return Reply(
-        echo, tuple(items), STOPS.get(choice.get("finish_reason"), "end"), _usage(answer, message, seconds)
-    )
-
-
-def _echoed(call: CallText) -> dict[str, Any]:
-    """Return a call that stood in the words, as one of the protocol."""
-    return {"type": "function", "function": {"name": call.name, "arguments": to_json(dict(call.arguments))}}
-
-
-def _item(function: Mapping[str, Any]) -> Item:
-    return call_of(function.get("name"), function.get("arguments"), to_json(function))
-
-
-def _usage(answer: Mapping[str, Any], message: Mapping[str, Any], seconds: float) -> Usage:
-    """Return the server's token counts; zero for missing or invalid ones."""
-    counts = _object(answer.get("usage"))
-    prompt = _count(counts.get("prompt_tokens"))
-    cached = min(prompt, _count(_object(counts.get("prompt_tokens_details")).get("cached_tokens")))
-    text = message.get("content") or ""
-    thoughts = message.get("reasoning_content") or message.get("reasoning")
-    if isinstance(thoughts, str):
-        text = f"<think>\n{thoughts}\n</think>\n{text}"
-    if calls := message.get("tool_calls"):
-        text += json.dumps(calls, ensure_ascii=False)
-    return Usage(text, prompt - cached, cached, _count(counts.get("completion_tokens")), seconds)
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _count(value: Any) -> int:
-    """Return a number of tokens; 0 for invalid values."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return int(value) if number and 0 <= value < MOST_TOKENS else 0
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 200 else line[:200] + "..."
+def _without_words(stop: ReplyStop, begun: float, *remarks: str) -> Reply:
+    usage = Usage(seconds=time.monotonic() - begun, remarks=remarks)
+    return Reply({"role": "assistant", "content": ""}, (), stop, usage)

@@ -57,6 +57,7 @@ class ChatTemplate:
     shipped model's.
 
     Attributes:
+        source: the template's text.
         form: the syntax of the model's calls.
         use: how a conversation is put.
     """
@@ -83,15 +84,20 @@ class ChatTemplate:
         Raises:
             BackendError: it does not compile, or no conversation with tools can be put to it.
         """
-        self._source = source or CHAT_TEMPLATE
+        self.source = source or CHAT_TEMPLATE
         self._thinking = thinking
         self._tokens = {"bos_token": bos, "eos_token": eos}
         self._data = DataText(specials)
-        self._template, self._variables = compiled(self._source)
+        self._template, self._variables = compiled(self.source)
         self.use, self.form = self._try_out()
         if short_tools:
             self.use = self._with_signatures()
         self._takes_several = self._tried_several()
+
+    @property
+    def thinking_switch(self) -> str | None:
+        """The variable that switches thinking on and off; None where the template has none."""
+        return next((switch for switch in SWITCHES if switch in self._variables), None)
 
     def render(self, messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]]) -> str:
         """Return the conversation as text, with the head of the next answer, and guards in its data.
@@ -134,16 +140,16 @@ class ChatTemplate:
         safe["role"] = message["role"]
         thoughts = safe.pop("reasoning_content", None)
         if thoughts:
-            if "reasoning_content" in self._source:
+            if "reasoning_content" in self.source:
                 safe["reasoning_content"] = thoughts
-            elif "message.thinking" in self._source:
+            elif "message.thinking" in self.source:
                 safe["thinking"] = thoughts
-            elif "</think>" in self._source:
+            elif "</think>" in self.source:
                 safe["content"] = f"<think>\n{thoughts}\n</think>\n\n{safe.get('content') or ''}"
         return safe
 
     def _try_out(self) -> tuple[TemplateUse, Format]:
-        detected = next((form for form in FORMATS if form.detects(self._source)), PLAIN)
+        detected = next((form for form in FORMATS if form.detects(self.source)), PLAIN)
         reason = ""
         for use in ways(self._variables):
             found = self._tried(use, detected)

@@ -55,6 +55,12 @@ def opened_by(prompt: str) -> bool:
     return OPENED.search(prompt) is not None
 
 
+def opening_mark(prompt: str) -> str | None:
+    """Return the mark with which a prompt opens a thought at its end; None where it opens none."""
+    found = OPENED.search(prompt)
+    return None if found is None else found.group().strip()
+
+
 def part(text: str, *, opened: bool = False) -> Parted:
     """Return thoughts and answer: a thought ends at the last closing mark, also if the template opened it."""
     analyses = [match for match in ANALYSIS.finditer(text) if "to=" not in match["to"]]

@@ -125,9 +125,14 @@ def tool_annotations(tool: Tool) -> types.ToolAnnotations:
     reads = tool.effect is Effect.READ
     return types.ToolAnnotations(
         read_only_hint=reads,
-        destructive_hint=not (reads or tool.inverse is not None or tool.towards_safe),
-        idempotent_hint=reads or bool(tool.sets),
+        destructive_hint=not reads
+        and _stated(tool.destructive, tool.inverse is None and not tool.towards_safe),
+        idempotent_hint=reads or _stated(tool.idempotent, bool(tool.sets)),
     )
+
+
+def _stated(hint: bool | None, otherwise: bool) -> bool:
+    return otherwise if hint is None else hint
 
 
 def _tool(tool: Tool) -> types.Tool:

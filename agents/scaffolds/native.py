@@ -24,9 +24,10 @@ from agents.agent import (
     model_info_of,
     options_of,
 )
-from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem, rendered_by
+from agents.backends.backend import ChatBackend, FirstAnswer, Message, Reply, ReplyItem, rendered_by
 from agents.deadline import Deadline
 from agents.formats.calls import CallText, Nonsense
+from agents.scaffolds.own_prompt import OwnPrompt, native_messages
 from agents.scaffolds.prompting import (
     DECLINE,
     OPERATOR,
@@ -38,7 +39,12 @@ from agents.scaffolds.prompting import (
 )
 from core_eval.path.calls import CallStatus
 
-STOPS: dict[str, StopReason] = {"tokens": "max_tokens", "time": "max_time", "context": "context"}
+STOPS: dict[str, StopReason] = {
+    "refused": "decline",
+    "tokens": "max_tokens",
+    "time": "max_time",
+    "context": "context",
+}
 
 
 class NativeScaffold:
@@ -56,11 +62,23 @@ class NativeScaffold:
         self,
         backend: ChatBackend,
         *,
+        own: OwnPrompt | None = None,
+        answer_tokens: int | None = None,
         prompting: Prompting | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prompt the backend so; if not given, as its model was trained, or as an operator."""
+        """Prompt a backend.
+
+        Args:
+            backend: the model.
+            own: the user's own words.
+            answer_tokens: of one answer at most; all that the limits leave without it.
+            prompting: the kit's words; without them as the model was trained, or as an operator.
+            clock: monotonic, s.
+        """
         self._backend = backend
+        self._own = own or OwnPrompt()
+        self._answer_tokens = answer_tokens
         self._prompting = prompting or (TRAINED if getattr(backend, "trained_here", False) else OPERATOR)
         self._declines = False
         self._clock = clock
@@ -80,26 +98,50 @@ class NativeScaffold:
     @property
     def options(self) -> Mapping[str, Any]:
         """The backend's options, and which prompt is used."""
-        return {**options_of(self._backend), "prompt": self._prompting.name}
+        return {
+            **options_of(self._backend),
+            "prompt": self._prompting.name if self._own.system is None else "own",
+        }
 
     @property
     def model_info(self) -> ModelInfo:
         """What the backend tells of the model, with its first prompt."""
         return replace(model_info_of(self._backend), first_prompt=self._first_prompt)
 
-    def start(self, context: EpisodeContext) -> None:
-        """Begin an episode with a fresh conversation."""
+    def check(self, context: EpisodeContext) -> FirstAnswer | None:
+        """Check that a first answer is possible in this context and within its limits; before `start`.
+
+        Returns:
+            What the first answer takes; None where the backend cannot tell.
+
+        Raises:
+            AgentSpecError: it is not possible; one line with the figures.
+        """
+        self._begin(context)
+        check = getattr(self._backend, "check", None)
+        return None if check is None else check(self._messages, context.limits)
+
+    def _begin(self, context: EpisodeContext) -> list[dict[str, Any]]:
+        """Begin a fresh conversation, and return the schemas of its tools."""
         self._declines = self._prompting.can_decline(context.tools)
+        usual = self._prompting.text(context.advice, self._declines)
+        system = self._own.system_prompt(usual, context.advice)
         self._messages = [
-            {"role": "system", "content": self._prompting.text(context.advice, self._declines)},
+            {"role": "system", "content": system},
+            *(message for example in self._own.examples for message in native_messages(example)),
             {"role": "user", "content": context.prompt},
         ]
+        schemas = self._prompting.schemas(context.tools)
+        self._backend.start(context.seed, schemas)
+        return schemas
+
+    def start(self, context: EpisodeContext) -> None:
+        """Begin an episode with a fresh conversation."""
+        schemas = self._begin(context)
         self._queue.clear()
         self._waiting = None
         self._limits = context.limits
         self._steps = self._tokens = 0
-        schemas = self._prompting.schemas(context.tools)
-        self._backend.start(context.seed, schemas)
         self._first_prompt = FirstPrompt(
             tuple(self._messages), schemas, rendered_by(self._backend, self._messages)
         )
@@ -121,6 +163,8 @@ class NativeScaffold:
         tokens = self._limits.output_tokens - self._tokens
         if tokens <= 0:
             return StopAction("max_tokens")
+        if self._answer_tokens is not None:
+            tokens = min(tokens, self._answer_tokens)
         return self._read(self._backend.answer(self._messages, tokens=tokens, deadline=self._deadline))
 
     def close(self) -> None:

@@ -16,17 +16,27 @@ from agents.agent import (
     Action,
     EpisodeContext,
     FirstPrompt,
+    Limits,
     ModelInfo,
     Observation,
     model_info_of,
     options_of,
 )
-from agents.backends.backend import ChatBackend, Message, PlainText, Reply, ReplyItem, rendered_by
+from agents.backends.backend import (
+    ChatBackend,
+    FirstAnswer,
+    Message,
+    PlainText,
+    Reply,
+    ReplyItem,
+    rendered_by,
+)
 from agents.deadline import Deadline
 from agents.formats import react
 from agents.formats.calls import CallText, Nonsense, to_json
 from agents.formats.signature import signature
 from agents.scaffolds.native import NativeScaffold
+from agents.scaffolds.own_prompt import OwnPrompt
 from agents.scaffolds.prompting import Prompting, system_prompt
 
 OBSERVATION = "Observation:"
@@ -45,6 +55,8 @@ HELP = (
 )
 FINAL = re.compile(r"(?mi:^)[ \t]*\**Final Answer:")
 MARKS = re.compile(r"(?m:^)[ \t]*\**(?:Thought|Action|Action Input):")
+ANSWERED = "answered"
+"""Marks the model's own answers in a conversation."""
 NO_ACTION = "write an Action with its Action Input, or the Final Answer"
 PROMPTING = Prompting("react", lambda advice, declines: system_prompt(advice, declines, end=""))
 
@@ -58,9 +70,19 @@ class ReactScaffold:
 
     scaffold = "react"
 
-    def __init__(self, backend: ChatBackend, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        backend: ChatBackend,
+        *,
+        own: OwnPrompt | None = None,
+        answer_tokens: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prompt a backend; the arguments are those of `NativeScaffold`."""
         self._chat = ReactChat(backend)
-        self._loop = NativeScaffold(self._chat, prompting=PROMPTING, clock=clock)
+        self._loop = NativeScaffold(
+            self._chat, own=own, answer_tokens=answer_tokens, prompting=PROMPTING, clock=clock
+        )
 
     @property
     def name(self) -> str:
@@ -79,6 +101,10 @@ class ReactScaffold:
         if info.first_prompt is None:
             return info
         return replace(info, first_prompt=self._chat.in_words(info.first_prompt))
+
+    def check(self, context: EpisodeContext) -> FirstAnswer | None:
+        """Check that a first answer is possible, as `NativeScaffold` does."""
+        return self._loop.check(context)
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode with a fresh conversation."""
@@ -123,6 +149,12 @@ class ReactChat:
         """Return a conversation as the text that the model gets; None where a server renders it."""
         return rendered_by(self._backend, self._put(messages))
 
+    def check(self, messages: Sequence[Message], limits: Limits) -> FirstAnswer | None:
+        """Return what a first answer takes; None where the backend cannot tell; raises as it does."""
+        check: Callable[[Sequence[Message], Limits], FirstAnswer | None] | None
+        check = getattr(self._backend, "check", None)
+        return None if check is None else check(self._put(messages), limits)
+
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], _plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
         self._help = HELP.format(tools="\n".join(map(tool_line, schemas)))
@@ -132,6 +164,7 @@ class ReactChat:
         """Return the next answer; raises as the backend does."""
         reply = self._backend.answer(self._put(messages), tokens=tokens, deadline=deadline)
         content = str(reply.message.get("content") or "")
+        reply = replace(reply, message={**reply.message, ANSWERED: True})
         if reply.stop == "end" and not reply.items and not is_final(content):
             nonsense = Nonsense("no_action", NO_ACTION, content)
             reply = replace(reply, items=(ReplyItem(nonsense),))
@@ -148,6 +181,8 @@ class ReactChat:
         for message in messages:
             if message["role"] == "system":
                 put.append({"role": "system", "content": f"{message['content']}\n\n{self._help}"})
+            elif message["role"] == "assistant":
+                put.append(in_words(message))
             elif message["role"] != "tool":
                 put.append(dict(message))
             elif observed:
@@ -156,6 +191,19 @@ class ReactChat:
                 put.append({"role": "user", "content": f"{OBSERVATION} {message['content']}"})
             observed = message["role"] == "tool"
         return put
+
+
+def in_words(message: Mapping[str, Any]) -> Message:
+    """Return an answer as the model wrote it; one of an example in the words of ReAct."""
+    others = {key: value for key, value in message.items() if key not in (ANSWERED, "tool_calls")}
+    if ANSWERED in message:
+        return others
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    if calls:
+        content = react.FORMAT.write([CallText(call["name"], call["arguments"]) for call in calls])
+    else:
+        content = f"Final Answer: {message['content']}"
+    return {**others, "content": content}
 
 
 def tool_line(schema: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ class Ledger:
         number = arguments.get("n")
         if tool != "work" or not isinstance(number, int) or arguments.get("check") != check_of(number):
             self.wrong += 1
-            return Outcome(CallStatus.INVALID, code="wrong", message="nobody sent this")
+            return Outcome(CallStatus.INVALID, code="wrong", message="this was not sent")
         self.executed[number] += 1
         self.started.set()
         if stop.wait(self.seconds):

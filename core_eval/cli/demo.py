@@ -35,7 +35,8 @@ def demo(
         ("sim-arm-serial", task) for task in ARM_TASKS
     ]
     config = RunConfig(
-        cells=tuple(Cell(task=task, rig=rig, agent=spec) for spec in agent or AGENTS for rig, task in places)
+        cells=tuple(Cell(task=task, rig=rig, agent=spec) for spec in agent or AGENTS for rig, task in places),
+        keep_going=False,
     )
     out = console(stderr=json)
     parts = load_parts(config)

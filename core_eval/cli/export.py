@@ -9,7 +9,7 @@ import typer
 
 from core_eval.cli.output import UsageError
 
-FormatName = Literal["csv", "jsonl", "parquet", "otel", "inspect", "mcap"]
+FormatName = Literal["csv", "jsonl", "parquet", "otel", "inspect", "mcap", "rrd", "datasette"]
 
 
 def export(
@@ -19,14 +19,17 @@ def export(
         typer.Option(
             "--out",
             "-o",
-            help="The file to write (jsonl, otel), or the folder of files (csv, parquet, inspect, mcap); "
-            "existing files of the same names are replaced.",
+            help="The file to write (jsonl, otel, datasette), or the folder of files (csv, parquet, inspect, "
+            "mcap, rrd); existing files of the same names are replaced.",
         ),
     ],
     form: Annotated[FormatName, typer.Option("--format", help="The format.")],
     run: Annotated[int | None, typer.Option(help="Only this run.")] = None,
 ) -> None:
-    """Write a log for other tools: tables, JSON lines, OpenTelemetry traces, Inspect logs, MCAP files."""
+    """Write a log for other tools: tables, JSON lines, traces, logs, recordings.
+
+    `datasette` writes metadata with canned queries; Datasette serves the log itself.
+    """
     from core_eval.export import FORMATS, ExportError
     from core_eval.export import export as export_log
     from core_eval.log import LogReader

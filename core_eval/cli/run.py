@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agents.errors import BackendError
 from agents.forms import SHIPPED
 from core_eval.cli.output import (
     AggregateOption,
@@ -66,6 +67,35 @@ def run(
     agent: Annotated[
         list[str] | None,
         typer.Option(help=f"{', '.join(FORMS)}, or one of an installed package; may be given several times."),
+    ] = None,
+    scaffold: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="native|react",
+            help="How models are asked: by tool calls, or by ReAct text. Each model runs with every "
+            "combination of what --scaffold, --grammar, --thinking and --temperature give; all options: "
+            "--agent 'SPEC?key=value&...'.",
+        ),
+    ] = None,
+    grammar: Annotated[
+        list[str] | None,
+        typer.Option(metavar="off|calls|strict", help="What a grammar constrains of a model's answers."),
+    ] = None,
+    thinking: Annotated[
+        list[str] | None, typer.Option(metavar="on|off", help="Switch a model's thinking on or off.")
+    ] = None,
+    temperature: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NUMBER", help="Sampling; 0, the default, is greedy."),
+    ] = None,
+    max_steps: Annotated[
+        int | None, typer.Option(min=1, help="Calls of an episode, in place of the task's limit.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens that a model writes in an episode; 4096 by default.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds of a model's episode; 120 by default.")
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes of each task with each agent.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the first episode; the i-th has SEED + i.")] = 0,
@@ -132,12 +162,22 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the last interrupted run in --db.")
     ] = False,
+    keep_going: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-going/--no-keep-going",
+            help="After an agent's failure, go on with the other agents; default: with several agents. The "
+            "exit status is 3 at the end.",
+        ),
+    ] = None,
     durable: Annotated[
         bool,
         typer.Option("--durable", help="Sync the log to disk at each call: a power cut loses nothing."),
     ] = False,
 ) -> int:
     """Run episodes, log every call, and score them."""
+    from configs.tasks_loader import TaskLimits
+    from core_eval.cli.agent_flags import with_flags
     from core_eval.cli.live import LiveLines
     from core_eval.harness.events import Observers, ignore
     from core_eval.harness.run import Run, load_parts
@@ -158,15 +198,21 @@ def run(
     compared = load_aggregate(aggregate)
     out = console(stderr=json)
     unfinished = None
+    several = {"scaffold": scaffold, "grammar": grammar, "thinking": thinking, "temperature": temperature}
+    asked = {"max_steps": max_steps, "max_tokens": max_tokens, "max_seconds": max_seconds}
+    limits = {key: limit for key, limit in asked.items() if limit is not None}
     if resume:
-        if task or suite or agent or init is not None or vary:
+        if task or suite or agent or init is not None or vary or limits or any(several.values()):
             raise UsageError(
-                "--resume uses the plan in the log: leave out --task, --suite, --agent, --init and --vary"
+                "--resume uses the plan in the log: leave out --task, --suite, --agent and its options, "
+                "--init and --vary"
             )
         config, unfinished = _unfinished(db, rig)
     else:
+        specs = with_flags(agent or [], {key: given for key, given in several.items() if given}, limits)
         config = RunConfig(
-            cells=_cells(task or [], suite or [], rig, agent),
+            cells=_cells(task or [], suite or [], rig, specs),
+            limits=TaskLimits(steps=max_steps, output_tokens=max_tokens, seconds=max_seconds),
             episodes=episodes,
             seed=seed,
             init=None if init is None else read_json_object(init, "--init"),
@@ -177,6 +223,8 @@ def run(
             faults_are_harm=faults_are_harm,
             call_timeout=call_timeout,
         )
+    if keep_going is not None:
+        config = config.model_copy(update={"keep_going": keep_going})
     parts = load_parts(config)
     warn_of_cycles(task.automaton for task in parts.tasks.values())
     steps = len(config.plan()) <= MOST_LISTED
@@ -200,14 +248,16 @@ def run(
             # Also after an error: the completed episodes.
             with LogReader(db) as reader:
                 rows = latest_attempts([] if the_run.run_id is None else reader.episodes(the_run.run_id))
-            judged = [] if cut_short else judge(thresholds, rows, per_task=per_task)
+            failed, why = the_run.failed, str(cut_short or "; ".join(the_run.failed.values()))
+            whole = [row for row in rows if row.agent not in failed]
+            judged = [] if cut_short else judge(thresholds, whole, per_task=per_task)
             if junit is not None:
                 xml = junit_xml(
                     rows,
                     judged,
                     _not_run(config, parts, rows),
-                    thresholds if cut_short else (),
-                    str(cut_short or ""),
+                    thresholds if cut_short or failed else (),
+                    why,
                     None if report is None else str(report),
                 )
                 write_file(junit, "--junit", xml, inputs=[db])
@@ -225,7 +275,19 @@ def run(
     missed = [one for one in judged if one.missed is not None]
     for one in missed:
         print(f"pathrig: threshold missed: {one.who}: {one.missed}", file=sys.stderr)
+    if failed:
+        raise BackendError(_how_failed(failed, _not_run(config, parts, rows)))
     return 1 if missed else 0
+
+
+def _how_failed(failed: Mapping[str, str], not_run: list[NotRun]) -> str:
+    """Return which agents failed and what is missing, while the others' episodes were run."""
+    lines = []
+    for agent, why in failed.items():
+        left = sum(one.agent == agent for one in not_run)
+        rest = f" ({left} of its episodes were not run)" if left else ""
+        lines.append(f"agent {agent} failed: {why}{rest}")
+    return f"{'; '.join(lines)}; --resume runs what is missing"
 
 
 @contextmanager
@@ -270,7 +332,7 @@ def _thresholds(texts: list[str]) -> list[Threshold]:
         raise UsageError(f"--fail-under {error}") from None
 
 
-def _cells(tasks: list[str], suites: list[str], rig: str | None, agent: list[str] | None) -> tuple[Cell, ...]:
+def _cells(tasks: list[str], suites: list[str], rig: str | None, agent: list[str]) -> tuple[Cell, ...]:
     from core_eval.harness.run_config import Cell
 
     rig = rig or (EACH_WORLD if suites else None)

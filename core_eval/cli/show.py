@@ -36,6 +36,7 @@ def show(
     """List a log's episodes, show one step by step, or search the transcripts."""
     from core_eval.log import LogReader
     from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.model_lines import cost_lines
     from core_eval.report.summary import episode_json, summary_json
     from core_eval.report.tables import episodes_table, runs_table
 
@@ -71,6 +72,8 @@ def show(
     out.print(runs_table(runs))
     out.print(episodes_table(episodes))
     print_agents(out, episodes, aggregate)
+    for line in cost_lines(episodes):
+        out.print(Text(line))
 
 
 def _print_found(reader: LogReader, words: str, episode: int | None, json: bool) -> None:
@@ -95,6 +98,9 @@ def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
     return {
         **episode_json(episode),
         "prompt": episode.definition.prompt,
+        "agent_info": episode.agent_info,
+        "first_prompt": None if (first := reader.prompt(episode.id)) is None else asdict(first),
+        "machine_cost": asdict(reader.machine_cost(episode.id)),
         "init": episode.init,
         "steps": [asdict(step) for step in reader.steps(episode.id)],
         "harm": [asdict(harm) for harm in reader.harm(episode.id)],
@@ -110,7 +116,9 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     from core_eval.report.harm_summary import EpisodeHarm
     from core_eval.report.harm_tables import unanswered_text
     from core_eval.report.harm_words import event_text
+    from core_eval.report.left_record import BY_TWIN, by_twin, left_record_line
     from core_eval.report.metrics import METRICS
+    from core_eval.report.model_lines import options_line, time_line
     from core_eval.report.no_rules import no_rules
     from core_eval.report.tables import score_cell, status_text, step_line
 
@@ -118,18 +126,27 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
         Text(f"episode {episode.id}  {episode.task}  {episode.agent}  seed {episode.seed}", style="bold")
     )
     out.print(Text(f"rig {episode.rig}, guard {episode.guard}, ").append_text(status_text(episode)))
+    for line in (options_line(episode), time_line(reader, episode)):
+        if line:
+            out.print(Hanging(Text(line, style="dim")))
     if episode.error:
         out.print(Text(episode.error, style="yellow"))
     out.print(Text(episode.definition.prompt))
     harm, deviations = reader.harm(episode.id), reader.deviations(episode.id)
     for step in reader.steps(episode.id):
         note = f"{step.error_code}: {step.error_message}" if step.error_code else ""
+        if by_twin(episode, step.k):
+            note = f"{BY_TWIN}  {note}".rstrip()
         status = step.status or "no result"
         out.print(Hanging(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note)))
         for event in harm:
             if event.k == step.k:
                 seen = "UNOBSERVED" if event.verdict == Observation.UNOBSERVED else event.verdict
                 text = f"       harm: {event.kind}, {seen}: {event_text(episode.device, event)}"
+                if event.detection is not None:
+                    text += f"; detected with probability {event.detection:.2f} at 5 % false alarms"
+                if event.excess is False:
+                    text += "; the golden run does this harm too"
                 if event.probability is not None:
                     text += f"; probability {event.probability:.2f}"
                 out.print(Hanging(Text(text, style="red"), 9))
@@ -144,9 +161,13 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
                     f"a power cut in the {pair.stranded:.1f} s between would have left it in the wrong state"
                 )
                 out.print(Hanging(Text(text, style="magenta"), 9))
+    for k, remark in reader.remarks(episode.id):
+        out.print(Hanging(Text(f"answer {k}: {remark}", style="yellow")))
     lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
     if lost is not None:
         out.print(Text(lost, style="yellow"))
+    if (left := left_record_line([episode])) is not None:
+        out.print(Text(left, style="yellow"))
     for line in no_rules([episode]):
         out.print(Text(line, style="yellow"))
     judged = judged_cautions(reader, episode, [step for step in reader.steps(episode.id) if step.status])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core_eval.export import csv_files, inspect_logs, jsonl, mcap_files, otel, parquet
+from core_eval.export import csv_files, datasette, inspect_logs, jsonl, mcap_files, otel, parquet, rrd
 from core_eval.export.errors import ExportError
 from core_eval.log import LogReader
 
@@ -34,6 +34,8 @@ FORMATS = (
     Format("otel", otel.write, folder=False),
     Format("inspect", inspect_logs.write, folder=True),
     Format("mcap", mcap_files.write, folder=True),
+    Format("rrd", rrd.write, folder=True),
+    Format("datasette", datasette.write, folder=False),
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from agents.agent import (
@@ -16,20 +17,19 @@ from agents.agent import (
     Observation,
     StopAction,
     ToolCallAction,
-    Usage,
     model_info_of,
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
-from core_eval.harness.episode_start import Assignment, episode_start, task_limits
-from core_eval.harness.events import Decided, Emit, EpisodeStarted, RigReady, Stepped
+from core_eval.harness.episode_start import Assignment, episode_limits, episode_start
+from core_eval.harness.events import Decided, Emit, EpisodeStarted, Remarked, RigReady, Stepped
 from core_eval.harness.known_rig import known_rig
 from core_eval.harness.resource_usage import UsageMonitor, find_meter
 from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
 from core_eval.harness.stop_button import StopButton
-from core_eval.log import EpisodeLog, Intent, PromptRow, RunLog, Turn, Verdict
+from core_eval.log import EpisodeLog, Intent, PromptRow, RunLog
 from core_eval.log.json_text import as_logged
 from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
@@ -58,11 +58,14 @@ class AgentError(Exception):
 
 
 class EpisodeFailed(Exception):
-    """The rig, the link or the agent failed during the logged episode `episode`. One line."""
+    """The rig, the link or the agent failed during the logged episode `episode`. One line.
 
-    def __init__(self, message: str, episode: int) -> None:
+    `by_agent` tells whether the rig is as it should be.
+    """
+
+    def __init__(self, message: str, episode: int, *, by_agent: bool = False) -> None:
         super().__init__(message)
-        self.episode = episode
+        self.episode, self.by_agent = episode, by_agent
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class Episode:
         self._signals = signals
         self._emit = emit
         self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
-        self._limits = task_limits(assignment.task)
+        self._limits = episode_limits(assignment.task, assignment.agent_spec, assignment.limits)
         self._approver = approver
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)
@@ -130,7 +133,8 @@ class Episode:
                 self._session.check()
         except (RigError, AgentError) as failure:
             ending, error = Ending("error", type(failure).__name__), str(failure)
-            raise EpisodeFailed(f"{self._task.id}: {failure}", episode.id) from failure
+            by_agent = isinstance(failure, AgentError)
+            raise EpisodeFailed(f"{self._task.id}: {failure}", episode.id, by_agent=by_agent) from failure
         except Exception as failure:
             ending, error = Ending("error", type(failure).__name__), f"{type(failure).__name__}: {failure}"
             raise
@@ -183,7 +187,7 @@ class Episode:
             samples=self._session.last_samples.copy,
         )
         self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
-        self._ask_agent(lambda: self._agent.start(context))
+        self._ask_agent(partial(self._agent.start, context))
         if (prompt := model_info_of(self._agent).first_prompt) is not None:
             episode.prompt(PromptRow(prompt.messages, prompt.tools, prompt.rendered))
 
@@ -194,12 +198,14 @@ class Episode:
             self._session.check()
             if self._stop_button.pressed:
                 return Ending("stopped", "person")
-            seen = observation
-            action = self._ask_agent(lambda: self._agent.act(seen))  # noqa: B023
+            action = self._ask_agent(partial(self._agent.act, observation))
+            for remark in action.usage.remarks:
+                episode.rig_status("host", "remark", {"k": self._k, "remark": remark})
+                self._emit(Remarked(self._k, remark))
             ending = self._ending_at(action, limit)
             if ending is not None:
                 # The agent's last answer leads to no step.
-                episode.turn(self._k, _turn(action.usage))
+                episode.turn(self._k, action.usage)
                 return ending
             assert not isinstance(action, StopAction)
             if isinstance(action, InvalidAction):
@@ -275,7 +281,7 @@ class Episode:
         complete: Call | None = None,
         peeked: StepVerdict | None = None,
     ) -> Outcome:
-        step = episode.intent(intent, _turn(call.usage))
+        step = episode.intent(intent, call.usage)
         if outcome is None:
             with self._signals.interruptible():
                 left = self._deadline.left
@@ -283,7 +289,7 @@ class Episode:
                     call.name, call.arguments, intent.call_id, within=left, complete=complete
                 )
         verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status), peeked)
-        episode.result(step, outcome, _logged_verdict(verdict))
+        episode.result(step, outcome, verdict)
         self._emit(Stepped(self._k, intent.tool, call.arguments, outcome, verdict.kind))
         self._k += 1
         lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
@@ -302,11 +308,3 @@ class Episode:
             raise AgentError(str(error)) from error
         except Exception as error:
             raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error
-
-
-def _turn(usage: Usage) -> Turn:
-    return Turn(**asdict(usage))
-
-
-def _logged_verdict(verdict: StepVerdict) -> Verdict:
-    return Verdict(verdict.kind, verdict.symbol, verdict.state_before, verdict.state_after)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agents.agent import Agent, Limits, options_of
-from configs.tasks_loader import Task
+from agents.registry import model_options
+from configs.tasks_loader import Task, TaskLimits
 from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
 from core_eval.harness.rig_twin import twin_of
@@ -28,6 +29,8 @@ class Assignment:
     guard: GuardMode | None
     init_required: bool
     """The user gave an initial state: a rig that cannot be initialised is an error."""
+    limits: TaskLimits = field(default_factory=TaskLimits)
+    """Limits that the user gave, in place of the task's."""
 
 
 def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:
@@ -69,7 +72,8 @@ def _options(agent: Agent) -> dict[str, Any]:
     return {"options": dict(options)} if options else {}
 
 
-def task_limits(task: Task) -> Limits:
-    """Return the task's limits, with defaults for those that it does not set."""
-    given = {name: value for name, value in task.limits.model_dump().items() if value is not None}
-    return Limits(**given)
+def episode_limits(task: Task, agent_spec: str, asked: TaskLimits) -> Limits:
+    """Return the limits of an episode: those of the agent's options, else asked for, else the task's."""
+    limits = Limits(**(task.limits.model_dump(exclude_none=True) | asked.model_dump(exclude_none=True)))
+    options = model_options(agent_spec)
+    return limits if options is None else options.limits(limits)

@@ -60,6 +60,14 @@ class Stepped:
 
 
 @dataclass(frozen=True, slots=True)
+class Remarked:
+    """Something about the model's answer that led to step `k` which its calls do not show; one line."""
+
+    k: int
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sampled:
     """A coarse reading; emitted on the thread that reads the link."""
 
@@ -81,7 +89,9 @@ class EpisodeEnded:
     episode: EpisodeRow
 
 
-Event: TypeAlias = EpisodeStarted | RigReady | Decided | Stepped | Sampled | RigStatus | EpisodeEnded
+Event: TypeAlias = (
+    EpisodeStarted | RigReady | Decided | Remarked | Stepped | Sampled | RigStatus | EpisodeEnded
+)
 Emit: TypeAlias = Callable[[Event], None]
 
 

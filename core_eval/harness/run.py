@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from agents.agent import Agent
+from agents.agent import Agent, EpisodeContext, check_agent
+from agents.errors import AgentSpecError, BackendError
 from agents.interruptible_agent import InterruptibleAgent
-from agents.registry import make_agent
+from agents.registry import make_agent, model_options
 from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.harness.episode import Episode, EpisodeFailed
-from core_eval.harness.episode_start import Assignment
+from core_eval.harness.episode_start import Assignment, episode_limits
 from core_eval.harness.events import Emit, EpisodeEnded
 from core_eval.harness.known_rig import world_of_rig
 from core_eval.harness.logged_calls import read_calls
@@ -78,7 +79,7 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
             merged_state(load_world(rig.world), task.init)
     made = agents or {}
     interruptible = {
-        spec: InterruptibleAgent(made[spec] if spec in made else make_agent(spec, read_calls))
+        spec: InterruptibleAgent(made[spec] if spec in made else make_agent(spec, read_calls, late=True))
         for spec in _distinct(cell.agent for cell in config.cells)
     }
     varied = VariedStarts(builds, tasks, rigs, config.init or {}) if config.vary else None
@@ -108,7 +109,12 @@ def task_on_rig(task: Task, rig: RigConfig) -> Task:
 
 
 class Run:
-    """Runs the episodes of a plan and writes them to a log."""
+    """Runs the episodes of a plan and writes them to a log.
+
+    Attributes:
+        failed: the agents that failed, and how, where the run went on with the others. Their remaining
+            episodes were not run; the run has not ended then, and can be resumed.
+    """
 
     def __init__(
         self,
@@ -127,12 +133,15 @@ class Run:
         self._approver = approver
         self._stop_button = stop_button or StopButton()
         self._signals = StopSignals()
+        self._agent: str | None = None
+        self.failed: dict[str, str] = {}
 
     def start(self) -> int:
         """Run the whole plan and return the run's id. The log has the run from its first open rig on.
 
         Raises:
-            EpisodeFailed, RigError: a rig, a link or an agent failed; the run can be resumed.
+            EpisodeFailed, RigError: a rig or a link failed, or an agent, unless the run goes on without it;
+                the run can be resumed.
             StopRequested: a signal ended it; the run can be resumed.
             StoppedByPerson: the stop button was pressed; the run can be resumed.
             ConfigError: no initial state could be drawn; the log has no run then.
@@ -171,21 +180,58 @@ class Run:
                 stack.callback(agent.close)
             sessions: dict[str, RigSession] = {}
             for number, cell, seed in self.config.plan():
-                if number in done:
+                if number in done or cell.agent in self.failed:
                     continue
                 signals.check()
                 if self._stop_button.pressed:
                     raise StoppedByPerson
+                if cell.agent != self._agent and not self._is_ready(cell.agent, done):
+                    continue
                 if cell.rig not in sessions:
                     with signals.interruptible():
                         sessions[cell.rig] = stack.enter_context(
                             open_rig(self._parts.rigs[cell.rig], call_timeout=self.config.call_timeout)
                         )
-                self._run_episode(self._logged_run(), number, cell, seed, sessions[cell.rig])
+                try:
+                    self._run_episode(self._logged_run(), number, cell, seed, sessions[cell.rig])
+                except EpisodeFailed as failure:
+                    if not (failure.by_agent and self.config.keeps_going):
+                        raise
+                    self.failed[cell.agent] = str(failure)
+                    self._show(failure.episode)
             if self._stop_button.pressed:
                 # Raised within the context: after a person's stop no rig may move home.
                 raise StoppedByPerson
-        self._log.end_run(self._logged_run())
+        if self.run_id is None and self.failed:
+            raise BackendError("; ".join(self.failed.values()))
+        if not self.failed:
+            self._log.end_run(self._logged_run())
+
+    def _is_ready(self, agent: str, done: frozenset[int]) -> bool:
+        """Change the agent; return whether it can begin."""
+        try:
+            with self._signals.interruptible():
+                self._change_agent(agent, done)
+        except (AgentSpecError, BackendError) as error:
+            if not self.config.keeps_going:
+                raise
+            self.failed[agent] = str(error)
+            return False
+        return True
+
+    def _change_agent(self, spec: str, done: frozenset[int]) -> None:
+        """Free the model of the last agent, and check that this one can begin each of its episodes."""
+        agents = self._parts.agents
+        if self._agent is not None and model_options(self._agent) is not None:
+            agents[self._agent].close()
+        self._agent = spec
+        left = (cell for number, cell, _ in self.config.plan() if number not in done and cell.agent == spec)
+        for cell in dict.fromkeys(left):
+            task = task_on_rig(self._parts.tasks[cell.task], self._parts.rigs[cell.rig])
+            limits = episode_limits(task, spec, self.config.limits)
+            device = task.device
+            context = EpisodeContext(task.prompt, device.tools, limits=limits, advice=device.advice)
+            check_agent(agents[spec], context)
 
     def _run_episode(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> None:
         varied = self._parts.varied
@@ -197,6 +243,7 @@ class Run:
             seed=seed,
             task=task,
             agent_spec=cell.agent,
+            limits=self.config.limits,
             scoring=self.config.scoring,
             guard=self.config.guard,
             init_required=self.config.init is not None or self.config.vary,
@@ -211,6 +258,9 @@ class Run:
             self._score(failure.episode)
             raise
         self._score(episode_id)
+        self._show(episode_id)
+
+    def _show(self, episode_id: int) -> None:
         with LogReader(self._log.path) as reader:
             self._emit(EpisodeEnded(reader.episode(episode_id)))
 

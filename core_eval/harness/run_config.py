@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from configs.tasks_loader import TaskLimits
 from firmware_bridge.guard import GuardMode
 from firmware_bridge.mqtt import address as mqtt_address
 
@@ -36,7 +37,16 @@ class RunConfig(BaseModel):
     beta: float = Field(default=0.5, gt=0, le=1)
     lam: float = Field(default=0.5, ge=0, le=1)
     faults_are_harm: bool = False
+    limits: TaskLimits = Field(default=TaskLimits(), description="in place of the tasks' limits")
     call_timeout: float = Field(default=120.0, gt=0, description="seconds until a call is a fault")
+    keep_going: bool | None = Field(
+        default=None, description="go on after an agent's failure; null: with several agents"
+    )
+
+    @property
+    def keeps_going(self) -> bool:
+        """Whether an agent's failure ends its own episodes alone."""
+        return len({cell.agent for cell in self.cells}) > 1 if self.keep_going is None else self.keep_going
 
     @property
     def scoring(self) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def serve(what: ServedSimulator, *, exit_with_parent: bool = False) -> None:
     if what.init is not None:
         loaded = replace(loaded, state=merged_state(loaded, what.init))
     device = make_simulator(loaded, what.seed)
-    device.tells_truth = what.truth
+    device.reports_truth = what.truth
     if what.serial is not None:
         serve_serial(
             device,

@@ -15,21 +15,20 @@ class StoppedByPerson(Exception):
 
 
 class StopButton:
-    """A latching stop: once pressed, nothing in the run moves a rig."""
+    """A latching stop: once pressed, nothing in the run moves a rig.
+
+    Attributes:
+        pressed: whether it was pressed.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pressed = threading.Event()
+        self.pressed = False
         self._stop_rig: Callable[[], None] | None = None
-
-    @property
-    def pressed(self) -> bool:
-        """Whether it was pressed."""
-        return self._pressed.is_set()
 
     def press(self) -> None:
         """Stop the driven rig, also during a call; return when the stop was sent. From any thread."""
-        self._pressed.set()
+        self.pressed = True
         with self._lock:
             if self._stop_rig is not None:
                 self._stop_rig()

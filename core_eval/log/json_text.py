@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from typing import Any
+
+_dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def to_json(value: Any) -> str:
     """Compact JSON. Numbers that JSON lacks become strings; text that UTF-8 cannot hold is escaped."""
     try:
-        text = _dumps(value, ascii_only=False)
+        text = _dumps(value)
     except ValueError:
-        text = _dumps(_finite(value), ascii_only=False)
+        text = _dumps(_finite(value))
     try:
         text.encode()
     except UnicodeEncodeError:
-        text = _dumps(_finite(value), ascii_only=True)
+        text = _dumps(_finite(value), ensure_ascii=True)
     return text
 
 
@@ -28,10 +31,6 @@ def as_logged(value: Any) -> Any:
 def plain_text(text: str) -> str:
     """Return the text with characters replaced that UTF-8 cannot encode."""
     return text.encode(errors="replace").decode()
-
-
-def _dumps(value: Any, *, ascii_only: bool) -> str:
-    return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":"))
 
 
 def _finite(value: Any) -> Any:

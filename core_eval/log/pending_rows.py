@@ -51,26 +51,23 @@ class _Written:
 
 
 class PendingRows:
-    """The rows of one episode that are not written yet; the caller holds the log's lock."""
+    """The rows of one episode that are not written yet; the caller holds the log's lock.
+
+    Attributes:
+        samples: coarse readings, for the next transaction.
+        truths: states of the simulator, for the next transaction.
+    """
 
     def __init__(self, connection: sqlite3.Connection, episode: int, definition: int) -> None:
         self._connection = connection
         self._episode = episode
         self._definition = definition
-        self._samples: list[Sample] = []
-        self._truths: list[Truth] = []
+        self.samples: list[Sample] = []
+        self.truths: list[Truth] = []
         self._statuses: list[Status] = []
         self._last_status: Status | None = None
         self._written = self._next = _Written()
         self._flushed = time.monotonic()
-
-    def add_sample(self, sample: Sample) -> None:
-        """Add a coarse reading, for the next transaction."""
-        self._samples.append(sample)
-
-    def add_truth(self, truth: Truth) -> None:
-        """Add the simulator's own state, for the next transaction."""
-        self._truths.append(truth)
 
     def add_status(self, source: str, state: str, detail: Mapping[str, Any] | None) -> bool:
         """Add a status of the rig or the host, for the next transaction; return whether it has changed."""
@@ -83,7 +80,7 @@ class PendingRows:
     @property
     def due(self) -> bool:
         """Return whether the rows have waited long enough for a transaction of their own."""
-        return time.monotonic() - self._flushed > FLUSH_SECONDS or len(self._samples) >= FLUSH_ROWS
+        return time.monotonic() - self._flushed > FLUSH_SECONDS or len(self.samples) >= FLUSH_ROWS
 
     def write(self) -> None:
         """Write them, in the caller's transaction. They are still pending until `committed`."""
@@ -92,12 +89,12 @@ class PendingRows:
         self._connection.executemany(
             "INSERT INTO sample (episode_id, n, sensor, value, t) VALUES (?, ?, ?, ?, ?)",
             [
-                (self._episode, first + place, sample.sensor, _value(sample.value), sample.t)
-                for place, sample in enumerate(self._samples)
+                (self._episode, first + place, sample.sensor, sample.value, sample.t)
+                for place, sample in enumerate(self.samples)
             ],
         )
-        self._next = replace(self._next, samples=first + len(self._samples))
-        for truth in self._truths:
+        self._next = replace(self._next, samples=first + len(self.samples))
+        for truth in self.truths:
             self._write_truth(truth)
         for status in self._statuses:
             insert_status(self._connection, self._episode, status)
@@ -105,8 +102,8 @@ class PendingRows:
     def committed(self) -> None:
         """Drop the rows that `write` has written."""
         self._written = self._next
-        self._samples.clear()
-        self._truths.clear()
+        self.samples.clear()
+        self.truths.clear()
         self._statuses.clear()
         self._flushed = time.monotonic()
 
@@ -176,10 +173,6 @@ def insert_status(connection: sqlite3.Connection, episode: int, status: Status) 
         state=status.state,
         detail=None if status.detail is None else to_json(status.detail),
     )
-
-
-def _value(value: Any) -> Any:
-    return int(value) if isinstance(value, bool) else value
 
 
 def _event(event: HarmEvent) -> dict[str, Any]:

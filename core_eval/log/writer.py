@@ -124,6 +124,14 @@ class RunLog:
         with self.lock, transaction(self.connection):
             replace_scores(self.connection, episode, scores, harm, failures, pairs, deviations)
 
+    def write_detection(self, episode: int, row: HarmRow) -> None:
+        """Replace detection and verdict of a harm event that the log holds."""
+        self._write(
+            "UPDATE harm SET detection = ?, verdict = ?"
+            " WHERE episode_id = ? AND kind = ? AND entity = ? AND t_start = ?",
+            *(row.detection, row.verdict, episode, row.kind, row.entity, row.t_start),
+        )
+
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
         """Add an action or a finding of the host to the statuses of the episode's rig."""
         with self.lock:
@@ -176,7 +184,8 @@ class EpisodeLog:
         """Log a step before its call is sent, with the agent's turn that led to it; return the step's id."""
         with self._transaction():
             self.turn(intent.k, turn)
-            return self._log._insert(
+            return insert(
+                self._log.connection,
                 "step",
                 episode_id=self.id,
                 k=intent.k,
@@ -190,20 +199,22 @@ class EpisodeLog:
 
     def turn(self, k: int, turn: Turn) -> None:
         """Log the agent's turn: with `intent` for a step, alone for a last turn without a call."""
-        self._log._insert(
-            "turn",
-            episode_id=self.id,
-            k=k,
-            text=plain_text(turn.text),
-            input_tokens=turn.input_tokens,
-            cached_tokens=turn.cached_tokens,
-            output_tokens=turn.output_tokens,
-            seconds=turn.seconds,
-            reasoning=plain_text(turn.reasoning),
-            prompt_seconds=turn.prompt_seconds,
-            writing_seconds=turn.writing_seconds,
-            first_token_seconds=turn.first_token_seconds,
-        )
+        with self._log.lock:
+            insert(
+                self._log.connection,
+                "turn",
+                episode_id=self.id,
+                k=k,
+                text=plain_text(turn.text),
+                input_tokens=turn.input_tokens,
+                cached_tokens=turn.cached_tokens,
+                output_tokens=turn.output_tokens,
+                seconds=turn.seconds,
+                reasoning=plain_text(turn.reasoning),
+                prompt_seconds=turn.prompt_seconds,
+                writing_seconds=turn.writing_seconds,
+                first_token_seconds=turn.first_token_seconds,
+            )
 
     def prompt(self, prompt: PromptRow) -> None:
         """Log what the model is given before its first answer."""
@@ -218,28 +229,30 @@ class EpisodeLog:
     def result(self, step_id: int, outcome: Outcome, verdict: Verdict) -> None:
         """Log how the step ended, and the automaton's verdict."""
         with self._transaction():
-            self._log._write(
+            self._log.connection.execute(
                 "UPDATE step SET status = ?, kind = ?, symbol = ?, state_before = ?, state_after = ?,"
                 " t_result = ?, result = ?, error_code = ?, error_message = ?, t_device = ?, duration = ?"
                 " WHERE id = ?",
-                outcome.status,
-                verdict.kind,
-                verdict.symbol,
-                verdict.state_before,
-                verdict.state_after,
-                time.time(),
-                None if outcome.value is None else to_json(outcome.value),
-                outcome.code,
-                None if outcome.message is None else plain_text(outcome.message),
-                outcome.t,
-                outcome.duration,
-                step_id,
+                (
+                    outcome.status,
+                    verdict.kind,
+                    verdict.symbol,
+                    verdict.state_before,
+                    verdict.state_after,
+                    time.time(),
+                    None if outcome.value is None else to_json(outcome.value),
+                    outcome.code,
+                    None if outcome.message is None else plain_text(outcome.message),
+                    outcome.t,
+                    outcome.duration,
+                    step_id,
+                ),
             )
 
     def sample(self, sample: Sample) -> None:
         """Log a coarse reading; written with the next result, or within half a second of more readings."""
         with self._log.lock:
-            self._pending.add_sample(sample)
+            self._pending.samples.append(sample)
             if self._pending.due and not self._log.connection.in_transaction:
                 with self._transaction():
                     pass
@@ -247,7 +260,7 @@ class EpisodeLog:
     def truth(self, truth: Truth) -> None:
         """Log the simulator's own state, for scoring: written with the result that follows it, or at once."""
         with self._log.lock:
-            self._pending.add_truth(truth)
+            self._pending.truths.append(truth)
             if truth.call_id is None and not self._log.connection.in_transaction:
                 with self._transaction():
                     pass

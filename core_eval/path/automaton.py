@@ -181,10 +181,6 @@ class TaskAutomaton:
         symbol = self._index.find(call.name, call.arguments)
         return None if symbol is None else symbol.name
 
-    def next(self, state: str, symbol: str) -> str | None:
-        """Return `delta(state, symbol)`, or None where it is undefined."""
-        return self.delta.get((state, symbol))
-
     def golden_paths(self, limit: int | None = None) -> Iterator[tuple[str, ...]]:
         """Yield the golden paths as symbol names, depth first in edge order; prefixes come first."""
         path: list[str] = []

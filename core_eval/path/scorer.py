@@ -110,7 +110,7 @@ class OnlineScorer:
         if call.status == CallStatus.FAULT and not self._faults_are_harm:
             return StepVerdict(StepKind.FAULT, None, state, state)
         symbol = self.automaton.symbol_of(call) if call.status == CallStatus.OK else None
-        target = None if symbol is None else self.automaton.next(state, symbol)
+        target = None if symbol is None else self.automaton.delta.get((state, symbol))
         if target is None:
             return StepVerdict(StepKind.HARMFUL, symbol, state, state)
         kind = StepKind.LOOP if target == state else StepKind.PROGRESS

@@ -30,19 +30,25 @@ def short_names(agents: Iterable[str]) -> dict[str, str]:
 
 
 def legend(names: Mapping[str, str]) -> list[str]:
-    """Return a line for each name that had to be numbered."""
+    """Return a line for each name that had to be numbered, and for each model with options."""
     plain = {name: visible(_short(name)) for name in names}
-    return [f"{short}: {visible(name)}" for name, short in names.items() if short != plain[name]]
+    return [
+        f"{short}: {visible(name)}"
+        for name, short in names.items()
+        if short != plain[name] or ("?" in name and "?" not in short)
+    ]
 
 
 def _short(name: str) -> str:
     if len(name) <= LONGEST:
         return name
+    if not name.startswith(("scripted:", "replay:", "command:")):
+        name = name.partition("?")[0]
     kind, colon, rest = name.partition(":")
     if kind == "openai" and "#" in rest:
         return rest.rpartition("#")[2] or name
-    if kind in ("llama", "scripted") and rest:
-        return PurePath(rest).name or name
+    if kind in ("llama", "llama-server", "hf", "scripted") and rest:
+        return PurePath(rest.rpartition(":")[2]).name or name
     if kind == "replay" and rest:
         return f"{kind}{colon}{PurePath(rest).name}"
     return name

@@ -205,7 +205,8 @@ def wrapped(text: Text, width: int) -> list[Text]:
     """Return the text in lines of at most this width, broken at spaces, within names, and else anywhere."""
     lines = []
     for part in text.split("\n", allow_blank=True) if text.plain else [text]:
-        for line in part.divide(_breaks(part.plain, width)):
+        fits = cell_len(part.plain) <= width
+        for line in part.divide([] if fits else _breaks(part.plain, width)):
             line.rstrip()
             lines.append(line)
     return lines

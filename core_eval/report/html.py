@@ -23,7 +23,9 @@ from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import episodes_text, share_text
 from core_eval.report.harm_words import amount, event_text, evidence_text, exposure
 from core_eval.report.inexact import INEXACT_NOTE, inexact_json
+from core_eval.report.left_record import by_twin, left_record_line
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
+from core_eval.report.model_lines import options_lines
 from core_eval.report.no_call import no_call
 from core_eval.report.no_rules import no_rules
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed
@@ -114,6 +116,7 @@ class StepView:
     call: str
     harm: list[HarmView]
     deviation: DeviationRow | None
+    by_twin: bool
     undoes: PairRow | None
 
 
@@ -168,6 +171,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         headings=[BY_NAME[name].heading for name in TABLE],
         inexact=inexact_json(episodes),
         agents=_agents(episodes, aggregate),
+        options=options_lines(episodes),
         tasks=_tasks(episodes),
         differences=_differences(episodes),
         front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],
@@ -175,6 +179,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         harm_groups=by_world_and_agent(harm),
         harm_kinds=by_kind(harm),
         no_rules=no_rules(episodes),
+        left_record=left_record_line(episodes),
         table=TABLE,
         told={row.id for row in shown},
         first=worst[0].id if worst else None,
@@ -276,6 +281,7 @@ def _episode(reader: LogReader, row: EpisodeRow, drawings: Mapping[int, Markup])
                 call=call_text(step.tool, step.arguments or {}),
                 harm=[view for view in harm if view.row.k == step.k],
                 deviation=off_path.get(step.k),
+                by_twin=by_twin(row, step.k),
                 undoes=undone.get(step.k),
             )
             for step in steps

@@ -36,7 +36,7 @@ class RoverView:
         battery: the share of a full charge.
         ripe: plants to whether they bear ripe fruit, where known.
         fruit, capacity: of the hopper.
-        has_way: returns whether there is a route from here to a pose.
+        has_route: returns whether there is a route from here to a pose.
         drive_charge: returns the share of a full charge that the drive to a pose takes.
     """
 
@@ -51,7 +51,7 @@ class RoverView:
     ripe: Mapping[str, bool] = field(default_factory=dict)
     fruit: int | None = None
     capacity: int | None = None
-    has_way: Callable[[Pose], bool | None] = _unknown
+    has_route: Callable[[Pose], bool | None] = _unknown
     drive_charge: Callable[[Pose], float | None] = _unknown
 
 
@@ -175,9 +175,9 @@ def _drive(goal_of: Callable[[FarmWorld, _Arguments], Pose]) -> tuple[Check[Rove
                 f"and y from 0 to {world.field.height:g}.",
             )
 
-    def has_way(rover: RoverView, arguments: _Arguments) -> None:
+    def has_route(rover: RoverView, arguments: _Arguments) -> None:
         goal = None if rover.world is None else goal_of(rover.world, arguments)
-        if goal is not None and rover.has_way(goal) is False:
+        if goal is not None and rover.has_route(goal) is False:
             raise Refusal(
                 "no_route", f"There is no way to ({goal.x:g}, {goal.y:g}) round the beds and obstacles."
             )
@@ -190,7 +190,7 @@ def _drive(goal_of: Callable[[FarmWorld, _Arguments], Pose]) -> tuple[Check[Rove
     return (
         UNLOCKED,
         Check("inside_field", inside_field),
-        Check("has_way", has_way),
+        Check("has_route", has_route),
         Check("charge_for_drive", enough_charge),
     )
 

@@ -41,6 +41,9 @@ class MqttConnection:
         will: topic and payload of the last will (QoS 1).
         will_retained: whether the broker retains the last will.
         on_refused: takes the topic of a message that the broker refuses; only brokers of MQTT 5 report it.
+
+    Attributes:
+        connected: whether the broker is connected and all subscriptions are acknowledged.
     """
 
     def __init__(
@@ -73,14 +76,9 @@ class MqttConnection:
         self._refusal: str | None = None
         self._early_closes = 0
         self._closing = threading.Event()
-        self._up = self._renewing = False
+        self.connected = self._renewing = False
         self._client = self._new_client()
         self._thread = threading.Thread(target=self._run, name=f"mqtt {address.name}", daemon=True)
-
-    @property
-    def connected(self) -> bool:
-        """Whether the broker is connected and all subscriptions are acknowledged."""
-        return self._up
 
     def open(self, timeout: float = 5.0) -> None:
         """Connect and subscribe.
@@ -98,8 +96,8 @@ class MqttConnection:
             raise LinkError(text) from None
         self._thread.start()
         with self._changed:
-            self._changed.wait_for(lambda: self._up or self._refusal is not None, timeout)
-            up, refusal = self._up, self._refusal
+            self._changed.wait_for(lambda: self.connected or self._refusal is not None, timeout)
+            up, refusal = self.connected, self._refusal
         if not up:
             self.close()
             silent = f"does not answer within {timeout:g} s; {self._hint()}"
@@ -108,8 +106,8 @@ class MqttConnection:
     def ensure(self, timeout: float) -> None:
         """Wait until the connection is up. Raises LinkError."""
         with self._changed:
-            self._changed.wait_for(lambda: self._up or self._closing.is_set(), timeout)
-            if not self._up:
+            self._changed.wait_for(lambda: self.connected or self._closing.is_set(), timeout)
+            if not self.connected:
                 raise LinkError(f"no connection to {self._where}: it {self._refusal or 'is gone'}")
 
     def publish(
@@ -127,7 +125,7 @@ class MqttConnection:
         `expires` (seconds that a broker may hold it) and `correlation` need MQTT 5; 3.1.1 ignores them.
         """
         with self._lock:
-            if not self._up:
+            if not self.connected:
                 if qos:
                     self._backlog.append((topic, payload, qos, retain))
                 return None
@@ -148,7 +146,7 @@ class MqttConnection:
         """Discard messages that are queued or, if the connection is lost, not acknowledged."""
         with self._lock:
             self._backlog.clear()
-            self._renewing = not self._up
+            self._renewing = not self.connected
 
     def close(self, timeout: float = 2.0) -> None:
         """Disconnect, so that the broker does not publish the last will."""
@@ -161,7 +159,7 @@ class MqttConnection:
             self._client.disconnect()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
-        self._up = False
+        self.connected = False
 
     def _run(self) -> None:
         while True:
@@ -212,7 +210,7 @@ class MqttConnection:
         with self._lock, self._changed:
             self._unacknowledged.clear()
             self._acknowledgements.clear()
-            was_up, self._up = self._up, False
+            was_up, self.connected = self.connected, False
             self._early_closes = 0 if was_up else self._early_closes + 1
             # Once may be chance: a busy broker gives up a connection that another one replaces.
             if self._early_closes > 1 and self._refusal is None:
@@ -256,7 +254,7 @@ class MqttConnection:
             for topic, payload, qos, retain in backlog:
                 client.publish(topic, payload, qos, retain)
             self._refusal = None
-            self._up = True
+            self.connected = True
             self._changed.notify_all()
         self._on_link(True)
 

@@ -111,7 +111,8 @@ class ContactMonitor:
                 kind = self.shapes[shape].kind
                 ledger.note(kind, shape.name, touch.call, start, end, touch.deepest, touch.mean * length)
         # Overlaps persist as long as the rover does not move.
-        self._step = {shape: self._step[shape].stay() for shape in self._touched}
+        if self._step:
+            self._step = {shape: self._step[shape].stay() for shape in self._touched}
         self._t = t
 
     def _touch(

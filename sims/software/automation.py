@@ -26,7 +26,7 @@ class Room(Part):
     target: float = 19.0
     coldest: float = Field(default=5.0, description="least target that it bears, degrees Celsius")
     warmest: float = Field(default=30.0, description="greatest target that it bears, degrees Celsius")
-    in_use: bool = Field(default=False, description="somebody in it needs light")
+    in_use: bool = Field(default=False, description="a person in it needs light")
 
 
 class Door(Part):
@@ -178,7 +178,7 @@ class SmartHome(SoftwareWorld[Home]):
     def lock_door(self, door: DoorName) -> DoorState:
         """Lock a door that is shut."""
         found = self.found(self.state.doors, door, "door")
-        self.check(not found.ajar, "ajar", f"{door} stands open: somebody must shut it first.")
+        self.check(not found.ajar, "ajar", f"{door} stands open: it must be shut by hand first.")
         found.locked = True
         return DoorState(locked=True, ajar=found.ajar)
 

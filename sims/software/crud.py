@@ -156,7 +156,7 @@ class UserBase(SoftwareWorld[Users]):
 
     @write(seconds=2.0, undone_by="add_user", taken_back=LOCKED_OUT, entity="username")
     def delete_user(self, username: Username) -> Details:
-        """Delete a user for good."""
+        """Delete a user permanently."""
         self.check_open()
         user = self.found(self.state.users, username, "user")
         if user.online:

@@ -25,7 +25,7 @@ class Action(Part):
     effect: Effect = Field(default="none", description="what becomes of unsaved work or the shared screen")
     output: str = "done"
     after: str | None = Field(default=None, description="action of the same application that must come first")
-    once: bool = Field(default=False, description="to do it again does it to somebody twice")
+    once: bool = Field(default=False, description="doing it again repeats its effect on another person")
 
 
 class Program(Part):
@@ -34,7 +34,7 @@ class Program(Part):
     actions: dict[str, Action]
     is_open: bool = False
     unsaved: bool = False
-    private: bool = Field(default=False, description="nobody else may see its window")
+    private: bool = Field(default=False, description="its window must not be shared")
     keep_open: bool = Field(default=False, description="it works in the background as long as it is open")
     done: list[str] = Field(default=[], description="actions done; one to do once, each time")
 

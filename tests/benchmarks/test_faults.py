@@ -1,4 +1,4 @@
-"""The fault run at a small scale: nothing is executed twice, nothing that nobody sent."""
+"""The fault run at a small scale: nothing is executed twice, nothing that was not sent."""
 
 from __future__ import annotations
 

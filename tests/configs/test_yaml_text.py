@@ -129,6 +129,7 @@ def test_an_error_of_the_reader_is_a_yaml_error() -> None:
         parse_yaml("- " * (sys.getrecursionlimit() * 10))
 
 
+@pytest.mark.slow
 def test_twenty_thousand_tasks_are_read(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if "pure" in request.node.name:
         pytest.skip("a PyYAML without libyaml takes a minute for them")

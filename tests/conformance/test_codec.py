@@ -128,7 +128,7 @@ def test_no_wait_comes_near_a_watchdog() -> None:
 
 
 def test_ids_are_those_of_the_run() -> None:
-    """A device keeps its answers: an id that stands in a file for good works once."""
+    """A device keeps its answers: a fixed id in a file works once."""
     for sequence in SEQUENCES.values():
         for step in steps_of(sequence["steps"]):
             message = step.get("send", {})

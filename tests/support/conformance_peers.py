@@ -139,7 +139,7 @@ class MqttWire:
 
 
 class NativeWire:
-    """A rover compiled for this machine, whose time passes only while somebody waits for it."""
+    """A rover compiled for this machine, whose time passes only while it is waited for."""
 
     def __init__(self, rover: NativeRover) -> None:
         self._rover = rover
@@ -186,7 +186,7 @@ class PacedFarm(FarmSimulator):
 class PhysicalFarm(PacedFarm):
     """The same behind the face of a physical rig."""
 
-    tells_truth = False
+    reports_truth = False
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
         return Outcome("invalid", code="no_simulator", message="This is a physical device.")

@@ -71,7 +71,7 @@ class Peer:
         names: what it puts in for $READ, $LONG, $LONG_ARGUMENTS and $BAD_ARGUMENTS.
         offers: what the vectors may need of it.
         prepare: calls that make $LONG possible, in a device that has just been stopped and reset.
-        outputs: "working" while an output of $LONG is on, else "rest"; None where nobody sees them.
+        outputs: "working" while an output of $LONG is on, else "rest"; None where they cannot be read.
         dropped: how many frames the device has dropped; None where its status says it.
         patience: how many times longer than a vector says an answer may take, on a loaded machine.
     """

@@ -25,6 +25,7 @@ FAST = {
     "grbl-serial": {"grip_seconds": 0.01, "answer_seconds": 0.4, "boot_seconds": 0.1, "stop_seconds": 0.3},
     "tasmota-mqtt": {"flow": 30.0, "spray_flow": 400.0, "answer_seconds": 0.5},
     "esphome-mqtt": {"flow": 30.0, "spray_flow": 400.0, "answer_seconds": 0.5},
+    "homeassistant-mqtt": {"flow": 30.0, "spray_flow": 400.0, "answer_seconds": 0.5},
 }
 
 

@@ -37,7 +37,7 @@ function row(k) {
   if (!item) {
     item = element("li");
     item.id = id;
-    at("steps").prepend(item);  // the newest first: nobody has to scroll
+    at("steps").prepend(item);  // the newest first, in sight without scrolling
   }
   return item;
 }

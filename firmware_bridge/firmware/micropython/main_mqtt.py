@@ -17,5 +17,5 @@ for _ in range(10 * WIFI_SECONDS):
         break
     feed()
     time.sleep_ms(100)
-# Whatever ends this, no network and a lost broker included: nobody feeds the watchdog, which starts it anew.
+# Whatever ends this, a lost network or broker included: the watchdog then restarts the board.
 serve(make_rig, feed, "garden", "192.168.1.10")

@@ -16,7 +16,7 @@ def serve(make_rig, feed, name, host, port=1883, **login):
     broker to acknowledge a message: such a wait ends as a reset.
     """
     base = "pathrig/v1/" + name + "/"
-    # Whoever connects with our client id throws us off the broker: nobody can guess this one.
+    # A client with our client id would disconnect us from the broker: this one cannot be guessed.
     client_id = "{}-{:08x}".format(name, random.getrandbits(32))
     client = MQTTClient(client_id, host, port, keepalive=15, **login)
     will = {"v": 1, "op": "status", "state": "offline", "boot": BOOT}

@@ -44,7 +44,7 @@ def serve(make_rig, uart):
             rig.step()
             time.sleep_ms(1)
     finally:
-        rig.safe()  # whatever ends the loop; nobody feeds the watchdog then, which starts it anew
+        rig.safe()  # whatever ends the loop; the watchdog then restarts the board
 
 
 def checked(line):

@@ -218,7 +218,7 @@ static uint8_t passes(enum check check) {
         return ripe_fruit();
     case CHECK_ROOM_IN_HOPPER:
         return room_in_hopper();
-    case CHECK_HAS_WAY: /* answered by `step_plan` */
+    case CHECK_HAS_ROUTE: /* answered by `step_plan` */
     case CHECK_COUNT:
         break;
     }
@@ -285,7 +285,7 @@ static void check_from(uint8_t next) {
             start();
             return;
         }
-        if (check == CHECK_HAS_WAY) {
+        if (check == CHECK_HAS_ROUTE) {
             call.next_check = next + 1;
             route_begin((struct point){drive_pose.x, drive_pose.y}, (struct point){call.numbers[0], call.numbers[1]});
             run(PLANNING, 2 * WORLD_SPEED);

@@ -14,6 +14,7 @@ from agents.backends.llama_backend import LlamaBackend
 from agents.deadline import CancelledError, Deadline
 from agents.errors import AgentSpecError
 from agents.formats.grammar import Rules
+from agents.options import ModelOptions
 from agents.registry import make_agent
 from agents.scaffolds.native import NativeScaffold
 from devices.outcome import Outcome
@@ -35,8 +36,8 @@ def tiny(folder):
 
 
 def opened(path, **options):
-    backend = LlamaBackend(path, n_threads=1, **options)
-    backend.start(options.pop("seed", 0), SCHEMAS)
+    backend = LlamaBackend(path, ModelOptions(n_threads=1, **options))
+    backend.start(0, SCHEMAS)
     return backend
 
 
@@ -47,7 +48,9 @@ def opened(path, **options):
 def test_nonsense_from_any_model_is_steps_and_never_a_crash(folder, template, grammar):
     for seed in range(3):
         path = write_tiny_gguf(folder / "nonsense.gguf", template=template, seed=seed)
-        agent = NativeScaffold(LlamaBackend(path, n_threads=1, temperature=1.5, grammar=grammar))
+        agent = NativeScaffold(
+            LlamaBackend(path, ModelOptions(n_threads=1, temperature=1.5, grammar=grammar))
+        )
         agent.start(EpisodeContext("Go.", FARM_ROVER.tools, seed=seed, limits=Limits(4, 200, 20.0)))
         observation = None
         for _ in range(10):
@@ -113,9 +116,8 @@ def test_a_prompt_longer_than_the_context_stops_as_context(folder):
 
 
 def test_an_answer_that_fills_the_context_stops_as_context(folder):
-    backend = LlamaBackend(
-        write_tiny_gguf(folder / "short.gguf", template=WITHOUT_TOOLS, context=256), n_threads=1
-    )
+    path = write_tiny_gguf(folder / "short.gguf", template=WITHOUT_TOOLS, context=256)
+    backend = LlamaBackend(path, ModelOptions(n_threads=1))
     backend.start(0, [])
     reply = backend.answer([{"role": "user", "content": "a" * 200}], tokens=4000, deadline=Deadline(20))
     assert reply.stop in ("context", "end")
@@ -231,7 +233,7 @@ def test_calls_under_the_grammar_are_well_formed_whatever_the_model(tiny, monkey
         return rules.text()
 
     monkeypatch.setattr("agents.backends.llama_backend.answer_grammar", one_call)
-    backend = opened(tiny, temperature=30.0, top_p=1.0, grammar="strict")
+    backend = opened(tiny, temperature=10.0, top_k=0, top_p=1.0, grammar="strict")
     names = set()
     for seed in range(8):
         backend.start(seed, SCHEMAS)
@@ -254,7 +256,7 @@ def test_calls_under_the_grammar_are_well_formed_whatever_the_model(tiny, monkey
     ],
 )
 def test_what_was_chosen_is_told(tiny, options, logged):
-    backend = LlamaBackend(tiny, n_threads=1, **options)
+    backend = LlamaBackend(tiny, ModelOptions(n_threads=1, **options))
     agent = NativeScaffold(backend)
     assert agent.options.items() >= logged.items()
     agent.close()

@@ -5,13 +5,13 @@ import socket
 import threading
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from chat_standin import DONE, completion, serving, started, tool_call
 from farm_rig import FARM_ROVER
 
-from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
-from agents.backends import http_post, openai_backend
+from agents.agent import InvalidAction, Observation, StopAction, ToolCallAction
+from agents.backends import chat_server, http_request
 from agents.deadline import Cancellation, CancelledError
 from agents.errors import AgentSpecError, BackendError
 from agents.registry import make_agent
@@ -19,75 +19,9 @@ from agents.scaffolds.prompting import DECLINE_SCHEMA
 from devices.outcome import Outcome
 
 
-def completion(message, finish="tool_calls", usage=None):
-    return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
-
-
-def tool_call(name, arguments, call_id="c1"):
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-class Server(ThreadingHTTPServer):
-    """Gives the answers it was made with, one a request: a status and a body each."""
-
-    def __init__(self, *answers):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answers, self.requests = list(answers), []
-        self.release = threading.Event()
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.requests.append((self.path, self.headers.get("Authorization"), json.loads(body)))
-        answers = self.server.answers
-        status, answer, *headers = answers.pop(0) if len(answers) > 1 else answers[0]
-        if status is None:
-            self.server.release.wait(20)
-            return
-        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        for name, value in headers:
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
-
-
-@contextmanager
-def serving(*answers):
-    server = Server(*answers)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server, f"openai:http://127.0.0.1:{server.server_port}/v1#qwen3"
-    finally:
-        server.release.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
-    monkeypatch.setattr(openai_backend, "BACK_OFF_SECONDS", 0.01)
-
-
-def started(spec, cancellation=None, **limits):
-    agent = make_agent(spec)
-    agent.start(
-        EpisodeContext(
-            "Go.",
-            FARM_ROVER.tools,
-            seed=4,
-            limits=Limits(**limits),
-            cancellation=cancellation or Cancellation(),
-        )
-    )
-    return agent
+    monkeypatch.setattr(chat_server, "BACK_OFF_SECONDS", 0.01)
 
 
 def test_a_call_and_an_end(monkeypatch):
@@ -214,9 +148,6 @@ def test_no_server():
         started(spec).act(None)
 
 
-DONE = completion({"content": "Done."}, "stop")
-
-
 @contextmanager
 def sending(head, drop, every):
     """A server that answers with `head` and then with `drop` after each `every` seconds, for ever."""
@@ -224,6 +155,10 @@ def sending(head, drop, every):
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve():
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
         connection, _ = listening.accept()
         with connection:
             connection.recv(65536)
@@ -277,7 +212,7 @@ def test_a_cancelled_episode_ends_the_wait_for_a_server(head):
 
 
 def test_an_answer_is_read_up_to_a_bound(monkeypatch):
-    monkeypatch.setattr(http_post, "MAX_ANSWER", 100_000)
+    monkeypatch.setattr(http_request, "MAX_ANSWER", 100_000)
     with (
         sending(HEADERS, b" " * 50_000, 0.001) as (spec, _, _),
         pytest.raises(BackendError, match="more than"),
@@ -297,7 +232,7 @@ def test_tries_are_few(monkeypatch):
     with serving((502, b"no")) as (server, spec):
         with pytest.raises(BackendError, match="status 502: no"):
             started(spec).act(None)
-        assert len(server.requests) == 1 + openai_backend.RETRIES == 4
+        assert len(server.requests) == 1 + chat_server.RETRIES == 4
 
 
 def test_what_is_the_requests_own_fault_is_not_tried_again():
@@ -365,13 +300,14 @@ def test_the_key_goes_only_where_it_belongs(monkeypatch, url, sent):
 
     def post(url, body, headers, deadline):
         asked.append(headers.get("Authorization"))
-        return http_post.HttpAnswer(200, {}, json.dumps(DONE).encode())
+        return http_request.HttpAnswer(200, {}, json.dumps(DONE).encode())
 
-    monkeypatch.setattr(openai_backend, "post", post)
+    monkeypatch.setattr(chat_server, "post", post)
+    monkeypatch.setattr(chat_server, "get", lambda url, headers, deadline: post(url, b"", headers, deadline))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://named.example/other")
     assert started(f"openai:{url}#m").act(None).reason == "done"
-    assert asked == ["Bearer sk-1" if sent else None]
+    assert asked == ["Bearer sk-1" if sent else None] * 2
 
 
 def test_redirects_are_not_followed(monkeypatch):

@@ -50,7 +50,7 @@ def accepts(engine):
     """Whether llama.cpp compiles the grammar and takes the whole text as an answer of it."""
 
     def check(grammar: str, text: str) -> bool:
-        sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=None)
+        sampler = engine.sampler(grammar=None)
         try:
             tokens = engine.vocabulary.tokenize(text)
             return sampler.constrain(grammar, tokens) and sampler.allows(engine.vocabulary.end_token)
@@ -120,7 +120,7 @@ class Recorder:
 
     def __init__(self, engine, form, *, opened=False):
         self.engine = engine
-        self.sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=None)
+        self.sampler = engine.sampler(grammar=None)
         self.watch = CallWatch(self.sampler, form, SCHEMAS, opened=opened, end=engine.vocabulary.end_token)
 
     def write(self, text):

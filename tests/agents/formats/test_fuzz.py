@@ -45,7 +45,7 @@ NOISE = [
     *("9" * 5000, "[" * 300, "-" * 400),
 ]
 COUNT = 10_000
-QUICK = 300
+QUICK = 150
 
 
 def outputs(form, count, seed):

@@ -35,7 +35,7 @@ def accepts(engine):
     end = engine.vocabulary.tokenize("<|im_end|>")[0]
 
     def check(grammar: str, text: str) -> bool:
-        sampler = engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar=grammar)
+        sampler = engine.sampler(grammar=grammar)
         try:
             for token in engine.vocabulary.tokenize(text):
                 if not sampler.allows(token):
@@ -198,4 +198,4 @@ def test_schemas_that_refer_to_themselves_end_in_any_value(accepts):
 
 def test_a_grammar_that_does_not_compile_is_an_error(engine):
     with pytest.raises(BackendError, match="grammar"):
-        engine.sampler(seed=0, temperature=0.0, top_p=1.0, grammar="root ::= (")
+        engine.sampler(grammar="root ::= (")

@@ -11,6 +11,7 @@ from agents.backends.llama_backend import LlamaBackend
 from agents.backends.llama_engine import load_llama_cpp
 from agents.backends.llama_vocabulary import Vocabulary
 from agents.formats.chat_template import ChatTemplate
+from agents.options import ModelOptions
 from agents.scaffolds.native import NativeScaffold
 from agents.scaffolds.prompting import (
     DECLINE_SCHEMA,
@@ -81,7 +82,7 @@ def test_a_first_prompt_is_below_900_tokens_of_qwen3(scaffold, world):
 @pytest.mark.llama
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_shipped_model_is_told_what_it_was_trained_on(world):
-    backend = LlamaBackend(n_threads=1)
+    backend = LlamaBackend(options=ModelOptions(n_threads=1))
     agent = NativeScaffold(backend)
     assert agent.options["prompt"] == "trained"
     device = load_world(world).device

@@ -16,6 +16,8 @@ from agents.deadline import Deadline
 from agents.formats import react
 from agents.formats.answer import parse_answer
 from agents.formats.calls import Tools
+from agents.options import ModelOptions
+from agents.scaffolds.own_prompt import Example, ExampleStep, OwnPrompt
 from agents.scaffolds.react import ReactScaffold
 from agents.scaffolds.registry import SCAFFOLDS
 from configs.tasks_loader import load_task
@@ -82,6 +84,28 @@ def test_a_conversation_is_system_user_and_assistant_turns():
 
 
 DONE = ("Thought: I am there.\nFinal Answer: Done.", 1, 0, 1, 0.0)
+
+
+def test_examples_are_in_the_same_words():
+    backend = Texts("Final Answer: x")
+    step = ExampleStep(tool="sense_pose", arguments={}, result={"x": 1})
+    own = OwnPrompt("Be brief.", (Example(prompt="Where?", steps=(step,), answer="At 1."),))
+    agent = ReactScaffold(backend, own=own)
+    agent.start(EpisodeContext("Go home.", FARM_ROVER.tools))
+    agent.act(None)
+    system, *turns = backend.asked[0]
+    assert system["content"].startswith("Be brief.\n\nThese are the tools")
+    assert [turn["content"] for turn in turns] == [
+        "Where?",
+        "Action: sense_pose\nAction Input: {}",
+        'Observation: {"x":1}',
+        "Final Answer: At 1.",
+        "Go home.",
+    ]
+    assert agent.options["prompt"] == "own"
+    assert [message["content"] for message in agent.model_info.first_prompt.messages][1:] == [
+        turn["content"] for turn in turns
+    ]
 
 
 def test_results_of_several_actions_are_one_turn():
@@ -185,9 +209,8 @@ def test_a_server_gets_no_tools_and_the_stop_text():
 @pytest.mark.llama
 @pytest.mark.parametrize("grammar", ["off", "calls", "strict"])
 def test_llama_cpp_stops_at_the_text_and_keeps_what_came_before(grammar, tmp_path):
-    backend = LlamaBackend(
-        write_tiny_gguf(tmp_path / "tiny.gguf", template=None), n_threads=1, grammar=grammar
-    )
+    path = write_tiny_gguf(tmp_path / "tiny.gguf", template=None)
+    backend = LlamaBackend(path, ModelOptions(n_threads=1, grammar=grammar))
     messages = [{"role": "user", "content": "Go."}]
 
     def answer(*stop):

@@ -17,7 +17,8 @@ from core_eval.cli.main import main
 from core_eval.export import FORMATS
 from core_eval.log import LogReader
 
-NAMES = [form.name for form in FORMATS]
+NAMES = [form.name for form in FORMATS if form.name != "rrd"]
+"""Rerun is a heavy counterpart, and gives its recordings random ids: `test_rrd.py`."""
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def content(path: Path) -> dict[str, bytes]:
 
 
 def test_the_option_takes_the_formats_of_the_table() -> None:
-    assert list(get_args(FormatName)) == NAMES
+    assert list(get_args(FormatName)) == [form.name for form in FORMATS]
 
 
 @pytest.mark.parametrize("form", NAMES)

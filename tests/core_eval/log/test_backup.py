@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
@@ -42,7 +43,7 @@ def test_a_copy_is_one_moment_of_a_log_that_is_written_all_the_time(tmp_path: Pa
         nonlocal written
         with RunLog(live) as log:
             episode = log.begin_episode(log.begin_run({}, {}, {}), START)
-            while not enough.is_set():
+            while not enough.wait(0.001):
                 episode.intent(Intent(written, "move_home", {}, call_id="c"), Turn("go"))
                 written += 1
 
@@ -51,6 +52,7 @@ def test_a_copy_is_one_moment_of_a_log_that_is_written_all_the_time(tmp_path: Pa
     try:
         while written < 50:
             assert writer.is_alive()
+            time.sleep(0.01)
         seen = []
         for number in range(5):
             before = written

@@ -59,8 +59,8 @@ def test_states_and_symbols_declared_twice():
 
 def test_next_and_symbol_of():
     automaton = make({("p", "a"): "q", ("q", "b"): "q"}, ["q"], states=("p", "q"))
-    assert automaton.next("p", "a") == "q"
-    assert automaton.next("p", "b") is None
+    assert automaton.delta.get(("p", "a")) == "q"
+    assert automaton.delta.get(("p", "b")) is None
     assert automaton.loops["q"] == ("b",)
     assert automaton.progress["p"] == (("a", "q"),)
 

@@ -207,4 +207,4 @@ def test_the_time_to_load_grows_with_the_states_and_not_with_their_square(symbol
         return process_time() - start
 
     # Eight times the states: eight times the time, or sixty-four where each is held against each other one.
-    assert min(seconds(16_000) for _ in range(3)) < 30 * min(seconds(2_000) for _ in range(3))
+    assert min(seconds(4_000) for _ in range(3)) < 30 * min(seconds(500) for _ in range(3))

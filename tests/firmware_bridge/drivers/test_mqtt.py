@@ -1,4 +1,4 @@
-"""The Tasmota and ESPHome drivers against stand-ins on a real broker."""
+"""The Tasmota, ESPHome and Home Assistant drivers against stand-ins on a real broker."""
 
 import json
 import uuid
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bridge_rig import Mosquitto, python_child, wait_until
 from driver_rig import Calling, driven, rig_file, said
-from standins.mqtt_nodes import EspHome, Node, Tasmota
+from standins.mqtt_nodes import EspHome, HomeAssistant, Node, Tasmota
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
@@ -44,7 +44,24 @@ def esphome(mosquitto_url: str) -> Iterator[EspHome]:
         yield node
 
 
-NODES = [("tasmota-mqtt", "tasmota", (2, "ON")), ("esphome-mqtt", "esphome", ("valve_b", "ON"))]
+@pytest.fixture
+def home(mosquitto_url: str) -> Iterator[HomeAssistant]:
+    with HomeAssistant(mosquitto_url, new_name("ha"), ("valve_a", "valve_b", "sprayer_a")) as node:
+        yield node
+
+
+NODES = [
+    ("tasmota-mqtt", "tasmota", (2, "ON")),
+    ("esphome-mqtt", "esphome", ("valve_b", "ON")),
+    ("homeassistant-mqtt", "home", ("valve_b", "ON")),
+]
+
+
+def node_file(folder: Path, base: str, node: Node, **options: Any) -> Path:
+    """The rig file of a stand-in; Home Assistant's status topic is one of its own on the shared broker."""
+    if isinstance(node, HomeAssistant):
+        options["status_topic"] = node.will_topic.format(node.name)
+    return rig_file(folder, base, node.url, **options)
 
 
 @pytest.mark.parametrize(("base", "fixture", "opened"), NODES)
@@ -64,7 +81,7 @@ def test_a_task_runs_over_it_and_its_valves_are_left_closed(
     Path("task.yaml").write_text(TASK)
     assert main(["tasks", "verify", "task.yaml", "--json"]) == 0
     capsys.readouterr()
-    rig = rig_file(tmp_path, base, node.url)
+    rig = node_file(tmp_path, base, node)
     command = ["run", "--task", "task.yaml", "--rig", str(rig), "--agent", "oracle", "--db", "log.db"]
     assert main([*command, "--json"]) == 0
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
@@ -82,7 +99,7 @@ def test_the_stop_closes_the_valve_at_once(
     base: str, fixture: str, opened: tuple[Any, str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     node = request.getfixturevalue(fixture)
-    with driven(rig_file(tmp_path, base, node.url, flow=0.1), "farm_rover") as rig:
+    with driven(node_file(tmp_path, base, node, flow=0.1), "farm_rover") as rig:
         rig.call("unlock_safety_mode", {}, None)
         watering = Calling(rig, "water_plant", {"plant_id": "plant_B", "liters": 4.5})
         assert wait_until(lambda: opened in node.switched)
@@ -99,7 +116,7 @@ def test_a_device_that_goes_offline_gives_faults(
     base: str, fixture: str, opened: tuple[Any, str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     node: Node = request.getfixturevalue(fixture)
-    with driven(rig_file(tmp_path, base, node.url, flow=0.1), "farm_rover") as rig:
+    with driven(node_file(tmp_path, base, node, flow=0.1), "farm_rover") as rig:
         rig.call("unlock_safety_mode", {}, None)
         watering = Calling(rig, "water_plant", {"plant_id": "plant_B", "liters": 4.5})
         assert wait_until(lambda: opened in node.switched)  # type: ignore[attr-defined]
@@ -122,7 +139,7 @@ with open_rig(load_rig(sys.argv[1])) as session:
     session.call("unlock_safety_mode", {}, None)
     session.call("water_plant", {"plant_id": "plant_B", "liters": 4.5}, None)
 """
-    with python_child(code, str(rig_file(tmp_path, base, node.url, flow=0.01))) as child:
+    with python_child(code, str(node_file(tmp_path, base, node, flow=0.01))) as child:
         assert wait_until(lambda: opened in node.switched)
         child.kill()
         child.wait()

@@ -78,7 +78,7 @@ static void poke(avr_io_addr_t address, uint8_t value) {
     }
 }
 
-/* A compare value of 0 matches in every cycle on the chip; libsimavr stops such a timer for good. */
+/* A compare value of 0 matches in every cycle on the chip; libsimavr stops such a timer permanently. */
 static void keep_timer_alive(void) {
     if ((avr->data[TIMSK1] & 2) && !avr->data[OCR1AL] && !avr->data[OCR1AH]) {
         poke(OCR1AH, 0);

@@ -244,7 +244,7 @@ class FarmBot(PtyBoard):
         return error
 
     def _pause(self) -> None:
-        """The motors are switched on or off, and nobody listens; what comes is kept by the interrupt."""
+        """The motors are switched on or off, and no input is read; what comes is kept by the interrupt."""
         end = time.monotonic() + self.motor_seconds
         while time.monotonic() < end:
             self.listen()

@@ -1,4 +1,4 @@
-"""A Tasmota board and an ESPHome node on a real broker, as their MQTT pages describe them."""
+"""A Tasmota board, an ESPHome node and Home Assistant on a real broker, as their MQTT pages describe them."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class EspHome(Node):
     def __enter__(self) -> EspHome:
         super().__enter__()
         for name, state in self.switches.items():
-            self.say(f"{self.name}/switch/{name}/state", state, retain=True)
+            self.say(f"{self.name}/switch/{name}/state", self.word(state), retain=True)
         return self
 
     def command(self, topic: str, payload: str) -> None:
@@ -154,8 +154,22 @@ class EspHome(Node):
         if name in self.switches and payload in ("ON", "OFF") and self.switches[name] != payload:
             self.switches[name] = payload
             self.switched.append((name, payload))
-            self.answer(f"{self.name}/switch/{name}/state", payload, retain=True)
+            self.answer(f"{self.name}/switch/{name}/state", self.word(payload), retain=True)
+
+    def word(self, state: str) -> str:
+        """Return how it publishes a state."""
+        return state
 
     def sense(self, name: str, value: str) -> None:
         """A reading of a sensor."""
         self.say(f"{self.name}/sensor/{name}/state", value, retain=True)
+
+
+class HomeAssistant(EspHome):
+    """`mqtt_statestream`, the automation of docs/home-assistant.md, and a retained birth message."""
+
+    will_topic = "{}-status/status"
+
+    def word(self, state: str) -> str:
+        """States are in lower case."""
+        return state.lower()

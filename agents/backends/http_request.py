@@ -1,4 +1,4 @@
-"""One POST over HTTP, which a deadline, the end of the episode and a bound on the answer's size can end."""
+"""One request over HTTP, which a deadline, the end of the episode and a bound on the size can end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_ANSWER = 8 * 2**20
 READ_BYTES = 2**16
 
 
-class PostError(Exception):
+class RequestError(Exception):
     """The server cannot be reached, or the connection broke: worth another try. One line."""
 
 
@@ -41,20 +41,30 @@ class HttpAnswer:
 def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) -> HttpAnswer:
     """Send a POST, and read the whole answer; redirects are not followed, proxies are the environment's.
 
-    The request runs on a thread of its own, since name look-ups and slow servers can hold up a socket longer
-    than any timeout says; on cancellation its connection is closed.
-
     Raises:
         TimeoutError: no whole answer before the deadline.
         CancelledError: the episode was cancelled meanwhile.
-        PostError: the server cannot be reached, or the connection broke.
+        RequestError: the server cannot be reached, or the connection broke.
         TooLargeError: the answer is too large.
+    """
+    return _sent(Request(url, body, dict(headers), method="POST"), deadline)
+
+
+def get(url: str, headers: Mapping[str, str], deadline: Deadline) -> HttpAnswer:
+    """Send a GET, and read the whole answer; raises as `post`."""
+    return _sent(Request(url, None, dict(headers), method="GET"), deadline)
+
+
+def _sent(request: Request, deadline: Deadline) -> HttpAnswer:
+    """Return the answer to a request.
+
+    It runs on a thread of its own, since name look-ups and slow servers can hold up a socket longer than any
+    timeout says; on cancellation its connection is closed.
     """
     if deadline.left <= 0:
         raise TimeoutError
     line = _Line()
     answer: Future[HttpAnswer] = Future()
-    request = Request(url, body, dict(headers), method="POST")
     seconds = deadline.left
 
     def work() -> None:
@@ -63,7 +73,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) 
         except BaseException as error:
             answer.set_exception(error)
 
-    threading.Thread(target=work, name=f"POST {request.host}", daemon=True).start()
+    threading.Thread(target=work, name=f"{request.method} {request.host}", daemon=True).start()
     try:
         if deadline.wait_for(answer):
             return answer.result()
@@ -112,9 +122,9 @@ def _exchange(request: Request, line: _Line, seconds: float) -> HttpAnswer:
     except URLError as error:
         if isinstance(error.reason, TimeoutError):
             raise TimeoutError from None
-        raise PostError(f"cannot be reached: {error.reason}") from None
+        raise RequestError(f"cannot be reached: {error.reason}") from None
     except (HTTPException, OSError) as error:
-        raise PostError(f"the connection broke: {error!r}") from None
+        raise RequestError(f"the connection broke: {error!r}") from None
 
 
 def _read(response: HTTPResponse) -> bytes:
@@ -125,7 +135,7 @@ def _read(response: HTTPResponse) -> bytes:
             raise TooLargeError
     if response.length:
         # `read` with a size is silent about a connection that ended too early.
-        raise PostError(f"the connection broke: {response.length} bytes of the answer are missing")
+        raise RequestError(f"the connection broke: {response.length} bytes of the answer are missing")
     return body
 
 

@@ -1,0 +1,164 @@
+"""Read a chat completion of an OpenAI-compatible server: its calls, its thoughts, and what it cost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agents.agent import Usage
+from agents.backends.backend import Message, PlainText, Reply, ReplyItem, ReplyStop
+from agents.backends.server_context import count
+from agents.formats.answer import parse_answer
+from agents.formats.calls import CallText, Item, Tools, call_of, to_json
+from agents.formats.thoughts import part
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
+
+NO_NAME = "unnamed"
+MALFORMED = "malformed"
+"""In the conversation that goes back, the arguments that are no JSON object are a text under this key."""
+
+
+def read_completion(
+    answer: Any,
+    tools: Tools,
+    ids: Iterator[str],
+    *,
+    seconds: float,
+    cut: ReplyStop,
+    plain: PlainText | None = None,
+) -> Reply:
+    """Return the answer of a server.
+
+    Args:
+        answer: the server's JSON value.
+        tools: what the model was offered.
+        ids: for calls to which the server gives none.
+        seconds: how long it took, s.
+        cut: the limit that was met by an answer whose `finish_reason` is `length`.
+        plain: the form in which calls stand in the words, for a scaffold that describes its tools in words.
+
+    Raises:
+        KeyError, IndexError, TypeError, AttributeError: it is no chat completion.
+    """
+    choice = answer["choices"][0]
+    message, finish = choice["message"], choice.get("finish_reason")
+    words, refusal = _text(message.get("content")), _text(message.get("refusal"))
+    reasoning = _text(message.get("reasoning_content") or message.get("reasoning"))
+    usage = _usage(answer, message, words or refusal, reasoning, seconds)
+    echo: Message = {"role": "assistant", "content": words}
+    if plain is not None:
+        parsed = parse_answer(words, tools, plain.form)
+        reasoning = reasoning or parsed.thoughts
+        echo["content"] = words = part(words).rest.strip()
+        made: list[Made] = [(ReplyItem(item), None) for item in parsed.items]
+    elif made := [_made(call, ids) for call in message.get("tool_calls") or ()]:
+        if reasoning:
+            # Within a chain of calls a model goes on from its thoughts.
+            echo["reasoning_content"] = reasoning
+    else:
+        parsed = parse_answer(words, tools)
+        reasoning = reasoning or parsed.thoughts
+        made = [_found(item, ids) for item in parsed.items]
+        words = parsed.words.strip()
+    stop: ReplyStop = "end"
+    remarks: list[str] = []
+    if finish == "length":
+        stop = cut
+        if whole := _whole(made):
+            # What was cut off came after them.
+            stop, made = "end", made[:whole]
+            remarks.append(f"the server cut the answer short after {whole} whole calls; they are made")
+    elif not made and (refusal or finish == "content_filter"):
+        stop = "refused"
+    elif not made and not words:
+        remarks.append("the answer is a thought alone" if reasoning else "the answer is empty")
+    calls = [call for _, call in made if call is not None]
+    if calls and len(calls) == len(made):
+        echo |= {"content": words, "tool_calls": calls}
+    else:
+        # They are told by the user then, as are their results.
+        made = [(ReplyItem(item.what), None) for item, _ in made]
+    usage = replace(usage, reasoning=reasoning, remarks=tuple(remarks))
+    return Reply(echo, tuple(item for item, _ in made), stop, usage)
+
+
+Made = tuple[ReplyItem, dict[str, Any] | None]
+"""A call or an unreadable attempt, and the call with which the conversation goes back."""
+
+
+def _made(call: Mapping[str, Any], ids: Iterator[str]) -> Made:
+    function = call["function"]
+    name, arguments = function.get("name"), function.get("arguments")
+    given = call.get("id")
+    call_id = given if isinstance(given, str) and given else next(ids)
+    what = call_of(name, arguments, to_json(function))
+    return ReplyItem(what, call_id), _echoed(call_id, name, arguments)
+
+
+def _found(item: Item, ids: Iterator[str]) -> Made:
+    """Return a call that stood in the words, as one of the protocol."""
+    if not isinstance(item, CallText):
+        return ReplyItem(item), None
+    call_id = next(ids)
+    return ReplyItem(item, call_id), _echoed(call_id, item.name, dict(item.arguments))
+
+
+def _echoed(call_id: str, name: Any, arguments: Any) -> dict[str, Any]:
+    """Return a call as servers take it back: they read its arguments, and fail on what is no JSON object."""
+    text = arguments if isinstance(arguments, str) else to_json({} if arguments is None else arguments)
+    try:
+        value = parse_json(text or "{}")
+    except ForeignJsonError:
+        value = None
+    function = {
+        "name": name if isinstance(name, str) and name else NO_NAME,
+        "arguments": to_json(value if isinstance(value, dict) else {MALFORMED: text}),
+    }
+    return {"id": call_id, "type": "function", "function": function}
+
+
+def _whole(made: list[Made]) -> int:
+    """Return how many calls stand before the first that could not be read."""
+    return next((n for n, (item, _) in enumerate(made) if not isinstance(item.what, CallText)), len(made))
+
+
+def _text(value: Any) -> str:
+    """Return a text, or the texts of a list of parts."""
+    if isinstance(value, list):
+        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
+    return value if isinstance(value, str) else ""
+
+
+def _usage(
+    answer: Mapping[str, Any], message: Mapping[str, Any], words: str, reasoning: str, seconds: float
+) -> Usage:
+    """Return the server's token counts; zero for missing or invalid ones."""
+    counts, timings = _object(answer.get("usage")), _object(answer.get("timings"))
+    prompt = count(counts.get("prompt_tokens"))
+    details = _object(counts.get("prompt_tokens_details"))
+    cached = min(prompt, count(details.get("cached_tokens")) or count(timings.get("cache_n")))
+    text = f"<think>\n{reasoning}\n</think>\n{words}" if reasoning else words
+    if calls := message.get("tool_calls"):
+        text += json.dumps(calls, ensure_ascii=False)
+    reading, writing = _seconds(timings.get("prompt_ms")), _seconds(timings.get("predicted_ms"))
+    return Usage(
+        text,
+        prompt - cached,
+        cached,
+        count(counts.get("completion_tokens")),
+        seconds,
+        prompt_seconds=reading,
+        writing_seconds=writing,
+    )
+
+
+def _seconds(milliseconds: Any) -> float | None:
+    number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+    return milliseconds / 1000 if number and 0 <= milliseconds < math.inf else None
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

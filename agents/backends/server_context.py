@@ -1,0 +1,93 @@
+"""How many tokens a conversation may have on a server, as far as the server tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from agents.backends.chat_server import ChatServer
+from agents.deadline import Deadline
+
+ASK_SECONDS = 3.0
+"""Longest wait for an answer about the model: a server that has none shall not cost the episode's time."""
+LEAST_TOKENS = 64
+"""Asked for where an estimate leaves less: the server knows better, and says so."""
+MOST_TOKENS = 2**31
+"""A larger number is no number of tokens."""
+CONTEXT = re.compile(r"context (?:length|size|window)\D{0,40}?(\d+)", re.IGNORECASE)
+PROMPT = re.compile(
+    r"(?<!at least )(?<!\d)(\d+) (?:tokens )?(?:in the messages|in your prompt|input tokens|from the input)"
+    r"|input \((\d+) tokens",
+    re.IGNORECASE,
+)
+"""vLLM's newer "at least N input tokens" is no count of them."""
+
+
+class ServerContext:
+    """The context of the model on a server; `tokens` is None where nothing tells."""
+
+    def __init__(self, tokens: int | None = None) -> None:
+        self.tokens = tokens
+        self._asked = tokens is not None
+
+    def ask(self, server: ChatServer, model: str, deadline: Deadline) -> None:
+        """Ask the server, once: `/v1/models` of vLLM and llama-server, `/props` of llama-server."""
+        if self._asked:
+            return
+        self._asked = True
+        within = Deadline(min(ASK_SECONDS, deadline.left), deadline.cancellation)
+        for entry in _entries(server.get(f"{server.url}/models", within), model):
+            found = count(entry.get("max_model_len")) or count(_object(entry.get("meta")).get("n_ctx"))
+            if not found and entry.get("owned_by") == "llamacpp":
+                settings = _object(server.get(f"{server.root}/props", within)).get(
+                    "default_generation_settings"
+                )
+                found = count(_object(settings).get("n_ctx"))
+            self.tokens = found or self.tokens
+
+    def ask_ollama(self, server: ChatServer, model: str, deadline: Deadline) -> None:
+        """Ask Ollama, which tells of loaded models alone (`/api/ps`)."""
+        within = Deadline(min(ASK_SECONDS, deadline.left), deadline.cancellation)
+        for entry in _entries(server.get(f"{server.root}/api/ps", within), model):
+            self.tokens = count(entry.get("context_length")) or self.tokens
+
+    def most(self, tokens: int, prompt: int) -> int:
+        """Return how many of so many tokens an answer may have after a prompt of about so many."""
+        if self.tokens is None:
+            return tokens
+        return min(tokens, max(LEAST_TOKENS, self.tokens - prompt))
+
+    def smaller(self, refusal: str, tokens: int, prompt: int) -> int | None:
+        """Return how many tokens fit after a refusal of so many, by the numbers in it; None if none do."""
+        context = _number(re.search(r'"n_ctx"\s*:\s*(\d+)', refusal) or CONTEXT.search(refusal))
+        if not context:
+            return None
+        self.tokens = context
+        exact = re.search(r'"n_prompt_tokens"\s*:\s*(\d+)', refusal) or PROMPT.search(refusal)
+        fitting = context - (_number(exact) or prompt)
+        return fitting if 0 < fitting < tokens else None
+
+
+def count(value: Any) -> int:
+    """Return a number of tokens; 0 for invalid values."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if number and 0 <= value < MOST_TOKENS else 0
+
+
+def _entries(answer: Any, model: str) -> Iterator[dict[str, Any]]:
+    """Yield the entry of a model in a server's list, else that of its only model."""
+    listed = _object(answer)
+    rows = listed.get("data") or listed.get("models")
+    entries = [entry for entry in rows if isinstance(entry, dict)] if isinstance(rows, list) else []
+    named = [entry for entry in entries if model in (entry.get("id"), entry.get("name"), entry.get("model"))]
+    yield from (named or entries)[:1] if named or len(entries) == 1 else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _number(found: re.Match[str] | None) -> int:
+    text = next((group for group in found.groups() if group), "") if found else ""
+    return int(text) if text and len(text) <= 10 else 0

@@ -1,0 +1,34 @@
+"""Close a thought that has taken all the tokens that it may take."""
+
+from __future__ import annotations
+
+from agents.backends.llama_vocabulary import Vocabulary
+from agents.formats.thoughts import OPEN, PAIRS, rest_start
+
+USUAL = "<think>"
+
+
+class ThoughtBudget:
+    """Watches one answer; thoughts with the usual marks can be closed."""
+
+    def __init__(self, vocabulary: Vocabulary, tokens: int, *, opened_with: str | None) -> None:
+        """Watch an answer whose thoughts may take so many tokens.
+
+        `opened_with` is the mark with which the prompt opened a thought; None if it did not.
+        """
+        self._vocabulary, self._tokens = vocabulary, tokens
+        self._mark = opened_with
+        self._opened = opened_with is not None
+        self._thought = 0
+
+    def wrote(self, data: bytes) -> list[int]:
+        """Return the tokens that close the thought, when it is time; asked after each token."""
+        text = data.decode(errors="replace")
+        if rest_start(text, opened=self._opened) is not None:
+            return []
+        self._thought += bool(data)
+        if self._thought < self._tokens:
+            return []
+        marks = [match.group() for match in OPEN.finditer(text)]
+        close = PAIRS.get(marks[-1] if marks else self._mark or USUAL)
+        return [] if close is None else self._vocabulary.tokenize(f"\n{close}\n\n")

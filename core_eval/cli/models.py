@@ -1,0 +1,101 @@
+"""`pathrig models`: what a model takes on this machine, before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+app = typer.Typer(help="List models, and check one before a run.", no_args_is_help=True)
+WIDTH = 16
+HEADINGS: Mapping[str, tuple[str, str]] = {
+    "description": ("kind", "{}"),
+    "architecture": ("architecture", "{}"),
+    "name": ("name in the file", "{}"),
+    "format": ("calls", "{}"),
+    "scaffold": ("scaffold", "{}"),
+    "grammar": ("grammar", "{}"),
+    "thinking": ("thinking", "{}"),
+    "temperature": ("temperature", "{}"),
+    "n_threads": ("threads", "{}"),
+    "n_gpu_layers": ("GPU layers", "{}"),
+    "n_ctx": ("context", "{:,} tokens"),
+    "n_batch": ("batch", "{:,} tokens"),
+    "kv_type": ("KV cache type", "{}"),
+    "cache_mib": ("KV cache", "{:,.1f} MiB"),
+    "weights_mib": ("weights", "{:,.1f} MiB"),
+    "computing_mib": ("for computing", "{:,.1f} MiB"),
+    "peak_memory_mib": ("process at most", "{:,.0f} MiB"),
+    "prompt_tokens": ("first prompt", "{:,} tokens"),
+    "prompt_tokens_per_s": ("prompt", "{:,.4g} tokens/s"),
+    "writing_tokens_per_s": ("writing", "{:,.3g} tokens/s"),
+    "first_answer_s": ("first answer", "after {:,.3g} s"),
+    "limit_s": ("limit", "{:,g} s an episode"),
+}
+
+
+@app.command("list")
+def list_models() -> None:
+    """List the models that ship as YAML files; use one as `--agent model:NAME`."""
+    from configs.models_loader import MODELS_FOLDER, model_names, model_spec
+    from core_eval.cli.output import console
+    from core_eval.report.tables import plain_table
+
+    table = plain_table("name", "stands for")
+    for name in model_names():
+        table.add_row(Text(name), Text(model_spec(name)))
+    out = console()
+    out.print(table)
+    out.print(f"The files are in {MODELS_FOLDER}.", soft_wrap=True)
+
+
+@app.command("check")
+def check(
+    model: Annotated[
+        str,
+        typer.Argument(help="A GGUF file, a model's name or YAML file, or a specification with options."),
+    ],
+    task: Annotated[
+        str, typer.Option(help="The task whose first prompt is measured: id, FILE or FILE#ID.")
+    ] = "water_one_plant",
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Load a model and print format, options, memory and speed; exits with 1 if a limit is too short."""
+    from configs.tasks_loader import load_task
+    from core_eval.cli.output import console, print_json
+    from core_eval.harness.model_check import check_model
+
+    found = check_model(_spec(model), load_task(task))
+    if json:
+        print_json(found)
+    else:
+        out = console()
+        _print(out, found)
+    return 0 if found.get("within_limit", True) else 1
+
+
+def _print(out: Any, found: Mapping[str, Any]) -> None:
+    from core_eval.path.visible_text import visible
+    from core_eval.report.fitted_table import Hanging
+
+    out.print(Hanging(Text(visible(found["model"]), style="bold")))
+    for key, (heading, form) in HEADINGS.items():
+        if found.get(key) is not None:
+            words = visible(form.format(found[key]))
+            out.print(Hanging(Text(f"{heading:<{WIDTH}}  {words}"), WIDTH + 2))
+    if not found.get("within_limit", True):
+        line = "the limit takes no first answer: give a longer one (max_seconds), or a faster model"
+        out.print(Hanging(Text(line, style="yellow")))
+
+
+def _spec(model: str) -> str:
+    from agents.registry import AGENT_FORMS
+
+    head, mark, query = model.partition("?")
+    if head.partition(":")[0] in AGENT_FORMS:
+        return model
+    kind = "llama" if Path(head).suffix == ".gguf" else "model"
+    return f"{kind}:{head}{mark}{query}"
