@@ -5,7 +5,7 @@
 # make lint    ruff, mypy --strict, import-linter
 # make dist    wheel and source package in build/dist, checked
 # make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
-# make train   train the shipped model again, for MINUTES of wall clock (needs torch)
+# make train   train a model: SIZE=small|middle|large, DEVICE=cpu|cuda, TOKENS=30M, MINUTES= of this leg (needs torch)
 # make clean   take away what these made
 
 VENV := .venv
@@ -20,7 +20,11 @@ export SKBUILD_BUILD_TARGETS := llama;ggml;ggml-base;ggml-cpu
 unexport PYTHONDONTWRITEBYTECODE
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
-MINUTES ?= 75
+# The same again goes on where a training stopped; the model is written to build/train.
+SIZE ?= small
+DEVICE ?= cpu
+TOKENS ?= 30M
+MINUTES ?=
 # Options of tests/mutation/sample.py, such as MUTANTS='--sample 0 --only codec'.
 MUTANTS ?=
 
@@ -71,8 +75,10 @@ mutants: $(VENV)/.test-installed
 
 train: $(VENV)/.test-installed
 	$(PIP) -e '.[train]'
-	$(VENV)/bin/python -m training.train --out build/train --minutes $(MINUTES)
-	$(VENV)/bin/python -m training.export --run build/train --out agents/models/pathrig-demo-q8_0.gguf
+	$(VENV)/bin/python -m training.train --out build/train/$(SIZE) --size $(SIZE) --device $(DEVICE) --tokens $(TOKENS) \
+	  $(if $(MINUTES),--minutes $(MINUTES))
+	rm -f build/train/pathrig-$(SIZE)-q8_0.gguf
+	$(VENV)/bin/python -m training.export --run build/train/$(SIZE) --out build/train/pathrig-$(SIZE)-q8_0.gguf
 
 $(VENV)/bin/python:
 	@packaging/python.sh $(VENV)

@@ -1,6 +1,6 @@
 """Made-up episodes of the robotic arm: objects and bins anywhere on the bench, moved by the expert's path.
 
-The expert unlocks, does the jobs in the order of the prompt (pick, read the bin's pose, place there), and
+The expert unlocks, does the jobs in their order (pick, read the bin's pose, place there), and
 locks.
 """
 
@@ -12,20 +12,21 @@ from random import Random
 
 from devices.robotic_arm import tools as arm
 from devices.robotic_arm.tools import ROBOTIC_ARM
-from training import phrasing
 from training.episode import Episode
-from training.phrasing import say
+from training.phrasing import Said, Speaker, joined
 from training.rover_world import any_names
+from training.shipped import POINTS
+from training.wordings import ArmWords, Wordings
 
 Act = Callable[[], None]
-Jobs = list[tuple[str, Act]]
+Work = tuple[Said, Act]
 Spot = tuple[float, float, float, float]
 
 BENCH_OBJECTS = ("box_small", "box_large", "panel_X", "cup")
 MORE_OBJECTS = ("box_medium", "panel_Y", "bottle", "tin", "block_A", "block_B", "gear", "tube")
 KINDS = ("box", "cup", "panel", "tin", "gear", "tube", "block", "bottle")
 BINS = ("bin_left", "bin_right")
-MORE_BINS = ("bin_front", "bin_back", "tray")
+MORE_BINS = ("bin_front", "bin_back", "tray", "bin_top", "bin_red", "basket")
 REST: Spot = (0.4, 0.0, 0.5, 0.0)
 LOCKED = (
     "The safety is locked; call unlock_safety first.",
@@ -118,86 +119,107 @@ class Bench:
         return arm.Pose(x=x, y=y, z=z, yaw=yaw)
 
 
-def arm_episode(rng: Random) -> Episode:
+def arm_episode(rng: Random, wordings: Wordings) -> Episode:
     """Return one episode; a seed gives the same one, always."""
-    bench = Bench.random(rng)
-    locks = rng.random() > 0.05
-    jobs = _work(bench) if locks else _reads(bench, rng.randint(1, 2))
-    if locks and rng.random() < 0.15:
-        jobs[:0] = _reads(bench, 1)
-    bench.episode.prompt = phrasing.prompt(rng, [text for text, _ in jobs], locks=locks)
-    if locks:
-        _maybe_mistake(bench)
-        bench.switch("unlocked")
-    for _, act in jobs:
-        act()
-    if locks:
-        bench.switch("locked")
-    return bench.episode
+    return _Teller(Bench.random(rng), Speaker(rng, wordings.frame), wordings.arm).episode()
 
 
-def _work(bench: Bench) -> Jobs:
-    rng = bench.rng
-    names = rng.sample(list(bench.things), min(len(bench.things), rng.choice((1, 1, 1, 2, 2, 3))))
-    kind = rng.random()
-    if kind < 0.1:
-        jobs = _gripper_jobs(bench)
-    elif kind < 0.22 and len(names) > 1:
-        jobs = [_all_to_one(bench, names)]
-    else:
-        jobs = [job for name in names for job in _move_object(bench, name)]
-    if rng.random() < 0.5:
-        jobs.append((say(rng, phrasing.ARM_HOME), bench.home))
-    return jobs
+@dataclass(frozen=True, slots=True)
+class _Teller:
+    """Draws an episode's jobs; each is words and the calls that do it."""
 
+    bench: Bench
+    speaker: Speaker
+    words: ArmWords
 
-def _move_object(bench: Bench, name: str) -> Jobs:
-    rng = bench.rng
-    if rng.random() < 0.12:
-        spot = _spot(rng, bench.grid, turned=False)
-        x, y, z, _ = spot
-        text = say(rng, phrasing.PUT_AT, thing=name, x=x, y=y, z=z)
-        return [(text, lambda: _carry_to(bench, name, spot))]
-    target = rng.choice(list(bench.bins))
-    if rng.random() < 0.1:
-        pick, place = say(rng, phrasing.PICK, thing=name), f"place it in {target}"
-        return [(pick, lambda: bench.pick(name)), (place, lambda: bench.place(bench.read_pose_of(target)))]
-    text = say(rng, phrasing.MOVE_OBJECT, thing=name, bin=target)
-    return [(text, lambda: _carry(bench, name, target))]
+    @property
+    def rng(self) -> Random:
+        return self.bench.rng
 
+    def episode(self) -> Episode:
+        rng, bench = self.rng, self.bench
+        locks = rng.random() > 0.07
+        jobs = self._work() if locks else self._reads(rng.randint(1, 2))
+        if locks and rng.random() < 0.15:
+            jobs[:0] = self._reads(1)
+        bench.episode.prompt = self.speaker.prompt([words for words, _ in jobs], locks=locks)
+        if locks:
+            _maybe_mistake(bench)
+            bench.switch("unlocked")
+        for _, act in jobs:
+            act()
+        if locks:
+            bench.switch("locked")
+        return bench.episode
 
-def _all_to_one(bench: Bench, names: list[str]) -> tuple[str, Act]:
-    target = bench.rng.choice(list(bench.bins))
-    text = say(bench.rng, phrasing.MOVE_OBJECT[:3], thing=phrasing.joined(names), bin=target)
+    def _work(self) -> list[Work]:
+        rng, bench = self.rng, self.bench
+        names = rng.sample(list(bench.things), min(len(bench.things), rng.choice((1, 1, 2, 2, 3))))
+        kind = rng.random()
+        if kind < 0.1:
+            jobs = self._gripper_jobs()
+        elif kind < 0.2 and len(names) > 1:
+            jobs = [self._all_to_one(names)]
+        elif kind < 0.26:
+            jobs = [job for name in names for job in (self._look(name), *self._move_object(name))]
+        else:
+            jobs = [job for name in names for job in self._move_object(name)]
+        if rng.random() < 0.4:
+            jobs.append((self.speaker.job(self.words.home), bench.home))
+        return jobs
 
-    def act() -> None:
-        for name in names:
-            _carry(bench, name, target)
+    def _move_object(self, name: str) -> list[Work]:
+        rng, bench, words, say = self.rng, self.bench, self.words, self.speaker
+        thing = say.name(name)
+        if rng.random() < 0.15:
+            spot = _spot(rng, bench.grid, turned=False)
+            x, y, z, _ = spot
+            return [(say.job(words.put_at, thing=thing, x=x, y=y, z=z), lambda: _carry_to(bench, name, spot))]
+        target = rng.choice(list(bench.bins))
+        place = say.job(words.place, bin=say.name(target))
+        if rng.random() < 0.1:
+            pick = say.job(words.pick, thing=thing)
+            return [
+                (pick, lambda: bench.pick(name)),
+                (place, lambda: bench.place(bench.read_pose_of(target))),
+            ]
+        said = say.job(words.move_object, thing=thing, bin=say.name(target))
+        return [(said, lambda: _carry(bench, name, target))]
 
-    return text, act
+    def _all_to_one(self, names: list[str]) -> Work:
+        rng, bench = self.rng, self.bench
+        target = rng.choice(list(bench.bins))
+        things = rng.choice(("{}", "both {}" if len(names) == 2 else "all of {}")).format(joined(names))
+        said = Said(rng.choice(self.words.move_object.orders[:3]).format(thing=things, bin=target))
 
+        def act() -> None:
+            for name in names:
+                _carry(bench, name, target)
 
-def _gripper_jobs(bench: Bench) -> Jobs:
-    rng = bench.rng
-    x, y, z, yaw = spot = _spot(rng, bench.grid, turned=False)
-    choices: Jobs = [
-        (say(rng, phrasing.ARM_POINT, x=x, y=y, z=z), lambda: bench.move((x, y, z, yaw))),
-        (say(rng, phrasing.OPEN), lambda: bench.grip("open")),
-        (say(rng, phrasing.CLOSE), lambda: bench.grip("closed")),
-    ]
-    del spot
-    return rng.sample(choices, rng.randint(1, 2))
+        return said, act
 
+    def _gripper_jobs(self) -> list[Work]:
+        rng, bench, words, say = self.rng, self.bench, self.words, self.speaker
+        x, y, z, yaw = _spot(rng, bench.grid, turned=False)
+        choices: list[Work] = [
+            (say.job(words.point, x=x, y=y, z=z), lambda: bench.move((x, y, z, yaw))),
+            (say.job(words.open), lambda: bench.grip("open")),
+            (say.job(words.close), lambda: bench.grip("closed")),
+        ]
+        return rng.sample(choices, rng.randint(1, 2))
 
-def _reads(bench: Bench, count: int) -> Jobs:
-    rng = bench.rng
-    name = rng.choice([*bench.things, *bench.bins])
-    choices: Jobs = [
-        (say(rng, phrasing.READ_GRIPPER), bench.sense),
-        (say(rng, phrasing.READ_OBJECTS), bench.names),
-        (say(rng, phrasing.READ_OBJECT, thing=name), lambda: _ignore(bench.read_pose_of(name))),
-    ]
-    return rng.sample(choices, count)
+    def _reads(self, count: int) -> list[Work]:
+        rng, bench, words, say = self.rng, self.bench, self.words, self.speaker
+        choices: list[Work] = [
+            (say.job(words.read_gripper), bench.sense),
+            (say.job(words.read_objects), bench.names),
+            self._look(rng.choice([*bench.things, *bench.bins])),
+        ]
+        return rng.sample(choices, count)
+
+    def _look(self, name: str) -> Work:
+        said = self.speaker.job(self.words.read_object, thing=self.speaker.name(name))
+        return said, lambda: _ignore(self.bench.read_pose_of(name))
 
 
 def _carry(bench: Bench, name: str, target: str) -> None:
@@ -220,7 +242,7 @@ def _spot(rng: Random, grid: int, *, turned: bool) -> Spot:
     while True:
         x = rng.randint(-3 * grid // 10, 11 * grid // 10) / grid
         y = rng.randint(-11 * grid // 10, 11 * grid // 10) / grid
-        if 0.2 <= (x * x + y * y) ** 0.5 <= 1.1:
+        if 0.2 <= (x * x + y * y) ** 0.5 <= 1.1 and (x, y) not in POINTS:
             break
     z = rng.choice((0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.025, 0.045, 0.3))
     yaw = round(rng.uniform(-1.6, 1.6), rng.choice((1, 2, 3))) if turned else 0.0

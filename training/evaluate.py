@@ -20,7 +20,9 @@ from agents.formats.calls import CallText
 from agents.options import ModelOptions
 from agents.scaffolds.prompting import TRAINED_ON
 from training.episode import Episode
+from training.held_out_wordings import HELD_OUT_WORDS
 from training.transcripts import HELD_OUT, episode
+from training.wordings import SEEN
 
 
 def main() -> None:
@@ -29,6 +31,9 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=SHIPPED_MODEL)
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--first-seed", type=int, default=HELD_OUT)
+    parser.add_argument(
+        "--other-words", action="store_true", help="prompts in the words that only held-out episodes use"
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--no-grammar", action="store_true")
     parser.add_argument("--show", action="store_true", help="print each turn that is not exact")
@@ -36,8 +41,9 @@ def main() -> None:
     options = ModelOptions(n_threads=args.threads, grammar="off" if args.no_grammar else "calls")
     backend = LlamaBackend(args.model, options)
     counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    wordings = HELD_OUT_WORDS if args.other_words else SEEN
     for seed in range(args.first_seed, args.first_seed + args.episodes):
-        story = episode(seed)
+        story = episode(seed, wordings)
         wrong = try_episode(backend, story, counts["all"], counts[story.device.name])
         for expected, got in wrong if args.show else ():
             print(f"{seed}: {story.prompt}\n  expected {expected}\n  got      {got}")

@@ -1,4 +1,4 @@
-"""Write a checkpoint as GGUF: `python -m training.export --run DIR --out FILE.gguf`.
+"""Write a checkpoint as GGUF: `python -m training.export --run DIR --out FILE.gguf`, where no file is yet.
 
 The tensors' names and the metadata are those of llama.cpp's architecture `qwen3`; matrices are Q8_0 (rows are
 multiples of 32), norms stay F32, the chat template is embedded.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import gguf
@@ -16,11 +17,10 @@ from tokenizers import Tokenizer
 
 from agents.formats.chatml import CHAT_TEMPLATE
 from training.chat_format import CONTROL_TOKENS, MARK_TOKENS
+from training.checkpoints import LATEST, restore
 from training.network import Network
 from training.tokenizer import load
-from training.train import restore
 
-NAME = "pathrig-demo"
 BLOCK_TENSORS = {
     "attn_norm": "attn_norm",
     "q": "attn_q",
@@ -40,20 +40,23 @@ def main() -> None:
     """Parse the command line and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, required=True, help="the folder that train.py wrote")
-    parser.add_argument("--checkpoint", default="final.pt", help="the file in it")
+    parser.add_argument("--checkpoint", default=LATEST, help="the file in it")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--f32", action="store_true", help="leave the matrices unquantised")
     args = parser.parse_args()
+    if args.out.exists():
+        sys.exit(f"error: {args.out} exists; name another file")
     tokenizer = load(args.run / "tokenizer.json")
     export(restore(args.run / args.checkpoint), tokenizer, args.out, quantise=not args.f32)
+    print(args.out)
 
 
 def export(network: Network, tokenizer: Tokenizer, path: Path, *, quantise: bool = True) -> None:
     """Write the network and its tokenizer as one GGUF file."""
     shape = network.shape
     writer = gguf.GGUFWriter(path, "qwen3")
-    writer.add_name(NAME)
-    writer.add_description("Demonstration model of pathrig, trained on made-up transcripts of its own worlds")
+    writer.add_name(path.stem)
+    writer.add_description("A small model of pathrig, trained on made-up transcripts of its own worlds")
     writer.add_context_length(shape.context)
     writer.add_embedding_length(shape.width)
     writer.add_block_count(shape.layers)

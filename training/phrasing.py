@@ -1,150 +1,169 @@
-"""How the prompts of the made-up episodes are worded. A task in these words is in the model's reach.
+"""Prompts out of jobs: each job in one of its forms, in one of several orders of words, with the lock around.
 
-A prompt is a list of jobs, in the order in which they are to be done, put together by one of the `FRAMES`.
+The jobs are to be done in the order in which they are given here, whatever order the prompt names them in.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 
-WATER = (
-    "water {plant} with {amount} liters",
-    "water {plant} with {amount} liters of water",
-    "give {plant} {amount} liters of water",
-    "go to {plant} and water it with {amount} liters",
-    "drive to {plant} and give it {amount} liters of water",
-    "irrigate {plant} with {amount} liters",
-)
-SPRAY = (
-    "spray {plant} with {amount} ml of pesticide",
-    "spray {plant} with {amount} ml",
-    "spray {amount} ml of pesticide on {plant}",
-    "go to {plant} and spray it with {amount} ml of pesticide",
-    "treat {plant} with {amount} ml of pesticide",
-)
-HARVEST = (
-    "harvest {plant}",
-    "harvest the fruit of {plant}",
-    "go to {plant} and harvest its fruit",
-    "pick the fruit of {plant}",
-)
-DUMP = (
-    "dump the hopper at the collection_bin",
-    "empty the hopper at the collection_bin",
-    "bring the fruit to the collection_bin",
-    "go to the collection_bin and dump the hopper",
-    "dump the fruit",
-)
-REFILL_WATER = (
-    "refill the water tank",
-    "fill the water tank at the water_station",
-    "go to the water_station and refill the water tank",
-)
-REFILL_PESTICIDE = (
-    "refill the pesticide",
-    "refill the pesticide tank at the pesticide_refill",
-    "go to the pesticide_refill and fill the pesticide tank",
-)
-RECHARGE = (
-    "recharge",
-    "recharge the battery at the charging_pad",
-    "go to the charging_pad and recharge",
-    "charge the battery",
-)
-HOME = ("drive home", "go home", "return to the base", "move home", "drive back to the base")
-VISIT_PLANT = ("drive to {plant}", "go to {plant}", "move to {plant}")
-VISIT_STATION = ("drive to the {station}", "go to the {station}", "move to the {station}")
-VISIT_POINT = ("drive to x {x}, y {y}", "go to x {x} y {y}", "move to ({x}, {y})")
-INSPECT = ("inspect {plant}", "scan {plant}", "look at {plant}")
-INSPECT_WATER = (
-    "water {plant} with {amount} liters if it is dry",
-    "inspect {plant} and water it with {amount} liters if its soil is dry",
-    "scan {plant} and, if it is dry, give it {amount} liters of water",
-)
-INSPECT_SPRAY = (
-    "spray {plant} with {amount} ml if it has pests",
-    "inspect {plant} and spray it with {amount} ml of pesticide if it has pests",
-    "scan {plant} and, if it has pests, spray it with {amount} ml",
-)
-INSPECT_HARVEST = (
-    "harvest {plant} if it is ripe",
-    "inspect {plant} and harvest it if it is ripe",
-    "scan {plant} and, if it is ripe, harvest its fruit",
-)
-INSPECT_ALL = (
-    "inspect {plants}, water each dry one with {liters} liters and spray each one with pests with {ml} ml",
-    "scan {plants}; water those that are dry with {liters} liters and spray those with pests with {ml} ml",
-)
-READ_BATTERY = ("check the battery", "read the battery charge", "sense the battery")
-READ_HOPPER = ("check the hopper", "see how much fruit is in the hopper", "sense the hopper")
-READ_POSE = ("read the pose", "sense the pose", "check where you are")
-READ_PLANTS = ("list the plants", "read the names of the plants")
+from training.wordings import FrameWords, Job
 
-MOVE_OBJECT = (
-    "put {thing} into {bin}",
-    "move {thing} to {bin}",
-    "place {thing} in {bin}",
-    "pick {thing} and place it in {bin}",
-    "pick up {thing} and put it into {bin}",
-)
-PUT_AT = (
-    "put {thing} at x {x}, y {y}, z {z}",
-    "place {thing} at ({x}, {y}, {z})",
-    "pick {thing} and place it at x {x} y {y} z {z}",
-)
-PICK = ("pick {thing}", "pick up {thing}", "take {thing}")
-ARM_HOME = ("move home", "go home", "go to the rest pose", "return home", "move the arm home")
-ARM_POINT = ("move to x {x}, y {y}, z {z}", "move the gripper to ({x}, {y}, {z})")
-OPEN = ("open the gripper",)
-CLOSE = ("close the gripper",)
-READ_GRIPPER = ("check the gripper", "sense the gripper")
-READ_OBJECTS = ("list the objects", "read the names of the objects")
-READ_OBJECT = ("read the pose of {thing}", "inspect {thing}", "check where {thing} is")
-
-UNLOCK = ("unlock the safety", "unlock the safety mode", "unlock")
-LOCK = ("lock the safety", "lock the safety again", "lock it again", "lock the safety at the end")
+NAME_NOUN = re.compile(r"([A-Za-z]+)(?:_(\w+))?")
+QUESTIONS = ("could", "can", "would", "how", "where", "which", "what", "is")
+DESCRIBED = 0.15
+ASIDE = 0.08
 
 
-def joined(names: list[str]) -> str:
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A job in words.
+
+    Attributes:
+        order: what one is told to do.
+        statement: a whole clause, or "".
+        done: a clause that says it is over, or "".
+    """
+
+    order: str
+    statement: str = ""
+    done: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Draws words; all draws are the generator's."""
+
+    rng: Random
+    frame: FrameWords
+
+    def job(self, job: Job, /, **slots: object) -> Said:
+        """Return a job in one of its forms each."""
+        return Said(*(self._one(forms, slots) for forms in (job.orders, job.statements, job.done)))
+
+    def name(self, name: str) -> str:
+        """Return a name, sometimes with what it is: "the plant plant_A"."""
+        if self.rng.random() >= DESCRIBED:
+            return name
+        found = NAME_NOUN.match(name)
+        kind, more = (found[1], found[2]) if found else (name, None)
+        if more is None:
+            return f"the {name}"
+        if more.isalpha() and len(more) > 2 and self.rng.random() < 0.5:
+            return self.rng.choice((f"the {more} {kind} ({name})", f"the {more} {kind}, {name}"))
+        return self.rng.choice(self.frame.named).format(name=name, kind=kind)
+
+    def prompt(self, jobs: Sequence[Said], *, locks: bool) -> str:
+        """Return the prompt of jobs; `locks` says whether the safety is unlocked before and locked after."""
+        rng, frame = self.rng, self.frame
+        style = rng.random() if locks else 1.0
+        unlock, lock = Said(rng.choice(frame.unlock)), Said(rng.choice(frame.lock))
+        if style < 0.3:
+            text = self._sequence([unlock, *jobs, lock])
+        elif style < 0.42:
+            text = _sentence(rng.choice(frame.with_unlocked) + self._clauses([*jobs, lock]))
+        elif style < 0.54:
+            text = _sentence(rng.choice(frame.with_unlocked) + self._clauses(jobs))
+            text += " " + rng.choice(frame.lock_at_end)
+        elif style < 0.66:
+            text = f"{rng.choice(frame.both)} {self._sequence(jobs)}"
+        elif style < 0.8:
+            text = f"{self._sequence(jobs)} {rng.choice(frame.both)}"
+        elif style < 0.9:
+            text = f"{_sentence(unlock.order)} {self._sequence(jobs)} {rng.choice(frame.lock_at_end)}"
+        else:
+            text = self._sequence(jobs)
+        if rng.random() < ASIDE:
+            aside = rng.choice(frame.asides)
+            text = f"{aside} {text}" if rng.random() < 0.5 else f"{text} {aside}"
+        if rng.random() < 0.06:
+            text += f" {rng.choice(frame.thanks)}"
+        return self._careless(text)
+
+    def _sequence(self, jobs: Sequence[Said]) -> str:
+        rng, style = self.rng, self.rng.random()
+        if len(jobs) > 1 and style < 0.12:
+            mark = rng.choice(("{k}. ", "{k}) ", "- "))
+            end, gap = rng.choice(((".", " "), ("", "\n"), (";", " ")))
+            return gap.join(
+                mark.format(k=k) + _first_upper(self._plain(job)) + end for k, job in enumerate(jobs, start=1)
+            )
+        if len(jobs) > 1 and style < 0.28:
+            return self._turned(jobs)
+        if len(jobs) > 1 and style < 0.55:
+            return self._sentences(jobs)
+        if len(jobs) == 1 and style < 0.5 and jobs[0].statement:
+            return _sentence(jobs[0].statement)
+        return _sentence(self._polite() + self._clauses(jobs))
+
+    def _clauses(self, jobs: Sequence[Said]) -> str:
+        """Return orders in one clause."""
+        rng, orders = self.rng, [job.order for job in jobs]
+        if len(orders) == 1:
+            return orders[0]
+        between = rng.choice((", ", ", ", "; ", " and ", ", then ", ", and then ", " - then "))
+        end = rng.choice(
+            (", then ", " and ", ", and ", "; then ", ", and finally ", "; ", ", ", " and then ")
+        )
+        start = "first " if rng.random() < 0.2 else ""
+        return start + between.join(orders[:-1]) + end + orders[-1]
+
+    def _sentences(self, jobs: Sequence[Said]) -> str:
+        rng, frame = self.rng, self.frame
+        said, marked = [], rng.random() < 0.5
+        for k, job in enumerate(jobs):
+            words = frame.first if k == 0 else frame.last if k == len(jobs) - 1 else frame.next
+            lead = rng.choice(words) if marked and rng.random() < 0.8 else ""
+            if lead or rng.random() < 0.55 or not job.statement:
+                text = (lead or self._polite()) + job.order
+            else:
+                text = job.statement
+            said.append(_sentence(text))
+        return " ".join(said)
+
+    def _turned(self, jobs: Sequence[Said]) -> str:
+        """Return jobs of which two are tied by "before" or "after", so that the later may be named first."""
+        rng = self.rng
+        at = rng.randrange(len(jobs) - 1)
+        earlier, later = jobs[at], jobs[at + 1]
+        if earlier.done and rng.random() < 0.4:
+            tied = rng.choice(self.frame.after).format(done=earlier.done, later=later.order)
+        else:
+            tied = rng.choice(self.frame.before).format(earlier=earlier.order, later=later.order)
+        parts = [self._sentences(jobs[:at])] if at else []
+        parts.append(_sentence(tied))
+        if rest := jobs[at + 2 :]:
+            parts.append(_sentence(rng.choice(self.frame.next) + self._clauses(rest)))
+        return " ".join(parts)
+
+    def _plain(self, job: Said) -> str:
+        return job.statement if job.statement and self.rng.random() < 0.3 else job.order
+
+    def _polite(self) -> str:
+        return self.rng.choice(self.frame.polite) if self.rng.random() < 0.2 else ""
+
+    def _one(self, forms: tuple[str, ...], slots: dict[str, object]) -> str:
+        return self.rng.choice(forms).format(**slots) if forms else ""
+
+    def _careless(self, text: str) -> str:
+        """Return the prompt, sometimes without capitals at its start or a stop at its end."""
+        style = self.rng.random()
+        if style < 0.05:
+            return text[0].lower() + text[1:]
+        return text.rstrip(".") if style < 0.1 else text
+
+
+def joined(names: Sequence[str]) -> str:
     """Join words as "A, B and C"."""
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def say(rng: Random, wordings: tuple[str, ...], **parts: object) -> str:
-    """Return one of the wordings; the first, plainest ones more often."""
-    index = min(rng.randrange(len(wordings)), rng.randrange(len(wordings)))
-    return wordings[index].format(**parts)
-
-
-def prompt(rng: Random, jobs: list[str], *, locks: bool) -> str:
-    """Return the jobs in one of the frames; `locks` says whether the safety is unlocked before and locked
-    after.
-    """
-    if not locks:
-        return _plain(rng, jobs)
-    style = rng.random()
-    unlock, lock = say(rng, UNLOCK), say(rng, LOCK)
-    if style < 0.35:
-        return _sentence(", ".join([unlock, *jobs])) + f", then {lock}."
-    if style < 0.5:
-        return _sentence(f"first {unlock}, then " + ", then ".join(jobs)) + f", and finally {lock}."
-    if style < 0.65:
-        return " ".join(_sentence(job) + "." for job in [unlock, *jobs, lock])
-    if style < 0.72:
-        return " ".join(f"{k}. {_sentence(job)}." for k, job in enumerate([unlock, *jobs, lock], start=1))
-    if style < 0.84:
-        return _plain(rng, jobs) + f" {_sentence(lock)} when done."
-    return _plain(rng, jobs)
-
-
-def _plain(rng: Random, jobs: list[str]) -> str:
-    style = rng.randrange(3)
-    if style == 0:
-        return _sentence(jobs[0] if len(jobs) == 1 else ", ".join(jobs[:-1]) + ", then " + jobs[-1]) + "."
-    if style == 1:
-        return _sentence(jobs[0] if len(jobs) == 1 else ", ".join(jobs[:-1]) + " and " + jobs[-1]) + "."
-    return " ".join(_sentence(job) + "." for job in jobs)
-
-
 def _sentence(text: str) -> str:
+    return _first_upper(text) + ("?" if text.split(" ", 1)[0] in QUESTIONS else ".")
+
+
+def _first_upper(text: str) -> str:
     return text[0].upper() + text[1:]

@@ -14,10 +14,11 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
-from training.episode import pieces, system_turn
+from training.checkpoints import LATEST, restore
+from training.conversations import native_pieces
 from training.network import Network
+from training.system_turns import system_turn
 from training.tokenizer import load
-from training.train import restore
 from training.transcripts import HELD_OUT, episode
 
 LONGEST_ANSWER = 80
@@ -27,7 +28,7 @@ def main() -> None:
     """Parse the command line and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, required=True, help="the folder that train.py wrote")
-    parser.add_argument("--checkpoint", default="final.pt", help="the file in it")
+    parser.add_argument("--checkpoint", default=LATEST, help="the file in it")
     parser.add_argument("--episodes", type=int, default=3)
     parser.add_argument("--turns", type=int, default=4, help="turns of each episode, from the first on")
     parser.add_argument("--out", type=Path, required=True)
@@ -39,7 +40,7 @@ def main() -> None:
         story = episode(seed)
         text = system_turn(story.device)
         turns = 0
-        for piece, learned in pieces(story):
+        for piece, learned in native_pieces(story):
             if learned and turns < args.turns:
                 answer, logits = greedy(network, tokenizer, text)
                 records.append({"text": text, "answer": answer, "logits": logits})

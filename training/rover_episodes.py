@@ -1,222 +1,226 @@
 """Made-up episodes of the farm rover: jobs drawn at random, worded, and done by the expert's path.
 
-The expert unlocks, does the jobs in the order of the prompt (read the pose, drive there, act), and locks.
+The expert unlocks, does the jobs in their order (read the pose, drive there, act), and locks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 
-from training import phrasing
 from training.episode import Episode
-from training.phrasing import say
+from training.phrasing import Said, Speaker, joined
 from training.rover_world import Field, new_field
+from training.shipped import AMOUNTS
+from training.spoken_numbers import pesticide, water
+from training.wordings import RoverWords, Wordings
 
 Act = Callable[[], None]
-Jobs = list[tuple[str, Act]]
+Work = tuple[Said, Act]
 
 
-def rover_episode(rng: Random) -> Episode:
+def rover_episode(rng: Random, wordings: Wordings) -> Episode:
     """Return one episode; a seed gives the same one, always."""
-    world = new_field(rng)
-    kind = rng.random()
-    if kind < 0.06:
-        jobs, locks = _reads(world, rng.randint(1, 3)), False
-    else:
-        jobs, locks = _work(world), True
-    if locks and rng.random() < 0.12:
-        jobs[:0] = _reads(world, 1)
-        if rng.random() < 0.5:
-            return _finish(world, jobs, locks=True, reads_first=True)
-    return _finish(world, jobs, locks=locks)
+    return _Teller(new_field(rng), Speaker(rng, wordings.frame), wordings.rover).episode()
 
 
-def _finish(world: Field, jobs: Jobs, *, locks: bool, reads_first: bool = False) -> Episode:
-    rng, episode = world.rng, world.episode
-    if reads_first:
-        (read, act), *rest = jobs
-        episode.prompt = phrasing.prompt(rng, [read], locks=False) + " "
-        episode.prompt += phrasing.prompt(rng, [text for text, _ in rest], locks=True)
-        act()
-        jobs = rest
-    else:
-        episode.prompt = phrasing.prompt(rng, [text for text, _ in jobs], locks=locks)
-    if locks:
-        if rng.random() < 0.05:
-            episode.refused(
-                "move_home", "safety_locked", "The safety is locked; call unlock_safety_mode first."
-            )
-        world.unlock()
-    for _, act in jobs:
-        act()
-    if locks:
-        world.lock()
-    return episode
+@dataclass(frozen=True, slots=True)
+class _Teller:
+    """Draws an episode's jobs; each is words and the calls that do it."""
 
+    world: Field
+    speaker: Speaker
+    words: RoverWords
 
-def _reads(world: Field, count: int) -> Jobs:
-    rng = world.rng
-    plant = rng.choice(list(world.plants))
-    choices: Jobs = [
-        (say(rng, phrasing.READ_BATTERY), world.read_battery),
-        (say(rng, phrasing.READ_HOPPER), world.read_hopper),
-        (say(rng, phrasing.READ_POSE), world.read_pose),
-        (say(rng, phrasing.READ_PLANTS), world.read_plants),
-        (say(rng, phrasing.INSPECT, plant=plant), lambda: _ignore(world.scan(plant))),
-    ]
-    return rng.sample(choices, count)
+    @property
+    def rng(self) -> Random:
+        return self.world.rng
 
-
-def _work(world: Field) -> Jobs:
-    rng = world.rng
-    plants = rng.sample(list(world.plants), min(len(world.plants), rng.choice((1, 1, 1, 2, 2, 3))))
-    if len(plants) > 1 and rng.random() < 0.2:
-        jobs = _same_for_all(world, plants)
-    else:
-        jobs = [job for plant in plants for job in _plant_jobs(world, plant)]
-    if rng.random() < 0.06:
-        jobs = [_inspect_all(world, plants)]
-    if rng.random() < 0.12:
-        station = rng.choice((_refill_water, _refill_pesticide, _recharge))
-        jobs.insert(rng.randrange(len(jobs) + 1), station(world))
-    if rng.random() < 0.08:
-        jobs = [_elsewhere(world)] if rng.random() < 0.5 else [*jobs, _elsewhere(world)]
-    if rng.random() < 0.3:
-        jobs.append((say(rng, phrasing.HOME), world.home))
-    return jobs
-
-
-def _plant_jobs(world: Field, plant: str) -> Jobs:
-    rng = world.rng
-    kind = rng.random()
-    if kind < 0.42:
-        jobs = [_water(world, plant)]
-        if rng.random() < 0.12:
-            jobs.append(_spray(world, plant))
-        return jobs
-    if kind < 0.6:
-        return [_spray(world, plant)]
-    if kind < 0.84:
-        jobs = [(say(rng, phrasing.HARVEST, plant=plant), lambda: _at(world, plant, world.harvest))]
-        if rng.random() < 0.65:
-            jobs.append((say(rng, phrasing.DUMP), world.dump))
-        return jobs
-    if kind < 0.95:
-        return [_conditional(world, plant)]
-    return [(say(rng, phrasing.VISIT_PLANT, plant=plant), lambda: world.go(plant))]
-
-
-def _water(world: Field, plant: str) -> tuple[str, Act]:
-    liters = _liters(world.rng)
-    text = say(world.rng, phrasing.WATER, plant=plant, amount=liters)
-    return text, lambda: _at(world, plant, lambda name: world.give_water(name, liters))
-
-
-def _spray(world: Field, plant: str) -> tuple[str, Act]:
-    ml = _ml(world.rng)
-    text = say(world.rng, phrasing.SPRAY, plant=plant, amount=ml)
-    return text, lambda: _at(world, plant, lambda name: world.spray(name, ml))
-
-
-def _conditional(world: Field, plant: str) -> tuple[str, Act]:
-    rng = world.rng
-    liters, ml = _liters(rng), _ml(rng)
-    kind = rng.randrange(3)
-    wordings = (phrasing.INSPECT_WATER, phrasing.INSPECT_SPRAY, phrasing.INSPECT_HARVEST)[kind]
-    text = say(rng, wordings, plant=plant, amount=ml if kind == 1 else liters)
-
-    def act() -> None:
-        seen = world.scan(plant)
-        if kind == 0 and seen.soil == "dry":
-            _at(world, plant, lambda name: world.give_water(name, liters))
-        elif kind == 1 and seen.pests:
-            _at(world, plant, lambda name: world.spray(name, ml))
-        elif kind == 2 and seen.ripe:
-            _at(world, plant, world.harvest)
-
-    return text, act
-
-
-def _inspect_all(world: Field, plants: list[str]) -> tuple[str, Act]:
-    liters, ml = _liters(world.rng), _ml(world.rng)
-    text = say(world.rng, phrasing.INSPECT_ALL, plants=phrasing.joined(plants), liters=liters, ml=ml)
-
-    def act() -> None:
-        for plant in plants:
-            seen = world.scan(plant)
-            if seen.soil == "dry":
-                _at(world, plant, lambda name: world.give_water(name, liters))
-            if seen.pests:
-                _at(world, plant, lambda name: world.spray(name, ml))
-
-    return text, act
-
-
-def _same_for_all(world: Field, plants: list[str]) -> Jobs:
-    rng = world.rng
-    names, kind = phrasing.joined(plants), rng.randrange(3)
-    liters, ml = _liters(rng, most=1.5), _ml(rng)
-    text = (
-        say(rng, phrasing.WATER[:3], plant=names, amount=liters) + " each",
-        say(rng, phrasing.SPRAY[:3], plant=names, amount=ml) + " each",
-        say(rng, phrasing.HARVEST[:2], plant=names),
-    )[kind]
-
-    def one(plant: str) -> None:
-        if kind == 0:
-            world.give_water(plant, liters)
-        elif kind == 1:
-            world.spray(plant, ml)
+    def episode(self) -> Episode:
+        rng, world = self.rng, self.world
+        locks = rng.random() > 0.08
+        jobs = self._work() if locks else self._reads(rng.randint(1, 3))
+        read = self._reads(1)[0] if locks and rng.random() < 0.12 else None
+        said = [words for words, _ in jobs]
+        if read and rng.random() < 0.5:
+            first = self.speaker.prompt([read[0]], locks=False)
+            world.episode.prompt = f"{first} {self.speaker.prompt(said, locks=True)}"
+            read[1]()
         else:
-            world.harvest(plant)
+            jobs = [read, *jobs] if read else jobs
+            world.episode.prompt = self.speaker.prompt([words for words, _ in jobs], locks=locks)
+        if locks:
+            if rng.random() < 0.05:
+                message = "The safety is locked; call unlock_safety_mode first."
+                world.episode.refused("move_home", "safety_locked", message)
+            world.unlock()
+        for _, act in jobs:
+            act()
+        if locks:
+            world.lock()
+        return world.episode
 
-    def act() -> None:
-        for plant in plants:
-            _at(world, plant, one)
+    def _reads(self, count: int) -> list[Work]:
+        rng, world, words, say = self.rng, self.world, self.words, self.speaker
+        plant = rng.choice(list(world.plants))
+        choices: list[Work] = [
+            (say.job(words.read_battery), world.read_battery),
+            (say.job(words.read_hopper), world.read_hopper),
+            (say.job(words.read_pose), world.read_pose),
+            (say.job(words.read_plants), world.read_plants),
+            (say.job(words.inspect, plant=say.name(plant)), lambda: _ignore(world.scan(plant))),
+        ]
+        return rng.sample(choices, count)
 
-    return [(text, act)]
+    def _work(self) -> list[Work]:
+        rng, world, words, say = self.rng, self.world, self.words, self.speaker
+        plants = rng.sample(list(world.plants), min(len(world.plants), rng.choice((1, 1, 2, 2, 3))))
+        if len(plants) > 1 and rng.random() < 0.2:
+            jobs = [self._same_for_all(plants)]
+        elif rng.random() < 0.05:
+            jobs = [self._inspect_all(plants)]
+        else:
+            jobs = [job for plant in plants for job in self._at_plant(plant)]
+        if rng.random() < 0.3:
+            jobs.insert(rng.randrange(len(jobs) + 1), self._station())
+        if rng.random() < 0.08:
+            jobs = [self._elsewhere()] if rng.random() < 0.5 else [*jobs, self._elsewhere()]
+        if rng.random() < 0.3:
+            jobs.append((say.job(words.home), world.home))
+        return jobs
+
+    def _at_plant(self, plant: str) -> list[Work]:
+        kind, world, words, say = self.rng.random(), self.world, self.words, self.speaker
+        if kind < 0.38:
+            jobs = [self._water(plant)]
+            return [*jobs, self._spray(plant)] if self.rng.random() < 0.12 else jobs
+        if kind < 0.56:
+            return [self._spray(plant)]
+        if kind < 0.8:
+            said = say.job(words.harvest, plant=say.name(plant))
+            harvest = (said, lambda: self._do_at(plant, world.harvest))
+            return [harvest, (say.job(words.dump), world.dump)] if self.rng.random() < 0.65 else [harvest]
+        if kind < 0.95:
+            return [self._conditional(plant)]
+        return [(say.job(words.visit_plant, plant=say.name(plant)), lambda: world.go(plant))]
+
+    def _water(self, plant: str) -> Work:
+        liters, say = _liters(self.rng), self.speaker
+        said = say.job(self.words.water, plant=say.name(plant), amount=water(self.rng, liters))
+        return said, lambda: self._do_at(plant, lambda name: self.world.give_water(name, liters))
+
+    def _spray(self, plant: str) -> Work:
+        ml, say = _ml(self.rng), self.speaker
+        said = say.job(self.words.spray, plant=say.name(plant), amount=pesticide(self.rng, ml))
+        return said, lambda: self._do_at(plant, lambda name: self.world.spray(name, ml))
+
+    def _conditional(self, plant: str) -> Work:
+        rng, world, words, say = self.rng, self.world, self.words, self.speaker
+        liters, ml, kind = _liters(rng), _ml(rng), rng.randrange(3)
+        job = (words.water_if_dry, words.spray_if_pests, words.harvest_if_ripe)[kind]
+        amount = pesticide(rng, ml) if kind == 1 else water(rng, liters)
+
+        def act() -> None:
+            seen = world.scan(plant)
+            if kind == 0 and seen.soil == "dry":
+                self._do_at(plant, lambda name: world.give_water(name, liters))
+            elif kind == 1 and seen.pests:
+                self._do_at(plant, lambda name: world.spray(name, ml))
+            elif kind == 2 and seen.ripe:
+                self._do_at(plant, world.harvest)
+
+        return say.job(job, plant=say.name(plant), amount=amount), act
+
+    def _inspect_all(self, plants: list[str]) -> Work:
+        rng, world = self.rng, self.world
+        liters, ml = _liters(rng), _ml(rng)
+        said = self.speaker.job(
+            self.words.inspect_all, plants=joined(plants), water=water(rng, liters), spray=pesticide(rng, ml)
+        )
+
+        def act() -> None:
+            for plant in plants:
+                seen = world.scan(plant)
+                if seen.soil == "dry":
+                    self._do_at(plant, lambda name: world.give_water(name, liters))
+                if seen.pests:
+                    self._do_at(plant, lambda name: world.spray(name, ml))
+
+        return said, act
+
+    def _same_for_all(self, plants: list[str]) -> Work:
+        rng, world, words = self.rng, self.world, self.words
+        names, kind = joined(plants), rng.randrange(3)
+        liters, ml = _liters(rng, most=1.5), _ml(rng)
+        each = rng.choice(("{} each", "each of {}", "both {}" if len(plants) == 2 else "all of {}"))
+        amount = (water(rng, liters), pesticide(rng, ml), "")[kind]
+        names, amount = (names, f"{amount} each") if each == "{} each" else (each.format(names), amount)
+        job = (words.water, words.spray, words.harvest)[kind]
+        said = Said(rng.choice(job.orders[:4]).format(plant=names, amount=amount.strip()))
+
+        def one(plant: str) -> None:
+            if kind == 0:
+                world.give_water(plant, liters)
+            elif kind == 1:
+                world.spray(plant, ml)
+            else:
+                world.harvest(plant)
+
+        def act() -> None:
+            for plant in plants:
+                self._do_at(plant, one)
+
+        return said, act
+
+    def _station(self) -> Work:
+        rng, world, words, say = self.rng, self.world, self.words, self.speaker
+        charge = rng.choice((0.15, 0.25, 0.45, 0.55, 0.65, 0.7, 0.8))
+        return rng.choice((
+            (say.job(words.refill_water), world.refill_water),
+            (say.job(words.refill_pesticide), world.refill_pesticide),
+            (say.job(words.recharge), world.recharge),
+            (say.job(words.dump_if_full), world.dump_if_full),
+            (say.job(words.recharge_if_low, charge=charge), lambda: world.recharge_below(charge)),
+        ))  # fmt: skip
+
+    def _elsewhere(self) -> Work:
+        rng, world, words, say = self.rng, self.world, self.words, self.speaker
+        if rng.random() < 0.5:
+            station = rng.choice(list(world.stations))
+            return say.job(words.visit_station, station=station), lambda: world.go(station)
+        x, y = (_number(rng.randint(0, 80) / 4) for _ in range(2))
+        return say.job(words.visit_point, x=x, y=y), lambda: world.drive(x, y)
+
+    def _do_at(self, plant: str, act: Callable[[str], None]) -> None:
+        if self.rng.random() < 0.04:
+            self.world.mistake(plant)
+        self.world.go(plant)
+        act(plant)
 
 
-def _elsewhere(world: Field) -> tuple[str, Act]:
-    rng = world.rng
-    if rng.random() < 0.5:
-        station = rng.choice(list(world.stations))
-        return say(rng, phrasing.VISIT_STATION, station=station), lambda: world.go(station)
-    x, y = (_number(rng.randint(0, 40) / 2) for _ in range(2))
-    return say(rng, phrasing.VISIT_POINT, x=x, y=y), lambda: world.drive(x, y)
-
-
-def _refill_water(world: Field) -> tuple[str, Act]:
-    return say(world.rng, phrasing.REFILL_WATER), world.refill_water
-
-
-def _refill_pesticide(world: Field) -> tuple[str, Act]:
-    return say(world.rng, phrasing.REFILL_PESTICIDE), world.refill_pesticide
-
-
-def _recharge(world: Field) -> tuple[str, Act]:
-    return say(world.rng, phrasing.RECHARGE), world.recharge
-
-
-def _at(world: Field, plant: str, act: Callable[[str], None]) -> None:
-    if world.rng.random() < 0.04:
-        world.mistake(plant)
-    world.go(plant)
-    act(plant)
-
-
-def _liters(rng: Random, most: float = 4.5) -> float:
-    step = rng.choice((0.5, 0.5, 0.25, 0.1, 0.01, 1.0))
-    return _number(round(step * rng.randint(1, int(most / step)), 2))
+def _liters(rng: Random, most: float = 4.75) -> float:
+    while True:
+        step = rng.choice((0.5, 0.5, 0.25, 0.1, 0.01, 1.0))
+        liters = _number(round(step * rng.randint(1, int(most / step)), 2))
+        if liters not in AMOUNTS:
+            return liters
 
 
 def _ml(rng: Random) -> float:
-    return _number(
-        rng.choice(
-            (5 * rng.randint(1, 24), 10 * rng.randint(1, 12), rng.randint(5, 120), rng.randint(1, 1000) / 10)
+    while True:
+        ml = _number(
+            rng.choice(
+                (
+                    5 * rng.randint(1, 24),
+                    10 * rng.randint(1, 12),
+                    rng.randint(5, 120),
+                    rng.randint(1, 1000) / 10,
+                )
+            )
         )
-    )
+        if ml not in AMOUNTS:
+            return ml
 
 
 def _number(value: float) -> float:

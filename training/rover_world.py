@@ -9,16 +9,11 @@ from string import ascii_lowercase, ascii_uppercase
 from devices.farm_rover import tools as rover
 from devices.farm_rover.tools import FARM_ROVER
 from training.episode import Episode
+from training.shipped import POINTS
 
 Point = tuple[float, float]
 
 STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
-DEFAULT_PLANTS = {
-    "plant_A": (2.0, 14.0),
-    "plant_B": (3.5, 12.5),
-    "plant_C": (14.0, 8.5),
-    "plant_D": (16.5, 15.0),
-}
 DEFAULT_STATIONS = {
     "base": (5.0, 5.0),
     "collection_bin": (6.0, 18.0),
@@ -36,6 +31,21 @@ ROVER = FARM_ROVER.in_world(
     }
 )
 """The rover as all transcripts describe it: the tanks and the reach of the default field."""
+WORDS = (
+    "north",
+    "south",
+    "east",
+    "west",
+    "old",
+    "new",
+    "tall",
+    "big",
+    "red",
+    "blue",
+    "round",
+    "front",
+    "back",
+)
 OTHER_NAMES = ("tomato", "vine", "bed", "tree", "row", "pepper", "melon", "bush")
 LOCKED = (
     "The safety is locked; call unlock_safety_mode first.",
@@ -73,18 +83,15 @@ class Field:
 
     @classmethod
     def random(cls, rng: Random, episode: Episode) -> Field:
-        """Return the default field in four of ten cases, else places anywhere in 20 m x 20 m."""
-        if rng.random() < 0.4:
-            plants, stations = dict(DEFAULT_PLANTS), dict(DEFAULT_STATIONS)
-        else:
-            names = [f"plant_{letter}" for letter in "ABCDEFGH"]
-            if rng.random() < 0.7:
-                names = any_names(rng, ("plant", "plant", *OTHER_NAMES), 8)
-            grid = rng.choice((2, 2, 10, 10, 100, 1000))
-            count = rng.randint(3, 6)
-            picked = names[:count] if rng.random() < 0.5 else rng.sample(names, count)
-            plants = {name: _place(rng, grid) for name in picked}
-            stations = {name: _place(rng, grid) for name in STATIONS}
+        """Return places anywhere in 20 m x 20 m, none of them where the default field has one."""
+        names = [f"plant_{letter}" for letter in "ABCDEFGH"]
+        if rng.random() < 0.6:
+            names = any_names(rng, ("plant", "plant", *OTHER_NAMES), 8)
+        grid = rng.choice((2, 2, 10, 10, 100, 1000))
+        count = rng.randint(3, 6)
+        picked = names[:count] if rng.random() < 0.5 else rng.sample(names, count)
+        plants = {name: _place(rng, grid) for name in picked}
+        stations = {name: _place(rng, grid) for name in STATIONS}
         world = cls(rng, plants, stations, episode, pose=stations["base"], noisy=rng.random() < 0.2)
         world.battery = rng.choice((1.0, 1.0, 0.9, 0.8, 0.7, 0.5, 0.4, 0.3))
         world.fruit = rng.choice((0, 0, 0, 1, 2))
@@ -179,6 +186,18 @@ class Field:
         self.pesticide = PESTICIDE_ML
         self.episode.call("refill_pesticide", rover.PesticideTank(tank_ml=PESTICIDE_ML))
 
+    def dump_if_full(self) -> None:
+        """Read the hopper, and empty it if it has no room."""
+        self.read_hopper()
+        if self.fruit == 2:
+            self.dump()
+
+    def recharge_below(self, charge: float) -> None:
+        """Read the battery, and charge it if there is less."""
+        self.read_battery()
+        if self.battery < charge:
+            self.recharge()
+
     def recharge(self) -> None:
         """Charge the battery at the pad."""
         self.go("charging_pad")
@@ -238,9 +257,10 @@ def any_names(rng: Random, kinds: tuple[str, ...], count: int) -> list[str]:
     """Return unpredictable names, of one kind or several: the model must copy, not remember."""
     names: dict[str, None] = {}
     one_kind = rng.choice(kinds) if rng.random() < 0.5 else None
-    style = rng.randrange(3)
+    style = rng.randrange(4)
     while len(names) < count:
-        mark = (rng.choice(ascii_uppercase), str(rng.randint(1, 99)), rng.choice(ascii_lowercase))[style]
+        letters, number = (rng.choice(ascii_uppercase), rng.choice(ascii_lowercase)), str(rng.randint(1, 99))
+        mark = (letters[0], number, letters[1], rng.choice(WORDS))[style]
         names[f"{one_kind or rng.choice(kinds)}_{mark}"] = None
     return list(names)
 
@@ -251,4 +271,6 @@ def new_field(rng: Random) -> Field:
 
 
 def _place(rng: Random, grid: int) -> Point:
-    return rng.randint(0, 20 * grid) / grid, rng.randint(0, 20 * grid) / grid
+    while (spot := (rng.randint(0, 20 * grid) / grid, rng.randint(0, 20 * grid) / grid)) in POINTS:
+        pass
+    return spot

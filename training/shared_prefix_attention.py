@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 _forward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -48,6 +49,17 @@ class _SharedPrefix(torch.autograd.Function):
         return dq, dk, dv, dpk, dpv
 
 
+def joined_attention(q: Tensor, k: Tensor, v: Tensor, pk: Tensor, pv: Tensor) -> Tensor:
+    """Return the same as `shared_prefix_attention` by one attention with a mask, on any device."""
+    batch, _, length, _ = q.shape
+    before = pk.shape[2]
+    seen = torch.ones(length, before + length, dtype=torch.bool, device=q.device).tril(before)
+    keys, values = (
+        torch.cat((prefix.expand(batch, -1, -1, -1), own), dim=2) for prefix, own in ((pk, k), (pv, v))
+    )
+    return F.scaled_dot_product_attention(q, keys, values, attn_mask=seen)
+
+
 def shared_prefix_attention(q: Tensor, k: Tensor, v: Tensor, pk: Tensor, pv: Tensor) -> Tensor:
     """Return causal attention within each episode, and full attention to the prefix before it.
 
@@ -55,5 +67,7 @@ def shared_prefix_attention(q: Tensor, k: Tensor, v: Tensor, pk: Tensor, pv: Ten
         q, k, v: [batch, heads, length, width].
         pk, pv: [1, heads, prefix length, width].
     """
+    if q.device.type != "cpu":
+        return joined_attention(q, k, v, pk, pv)
     result: Tensor = _SharedPrefix.apply(q.contiguous(), k.contiguous(), v.contiguous(), pk, pv)
     return result

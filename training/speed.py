@@ -10,7 +10,8 @@ from pathlib import Path
 from agents.backends.llama_backend import SHIPPED_MODEL
 from agents.backends.llama_engine import LlamaEngine
 from agents.formats.answer_grammar import answer_grammar
-from training.episode import pieces, system_turn
+from training.conversations import native_pieces
+from training.system_turns import system_turn
 from training.transcripts import HELD_OUT, episode
 
 WRITTEN = 256
@@ -27,7 +28,7 @@ def main() -> None:
     engine = LlamaEngine(args.model, n_ctx=4096, n_threads=args.threads)
     loaded = time.monotonic() - begun
     story = episode(HELD_OUT)
-    prompt = engine.vocabulary.tokenize(system_turn(story.device) + pieces(story)[0][0])
+    prompt = engine.vocabulary.tokenize(system_turn(story.device) + native_pieces(story)[0][0])
     reading = min(_seconds_to_read(engine, prompt) for _ in range(args.repeats))
     speeds = {
         "load_s": round(loaded, 3),

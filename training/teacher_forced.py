@@ -6,32 +6,36 @@ import torch
 from tokenizers import Tokenizer
 
 from training.batches import encode
-from training.episode import system_turn
+from training.conversations import native_pieces
 from training.network import Cache, Network
+from training.system_turns import system_turn
 from training.transcripts import HELD_OUT, episode
+from training.wordings import Wordings
 
 
 @torch.no_grad()
-@torch.compiler.set_stance("force_eager")
-def teacher_forced(network: Network, tokenizer: Tokenizer, count: int) -> dict[str, float]:
+def teacher_forced(
+    network: Network, tokenizer: Tokenizer, count: int, wordings: Wordings
+) -> dict[str, float]:
     """Return exact turns and exact episodes of `count` held-out episodes, each turn after the expert's own
     history.
 
     A turn is exact where the network's likeliest token is the expert's at every place of it. Where every turn
     is exact, the network would write the whole episode by itself, word for word.
     """
+    device = network.embedding.weight.device
     prefixes: dict[str, list[Cache]] = {}
     turns = exact_turns = exact_episodes = 0
     for seed in range(HELD_OUT, HELD_OUT + count):
-        story = episode(seed)
-        device = story.device
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            if device.name not in prefixes:
-                _, prefixes[device.name] = network.hidden(
-                    torch.tensor([tokenizer.encode(system_turn(device)).ids])
+        story = episode(seed, wordings)
+        rig = story.device
+        with torch.autocast(device.type, dtype=torch.bfloat16):
+            if rig.name not in prefixes:
+                _, prefixes[rig.name] = network.hidden(
+                    torch.tensor([tokenizer.encode(system_turn(rig)).ids], device=device)
                 )
-            ids, learned = encode(tokenizer, story)
-            hidden, _ = network.hidden(torch.tensor([ids]), prefixes[device.name])
+            ids, learned = encode(tokenizer, native_pieces(story))
+            hidden, _ = network.hidden(torch.tensor([ids], device=device), prefixes[rig.name])
             guess = network.logits(hidden[0]).argmax(-1).tolist()
         wrong_before, wrong = 0, 0
         for k in range(1, len(ids)):

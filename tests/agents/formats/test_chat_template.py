@@ -11,7 +11,8 @@ from agents.formats.chat_template import ChatTemplate
 from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.signature import signature
 from agents.scaffolds.prompting import TRAINED_ON
-from training.episode import pieces, system_turn
+from training.conversations import native_pieces
+from training.system_turns import system_turn
 from training.transcripts import HELD_OUT, episode
 
 SCHEMAS = FARM_ROVER.schemas()
@@ -44,7 +45,7 @@ def test_the_shipped_template_writes_what_the_model_was_trained_on():
                 {"role": "assistant", "content": "", "tool_calls": [call(turn.tool, dict(turn.arguments))]}
             )
             messages.append({"role": "tool", "content": turn.result})
-        trained = system_turn(story.device) + "".join(text for text, _ in pieces(story)[:-1])
+        trained = system_turn(story.device) + "".join(text for text, _ in native_pieces(story)[:-1])
         assert template.render(messages, story.device.schemas()) == trained
 
 

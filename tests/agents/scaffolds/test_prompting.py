@@ -25,7 +25,7 @@ from agents.scaffolds.prompting import (
 from agents.scaffolds.react import ReactScaffold
 from configs.worlds_loader import load_world
 from training.chat_format import system_text
-from training.episode import system_turn
+from training.system_turns import system_turn
 
 WORLDS = ("farm_rover", "robotic_arm")
 ADVICE = {"farm_rover": "Before you act on a plant or a station", "robotic_arm": "pick finds an object by"}

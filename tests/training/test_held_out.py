@@ -1,0 +1,149 @@
+"""No shipped task's prompt, plan or numbers is in the training data, nor is a held-out wording."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from itertools import chain, islice
+
+import pytest
+
+from configs.tasks_loader import list_tasks
+from training import rover_episodes, transcripts
+from training.held_out_wordings import HELD_OUT_WORDS
+from training.spoken_numbers import ONES, TENS
+from training.transcripts import episode
+from training.wordings import SEEN, Job
+
+SAMPLE = 1500
+LONG = 6
+NUMBER_WORDS = "|".join([*ONES[1:], *TENS])
+AMOUNT = re.compile(
+    rf"(?:(?:-?\d+(?:\.\d+)?|{NUMBER_WORDS})(?:[- ](?:and a half|{NUMBER_WORDS}))*)\s*"
+    r"(?:ml|m?illilit(?:er|re)s?|lit(?:er|re)s?|l)\b(?: of (?:the )?(?:water|pesticide))?"
+)
+READING = ("get_", "list_", "scan_", "sense_")
+GOING = ("move_", "home", "lock_", "unlock_")
+
+
+def shipped_tasks():
+    return [task for task in list_tasks() if task.device.name in ("farm_rover", "robotic_arm")]
+
+
+def shipped_texts():
+    return [text for task in shipped_tasks() for text in (task.prompt, *task.paraphrases)]
+
+
+def words(text):
+    """Lower case; N for a name, A for an amount, P for a point, # for another number."""
+    text = re.sub(r"\{(?:plants?|thing|bin|station|name)\}", " a_name ", text)
+    text = AMOUNT.sub(" A ", re.sub(r"\{(?:amount|water|spray)\}", " A ", text).lower())
+    text = re.sub(r"\{\w+\}|-?\d+(?:\.\d+)?", " # ", re.sub(r"\b[a-z]+_\w+", "N", text))
+    return (
+        " ".join(re.findall(r"[\w#]+", text))
+        .replace("x # y #", "# #")
+        .replace("# # z", "# #")
+        .replace("# # #", "P")
+        .split()
+    )
+
+
+def windows(text, size=LONG):
+    found = words(text)
+    return {tuple(found[k : k + size]) for k in range(len(found) - size + 1)}
+
+
+def templates(wordings):
+    """All texts of a set of wordings."""
+    found = []
+    for part in (wordings.rover, wordings.arm):
+        for job in (getattr(part, field.name) for field in fields(part)):
+            assert isinstance(job, Job)
+            found += [*job.orders, *job.statements, *job.done]
+    return found + list(chain.from_iterable(getattr(wordings.frame, f.name) for f in fields(wordings.frame)))
+
+
+def in_shipped(texts):
+    """The texts that share six words in a row with a shipped prompt or paraphrase."""
+    shipped = set().union(*(windows(text) for text in shipped_texts()))
+    return [text for text in texts if windows(text) & shipped]
+
+
+def work(calls):
+    steps = sorted(
+        (tool, arguments.get("plant_id") or arguments.get("object_id")) for tool, arguments in calls
+    )
+    return [step for step in steps if not step[0].startswith(GOING + READING)] or [
+        step for step in steps if step[0].startswith(READING)
+    ]
+
+
+def leaks(stories):
+    """What of the shipped tasks is in the stories: prompts, plans (what works on what), amounts."""
+    prompts = {tuple(words(text)) for text in shipped_texts()}
+    numbers = {float(n) for text in shipped_texts() for n in re.findall(r"\d+(?:\.\d+)?", text)}
+    plans = [work(plan) for plan in shipped_plans()]
+    found = []
+    for story in stories:
+        calls = [(turn.tool, turn.arguments) for turn in story.turns if turn.learn]
+        if tuple(words(story.prompt)) in prompts:
+            found.append(("prompt", story.prompt))
+        if work(calls) in plans:
+            found.append(("plan", story.prompt))
+        amounts = [arguments.get("liters", arguments.get("ml")) for _, arguments in calls]
+        found += [("number", story.prompt) for amount in amounts if amount in numbers]
+    return found
+
+
+def shipped_plans():
+    """Some paths that each shipped task accepts: tools and arguments."""
+    for task in shipped_tasks():
+        if task.answer is None:
+            for path in islice(task.automaton.golden_paths(), 8):
+                symbols = [task.automaton.symbols[name] for name in path]
+                yield [(symbol.tool, symbol.example()) for symbol in symbols]
+
+
+def test_a_sample_has_no_shipped_prompt_plan_or_number():
+    assert leaks(episode(seed) for seed in range(SAMPLE)) == []
+
+
+def test_a_plan_that_leaks_is_found(monkeypatch):
+    monkeypatch.setattr(transcripts, "is_shipped", lambda _: False)
+    assert "plan" in {what for what, _ in leaks(episode(seed) for seed in range(SAMPLE))}
+
+
+def test_a_number_that_leaks_is_found(monkeypatch):
+    monkeypatch.setattr(rover_episodes, "AMOUNTS", frozenset())
+    assert "number" in {what for what, _ in leaks(episode(seed) for seed in range(300))}
+
+
+def test_a_prompt_that_leaks_is_found():
+    story = episode(0)
+    for text in (shipped_texts()[0], shipped_texts()[0].replace("plant_B", "vine_7")):
+        story.prompt = text
+        assert ("prompt", text) in leaks([story])
+
+
+def test_no_wording_stands_in_a_shipped_task():
+    assert in_shipped(templates(SEEN)) == []
+
+
+def test_a_wording_that_leaks_is_found():
+    leak = "go to {plant} so that its soil gets {amount} in time"
+    assert not in_shipped([leak])
+    assert in_shipped(["Please unlock, look at {plant}, give it {amount} if it is dry"])
+
+
+def test_held_out_wordings_are_not_those_of_training():
+    kept = ("{name}",)
+    seen = {tuple(words(text)) for text in templates(SEEN)}
+    assert [
+        text for text in templates(HELD_OUT_WORDS) if text not in kept and tuple(words(text)) in seen
+    ] == []
+
+
+@pytest.mark.parametrize("seed", [0, 3, 7])
+def test_a_seed_gives_the_same_prompt_in_other_words_each_time(seed):
+    assert episode(seed, HELD_OUT_WORDS).prompt == episode(seed, HELD_OUT_WORDS).prompt
+    assert episode(seed, HELD_OUT_WORDS).prompt != episode(seed).prompt

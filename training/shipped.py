@@ -1,0 +1,92 @@
+"""What the shipped tasks of the two rigs say and ask for, so that no made-up episode does.
+
+Held out are: their prompts and paraphrases, with whatever names and numbers; their plans, which are the
+plants or objects on which the same tools work, in any order; every number in them, as an amount; and every
+place of their worlds and plans.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from configs.tasks_loader import task_files
+from configs.worlds.farm_rover import WORLD as FARM
+from configs.worlds.robotic_arm import WORLD as BENCH
+
+WORLDS = (FARM.name, BENCH.name)
+DEFAULTS = (FARM.defaults, BENCH.defaults)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+NAME = re.compile(r"\b[a-z]+_\w+\b", re.IGNORECASE)
+NOT_WORK = re.compile(r"(un)?lock_|move_|home$|get_|list_|scan_|sense_")
+READS = re.compile(r"get_|list_|scan_|sense_")
+Step = tuple[str, str]
+
+
+def wording(prompt: str) -> str:
+    """Return a prompt's words in lower case, with N for names and # for numbers, without punctuation."""
+    named = NAME.sub("N", prompt.lower())
+    return " ".join(re.findall(r"\w+|#", NUMBER.sub("#", named)))
+
+
+def signature(calls: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[Step, ...]:
+    """Return which tools work on what, sorted; where nothing works, which read what."""
+    steps = [(tool, str(args.get("plant_id") or args.get("object_id") or "")) for tool, args in calls]
+    work = [step for step in steps if not NOT_WORK.match(step[0])]
+    return tuple(sorted(work or [step for step in steps if READS.match(step[0])]))
+
+
+@lru_cache
+def shipped_tasks() -> tuple[Mapping[str, Any], ...]:
+    """Return the entries of the task files of both rigs."""
+    files = (yaml.safe_load(path.read_text()) for path in task_files())
+    return tuple(entry for file in files for entry in file["tasks"] if entry.get("world") in WORLDS)
+
+
+@lru_cache
+def shipped_texts() -> tuple[str, ...]:
+    """Return all prompts and paraphrases."""
+    return tuple(text for task in shipped_tasks() for text in (task["prompt"], *task.get("paraphrases", ())))
+
+
+def _steps(plan: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the calls of a plan, those of all branches."""
+    if isinstance(plan, str):
+        yield plan, {}
+    elif isinstance(plan, list):
+        for part in plan:
+            yield from _steps(part)
+    elif isinstance(plan, Mapping):
+        for key, value in plan.items():
+            if isinstance(value, Mapping):
+                yield key, value
+            else:
+                yield from _steps(value)
+
+
+def _points(value: Any) -> Iterator[tuple[float, float]]:
+    """Yield each x and y that stand together."""
+    if isinstance(value, Mapping):
+        if "x" in value and "y" in value:
+            x, y = (v.get("near") if isinstance(v, Mapping) else v for v in (value["x"], value["y"]))
+            if isinstance(x, int | float) and isinstance(y, int | float):
+                yield float(x), float(y)
+        for part in value.values():
+            yield from _points(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _points(part)
+
+
+WORDINGS = frozenset(wording(text) for text in shipped_texts())
+PLANS = frozenset(signature(_steps(task["plan"])) for task in shipped_tasks() if "plan" in task)
+AMOUNTS = frozenset(
+    float(number)
+    for task in shipped_tasks()
+    for number in NUMBER.findall(f"{task['prompt']} {task.get('paraphrases')} {task.get('plan')}")
+)
+POINTS = frozenset(_points([*shipped_tasks(), *(yaml.safe_load(path.read_text()) for path in DEFAULTS)]))
