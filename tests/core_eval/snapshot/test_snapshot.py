@@ -20,7 +20,7 @@ from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.path.calls import CallStatus
 from core_eval.report.aggregate import load_aggregate
-from core_eval.report.html import html_report
+from core_eval.report.html import html_pages
 from core_eval.snapshot.device import SnapshotDevice
 from core_eval.snapshot.file import load_snapshot, snapshot_text
 from core_eval.snapshot.record import record
@@ -144,7 +144,7 @@ def test_every_step_from_there_on_is_marked(
     assert main(["show", str(db), "--markdown"]) == 0
     assert "steps by the twin: 3" in capsys.readouterr().out
     with LogReader(db) as reader:
-        page = html_report(reader, load_aggregate(None))
+        (page,) = (one.text for one in html_pages(reader, load_aggregate(None)))
         (why,) = reader.connection.execute(
             "select json_extract(detail, '$.why') as why from rig_status where state = 'left the record'"
         ).fetchone()
