@@ -20,6 +20,7 @@ CHANGING = (
     "geom_contype",
     "geom_conaffinity",
     "geom_solimp",
+    "jnt_actfrcrange",
 )
 """Arrays of the model that grips, weak fingers and counterfactuals change."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
 
+from devices.outcome import PROTECTIVE_STOP
 from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
 from sims.clock import Clock
 from sims.harm_ledger import HarmLedger
@@ -20,6 +22,7 @@ from sims.robotic_arm.motion import Motion, Program, steps
 from sims.robotic_arm.physics import BenchPhysics
 from sims.robotic_arm.trajectory import MotionLimits, retimed, route, within_joint_speeds
 from sims.simulator import CallOptions
+from sims.time_stepping import RigFault
 
 TICK = 0.04
 """Device time between two checks for a stop, s."""
@@ -104,6 +107,7 @@ class Handling:
             natural = self._rehearse(call, action, target, closing)
             self._pass_time(max(0.0, call.duration - natural), TICK)
         self._begin(call, target, closing)
+        self.arrived = False
         action(self)
         self.arrived = quantities.command_error(self._physics) < POSE_TOLERANCE
 
@@ -127,7 +131,8 @@ class Handling:
         twin = copy.deepcopy(self, memo)
         twin._end = None
         twin._begin(call, target, closing)
-        action(twin)
+        with suppress(RigFault):
+            action(twin)
         return count * scene.TIMESTEP
 
     def _help(self, target: str | None, *, grips: bool) -> None:
@@ -245,8 +250,24 @@ class Handling:
         count, left = steps(seconds), 0
         if self._end is not None:
             left = count - min(count, max(0, steps(Clock.to_seconds(self._end - self._clock.ticks))))
-        self._pass_time((count - left) * scene.TIMESTEP, TICK)
+        end, ticks = count - left, steps(TICK)
+        done = steps(Clock.to_seconds(self._clock.ticks)) % ticks
+        while end > 0:
+            part = min(end, ticks - done)
+            self._pass_time(part * scene.TIMESTEP, TICK)
+            self._check()
+            end, done = end - part, 0
         self._motion.run(left, self._clock.now)
+        self._check()
+
+    def _check(self) -> None:
+        if self._motion.tripped:
+            self._motion.tripped = False
+            raise RigFault(
+                PROTECTIVE_STOP,
+                f"The arm met something with more than {self.world.arm.protective_stop:g} N and stopped "
+                "itself. The safety is locked now: call unlock_safety, and move away from it.",
+            )
 
     def _grip(self, force: float, half: float) -> None:
         self.gripper = "closed"

@@ -9,7 +9,7 @@ import numpy as np
 
 from sims.robotic_arm import scene
 from sims.robotic_arm.collision_mask import CollisionMask
-from sims.robotic_arm.harm_monitor import SLOW_STEPS, HarmMonitor
+from sims.robotic_arm.harm_monitor import HarmMonitor
 from sims.robotic_arm.kinematics import Array, joint_angles
 from sims.robotic_arm.physics import BenchPhysics
 
@@ -60,6 +60,8 @@ class Motion:
         """How a released object is set down."""
         self.resting = True
         """Nothing moves, so physics is skipped until the next program."""
+        self.tripped = False
+        """Whether the protective stop ended the last program."""
         self._program: Program | None = None
         self._row = 0
         self._feeling = False
@@ -114,7 +116,7 @@ class Motion:
     def load(self, program: Program, *, feeling: bool = False) -> None:
         """Start this program; `feeling` ends it when the held object meets its support."""
         self._program, self._row, self._feeling = program, 0, feeling
-        self.resting = self._awake = False
+        self.resting = self._awake = self.tripped = False
 
     def halt(self) -> None:
         """End the running program; the servos hold their last commanded pose."""
@@ -123,22 +125,31 @@ class Motion:
         self.physics.stand()
         self.resting = False
 
+    def trip(self) -> None:
+        """End the running program by the protective stop: the arm stays where it is."""
+        self._program, self.tripped = None, True
+        self.physics.stop_here()
+        self.resting = False
+
     def run(self, count: int, t: float) -> None:
         """Run `count` steps of physics from device time `t`, s; none while everything rests."""
         if self.resting:
             return
         physics, monitor = self.physics, self.monitor
         step, look = physics.step, monitor.after_step
+        limit = physics.world.arm.protective_stop
         for k in range(1, count + 1):
             if self._program is not None:
                 self._command_next(self._program)
             step()
             look(t + k * scene.TIMESTEP)
+            if self._program is not None and monitor.outside_force > limit:
+                self.trip()
             if self._feeling and monitor.support_force > TOUCH_FORCE:
                 self._feeling = False
                 self.halt()
             self.ran += 1
-            if self.ran % SLOW_STEPS == 0:
+            if self.ran % monitor.slow_steps == 0:
                 if physics.held is not None and physics.slips():
                     self.release()
                 elif self._awake and self.settled() and self.resting:

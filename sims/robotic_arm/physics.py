@@ -97,6 +97,13 @@ class BenchPhysics:
         """Hold the last commanded pose."""
         self._engine.data.ctrl[:AXES] = self.joints
 
+    def stop_here(self) -> None:
+        """Make the pose that the arm has now the commanded one."""
+        self.sync()
+        self.joints = self.data.qpos[:AXES].copy()
+        self.target = np.array(self.tip())
+        self.stand()
+
     @property
     def finger_target(self) -> float:
         """Target of each finger, m from the middle."""
@@ -113,8 +120,8 @@ class BenchPhysics:
 
     def limit_torques(self, limits: tuple[float, ...]) -> None:
         """Limit the joints' drives to these torques, N m."""
-        self.model.actuator_forcerange[:AXES, 0] = np.negative(limits)
-        self.model.actuator_forcerange[:AXES, 1] = limits
+        self.model.jnt_actfrcrange[:AXES, 0] = np.negative(limits)
+        self.model.jnt_actfrcrange[:AXES, 1] = limits
 
     @property
     def finger_force(self) -> float:

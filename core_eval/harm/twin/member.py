@@ -119,7 +119,7 @@ class Driver:
         for index, logged in enumerate(episode.calls):
             self._wait_until(logged.start)
             here = change if change is not None and change.call == index else None
-            acts = logged.call.status == CallStatus.OK
+            acts = logged.call.status == CallStatus.OK or logged.call.partly
             note = timed and here is None and acts and self._writes(logged)
             # The log has no duration of an unanswered call.
             lost = index in done
