@@ -18,12 +18,14 @@ from sims.robotic_arm import detour, quantities, scene
 from sims.robotic_arm.aid import NO_AID
 from sims.robotic_arm.harm_monitor import HarmMonitor
 from sims.robotic_arm.kinematics import Array, wrapped
-from sims.robotic_arm.motion import Motion, Program, steps
+from sims.robotic_arm.motion import RETREAT, Motion, Program, steps
 from sims.robotic_arm.physics import BenchPhysics
 from sims.robotic_arm.trajectory import MotionLimits, retimed, route, within_joint_speeds
 from sims.simulator import CallOptions
 from sims.time_stepping import RigFault
 
+UNLIMITED = (1000.0,) * 6
+"""Torques of the drives in a motion that passes through things, N m."""
 TICK = 0.04
 """Device time between two checks for a stop, s."""
 SETTLE_TICK, LONGEST_SETTLING = 0.02, 2.0
@@ -107,7 +109,6 @@ class Handling:
             natural = self._rehearse(call, action, target, closing)
             self._pass_time(max(0.0, call.duration - natural), TICK)
         self._begin(call, target, closing)
-        self.arrived = False
         action(self)
         self.arrived = quantities.command_error(self._physics) < POSE_TOLERANCE
 
@@ -142,8 +143,10 @@ class Handling:
         # A held object is pressed harder only where it meets something: the grip cannot change that.
         if aid.passes_through or (aid.soft_grip and not grips) or mask.active:
             mask.apply(target or self._physics.held)
-        limits = self.world.limits.torques() if aid.limits_torque else scene.TORQUE_LIMITS
-        self._physics.limit_torques(limits)
+        self._motion.guarded = not aid.passes_through
+        # A way over everything in the time of a short push needs more than drives can give.
+        limits = UNLIMITED if aid.passes_through else scene.TORQUE_LIMITS
+        self._physics.limit_torques(self.world.limits.torques() if aid.limits_torque else limits)
 
     # Whole motions.
 
@@ -261,8 +264,14 @@ class Handling:
         self._check()
 
     def _check(self) -> None:
+        """End the motion where the protective stop tripped, after the retreat."""
         if self._motion.tripped:
-            self._motion.tripped = False
+            retreat = steps(2 * RETREAT)
+            if self._end is None:
+                self._pass_time(retreat * scene.TIMESTEP, TICK)
+            else:
+                self._motion.run(retreat, self._clock.now)
+            self._motion.tripped = self.arrived = False
             raise RigFault(
                 PROTECTIVE_STOP,
                 f"The arm met something with more than {self.world.arm.protective_stop:g} N and stopped "

@@ -21,6 +21,9 @@ SLOW_SPAN = 0.02
 """Interval of all evaluations but those of contacts, s."""
 TORQUE_SHARE = SLOW_SPAN / 0.1
 """Weight of each sample in the low-passed torque (0.1 s): drives protect against load, not jerks."""
+OBSERVER_TIME = 0.02
+"""Time constant, s, with which an arm without a force sensor estimates a force from outside by its joints'
+momentum: a gain of 50/s (De Luca et al., "Collision detection and safe reaction with the DLR-III", 2006)."""
 MACHINE = "arm"
 """Entity of harm that concerns no other thing."""
 SAME_EVENT = 0.25
@@ -92,8 +95,8 @@ class HarmMonitor:
         self.support_force = 0.0
         """Force with which the held object met its support in the last step, N."""
         self.outside_force = 0.0
-        """Sum of the forces on arm, gripper and held object from outside in the last step, N; what both
-        fingers press takes itself up."""
+        """Force from outside on arm, gripper and held object, low-passed as by a collision observer, N."""
+        self._outside = 0.0
         self.between_fingers: str | None = None
         """The object that both fingers pressed in the last step."""
         self._touches_harm = self._slow_harm = False
@@ -130,9 +133,10 @@ class HarmMonitor:
         if self.between_fingers is not None or self.touch or self.support_force or self._touches_harm:
             self._touches_harm, self.between_fingers, self.support_force = False, None, 0.0
             self.touch, self.squeeze = {}, {}
-        self.outside_force = 0.0
+        self._outside = 0.0
         if self.physics.data.ncon:
             self._contacts(t)
+        self.outside_force += (self._outside - self.outside_force) * self._span / OBSERVER_TIME
         self._steps += 1
         if self._steps % self.slow_steps == 0:
             self._slow_look(t)
@@ -156,7 +160,7 @@ class HarmMonitor:
             if force <= 0.0:
                 continue
             if touch.finger is None and touch.thing != self.physics.held:
-                self.outside_force += force
+                self._outside += force
             if touch.finger is not None:
                 sides.setdefault(touch.thing, []).append(force)
                 if self._closing and touch.thing not in self._targets:
@@ -172,7 +176,8 @@ class HarmMonitor:
         for name, force in hits.items():
             self._note(rules.COLLISION.kind, name, t, self._span, force)
         for name, pressed in sides.items():
-            self.outside_force += abs(pressed[0] - sum(pressed[1:]))
+            # What both fingers press takes itself up.
+            self._outside += abs(pressed[0] - sum(pressed[1:]))
             if len(pressed) == 2:
                 self.between_fingers, self.squeeze[name] = name, min(pressed)
                 excess = self.squeeze[name] - self.physics.world.objects[name].force_limit

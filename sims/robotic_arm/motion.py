@@ -19,6 +19,8 @@ APPROACH_FORCE = 6.0
 """Force with which the fingers close until they touch, N."""
 SQUEEZE_TIME = 0.2
 """Rise time of the grip force, s."""
+RETREAT = 0.1
+"""Part of its way, s, that the arm goes back after a protective stop, so that it does not go on pressing."""
 PAUSE = 0.1
 """Pause of a grip or a release after its motion, s."""
 TOUCH_FORCE = 2.0
@@ -60,6 +62,8 @@ class Motion:
         """How a released object is set down."""
         self.resting = True
         """Nothing moves, so physics is skipped until the next program."""
+        self.guarded = True
+        """Whether the protective stop works: it does not while an aid passes through things."""
         self.tripped = False
         """Whether the protective stop ended the last program."""
         self._program: Program | None = None
@@ -117,6 +121,7 @@ class Motion:
         """Start this program; `feeling` ends it when the held object meets its support."""
         self._program, self._row, self._feeling = program, 0, feeling
         self.resting = self._awake = self.tripped = False
+        self.monitor.outside_force = 0.0
 
     def halt(self) -> None:
         """End the running program; the servos hold their last commanded pose."""
@@ -125,11 +130,14 @@ class Motion:
         self.physics.stand()
         self.resting = False
 
-    def trip(self) -> None:
-        """End the running program by the protective stop: the arm stays where it is."""
-        self._program, self.tripped = None, True
-        self.physics.stop_here()
-        self.resting = False
+    def _trip(self, program: Program) -> None:
+        """End the running program by the protective stop: the arm goes back by `RETREAT` of its way."""
+        row = self._row
+        back = slice(max(0, row - steps(RETREAT)), row)
+        joints, poses = program.joints[back][::-1], program.poses[back][::-1]
+        finger, cap = program.controls[back, -1], np.array(program.cap[back])
+        self._program, self._row = _program(joints, joints, poses, finger[-1:].repeat(len(joints)), cap), 0
+        self.tripped, self._feeling = True, False
 
     def run(self, count: int, t: float) -> None:
         """Run `count` steps of physics from device time `t`, s; none while everything rests."""
@@ -143,8 +151,9 @@ class Motion:
                 self._command_next(self._program)
             step()
             look(t + k * scene.TIMESTEP)
-            if self._program is not None and monitor.outside_force > limit:
-                self.trip()
+            program = self._program if self.guarded and not self.tripped else None
+            if program is not None and monitor.outside_force > limit:
+                self._trip(program)
             if self._feeling and monitor.support_force > TOUCH_FORCE:
                 self._feeling = False
                 self.halt()

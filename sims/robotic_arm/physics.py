@@ -33,6 +33,8 @@ FRICTIONLESS = 1
 PAD_SOLIMP = (0.8, 0.8, 0.001, 0.5, 2.0)
 """Contact impedance of the held object: the fingers' rubber yields by up to 1 mm. Harder pads lose contact
 for a step whenever the object moves by micrometres, and hit it again with more than the grip force."""
+PAD_TIME = 0.006
+"""Time constant of these contacts, s: 40 N move the fingers by about a millimetre."""
 REST_SPEED = 0.003
 """Speed, m/s and rad/s, below which an object rests."""
 BENCHES = 48
@@ -96,13 +98,6 @@ class BenchPhysics:
     def stand(self) -> None:
         """Hold the last commanded pose."""
         self._engine.data.ctrl[:AXES] = self.joints
-
-    def stop_here(self) -> None:
-        """Make the pose that the arm has now the commanded one."""
-        self.sync()
-        self.joints = self.data.qpos[:AXES].copy()
-        self.target = np.array(self.tip())
-        self.stand()
 
     @property
     def finger_target(self) -> float:
@@ -233,6 +228,7 @@ class BenchPhysics:
         data.eq_active[self.bench.equality["fingers"]] = 0
         model.geom_condim[self.bench.geom[name]] = FRICTIONLESS
         model.geom_solimp[self.bench.geom[name]] = PAD_SOLIMP
+        model.geom_solref[self.bench.geom[name]] = PAD_TIME, 1.0
         self.held = name
         return True
 
@@ -244,6 +240,7 @@ class BenchPhysics:
             self.data.eq_active[self.bench.equality["fingers"]] = 1
             self.model.geom_condim[self.bench.geom[held]] = self.bench.condim[self.bench.geom[held]]
             self.model.geom_solimp[self.bench.geom[held]] = self.bench.solimp
+            self.model.geom_solref[self.bench.geom[held]] = self.bench.solref
         return held
 
     def pull(self) -> NDArray[np.float64]:

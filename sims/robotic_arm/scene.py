@@ -63,7 +63,6 @@ FLOOR_MEETS = f'contype="{FLOOR}" conaffinity="{ARM}"'
 SOLID_MEETS = f'contype="{SOLID}" conaffinity="{ARM}"'
 
 
-
 def _head() -> str:
     return f"""
   <compiler angle="radian" autolimits="true"/>

@@ -29,7 +29,7 @@ from devices.harm import LEAVE_OUT, HarmEvent
 
 LOOK_S = 0.01
 LOOK_EDGE_S = LOOK_S + 1e-4
-STEP_S = 0.004
+STEP_S = 0.002
 """A step of the bench's physics: what happens in it is known at its end."""
 SLOW_STEP_S = 0.02
 """The bench's own watch looks at `SLOW_RULES` so seldom, and its ends are as coarse."""
