@@ -8,7 +8,6 @@ from typing import Any
 
 from core_eval.path.calls import CallStatus
 
-
 PROTECTIVE_STOP = "protective_stop"
 """Code of a fault: the rig stopped itself in the middle of a call, because it met something."""
 

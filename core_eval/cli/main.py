@@ -27,6 +27,7 @@ try:
         harm,
         mcp,
         models,
+        picture,
         report,
         rigs,
         run,
@@ -76,6 +77,7 @@ app.command("demo")(demo.demo)
 app.command("export")(export.export)
 app.command("run")(run.run)
 app.command("mcp")(mcp.mcp)
+app.command("picture")(picture.picture)
 app.command("report")(report.report)
 app.command("harm")(harm.harm)
 app.command("score")(score.score)

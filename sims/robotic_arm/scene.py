@@ -32,7 +32,7 @@ CONTACT_TIME = 0.01
 contact stops this is a stiffness of 1 / t^2 = 10 kN/m and a damping of 2 / t = 200 N s/m. Five time steps are
 enough for forces that no longer depend on the step (`benchmarks/contacts.py`)."""
 CONTACT_IMPEDANCE = "0.99 0.999 0.0005"
-"""MuJoCo's solimp: the share of a contact's penetration that the constraint resists, from 0 to 0.5 mm deep."""
+"""MuJoCo's solimp: the share of a penetration that the constraint resists, from 0 to 0.5 mm deep."""
 CONDIM, CONDIM_ROLLING = 4, 6
 """Contacts have normal force, sliding and torsional friction; what can roll has rolling friction, too."""
 FINGER_LENGTH, FINGER_THICKNESS, FINGER_WIDTH = 0.1, 0.012, 0.02
@@ -42,7 +42,7 @@ ARMATURE = (1.0, 1.0, 1.0, 0.1, 0.1, 0.1)
 KP, KV = 100_000.0, 1_200.0
 """Joint servos: N m/rad and N m s/rad for each kg m^2 of the drive."""
 TORQUE_LIMITS = (150.0, 150.0, 150.0, 56.0, 56.0, 56.0)
-"""Peak torques of the drives, N m, the arm's weight included: those of joints of sizes 3 and 2 in the e-Series
+"""Peak torques of the drives, N m, the arm's weight included: as of joints of sizes 3 and 2 in the e-Series
 (Universal Robots, "Max. joint torques")."""
 RANGES = (None, (-3.1, 0.8), (0.0, 2.9), (-3.1, 3.1), (-2.1, 2.9), None)
 """Limits of the joints, rad, by stops; axes 1 and 6 have slip rings, and turn without end."""

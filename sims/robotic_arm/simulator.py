@@ -152,6 +152,16 @@ class ArmSimulator(Simulator[BenchWorld]):
         """Number of physics steps since `init`, without those skipped at rest."""
         return self._motion.ran
 
+    @property
+    def physics_state(self) -> tuple[Any, Any]:
+        """MuJoCo's model and data, for pictures."""
+        return self._physics.model, self._physics.data
+
+    @property
+    def struck(self) -> frozenset[str]:
+        """What arm or load touches now, and should not."""
+        return frozenset(self._monitor.touch)
+
     # Reads.
 
     def do_sense_pose(self, arguments: NoArguments, call: CallOptions) -> Pose:
