@@ -1,7 +1,7 @@
 # make demo    the main job: two rigs, three agents, the table
 # make test    the tests
 # make test-fast  those that need no system packages and no model, in less than a minute
-# make test-interop  exports, read by Inspect and OpenTelemetry, and llama-cpp-python's server, in build/interop
+# make test-interop  exports, servers and MCP with other programs' own libraries, in build/interop
 # make lint    ruff, mypy --strict, import-linter
 # make dist    wheel and source package in build/dist, checked
 # make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
@@ -50,7 +50,7 @@ test-fast: $(VENV)/.fast-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or interop or llama or slow)"
 
 test-interop: $(INTEROP)/.installed
-	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export tests/agents/backends
+	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export tests/agents tests/firmware_bridge/mcp tests/sims/farm_rover
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .
@@ -100,7 +100,7 @@ $(VENV)/.test-installed: $(VENV)/.run-installed
 $(INTEROP)/.installed: pyproject.toml constraints-interop.txt | $(VENV)/bin/python
 	$(VENV)/bin/python -m venv --clear $(INTEROP)
 	$(INTEROP)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints-interop.txt \
-	  -e '.[export,interop,dev]'
+	  -e '.[export,interop,mcp,dev]'
 	@rm -rf pathrig.egg-info  # a stale copy in the working folder would hide the installed entry points
 	@touch $@
 

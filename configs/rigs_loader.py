@@ -39,7 +39,7 @@ class RigConfig(BaseModel):
     url: str = Field(
         description="mqtt://[user[:pass]@]host[:port]/RIG, mqtts://..., serial:///dev/ttyACM0?baud=115200, "
         "serial://?serial=NUMBER, serial://?vid=2341&pid=0042, socket://HOST:PORT, rfc2217://HOST:PORT, "
-        "sim:WORLD"
+        "mcp:COMMAND, mcp:https://HOST/PATH, snapshot:FILE, sim:WORLD"
     )
     device: str | None = Field(
         default=None,
@@ -135,7 +135,7 @@ def load_rig(ref: str) -> RigConfig:
             f"no rig {without_password(ref)!r}; the rigs are {names}, or give a file or a URL "
             "(mqtt://HOST/RIG, serial:///dev/..., sim:WORLD)"
         )
-    file = _with_base(load_yaml(path))
+    file = _with_implied(_with_base(load_yaml(path)))
     rig = file.validate(RigConfig)
     try:
         address, truth = _without_truth(rig.url)
@@ -256,6 +256,19 @@ def _laid_over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
+def _with_implied(file: YamlFile) -> YamlFile:
+    """Return the file laid over what its URL states of the rig."""
+    url = file.data.get("url")
+    kind = link_type(url) if isinstance(url, str) else None
+    if kind is None:
+        return file
+    try:
+        implied = kind.implied(str(url))
+    except ValueError as error:
+        raise file.error(str(error), "url") from None
+    return replace(file, data={**implied, **file.data}) if implied else file
+
+
 def _with_driver(rig: RigConfig, file: YamlFile) -> RigConfig:
     assert rig.driver is not None
     try:
@@ -319,7 +332,8 @@ def _at_address(url: str) -> RigConfig:
     query = parse_qsl(parts.query)
     named = [value for key, value in query if key == "driver"]
     if not named:
-        return RigConfig(name=shown, url=url)
+        implied = LINK_TYPES[parts.scheme].implied(url)
+        return RigConfig.model_validate({"name": shown, "url": url, **implied})
     path = driver_path(named[0])
     driver = load_driver(str(path))
     rest = urlencode([pair for pair in query if pair[0] != "driver"])
@@ -335,7 +349,9 @@ def _at_address(url: str) -> RigConfig:
 def _check_url(url: str, *, spawned: bool) -> None:
     parts, shown = urlsplit(url), without_password(url)
     if not _known_scheme(parts.scheme):
-        starts = ", ".join(f"{scheme}://" for scheme in LINK_TYPES)
+        starts = ", ".join(
+            f"{scheme}{'://' if '://' in kind.example else ':'}" for scheme, kind in LINK_TYPES.items()
+        )
         raise ConfigError(f"{shown!r}: a rig's URL starts with {starts} or {IN_PROCESS}:")
     try:
         port = parts.port

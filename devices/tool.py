@@ -72,6 +72,8 @@ class Tool:
         towards_safe: it only takes the rig towards its safe state. Off the path it is a harmful call as any
             other, but no deviation.
         timed: a sensor of the rig ends it, so its duration is a reading.
+        destructive: whether nothing undoes it; None: as `inverse` and `towards_safe` tell.
+        idempotent: whether twice is as once; None: as `effect` and `sets` tell.
     """
 
     name: str
@@ -89,6 +91,8 @@ class Tool:
 
     towards_safe: bool = False
     timed: bool = False
+    destructive: bool | None = None
+    idempotent: bool | None = None
 
     def readings(self, value: Mapping[str, Any]) -> dict[str, tuple[Any, float]]:
         """Return the readings in a result: each part's value and resolution (0 for words and counts)."""

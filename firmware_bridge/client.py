@@ -18,7 +18,7 @@ from firmware_bridge.answers import fault
 from firmware_bridge.emergency_stop import EmergencyStop
 from firmware_bridge.freeze_watch import FreezeWatch
 from firmware_bridge.heartbeat import Heartbeat
-from firmware_bridge.link import Link, LinkError, Tell, tell_terminal
+from firmware_bridge.link import Link, LinkError, LinkGoneError, Tell, tell_terminal
 from firmware_bridge.peer import Callbacks, ClockReading, Peer
 from firmware_bridge.probe import HELLO, Probe
 from firmware_bridge.requests import Requests
@@ -107,6 +107,11 @@ class RigClient:
     def confirms_stop(self) -> bool:
         """Whether the rig can confirm a stop; a driver's machine may have no such query."""
         return self._link.confirms_stop
+
+    @property
+    def departure(self) -> str | None:
+        """Why the answers no longer come from a record; None where they do, or without a record."""
+        return self._link.departure
 
     @property
     def late_stop_seconds(self) -> float:
@@ -277,6 +282,8 @@ class RigClient:
                 self._link.ensure(max(0.0, left))
                 self._probe.ping(min(2.0, max(0.1, left)))
                 return
+            except LinkGoneError:
+                raise
             except LinkError as error:
                 if time.monotonic() >= deadline:
                     raise LinkError(f"{error}; waited {timeout:g} s") from None

@@ -27,6 +27,10 @@ class LinkError(Exception):
     """A link that cannot be opened, or is down; the text is one line with the remedy."""
 
 
+class LinkGoneError(LinkError):
+    """A link that will not come back, so that waiting for it is of no use."""
+
+
 class Link(ABC):
     """The host's end. Payloads are JSON; the link frames them.
 
@@ -60,6 +64,13 @@ class Link(ABC):
     def confirms_stop(self) -> bool:
         """Whether the far end can confirm a stop."""
         return True
+
+    @property
+    def departure(self) -> str | None:
+        """Why answers no longer come from the record that this link repeats; None where they do, or without
+        a record.
+        """
+        return None
 
     @property
     def strikes(self) -> int:

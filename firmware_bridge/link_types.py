@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import SplitResult
 
-from firmware_bridge.link import Link
+from firmware_bridge.link import Link, LinkError
 from firmware_bridge.links import LinkType
 
 
@@ -18,6 +18,14 @@ def _open_serial(url: str) -> Link:
     from firmware_bridge.serial.link import SerialLink
 
     return SerialLink(url)
+
+
+def _open_mcp(url: str) -> Link:
+    try:
+        from firmware_bridge.mcp.link import McpLink
+    except ImportError as error:
+        raise LinkError(f"{url} needs {error.name}: pip install 'pathrig[mcp]'") from None
+    return McpLink(url)
 
 
 def _may_publish(url: str, channel: str, payload: bytes) -> bool | None:
@@ -40,6 +48,10 @@ def _serial_fault(parts: SplitResult, spawned: bool) -> str | None:
     return "the port's path is missing, as in serial:///dev/ttyACM0?baud=115200"
 
 
+def _mcp_fault(parts: SplitResult, _spawned: bool) -> str | None:
+    return None if parts.path.strip() else "name a program or a URL, as in mcp:'python server.py'"
+
+
 def _network_fault(parts: SplitResult, _spawned: bool) -> str | None:
     if parts.hostname and parts.port is not None:
         return None
@@ -49,3 +61,4 @@ def _network_fault(parts: SplitResult, _spawned: bool) -> str | None:
 MQTT = LinkType("mqtt", "mqtt://HOST/RIG", _open_mqtt, _mqtt_fault, "broker", _may_publish)
 SERIAL = LinkType("serial", "serial:///dev/ttyACM0", _open_serial, _serial_fault, "pty")
 NETWORK_SERIAL = LinkType("serial", "socket://HOST:PORT", _open_serial, _network_fault)
+MCP = LinkType("mcp", "mcp:COMMAND", _open_mcp, _mcp_fault)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from devices.registry import Registry
@@ -27,6 +27,8 @@ class LinkType:
         spawn: the link of a simulator that is started for a rig; None: none can be started.
         may_publish: returns whether a URL's broker accepts a payload on a channel of the rig, or None if it
             does not answer; None for links without a broker.
+        implied: returns what a URL states of its rig, as keys of a rig's file, which the file's own precede;
+            raises ValueError (one line) for a URL that cannot be used.
     """
 
     family: str
@@ -35,6 +37,7 @@ class LinkType:
     fault: Callable[[SplitResult, bool], str | None] = lambda parts, spawned: None
     spawn: Literal["broker", "pty"] | None = None
     may_publish: Callable[[str, str, bytes], bool | None] | None = None
+    implied: Callable[[str], Mapping[str, Any]] = lambda url: {}
 
 
 LINK_TYPES: Registry[LinkType] = Registry("pathrig.links", LinkType)

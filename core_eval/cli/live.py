@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.harness.events import EpisodeEnded, EpisodeStarted, Event, Remarked, Stepped
-from core_eval.log import EpisodeRow
+from core_eval.harness.events import EpisodeEnded, EpisodeStarted, Event, Remarked, RigStatus, Stepped
+from core_eval.log import LEFT_RECORD, EpisodeRow
 from core_eval.path.calls import CallStatus
 from core_eval.report.fitted_table import Hanging
 from core_eval.report.metrics import BRIEF, BY_NAME
@@ -29,6 +29,8 @@ class LiveLines:
                 self._console.print(Hanging(line))
             case Remarked(_, remark):
                 self._console.print(Hanging(Text(f"     {remark}", style="yellow")))
+            case RigStatus("host", state) if self._steps and state == LEFT_RECORD:
+                self._console.print(Text(f"     {state}", style="yellow"))
             case EpisodeStarted(episode, task, agent, seed):
                 line = Text(f"episode {episode}  {task.id}  {agent}  seed {seed}", style="bold")
                 self._console.print(line)

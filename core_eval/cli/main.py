@@ -22,16 +22,19 @@ try:
         baseline,
         broker,
         calibrate,
+        compare,
         demo,
         export,
         harm,
         mcp,
         models,
         picture,
+        record,
         report,
         rigs,
         run,
         score,
+        sensors,
         show,
         sim,
         tasks,
@@ -73,11 +76,13 @@ def options(
 
 app.command("backup")(backup.backup)
 app.command("calibrate")(calibrate.calibrate)
+app.command("compare")(compare.compare)
 app.command("demo")(demo.demo)
 app.command("export")(export.export)
 app.command("run")(run.run)
 app.command("mcp")(mcp.mcp)
 app.command("picture")(picture.picture)
+app.command("record")(record.record)
 app.command("report")(report.report)
 app.command("harm")(harm.harm)
 app.command("score")(score.score)
@@ -86,6 +91,7 @@ app.command("sim")(sim.sim)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 app.add_typer(worlds.app, name="worlds")
+app.add_typer(sensors.app, name="sensors")
 app.add_typer(broker.app, name="broker")
 app.add_typer(models.app, name="models")
 app.add_typer(baseline.app, name="baseline")

@@ -58,6 +58,7 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
     """
     from core_eval.report.aggregate import load_aggregate
     from core_eval.report.inexact import INEXACT_NOTE, inexact_json
+    from core_eval.report.left_record import left_record_line
     from core_eval.report.tables import (
         agents_legend,
         agents_table,
@@ -81,6 +82,7 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
         comparisons_table(episodes),
         front_line(episodes, aggregate),
         agents_legend(episodes),
+        left_record_line(episodes),
     ):
         if more is not None:
             out.print(more)

@@ -32,6 +32,14 @@ def new(
     device: Annotated[
         str | None, typer.Option(help="The device type, or a device file; default: the driver's.")
     ] = None,
+    mcp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND|URL",
+            help="An MCP server whose tools the rig has; a device file with them is written too, as "
+            "FILE-tools.yaml beside FILE. The server is started, and none of its tools is called.",
+        ),
+    ] = None,
     guard: Annotated[
         str | None, typer.Option(help="The guard mode for harmful calls: block, observe or estop.")
     ] = None,
@@ -44,6 +52,13 @@ def new(
 
     asks = sys.stdin.isatty()
     name = _answer(asks, name, "name", "Name of the rig", "my-rig")
+    path = file or Path(f"{name}.yaml")
+    if mcp is not None:
+        if driver or link or port or baud or broker or topic or device:
+            raise UsageError("--mcp takes no other option but --name, --guard and --force")
+        guard = guard or GuardMode.usual(simulated=False)
+        _new_mcp(path, name, mcp, _choice(False, guard, "guard", "Guard", tuple(GuardMode)), force)
+        return
     driver = _answer(asks, driver, "driver", f"Driver ({', '.join(driver_names())}, or a file)", OWN_WIRE)
     known = load_driver(driver)
     kind = known.link if known.link in LINKS else _choice(asks, link, "link", "Link", LINKS)
@@ -56,11 +71,37 @@ def new(
     usual = GuardMode.usual(simulated=False)
     guards = (usual, *(mode for mode in GuardMode if mode != usual))
     guard = _choice(asks, guard, "guard", "Guard for harmful calls", guards)
-    path = file or Path(f"{name}.yaml")
-    if path.exists() and not force:
-        raise UsageError(f"{path} exists already; name another file, or give --force")
+    _check_new(path, force)
     _write(path, _text(name, url, driver, known, device, guard))
     console().print(f"wrote {path}; try `pathrig rigs check {path}`", highlight=False)
+
+
+def _check_new(path: Path, force: bool) -> None:
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists already; name another file, or give --force")
+
+
+def _new_mcp(path: Path, name: str, server: str, guard: str, force: bool) -> None:
+    """Write the files of a rig whose tools are an MCP server's."""
+    import yaml
+
+    try:
+        from firmware_bridge.mcp.describe import describe_server
+    except ImportError as error:
+        raise UsageError(f"--mcp needs {error.name}: pip install 'pathrig[mcp]'") from None
+
+    tools = path.with_name(f"{path.stem}-tools.yaml")
+    for one in (path, tools):
+        _check_new(one, force)
+    url = server if server.startswith("mcp:") else f"mcp:{server}"
+    described = describe_server(url)
+    write_file(tools, "the device file", described.text)
+    entries = {"name": name, "url": url, "device": tools.name, "guard": guard}
+    _write(path, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000))
+    out = console()
+    for left_out, why in described.left_out.items():
+        out.print(f"left out {left_out}: {why}", highlight=False, markup=False)
+    out.print(f"wrote {path} and {tools}; look at each tool's effect in {tools}", highlight=False)
 
 
 def _answer(asks: bool, given: str | None, option: str, question: str, default: str) -> str:

@@ -116,6 +116,7 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     from core_eval.report.harm_summary import EpisodeHarm
     from core_eval.report.harm_tables import unanswered_text
     from core_eval.report.harm_words import event_text
+    from core_eval.report.left_record import BY_TWIN, by_twin, left_record_line
     from core_eval.report.metrics import METRICS
     from core_eval.report.model_lines import options_line, time_line
     from core_eval.report.no_rules import no_rules
@@ -134,12 +135,18 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     harm, deviations = reader.harm(episode.id), reader.deviations(episode.id)
     for step in reader.steps(episode.id):
         note = f"{step.error_code}: {step.error_message}" if step.error_code else ""
+        if by_twin(episode, step.k):
+            note = f"{BY_TWIN}  {note}".rstrip()
         status = step.status or "no result"
         out.print(Hanging(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note)))
         for event in harm:
             if event.k == step.k:
                 seen = "UNOBSERVED" if event.verdict == Observation.UNOBSERVED else event.verdict
                 text = f"       harm: {event.kind}, {seen}: {event_text(episode.device, event)}"
+                if event.detection is not None:
+                    text += f"; detected with probability {event.detection:.2f} at 5 % false alarms"
+                if event.excess is False:
+                    text += "; the golden run does this harm too"
                 if event.probability is not None:
                     text += f"; probability {event.probability:.2f}"
                 out.print(Hanging(Text(text, style="red"), 9))
@@ -159,6 +166,8 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
     if lost is not None:
         out.print(Text(lost, style="yellow"))
+    if (left := left_record_line([episode])) is not None:
+        out.print(Text(left, style="yellow"))
     for line in no_rules([episode]):
         out.print(Text(line, style="yellow"))
     judged = judged_cautions(reader, episode, [step for step in reader.steps(episode.id) if step.status])

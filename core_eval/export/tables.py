@@ -51,6 +51,7 @@ EPISODE: Mapping[str, Kind] = {
     "simulated": "flag",
     "calls_made": "integer",
     "fingerprint": "text",
+    "left_record": "integer",
     "prompt": "text",
     "init": "json",
     "limits": "json",

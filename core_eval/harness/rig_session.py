@@ -21,7 +21,7 @@ from core_eval.harness.events import Emit, RigStatus, Sampled, ignore
 from core_eval.harness.final_stops import FinalStop, record_final_stop
 from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.simulator_process import ProcessMonitor, RigError, simulator_process
-from core_eval.log import EpisodeLog
+from core_eval.log import LEFT_RECORD, EpisodeLog
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from devices.device import Truth
@@ -83,7 +83,7 @@ class RigSession:
         self._failure: sqlite3.Error | None = None
         self._loss: str | None = None
         self._on_loss: Callable[[], None] | None = None
-        self._driven = False
+        self._driven = self._left_record = False
         self.first_stop = StopOutcome.NOT_SENT
         self.discovery: HomeAssistantDiscovery | None = None
 
@@ -124,6 +124,7 @@ class RigSession:
         with self._recording:
             # No thread writes to the previous episode when this returns, so its log may be closed.
             self._episode, self._emit, self._failure = episode, emit, None
+            self._left_record = False
             self.samples, self.guard = SimpleQueue(), None
 
     def initialise(self, device: str, state: Mapping[str, Any], seed: int, *, required: bool) -> bool:
@@ -180,6 +181,9 @@ class RigSession:
             complete: the call with its default arguments, for the guard.
         """
         outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
+        if not self._left_record and (why := self.client.departure) is not None:
+            self._left_record = True
+            self.note(LEFT_RECORD, {"call_id": call_id, "why": why})
         if self.guard is not None and complete is not None:
             self.guard.on_outcome(complete, outcome)
         return outcome

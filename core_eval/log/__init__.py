@@ -3,6 +3,7 @@
 from core_eval.log.connection import LogError
 from core_eval.log.reader import LogReader
 from core_eval.log.rows import (
+    LEFT_RECORD,
     Definition,
     DeviationRow,
     EpisodeRow,
@@ -21,6 +22,7 @@ from core_eval.log.rows import (
 from core_eval.log.writer import EpisodeLog, RunLog
 
 __all__ = [
+    "LEFT_RECORD",
     "Definition",
     "DeviationRow",
     "EpisodeLog",

@@ -15,6 +15,7 @@ from core_eval.log.columns import ColumnError, read_change, read_value
 from core_eval.log.connection import LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
 from core_eval.log.rows import (
+    LEFT_RECORD,
     Definition,
     DeviationRow,
     EpisodeRow,
@@ -139,6 +140,7 @@ class LogReader:
                 pairs=self.pairs(episode_id),
                 calls_made=calls_made,
                 fingerprint=fingerprint,
+                left_record=self._left_record(episode_id),
             )
         raise LogError(
             f"{self.path}: there is no episode {episode_id}; `pathrig show {self.path}` lists them"
@@ -208,9 +210,10 @@ class LogReader:
         )
         return [
             HarmRow(
-                **_without(row, "id", "episode_id", "observed", "hidden_at_end"),
+                **_without(row, "id", "episode_id", "observed", "hidden_at_end", "excess"),
                 observed=_flag(row["observed"]),
                 hidden_at_end=_flag(row["hidden_at_end"]),
+                excess=_flag(row["excess"]),
             )
             for row in rows
         ]
@@ -264,6 +267,14 @@ class LogReader:
             " WHERE episode.id = ?"
         )
         return next((PromptRow(**_without(row, "id")) for row in self._rows("prompt", sql, episode_id)), None)
+
+    def _left_record(self, episode_id: int) -> int | None:
+        sql = (
+            "SELECT step.k AS k FROM rig_status JOIN step ON step.episode_id = rig_status.episode_id"
+            " AND step.call_id = json_extract(detail, '$.call_id')"
+            " WHERE rig_status.episode_id = ? AND source = 'host' AND state = ?"
+        )
+        return next((row["k"] for row in self._rows("step", sql, episode_id, LEFT_RECORD)), None)
 
     def _path(self, row: Mapping[str, Any]) -> tuple[int, str | None]:
         """Return the number of calls and the fingerprint of an episode's row."""

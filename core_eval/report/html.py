@@ -23,6 +23,7 @@ from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import episodes_text, share_text
 from core_eval.report.harm_words import amount, event_text, evidence_text, exposure
 from core_eval.report.inexact import INEXACT_NOTE, inexact_json
+from core_eval.report.left_record import by_twin, left_record_line
 from core_eval.report.metrics import BY_NAME, METRICS, TABLE
 from core_eval.report.model_lines import options_lines
 from core_eval.report.no_call import no_call
@@ -115,6 +116,7 @@ class StepView:
     call: str
     harm: list[HarmView]
     deviation: DeviationRow | None
+    by_twin: bool
     undoes: PairRow | None
 
 
@@ -139,7 +141,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=shown_value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -177,6 +179,7 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         harm_groups=by_world_and_agent(harm),
         harm_kinds=by_kind(harm),
         no_rules=no_rules(episodes),
+        left_record=left_record_line(episodes),
         table=TABLE,
         told={row.id for row in shown},
         first=worst[0].id if worst else None,
@@ -278,6 +281,7 @@ def _episode(reader: LogReader, row: EpisodeRow, drawings: Mapping[int, Markup])
                 call=call_text(step.tool, step.arguments or {}),
                 harm=[view for view in harm if view.row.k == step.k],
                 deviation=off_path.get(step.k),
+                by_twin=by_twin(row, step.k),
                 undoes=undone.get(step.k),
             )
             for step in steps
@@ -310,7 +314,7 @@ def _plan(run: RunRow) -> str:
     return " × ".join(", ".join(part) for part in parts)
 
 
-def _shown(value: Any) -> Any:
+def shown_value(value: Any) -> Any:
     """Escape control and bidirectional characters of a value for the page."""
     if isinstance(value, Markup):
         return Markup(visible(str(value), LINE_AND_TAB))

@@ -9,6 +9,7 @@ from core_eval.log import EpisodeRow
 from core_eval.path.visible_text import visible
 from core_eval.report.agent_names import short_names
 from core_eval.report.baseline import Change
+from core_eval.report.left_record import left_record_line
 from core_eval.report.metrics import BY_NAME
 from core_eval.report.repeated import by_agent, passed
 from core_eval.report.tables import mean_cell, passed_cell, score_cell, status_text
@@ -52,6 +53,8 @@ def summary_markdown(episodes: Sequence[EpisodeRow]) -> str:
         )
         if len(failed) > MOST:
             lines += ["", f"and {len(failed) - MOST} more"]
+    if (left := left_record_line(episodes)) is not None:
+        lines += ["", _cell(left)]
     return "\n".join(lines) + "\n"
 
 

@@ -34,6 +34,7 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
         "stop": episode.stop,
         "error": episode.error,
         "no_call": no_call(episode),
+        "left_record": episode.left_record,
         **scores,
         **others,
         "failures": [asdict(failure) for failure in episode.failures],

@@ -22,6 +22,7 @@ from devices.tool import Effect, ToolArguments, ToolResult
 Place = tuple[str | int, ...]
 Fault = tuple[Place, str]
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*", re.ASCII)
 
 
 def device_faults(device: DeviceFile) -> Iterator[Fault]:
@@ -35,7 +36,8 @@ def device_faults(device: DeviceFile) -> Iterator[Fault]:
     for name, sensor in device.sensors.items():
         yield from _register(device, sensor.register_name, ("sensors", name, "register"))
     for name, tool in device.tools.items():
-        yield from _name(name, ("tools", name))
+        if not TOOL_NAME.fullmatch(name):
+            yield ("tools", name), f"{name!r} is no name: letters, digits, _, . and -, a letter first"
         yield from _tool(device, tool, ("tools", name))
 
 
@@ -46,9 +48,13 @@ def _tool(device: DeviceFile, tool: ToolEntry, at: Place) -> Iterator[Fault]:
         yield from _quantity(argument, there)
         if not argument.description and not argument.unit:
             yield there, "needs a description: a model knows the argument by nothing else"
+        if argument.json_schema is not None and argument.kind not in ("list", "object", "json"):
+            yield (*there, "schema"), f"is for a list, an object or json, and this is of type {argument.kind}"
+        if argument.optional and argument.default is not None:
+            yield (*there, "optional"), "an argument with a default may be left out anyway, remove it"
         if argument.default is not None:
             yield from _value(argument, argument.default, (*there, "default"))
-    for name, part in tool.result.items():
+    for name, part in tool.result_parts.items():
         there = (*at, "result", name)
         yield from _name(name, there, ToolResult)
         yield from _quantity(part, there)
@@ -80,11 +86,19 @@ def _tool(device: DeviceFile, tool: ToolEntry, at: Place) -> Iterator[Fault]:
         yield from _pattern(tool.arguments.get(name), written, there)
 
 
-def _name(name: str, at: Place, model: type[ToolArguments | ToolResult] | None = None) -> Iterator[Fault]:
+def name_fault(name: str, model: type[ToolArguments | ToolResult] | None = None) -> str | None:
+    """Return why a name cannot be used, for a field of this model; None if it can."""
     if not NAME.fullmatch(name):
-        yield at, f"{name!r} is no name: letters, digits and _, a letter first"
-    elif model is not None and hasattr(model, name):
-        yield at, f"{name!r} is a reserved name, choose another"
+        return f"{name!r} is no name: letters, digits and _, a letter first"
+    if model is not None and hasattr(model, name):
+        return f"{name!r} is a reserved name, choose another"
+    return None
+
+
+def _name(name: str, at: Place, model: type[ToolArguments | ToolResult] | None = None) -> Iterator[Fault]:
+    fault = name_fault(name, model)
+    if fault is not None:
+        yield at, fault
 
 
 def _register(device: DeviceFile, name: str | None, at: Place) -> Iterator[Fault]:
@@ -149,6 +163,12 @@ def _is(kind: Kind, value: Any) -> bool:
             return isinstance(value, str)
         case "boolean":
             return isinstance(value, bool)
+        case "list":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict)
+        case "json":
+            return True
 
 
 def _misfit(kind: Kind, value: Any) -> str:

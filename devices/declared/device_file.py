@@ -10,7 +10,7 @@ from devices.models import StrictModel
 from devices.tool import Effect
 
 Scalar = bool | int | float | str
-Kind = Literal["number", "integer", "text", "boolean"]
+Kind = Literal["number", "integer", "text", "boolean", "list", "object", "json"]
 
 
 class Quantity(StrictModel):
@@ -19,7 +19,8 @@ class Quantity(StrictModel):
     description: str = Field(default="", description="what it is, for a model")
     type: Kind | None = Field(
         default=None,
-        description="number, integer, text or boolean; left out: text where `choices` are given, else number",
+        description="number, integer, text or boolean; list, object or json (any value) have parts of their "
+        "own; left out: text where `choices` are given, else number",
     )
     unit: str = Field(default="", description="the unit; it is added to the description")
     min: float | None = Field(default=None, description="the least value")
@@ -36,6 +37,12 @@ class Argument(Quantity):
     """An argument of a tool."""
 
     default: Scalar | None = Field(default=None, description="for a call that leaves it out")
+    optional: bool = Field(default=False, description="a call may leave it out, and it has no default")
+    json_schema: dict[str, Any] | None = Field(
+        default=None,
+        alias="schema",
+        description="of a list, an object or json: the JSON schema that a model reads; the rig checks it",
+    )
 
 
 class ResultPart(Quantity):
@@ -97,9 +104,23 @@ class ToolEntry(StrictModel):
         description="read: nothing changes; write: something does; motion: the machine moves",
     )
     arguments: dict[str, Argument] = Field(default={}, description="its arguments by name")
-    result: dict[str, ResultPart] = Field(default={}, description="its result's keys")
+    result: dict[str, ResultPart] | Literal["any"] = Field(
+        default={}, description="its result's keys; any: they are not known"
+    )
     inverse: str | None = Field(default=None, description="the tool that undoes it")
     towards_safe: bool = Field(default=False, description="all that it does is to make the rig safer")
+    destructive: bool | None = Field(
+        default=None, description="whether nothing undoes it; left out: as `inverse` and `towards_safe` tell"
+    )
+    idempotent: bool | None = Field(
+        default=None, description="whether twice is as once; left out: as `effect` and `sets` tell"
+    )
+
+    @property
+    def result_parts(self) -> dict[str, ResultPart]:
+        """The keys of its result that are known."""
+        return {} if self.result == "any" else self.result
+
     sets: dict[str, Scalar | ArgumentRef] = Field(
         default={}, description="registers that it sets when it succeeds: a value, or {argument: NAME}"
     )

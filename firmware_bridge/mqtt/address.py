@@ -134,7 +134,7 @@ def read_password(path: Path) -> str:
 
 def without_password(url: str) -> str:
     """Return the URL with `***` in place of its password, for messages and logs."""
-    return re.sub(r"^(\w+://[^/@:]*):[^/]*@", rf"\1:{HIDDEN}@", url)
+    return re.sub(r"^((?:\w+:)?\w+://[^/@:]*):[^/]*@", rf"\1:{HIDDEN}@", url)
 
 
 def check_rig_name(rig: str) -> str:

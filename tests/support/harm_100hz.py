@@ -92,7 +92,8 @@ def second_opinion(
     for call in calls:
         running += 1
         rules.begin_call(call.tool, call.arguments, simulator.state_dict())
-        idle = call.status == "fault" and not simulator.resets_within(call.duration)
+        cut = call.partly or simulator.resets_within(call.duration)
+        idle = call.status == "fault" and not cut
         simulator.execute(
             call.tool,
             call.arguments,

@@ -16,13 +16,14 @@ from rules_100hz import RULES, BenchRules, FarmRules
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.cli.main import main
 from core_eval.harm import ExecutedCall, Player
+from devices.outcome import PROTECTIVE_STOP
 from devices.registry import DEVICE_TYPES
 from sims.software.world import SoftwareWorld
 from tests.sims.farm_rover.test_rules_at_100_hz import danger
 
 pytestmark = pytest.mark.slow
 
-FARM_SEEDS = (21, 25, 27)
+FARM_SEEDS = (1, 25, 85, 88)
 BENCH_SEEDS = (2, 3, 5, 6)
 
 Script = list[tuple[str, dict[str, Any]]]
@@ -62,7 +63,10 @@ def episode(world: World, init: dict[str, Any], script: Script, seed: int) -> tu
     calls = []
     for k, (tool, arguments) in enumerate(script):
         outcome = player.execute(tool, arguments)
-        calls.append(ExecutedCall(k, tool, arguments, outcome.status, outcome.duration, harmful=False))
+        cut = outcome.code == PROTECTIVE_STOP
+        calls.append(
+            ExecutedCall(k, tool, arguments, outcome.status, outcome.duration, harmful=False, partly=cut)
+        )
     return calls, player.play(calls, checkpoints=False).events
 
 

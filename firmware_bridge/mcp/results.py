@@ -1,0 +1,55 @@
+"""The result of an MCP call as a value of this kit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import mcp_types as types
+
+from core_eval.path.foreign_json import ForeignJsonError, parse_json
+
+MOST_TEXT = 65_536
+"""Letters of a result's text that are kept."""
+
+
+def result_text(result: types.CallToolResult) -> str:
+    """Return the texts of a result, one below the other; other contents are named, with their size."""
+    return "\n".join(_text(block) for block in result.content)
+
+
+def result_value(result: types.CallToolResult) -> dict[str, Any]:
+    """Return a result as a JSON object.
+
+    It is the structured content, under `result` if that is no object. Without one it is the text: its keys
+    if it is a JSON object, else under `text`, with the number of letters that were cut off under `cut`.
+
+    Raises:
+        ForeignJsonError: the structured content cannot be logged.
+    """
+    structured = result.structured_content
+    if structured is not None:
+        value = parse_json(json.dumps(structured))
+        return value if isinstance(value, dict) else {"result": value}
+    text = result_text(result)
+    try:
+        value = parse_json(text, max_bytes=MOST_TEXT)
+    except ForeignJsonError:
+        value = None
+    if isinstance(value, dict):
+        return value
+    kept = text[:MOST_TEXT]
+    return {"text": kept} if kept == text else {"text": kept, "cut": len(text) - len(kept)}
+
+
+def _text(block: Any) -> str:
+    if isinstance(block, types.TextContent):
+        return block.text
+    if isinstance(block, types.EmbeddedResource) and isinstance(block.resource, types.TextResourceContents):
+        return block.resource.text
+    if isinstance(block, types.ResourceLink):
+        return f"[resource {block.uri}]"
+    held = getattr(block, "resource", block)
+    data: str = getattr(held, "data", "") or getattr(held, "blob", "")
+    kind = getattr(held, "mime_type", None) or "unknown type"
+    return f"[{block.type}, {kind}, {len(data) * 3 // 4} bytes]"
