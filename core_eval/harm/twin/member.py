@@ -150,7 +150,7 @@ class Driver:
         self._simulator.pass_time(t - self._simulator.clock.now)
 
     def _is_cut_short(self, logged: LoggedCall) -> bool:
-        """Return whether the rig stopped itself in the middle of the call, or a fault starts the board anew."""
+        """Return whether the rig stopped itself in mid-call, or a fault starts the board anew."""
         call = logged.call
         cut = call.partly or self._simulator.resets_within(call.duration)
         return call.status == CallStatus.FAULT and cut
