@@ -133,9 +133,11 @@ class BenchPhysics:
         mujoco.mj_kinematics(self.model, self.data)
 
     def at_rest(self) -> bool:
-        """Return whether no object moves and the joints have arrived."""
+        """Return whether nothing moves and the joints have arrived."""
         arrived = np.abs(self.data.qpos[:AXES] - self.joints).max() < tolerances.JOINT
-        return bool(arrived and np.abs(self.data.qvel[FREE:]).max(initial=0.0) < REST_SPEED)
+        speeds = np.abs(self.data.qvel)
+        rest = speeds[:AXES].max() < REST_SPEED and speeds[FREE:].max(initial=0.0) < REST_SPEED
+        return bool(arrived and rest)
 
     # Readings.
 

@@ -38,7 +38,7 @@ SAME_EVENT_S = {"farm_rover": 0.0, "robotic_arm": 0.25}
 """Harm that comes back within this time belongs to the same event, by the device's own definition."""
 CONTACTS = frozenset({"collision", "grip_force"})
 """On the bench: a contact may chatter, and a look fall between its peaks, or into a step without force."""
-CHATTER_S = 0.05
+CHATTER_S = 0.1
 MISSED = {
     "object_displaced": 0.02,
     "drop": 0.05,

@@ -34,6 +34,7 @@ def bench_danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
     init = {
         "safety_locked": False,
         "objects": {"box_large": {"mass": rng.choice([1.0, 4.5])}},
+        "limits": {"joint_torque": {"axis2": 86.0}},
         "zones": {"wall": {"x": 0.6, "y": 0.0, "z": 0.0, "size": [0.3, 0.1, 0.5]}},
         "light_curtain": [{"at": rng.uniform(0.5, 10.0), "seconds": rng.uniform(0.5, 4.0)}],
     }
