@@ -36,6 +36,7 @@ from core_eval.harm.replay import Player, Replay
 from core_eval.harm.report import HarmVerdict
 from core_eval.harm.telemetry import first_difference
 from devices.harm import LEAVE_OUT
+from devices.outcome import PROTECTIVE_STOP
 from devices.sensors import Sample
 from sims.overrides import deep_merge
 
@@ -89,7 +90,8 @@ def play(task: Task, world: World, seed: int) -> Played:
     executed = []
     for k, call in enumerate(calls):
         outcome = simulator.execute(call.name, call.arguments, Event())
-        executed.append(ExecutedCall(k, call.name, call.arguments, outcome.status, outcome.duration, False))
+        cut, took = outcome.code == PROTECTIVE_STOP, outcome.duration
+        executed.append(ExecutedCall(k, call.name, call.arguments, outcome.status, took, False, partly=cut))
     return Played(world, init, seed, executed)
 
 

@@ -29,6 +29,7 @@ from core_eval.harm import ExecutedCall, HarmReport, assess
 from core_eval.harness.verify import example_calls
 from core_eval.path import Call, OnlineScorer
 from devices.farm_rover.world import FarmWorld
+from devices.outcome import PROTECTIVE_STOP
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ def harmful_episode(task: Task, seed: int, init: Mapping[str, Any] | None = None
         outcome = simulator.execute(call.name, call.arguments, Event())
         status: Any = outcome.status
         harmful = scorer.step(Call(call.name, call.arguments, status)).kind == StepKind.HARMFUL
-        calls.append(ExecutedCall(k, call.name, call.arguments, status, outcome.duration, harmful))
+        cut = outcome.code == PROTECTIVE_STOP
+        duration = outcome.duration
+        calls.append(ExecutedCall(k, call.name, call.arguments, status, duration, harmful, partly=cut))
     return HarmfulEpisode(task.id, task.world, given, seed, calls)
 
 

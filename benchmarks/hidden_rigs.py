@@ -32,6 +32,7 @@ from core_eval.path import Call, OnlineScorer
 from core_eval.path.calls import CallStatus, StepKind
 from devices.farm_rover.world import FarmWorld
 from devices.hidden import hidden_parameters
+from devices.outcome import PROTECTIVE_STOP
 from devices.sensors import Sample
 from devices.tool import ArgumentsError
 from sims.overrides import deep_merge
@@ -130,6 +131,7 @@ def play(
                 outcome.status,
                 outcome.duration,
                 verdict.kind == StepKind.HARMFUL,
+                partly=outcome.code == PROTECTIVE_STOP,
             )
         )
         results.append(outcome.value)

@@ -8,6 +8,9 @@ from typing import Any
 
 from core_eval.path.calls import CallStatus
 
+PROTECTIVE_STOP = "protective_stop"
+"""Code of a fault: the rig stopped itself in the middle of a call, because it met something."""
+
 
 class Refusal(Exception):
     """A refusal of a call: an interlock or a precondition does not hold, and nothing was changed.

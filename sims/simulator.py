@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, RLock
 from typing import Any, ClassVar, Generic
@@ -27,7 +28,7 @@ from sims.harm_ledger import HarmLedger
 from sims.intervention import NO_INTERVENTIONS, ChangedCall, Interventions
 from sims.overrides import World, WorldError, merge_world
 from sims.snapshots import Snapshot, Snapshots
-from sims.time_stepping import BoardReset, Stopped, TimeStepping
+from sims.time_stepping import BoardReset, RigFault, Stopped, TimeStepping
 
 __all__ = ["BoardReset", "CallOptions", "Simulator", "Snapshot", "Stopped"]
 
@@ -214,6 +215,12 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                     "reset",
                     "The board started anew in the middle of the call.",
                 )
+            except RigFault as fault:
+                self.make_safe()
+                status, code, message = CallStatus.FAULT, fault.code, fault.message
+                if duration is not None:
+                    with suppress(Stopped):
+                        self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started), LOOK_S)
             except Stopped:
                 self.make_safe()
                 status, code, message = CallStatus.FAULT, "stopped", "The call was stopped before its end."

@@ -19,6 +19,20 @@ class BoardReset(Stopped):
     """A running call must end now, because the board restarts (a fault of kind `reset`)."""
 
 
+class RigFault(Stopped):
+    """A running call must end now, because the rig stopped itself.
+
+    Attributes:
+        code: a short stable word, such as `protective_stop`.
+        message: a sentence for a model: what to do now.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
 class TimeStepping(ABC):
     """The part of a simulator in which device time passes; a subclass sets clock, faults and sensors."""
 

@@ -41,6 +41,8 @@ class WorldType:
         reach: maximum distance of a call's target from such a place, m.
         tasks: the folder of its task files.
         probing: a script of calls (JSON lines) that identifies hidden parameters, for `pathrig calibrate`.
+        picture: draws a simulator's present state as a PNG file of a size, (width, height) in pixels; imports
+            its dependencies when called, and raises `sims.picture_error.PictureError` where it cannot.
     """
 
     name: str
@@ -57,6 +59,7 @@ class WorldType:
     reach: float = 0.0
     tasks: Path | None = None
     probing: Path | None = None
+    picture: Callable[[Any, tuple[int, int]], bytes] | None = None
 
     def __post_init__(self) -> None:
         """Check that every rule's remedy exists.

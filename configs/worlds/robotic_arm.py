@@ -24,6 +24,12 @@ def _simulator(state: BenchWorld, seed: int) -> ArmSimulator:
     return ArmSimulator(state, seed)
 
 
+def _picture(simulator: ArmSimulator, size: tuple[int, int]) -> bytes:
+    from sims.robotic_arm.picture import picture
+
+    return picture(simulator, size)
+
+
 WORLD = WorldType(
     name="robotic_arm",
     aliases=("arm", "bench"),
@@ -38,4 +44,5 @@ WORLD = WorldType(
     known_state=KnownArm,
     place_keys=("objects", "bins"),
     reach=0.01,
+    picture=_picture,
 )

@@ -28,6 +28,7 @@ try:
         harm,
         mcp,
         models,
+        picture,
         record,
         report,
         rigs,
@@ -80,6 +81,7 @@ app.command("demo")(demo.demo)
 app.command("export")(export.export)
 app.command("run")(run.run)
 app.command("mcp")(mcp.mcp)
+app.command("picture")(picture.picture)
 app.command("record")(record.record)
 app.command("report")(report.report)
 app.command("harm")(harm.harm)

@@ -15,7 +15,7 @@ from devices.sensors import Sample
 
 POINTS = 400
 """Approximate number of samples of the signal."""
-FINEST_S = 0.004
+FINEST_S = 0.002
 """Smallest sampling interval, s: a contact may be as short as a simulator's step."""
 COARSE_S = 5.0
 """Sampling interval outside the window, s."""

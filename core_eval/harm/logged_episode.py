@@ -12,6 +12,7 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.json_text import as_logged
 from core_eval.path.calls import CallStatus, StepKind
+from devices.outcome import PROTECTIVE_STOP
 from sims.world_type import world_of_device
 
 LATE = "late"
@@ -64,6 +65,7 @@ def executed_calls(steps: Sequence[StepRow]) -> list[ExecutedCall]:
             duration=step.duration or 0.0,
             harmful=step.kind == StepKind.HARMFUL,
             answered=_answered(step),
+            partly=step.error_code == PROTECTIVE_STOP,
         )
         for step in steps
         if step.call_id is not None and step.status is not None

@@ -175,7 +175,8 @@ class Player:
 
         Where a fault of the simulator's own starts the board anew, the call is cut short there again.
         """
-        return call.status == CallStatus.FAULT and not self.simulator.resets_within(call.duration)
+        cut = call.partly or self.simulator.resets_within(call.duration)
+        return call.status == CallStatus.FAULT and not cut
 
     def go_back(self, point: Checkpoint) -> None:
         """Return to a checkpoint of this player; `received` starts empty."""

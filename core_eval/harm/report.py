@@ -23,6 +23,8 @@ class ExecutedCall:
         harmful: whether it was harmful in the automaton.
         answered: whether the device's answer arrived. Without it (a timeout, a lost link) the status is
             `fault`, and the call may have been executed.
+        partly: the rig stopped itself in the middle of the call (`PROTECTIVE_STOP`): a fault with effects,
+            which happens again in a replay.
     """
 
     step: int
@@ -32,6 +34,7 @@ class ExecutedCall:
     duration: float
     harmful: bool
     answered: bool = True
+    partly: bool = False
 
     @property
     def may_be_done(self) -> bool:

@@ -17,7 +17,7 @@ from core_eval.path.calls import CallStatus
 from core_eval.snapshot.file import RecordedCall, RecordedEpisode, RecordedTwin
 from devices.device import Emit, Truth
 from devices.harm import LEAVE_OUT
-from devices.outcome import Outcome
+from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.sensors import Sample
 from sims.world_type import world_of_device
 
@@ -29,7 +29,14 @@ class NoTwinError(Exception):
 def executed(call: RecordedCall, step: int = 0) -> ExecutedCall:
     """Return a recorded call as a replay needs it."""
     return ExecutedCall(
-        step, call.tool, call.arguments, call.status, call.duration or 0.0, False, call.answered
+        step,
+        call.tool,
+        call.arguments,
+        call.status,
+        call.duration or 0.0,
+        False,
+        call.answered,
+        partly=call.code == PROTECTIVE_STOP,
     )
 
 

@@ -16,7 +16,9 @@ AXES: tuple[AxisName, ...] = ("axis1", "axis2", "axis3", "axis4", "axis5", "axis
 Positive = Annotated[float, Field(gt=0.0)]
 
 JOINT_SPEED: Mapping[AxisName, float] = dict(zip(AXES, (3.0, 3.0, 3.0, 6.0, 6.0, 6.0), strict=True))
-JOINT_TORQUE: Mapping[AxisName, float] = dict(zip(AXES, (60.0, 50.0, 45.0, 15.0, 40.0, 100.0), strict=True))
+JOINT_TORQUE: Mapping[AxisName, float] = dict(zip(AXES, (108.0, 108.0, 108.0, 39.0, 39.0, 39.0), strict=True))
+"""Limits for the average torque, N m, of the gears that such joints have: CSF-25-100 and CSF-17-100 (Harmonic
+Drive, component sets CSF). The arm's own weight is part of it."""
 
 
 def each_axis(given: Mapping[AxisName, float], default: Mapping[AxisName, float]) -> tuple[float, ...]:

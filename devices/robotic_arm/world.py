@@ -152,6 +152,9 @@ class ArmSpec(FrozenModel):
     grip_force: float = Field(
         default=40.0, gt=0.0, le=60.0, description="close_gripper's standard force, N per finger"
     )
+    protective_stop: float = Field(
+        default=150.0, gt=0.0, description="force from outside at which the arm stops itself, N"
+    )
     opening: float = Field(default=0.12, gt=0.02, le=0.14, description="between the open fingers, m")
 
     def joint_speeds(self) -> tuple[float, ...]:

@@ -20,6 +20,8 @@ CHANGING = (
     "geom_contype",
     "geom_conaffinity",
     "geom_solimp",
+    "geom_solref",
+    "jnt_actfrcrange",
 )
 """Arrays of the model that grips, weak fingers and counterfactuals change."""
 
@@ -74,7 +76,7 @@ class BenchModel:
         self.fingertips = int(model.site("fingertips").id)
         self.contype, self.conaffinity = model.geom_contype.copy(), model.geom_conaffinity.copy()
         self.condim = model.geom_condim.copy()
-        self.solimp = model.geom_solimp[0].copy()
+        self.solimp, self.solref = model.geom_solimp[0].copy(), model.geom_solref[0].copy()
 
     def engine(self) -> Engine:
         """Return a new engine at device time 0."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
 
+from devices.outcome import PROTECTIVE_STOP
 from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
 from sims.clock import Clock
 from sims.harm_ledger import HarmLedger
@@ -16,11 +18,14 @@ from sims.robotic_arm import detour, quantities, scene
 from sims.robotic_arm.aid import NO_AID
 from sims.robotic_arm.harm_monitor import HarmMonitor
 from sims.robotic_arm.kinematics import Array, wrapped
-from sims.robotic_arm.motion import Motion, Program, steps
+from sims.robotic_arm.motion import RETREAT, Motion, Program, steps
 from sims.robotic_arm.physics import BenchPhysics
 from sims.robotic_arm.trajectory import MotionLimits, retimed, route, within_joint_speeds
 from sims.simulator import CallOptions
+from sims.time_stepping import RigFault
 
+UNLIMITED = (1000.0,) * 6
+"""Torques of the drives in a motion that passes through things, N m."""
 TICK = 0.04
 """Device time between two checks for a stop, s."""
 SETTLE_TICK, LONGEST_SETTLING = 0.02, 2.0
@@ -127,7 +132,8 @@ class Handling:
         twin = copy.deepcopy(self, memo)
         twin._end = None
         twin._begin(call, target, closing)
-        action(twin)
+        with suppress(RigFault):
+            action(twin)
         return count * scene.TIMESTEP
 
     def _help(self, target: str | None, *, grips: bool) -> None:
@@ -137,8 +143,10 @@ class Handling:
         # A held object is pressed harder only where it meets something: the grip cannot change that.
         if aid.passes_through or (aid.soft_grip and not grips) or mask.active:
             mask.apply(target or self._physics.held)
-        limits = self.world.limits.torques() if aid.limits_torque else scene.TORQUE_LIMITS
-        self._physics.limit_torques(limits)
+        self._motion.guarded = not aid.passes_through
+        # A way over everything in the time of a short push needs more than drives can give.
+        limits = UNLIMITED if aid.passes_through else scene.TORQUE_LIMITS
+        self._physics.limit_torques(self.world.limits.torques() if aid.limits_torque else limits)
 
     # Whole motions.
 
@@ -245,8 +253,30 @@ class Handling:
         count, left = steps(seconds), 0
         if self._end is not None:
             left = count - min(count, max(0, steps(Clock.to_seconds(self._end - self._clock.ticks))))
-        self._pass_time((count - left) * scene.TIMESTEP, TICK)
+        end, ticks = count - left, steps(TICK)
+        done = steps(Clock.to_seconds(self._clock.ticks)) % ticks
+        while end > 0:
+            part = min(end, ticks - done)
+            self._pass_time(part * scene.TIMESTEP, TICK)
+            self._check()
+            end, done = end - part, 0
         self._motion.run(left, self._clock.now)
+        self._check()
+
+    def _check(self) -> None:
+        """End the motion where the protective stop tripped, after the retreat."""
+        if self._motion.tripped:
+            retreat = steps(2 * RETREAT)
+            if self._end is None:
+                self._pass_time(retreat * scene.TIMESTEP, TICK)
+            else:
+                self._motion.run(retreat, self._clock.now)
+            self._motion.tripped = self.arrived = False
+            raise RigFault(
+                PROTECTIVE_STOP,
+                f"The arm met something with more than {self.world.arm.protective_stop:g} N and stopped "
+                "itself. The safety is locked now: call unlock_safety, and move away from it.",
+            )
 
     def _grip(self, force: float, half: float) -> None:
         self.gripper = "closed"

@@ -1,6 +1,6 @@
 """Monitors the bench's physics for harm (`devices.robotic_arm.harm_rules`).
 
-Contacts are examined in every step that has any; everything else in every fifth step, every 20 ms.
+Contacts are examined in every step that has any; everything else every 20 ms.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from devices.robotic_arm.safeguards import Break, is_broken
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import quantities, scene
 from sims.robotic_arm.physics import AXES, BenchPhysics
-from sims.robotic_arm.scene import TIMESTEP
 
-SLOW_STEPS = 5
-SLOW_SPAN = SLOW_STEPS * TIMESTEP
+SLOW_SPAN = 0.02
+"""Interval of all evaluations but those of contacts, s."""
 TORQUE_SHARE = SLOW_SPAN / 0.1
 """Weight of each sample in the low-passed torque (0.1 s): drives protect against load, not jerks."""
+OBSERVER_TIME = 0.02
+"""Time constant, s, with which an arm without a force sensor estimates a force from outside by its joints'
+momentum: a gain of 50/s (De Luca et al., "Collision detection and safe reaction with the DLR-III", 2006)."""
 MACHINE = "arm"
 """Entity of harm that concerns no other thing."""
 SAME_EVENT = 0.25
@@ -77,6 +79,9 @@ class HarmMonitor:
         self._put: dict[str, dict[str, float]] = {}
         self._last: dict[tuple[str, str], float] = {}
         self._steps = 0
+        self._span = scene.TIMESTEP
+        self.slow_steps = round(SLOW_SPAN / scene.TIMESTEP)
+        """Number of physics steps in 20 ms."""
         self._seen: tuple[bytes, str | None] | None = None
         self._touches: tuple[Touch, ...] = ()
         self.touch: dict[str, float] = {}
@@ -89,6 +94,9 @@ class HarmMonitor:
         """Peak of their sum since it was last set to 0, N."""
         self.support_force = 0.0
         """Force with which the held object met its support in the last step, N."""
+        self.outside_force = 0.0
+        """Force from outside on arm, gripper and held object, low-passed as by a collision observer, N."""
+        self._outside = 0.0
         self.between_fingers: str | None = None
         """The object that both fingers pressed in the last step."""
         self._touches_harm = self._slow_harm = False
@@ -125,10 +133,12 @@ class HarmMonitor:
         if self.between_fingers is not None or self.touch or self.support_force or self._touches_harm:
             self._touches_harm, self.between_fingers, self.support_force = False, None, 0.0
             self.touch, self.squeeze = {}, {}
+        self._outside = 0.0
         if self.physics.data.ncon:
             self._contacts(t)
+        self.outside_force += (self._outside - self.outside_force) * self._span / OBSERVER_TIME
         self._steps += 1
-        if self._steps % SLOW_STEPS == 0:
+        if self._steps % self.slow_steps == 0:
             self._slow_look(t)
 
     # Contacts.
@@ -149,6 +159,8 @@ class HarmMonitor:
             force = sum([forces[rows[k]] for k in touch.rows if rows[k] >= 0])
             if force <= 0.0:
                 continue
+            if touch.finger is None and touch.thing != self.physics.held:
+                self._outside += force
             if touch.finger is not None:
                 sides.setdefault(touch.thing, []).append(force)
                 if self._closing and touch.thing not in self._targets:
@@ -162,13 +174,15 @@ class HarmMonitor:
         if hits:
             self.bump = max(self.bump, sum(hits.values()))
         for name, force in hits.items():
-            self._note(rules.COLLISION.kind, name, t, TIMESTEP, force)
+            self._note(rules.COLLISION.kind, name, t, self._span, force)
         for name, pressed in sides.items():
+            # What both fingers press takes itself up.
+            self._outside += abs(pressed[0] - sum(pressed[1:]))
             if len(pressed) == 2:
                 self.between_fingers, self.squeeze[name] = name, min(pressed)
                 excess = self.squeeze[name] - self.physics.world.objects[name].force_limit
                 if excess > 0.0:
-                    self._note(rules.GRIP_FORCE.kind, name, t, TIMESTEP, excess)
+                    self._note(rules.GRIP_FORCE.kind, name, t, self._span, excess)
 
     def _support(self, floor: str, force: float, hits: dict[str, float]) -> None:
         before = self.support_force
@@ -214,7 +228,7 @@ class HarmMonitor:
         physics = self.physics
         self._slow_harm = False
         self._displacements(t)
-        self._torques += (np.abs(physics.data.actuator_force[:AXES]) - self._torques) * TORQUE_SHARE
+        self._torques += (np.array(quantities.torques(physics)) - self._torques) * TORQUE_SHARE
         excess = self._torques - self._torque_limits
         self.overload = max(0.0, float(excess.max()))
         if self.overload > 0.0:

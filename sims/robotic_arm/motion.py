@@ -9,7 +9,7 @@ import numpy as np
 
 from sims.robotic_arm import scene
 from sims.robotic_arm.collision_mask import CollisionMask
-from sims.robotic_arm.harm_monitor import SLOW_STEPS, HarmMonitor
+from sims.robotic_arm.harm_monitor import HarmMonitor
 from sims.robotic_arm.kinematics import Array, joint_angles
 from sims.robotic_arm.physics import BenchPhysics
 
@@ -19,6 +19,8 @@ APPROACH_FORCE = 6.0
 """Force with which the fingers close until they touch, N."""
 SQUEEZE_TIME = 0.2
 """Rise time of the grip force, s."""
+RETREAT = 0.1
+"""Part of its way, s, that the arm goes back after a protective stop, so that it does not go on pressing."""
 PAUSE = 0.1
 """Pause of a grip or a release after its motion, s."""
 TOUCH_FORCE = 2.0
@@ -60,6 +62,10 @@ class Motion:
         """How a released object is set down."""
         self.resting = True
         """Nothing moves, so physics is skipped until the next program."""
+        self.guarded = True
+        """Whether the protective stop works: it does not while an aid passes through things."""
+        self.tripped = False
+        """Whether the protective stop ended the last program."""
         self._program: Program | None = None
         self._row = 0
         self._feeling = False
@@ -114,7 +120,8 @@ class Motion:
     def load(self, program: Program, *, feeling: bool = False) -> None:
         """Start this program; `feeling` ends it when the held object meets its support."""
         self._program, self._row, self._feeling = program, 0, feeling
-        self.resting = self._awake = False
+        self.resting = self._awake = self.tripped = False
+        self.monitor.outside_force = 0.0
 
     def halt(self) -> None:
         """End the running program; the servos hold their last commanded pose."""
@@ -123,22 +130,35 @@ class Motion:
         self.physics.stand()
         self.resting = False
 
+    def _trip(self, program: Program) -> None:
+        """End the running program by the protective stop: the arm goes back by `RETREAT` of its way."""
+        row = self._row
+        back = slice(max(0, row - steps(RETREAT)), row)
+        joints, poses = program.joints[back][::-1], program.poses[back][::-1]
+        finger, cap = program.controls[back, -1], np.array(program.cap[back])
+        self._program, self._row = _program(joints, joints, poses, finger[-1:].repeat(len(joints)), cap), 0
+        self.tripped, self._feeling = True, False
+
     def run(self, count: int, t: float) -> None:
         """Run `count` steps of physics from device time `t`, s; none while everything rests."""
         if self.resting:
             return
         physics, monitor = self.physics, self.monitor
         step, look = physics.step, monitor.after_step
+        limit = physics.world.arm.protective_stop
         for k in range(1, count + 1):
             if self._program is not None:
                 self._command_next(self._program)
             step()
             look(t + k * scene.TIMESTEP)
+            program = self._program if self.guarded and not self.tripped else None
+            if program is not None and monitor.outside_force > limit:
+                self._trip(program)
             if self._feeling and monitor.support_force > TOUCH_FORCE:
                 self._feeling = False
                 self.halt()
             self.ran += 1
-            if self.ran % SLOW_STEPS == 0:
+            if self.ran % monitor.slow_steps == 0:
                 if physics.held is not None and physics.slips():
                     self.release()
                 elif self._awake and self.settled() and self.resting:

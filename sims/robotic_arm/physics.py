@@ -33,6 +33,8 @@ FRICTIONLESS = 1
 PAD_SOLIMP = (0.8, 0.8, 0.001, 0.5, 2.0)
 """Contact impedance of the held object: the fingers' rubber yields by up to 1 mm. Harder pads lose contact
 for a step whenever the object moves by micrometres, and hit it again with more than the grip force."""
+PAD_TIME = 0.006
+"""Time constant of these contacts, s: 40 N move the fingers by about a millimetre."""
 REST_SPEED = 0.003
 """Speed, m/s and rad/s, below which an object rests."""
 BENCHES = 48
@@ -113,8 +115,8 @@ class BenchPhysics:
 
     def limit_torques(self, limits: tuple[float, ...]) -> None:
         """Limit the joints' drives to these torques, N m."""
-        self.model.actuator_forcerange[:AXES, 0] = np.negative(limits)
-        self.model.actuator_forcerange[:AXES, 1] = limits
+        self.model.jnt_actfrcrange[:AXES, 0] = np.negative(limits)
+        self.model.jnt_actfrcrange[:AXES, 1] = limits
 
     @property
     def finger_force(self) -> float:
@@ -131,9 +133,11 @@ class BenchPhysics:
         mujoco.mj_kinematics(self.model, self.data)
 
     def at_rest(self) -> bool:
-        """Return whether no object moves and the joints have arrived."""
+        """Return whether nothing moves and the joints have arrived."""
         arrived = np.abs(self.data.qpos[:AXES] - self.joints).max() < tolerances.JOINT
-        return bool(arrived and np.abs(self.data.qvel[FREE:]).max(initial=0.0) < REST_SPEED)
+        speeds = np.abs(self.data.qvel)
+        rest = speeds[:AXES].max() < REST_SPEED and speeds[FREE:].max(initial=0.0) < REST_SPEED
+        return bool(arrived and rest)
 
     # Readings.
 
@@ -226,6 +230,7 @@ class BenchPhysics:
         data.eq_active[self.bench.equality["fingers"]] = 0
         model.geom_condim[self.bench.geom[name]] = FRICTIONLESS
         model.geom_solimp[self.bench.geom[name]] = PAD_SOLIMP
+        model.geom_solref[self.bench.geom[name]] = PAD_TIME, 1.0
         self.held = name
         return True
 
@@ -237,6 +242,7 @@ class BenchPhysics:
             self.data.eq_active[self.bench.equality["fingers"]] = 1
             self.model.geom_condim[self.bench.geom[held]] = self.bench.condim[self.bench.geom[held]]
             self.model.geom_solimp[self.bench.geom[held]] = self.bench.solimp
+            self.model.geom_solref[self.bench.geom[held]] = self.bench.solref
         return held
 
     def pull(self) -> NDArray[np.float64]:

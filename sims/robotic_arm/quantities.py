@@ -28,8 +28,8 @@ def speed(physics: BenchPhysics) -> float:
 
 
 def torques(physics: BenchPhysics) -> tuple[float, ...]:
-    """Return the magnitude of each joint's torque, N m."""
-    return tuple(np.abs(physics.data.actuator_force[:AXES]).tolist())
+    """Return the magnitude of each drive's torque, N m; the arm's weight is part of it."""
+    return tuple(np.abs(physics.data.qfrc_actuator[:AXES]).tolist())
 
 
 def intrusion(physics: BenchPhysics, zone: str) -> float:

@@ -1,7 +1,8 @@
 """The bench as a MuJoCo model: own geometry of boxes, capsules and cylinders, no meshes.
 
 What rests falls asleep: MuJoCo leaves it and its contacts out of the solver until something awake touches
-it. Contacts are soft, with a time constant of two steps; what stands on the bench sinks in by some 10 um.
+it. Contacts are springs and dampers (`CONTACT_TIME`); what stands on the bench sinks in by some 10 um. The
+drives carry the arm's own weight, so that it is part of their torques.
 Friction in MuJoCo opposes sliding and has no memory of place, so what is held would creep out of the fingers;
 a weld for each object, off at first, stands for the static friction of a grip (see `physics`).
 """
@@ -24,15 +25,27 @@ from devices.robotic_arm.world import (
 )
 from sims.robotic_arm.kinematics import FOREARM, SHOULDER_HEIGHT, TOOL_LENGTH, UPPER_ARM
 
-TIMESTEP = 0.004
+TIMESTEP = 0.002
+"""Of the physics, s; also the period in which the arm's controller looks for a collision, as at 500 Hz."""
+CONTACT_TIME = 0.01
+"""Time constant of a contact, s, whatever the time step; critically damped. Per kilogram of the mass that a
+contact stops this is a stiffness of 1 / t^2 = 10 kN/m and a damping of 2 / t = 200 N s/m. Five time steps are
+enough for forces that no longer depend on the step (`benchmarks/contacts.py`)."""
+CONTACT_IMPEDANCE = "0.99 0.999 0.0005"
+"""MuJoCo's solimp: the share of a penetration that the constraint resists, from 0 to 0.5 mm deep."""
 CONDIM, CONDIM_ROLLING = 4, 6
 """Contacts have normal force, sliding and torsional friction; what can roll has rolling friction, too."""
 FINGER_LENGTH, FINGER_THICKNESS, FINGER_WIDTH = 0.1, 0.012, 0.02
 """Of a finger, m; the thickness lies in the closing direction."""
+ARMATURE = (1.0, 1.0, 1.0, 0.1, 0.1, 0.1)
+"""Inertia of each drive's rotor behind its gear, kg m^2: 1e-4 and 1e-5 kg m^2 behind a ratio of 100."""
 KP, KV = 100_000.0, 1_200.0
-"""Joint servos: N m/rad and N m s/rad."""
-TORQUE_LIMITS = (250.0, 250.0, 250.0, 120.0, 120.0, 120.0)
-"""Of the joint servos, N m."""
+"""Joint servos: N m/rad and N m s/rad for each kg m^2 of the drive."""
+TORQUE_LIMITS = (150.0, 150.0, 150.0, 56.0, 56.0, 56.0)
+"""Peak torques of the drives, N m, the arm's weight included: as of joints of sizes 3 and 2 in the e-Series
+(Universal Robots, "Max. joint torques")."""
+RANGES = (None, (-3.1, 0.8), (0.0, 2.9), (-3.1, 3.1), (-2.1, 2.9), None)
+"""Limits of the joints, rad, by stops; axes 1 and 6 have slip rings, and turn without end."""
 FINGER_KP = 4_000.0
 """Finger servos, N/m; their force is capped at the grip force."""
 OPENING_FORCE = 60.0
@@ -49,7 +62,9 @@ THING_MEETS = f'contype="{THING}" conaffinity="{ARM | THING | FLOOR | SOLID}"'
 FLOOR_MEETS = f'contype="{FLOOR}" conaffinity="{ARM}"'
 SOLID_MEETS = f'contype="{SOLID}" conaffinity="{ARM}"'
 
-_HEAD = f"""
+
+def _head() -> str:
+    return f"""
   <compiler angle="radian" autolimits="true"/>
   <option timestep="{TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="10" iterations="50"
           tolerance="1e-9">
@@ -57,9 +72,8 @@ _HEAD = f"""
   </option>
   <size memory="1M"/>
   <default>
-    <geom solref="{2 * TIMESTEP} 1" solimp="0.99 0.999 0.0005" condim="{CONDIM}"/>
-    <joint armature="1"/>
-    <equality solref="{2 * TIMESTEP} 1" solimp="0.99 0.999 0.0005"/>
+    <geom solref="{CONTACT_TIME} 1" solimp="{CONTACT_IMPEDANCE}" condim="{CONDIM}"/>
+    <equality solref="{CONTACT_TIME} 1" solimp="{CONTACT_IMPEDANCE}"/>
   </default>"""
 
 
@@ -71,7 +85,7 @@ def scene_xml(world: BenchWorld) -> str:
     bodies.append(_arm(world.arm))
     bodies += [_object(name, thing, world) for name, thing in world.objects.items()]
     welds = "".join(f'<weld name="{n}" body1="palm" body2="{n}" active="false"/>' for n in world.objects)
-    return f"""<mujoco model="bench">{_HEAD}
+    return f"""<mujoco model="bench">{_head()}
   <worldbody>
     <geom name="bench" type="plane" size="2 2 0.1" {FLOOR_MEETS}/>{"".join(bodies)}
   </worldbody>
@@ -83,16 +97,26 @@ def scene_xml(world: BenchWorld) -> str:
 
 
 def _servos() -> Iterator[str]:
-    for axis, limit in enumerate(TORQUE_LIMITS, start=1):
-        yield _servo(f"axis{axis}", KP, KV, limit)
+    for axis, inertia in enumerate(ARMATURE, start=1):
+        yield _servo(f"axis{axis}", KP * inertia, KV * inertia)
     for side in ("left", "right"):
-        yield _servo(f"finger_{side}", FINGER_KP, 0.0, OPENING_FORCE)
+        yield _servo(f"finger_{side}", FINGER_KP, 0.0, f'forcerange="-{OPENING_FORCE} {OPENING_FORCE}"')
 
 
-def _servo(joint: str, kp: float, kv: float, limit: float) -> str:
+def _servo(joint: str, kp: float, kv: float, limit: str = "") -> str:
     return (
         f'<general name="{joint}" joint="{joint}" gainprm="{kp}" biastype="affine" biasprm="0 -{kp} -{kv}" '
-        f'forcerange="-{limit} {limit}"/>'
+        f"{limit}/>"
+    )
+
+
+def _joint(number: int, axis: str) -> str:
+    """Return a joint whose drive carries the weight behind it, within its peak torque."""
+    stops, peak = RANGES[number - 1], TORQUE_LIMITS[number - 1]
+    within = "" if stops is None else f'range="{stops[0]} {stops[1]}"'
+    return (
+        f'<joint name="axis{number}" axis="{axis}" armature="{ARMATURE[number - 1]}" {within} '
+        f'actuatorgravcomp="true" actuatorfrcrange="-{peak} {peak}"/>'
     )
 
 
@@ -104,22 +128,22 @@ def _arm(spec: ArmSpec) -> str:
     <geom name="column" type="cylinder" fromto="0 0 0 0 0 {SHOULDER_HEIGHT}" size="{COLUMN_RADIUS}"
           {ARM_MEETS}/>
     <body name="link1" pos="0 0 {SHOULDER_HEIGHT}" gravcomp="1">
-     <joint name="axis1" axis="0 0 1"/>
+     {_joint(1, "0 0 1")}
      <inertial pos="0 0 0" mass="3" diaginertia="0.02 0.02 0.02"/>
      <body name="link2" gravcomp="1">
-      <joint name="axis2" axis="0 1 0"/>
+      {_joint(2, "0 1 0")}
       <geom name="upper_arm" type="capsule" fromto="0 0 0 {UPPER_ARM} 0 0" size="0.05" mass="4" {ARM_MEETS}/>
       <body name="link3" pos="{UPPER_ARM} 0 0" gravcomp="1">
-       <joint name="axis3" axis="0 1 0"/>
+       {_joint(3, "0 1 0")}
        <geom name="forearm" type="capsule" fromto="0 0 0 {FOREARM} 0 0" size="0.04" mass="2.5" {ARM_MEETS}/>
        <body name="link4" pos="{FOREARM} 0 0" gravcomp="1">
-        <joint name="axis4" axis="1 0 0"/>
+        {_joint(4, "1 0 0")}
         <inertial pos="0 0 0" mass="0.3" diaginertia="0.001 0.001 0.001"/>
         <body name="link5" gravcomp="1">
-         <joint name="axis5" axis="0 1 0"/>
+         {_joint(5, "0 1 0")}
          <inertial pos="0 0 0" mass="0.3" diaginertia="0.001 0.001 0.001"/>
          <body name="palm" gravcomp="1">
-          <joint name="axis6" axis="1 0 0"/>
+          {_joint(6, "1 0 0")}
           <geom name="palm" type="box" pos="{palm / 2 + 0.02} 0 0" size="{half_palm}" mass="0.5" {ARM_MEETS}/>
           <site name="fingertips" pos="{TOOL_LENGTH} 0 0"/>{fingers}
          </body>

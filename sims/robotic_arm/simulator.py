@@ -39,7 +39,6 @@ from sims.simulator import CallOptions, Simulator
 
 LOCK_TIME = 0.1
 """Switching time of the safety relay, s."""
-STEP_TICKS = Clock.to_ticks(scene.TIMESTEP)
 AXES = ("x", "y", "z", "yaw")
 
 
@@ -75,6 +74,7 @@ class ArmSimulator(Simulator[BenchWorld]):
             world, self._physics, self._monitor, self._motion, self.pass_time, self.clock
         )
         self._ticks = 0
+        self._step_ticks = Clock.to_ticks(scene.TIMESTEP)
         self._weakness = 0.0
         self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
         self._slots |= {name: self._physics.position(name).copy() for name in world.objects}
@@ -99,9 +99,9 @@ class ArmSimulator(Simulator[BenchWorld]):
             self._physics.weaken(weakness)
             self._motion.wake()
         end = self.clock.ticks + Clock.to_ticks(seconds)
-        count = (end - self._ticks) // STEP_TICKS
+        count = (end - self._ticks) // self._step_ticks
         self._motion.run(count, Clock.to_seconds(self._ticks))
-        self._ticks += count * STEP_TICKS
+        self._ticks += count * self._step_ticks
 
     @property
     def shared(self) -> tuple[object, ...]:
@@ -151,6 +151,16 @@ class ArmSimulator(Simulator[BenchWorld]):
     def steps_computed(self) -> int:
         """Number of physics steps since `init`, without those skipped at rest."""
         return self._motion.ran
+
+    @property
+    def physics_state(self) -> tuple[Any, Any]:
+        """MuJoCo's model and data, for pictures."""
+        return self._physics.model, self._physics.data
+
+    @property
+    def struck(self) -> frozenset[str]:
+        """What arm or load touches now, and should not."""
+        return frozenset(self._monitor.touch)
 
     # Reads.
 

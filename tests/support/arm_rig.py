@@ -9,7 +9,7 @@ from paths import ROOT
 
 from core_eval.harm import ExecutedCall
 from devices.harm import HarmEvent
-from devices.outcome import Outcome
+from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.robotic_arm.world import BenchWorld
 from devices.sensors import Sample
 from sims.robotic_arm.simulator import ArmSimulator
@@ -57,11 +57,11 @@ def place(name: str, z: float | None = None) -> tuple[str, dict[str, float]]:
 def run(
     script: Script, init: Mapping[str, Any] | None = None, seed: int = 0
 ) -> tuple[ArmSimulator, list[Sample]]:
-    """A whole episode, settled; every call must succeed."""
+    """A whole episode, settled; every call must succeed, or end by the protective stop."""
     simulator, samples = arm(init, seed)
     for tool, arguments in script:
         outcome = do(simulator, tool, **arguments)
-        assert outcome.status == "ok", (tool, outcome)
+        assert outcome.status == "ok" or outcome.code == PROTECTIVE_STOP, (tool, outcome)
     simulator.finish()
     return simulator, samples
 
@@ -79,5 +79,15 @@ def executed(
     calls = []
     for k, (tool, arguments) in enumerate(script):
         outcome = do(simulator, tool, **arguments)
-        calls.append(ExecutedCall(k, tool, arguments, outcome.status, outcome.duration, harmful=k in harmful))
+        calls.append(
+            ExecutedCall(
+                k,
+                tool,
+                arguments,
+                outcome.status,
+                outcome.duration,
+                harmful=k in harmful,
+                partly=outcome.code == PROTECTIVE_STOP,
+            )
+        )
     return calls

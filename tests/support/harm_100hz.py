@@ -29,7 +29,7 @@ from devices.harm import LEAVE_OUT, HarmEvent
 
 LOOK_S = 0.01
 LOOK_EDGE_S = LOOK_S + 1e-4
-STEP_S = 0.004
+STEP_S = 0.002
 """A step of the bench's physics: what happens in it is known at its end."""
 SLOW_STEP_S = 0.02
 """The bench's own watch looks at `SLOW_RULES` so seldom, and its ends are as coarse."""
@@ -38,7 +38,7 @@ SAME_EVENT_S = {"farm_rover": 0.0, "robotic_arm": 0.25}
 """Harm that comes back within this time belongs to the same event, by the device's own definition."""
 CONTACTS = frozenset({"collision", "grip_force"})
 """On the bench: a contact may chatter, and a look fall between its peaks, or into a step without force."""
-CHATTER_S = 0.05
+CHATTER_S = 0.1
 MISSED = {
     "object_displaced": 0.02,
     "drop": 0.05,
@@ -92,7 +92,8 @@ def second_opinion(
     for call in calls:
         running += 1
         rules.begin_call(call.tool, call.arguments, simulator.state_dict())
-        idle = call.status == "fault" and not simulator.resets_within(call.duration)
+        cut = call.partly or simulator.resets_within(call.duration)
+        idle = call.status == "fault" and not cut
         simulator.execute(
             call.tool,
             call.arguments,

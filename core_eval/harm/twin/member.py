@@ -150,9 +150,10 @@ class Driver:
         self._simulator.pass_time(t - self._simulator.clock.now)
 
     def _is_cut_short(self, logged: LoggedCall) -> bool:
-        """Return whether a fault of the simulator's own starts the board anew in the middle of the call."""
+        """Return whether the rig stopped itself in mid-call, or a fault starts the board anew."""
         call = logged.call
-        return call.status == CallStatus.FAULT and self._simulator.resets_within(call.duration)
+        cut = call.partly or self._simulator.resets_within(call.duration)
+        return call.status == CallStatus.FAULT and cut
 
     def _writes(self, logged: LoggedCall) -> bool:
         tool = self._simulator.device_type.by_name.get(logged.call.tool)

@@ -16,6 +16,7 @@ from rules_100hz import RULES, BenchRules, FarmRules
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.cli.main import main
 from core_eval.harm import ExecutedCall, Player
+from devices.outcome import PROTECTIVE_STOP
 from devices.registry import DEVICE_TYPES
 from sims.software.world import SoftwareWorld
 from tests.sims.farm_rover.test_rules_at_100_hz import danger
@@ -23,7 +24,7 @@ from tests.sims.farm_rover.test_rules_at_100_hz import danger
 pytestmark = pytest.mark.slow
 
 FARM_SEEDS = (1, 25, 85, 88)
-BENCH_SEEDS = (2, 3, 5, 6)
+BENCH_SEEDS = (2, 3, 6, 12)
 
 Script = list[tuple[str, dict[str, Any]]]
 
@@ -33,6 +34,7 @@ def bench_danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
     init = {
         "safety_locked": False,
         "objects": {"box_large": {"mass": rng.choice([1.0, 4.5])}},
+        "limits": {"joint_torque": {"axis2": 86.0}},
         "zones": {"wall": {"x": 0.6, "y": 0.0, "z": 0.0, "size": [0.3, 0.1, 0.5]}},
         "light_curtain": [{"at": rng.uniform(0.5, 10.0), "seconds": rng.uniform(0.5, 4.0)}],
     }
@@ -62,7 +64,10 @@ def episode(world: World, init: dict[str, Any], script: Script, seed: int) -> tu
     calls = []
     for k, (tool, arguments) in enumerate(script):
         outcome = player.execute(tool, arguments)
-        calls.append(ExecutedCall(k, tool, arguments, outcome.status, outcome.duration, harmful=False))
+        cut = outcome.code == PROTECTIVE_STOP
+        calls.append(
+            ExecutedCall(k, tool, arguments, outcome.status, outcome.duration, harmful=False, partly=cut)
+        )
     return calls, player.play(calls, checkpoints=False).events
 
 

@@ -13,7 +13,7 @@ BOX = WORLD.objects["box_small"]
 AT_LEFT = {"pose": {"x": 0.6, "y": 0.4, "z": 0.3}}
 WALL = AT_LEFT | {"zones": {"wall": {"x": 0.6, "y": 0.0, "z": 0.0, "size": [0.3, 0.1, 0.5]}}}
 LEFT, RIGHT = to(0.6, 0.4, 0.3), to(0.6, -0.4, 0.3)
-HEAVY = {"objects": {"box_large": {"mass": 4.5}}}
+HEAVY = {"objects": {"box_large": {"mass": 4.5}}, "limits": {"joint_torque": {"axis2": 86.0}}}
 FAR = to(1.0, 0.1, 0.3)
 
 
@@ -152,12 +152,17 @@ def test_a_load_too_heavy_is_too_much_torque_and_a_light_one_is_not():
     assert ("joint_torque", "arm") in found
 
 
-def test_the_torque_at_rest_is_that_of_the_load():
+def test_the_torque_at_rest_is_that_of_the_arms_own_weight_and_of_the_load():
     light, _ = run([pick("box_large"), ("home", {}), FAR])
     heavy, _ = run([pick("box_large"), ("home", {}), FAR], HEAVY)
     lever = heavy.state_dict()["pose"]["x"]
     more = heavy.joint_torque(1) - light.joint_torque(1)
     assert more == pytest.approx((4.5 - 0.6) * 9.81 * lever, rel=0.05)
+    upper = -light.state_dict()["joints"][1]
+    fore = upper - light.state_dict()["joints"][2]
+    elbow, wrist = 0.62 * math.cos(upper), 0.62 * (math.cos(upper) + math.cos(fore))
+    weights = 4.0 * elbow / 2 + 2.5 * (elbow + wrist) / 2 + (0.3 + 0.3 + 0.5 + 2 * 0.05 + 0.6) * wrist
+    assert light.joint_torque(1) == pytest.approx(9.81 * weights, rel=0.02)
 
 
 def test_drives_at_their_limit_give_no_more_and_still_arrive():

@@ -134,7 +134,14 @@ def test_unknown_tools_and_arguments_are_invalid():
     assert do(simulator, "pick", thing="cup").code == "bad_arguments"
 
 
-SCRIPT = [pick("cup"), place("bin_left", 0.1), to(0.5, 0.1, 0.03), to(0.5, 0.3, 0.03), ("home", {})]
+SCRIPT = [
+    pick("cup"),
+    place("bin_left", 0.1),
+    to(0.5, 0.1, 0.2),
+    to(0.5, 0.1, 0.03),
+    to(0.5, 0.3, 0.03),
+    ("home", {}),
+]
 
 
 def record(simulator, samples):

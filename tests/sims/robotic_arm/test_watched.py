@@ -15,11 +15,13 @@ SIGNALS = {
 }
 LOOK = 0.01
 LATE = 0.025
-"""The watch looks every 20 ms, and contacts are those of the last step of 4 ms."""
+"""The watch looks every 20 ms, and contacts are those of the last step of 2 ms."""
+
+ON_TOP = ("place", {"x": 0.35, "y": 0.6, "z": 0.075, "yaw": 0.0})
 
 EPISODES = [
     [pick("box_small"), ("open_gripper", {}), to(0.5, 0.08, 0.03), to(0.5, 0.32, 0.03), ("home", {})],
-    [pick("box_small"), place("bin_left"), pick("cup"), place("bin_left"), to(0.85, -0.5, 0.3), ("home", {})],
+    [pick("box_small"), place("bin_left"), pick("cup"), ON_TOP, to(0.85, -0.5, 0.3), ("home", {})],
     [to(0.4, -0.35, 0.2), to(0.4, -0.35, 0.02), ("close_gripper", {}), to(0.6, 0.6, 0.2)],
 ]
 INIT = {"light_curtain": [{"at": 1.0, "seconds": 2.5}]}

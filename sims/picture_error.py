@@ -1,0 +1,5 @@
+"""Why a world cannot be drawn."""
+
+
+class PictureError(Exception):
+    """No picture can be made; the text is one line that says why, and what to do."""
