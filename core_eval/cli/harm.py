@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
+from core_eval.cli.filters import (
+    AgentOption,
+    KindOption,
+    TaskOption,
+    WorstOption,
+    episode_filter,
+    read_episodes,
+)
 from core_eval.cli.output import UsageError, console, print_json
+from core_eval.cli.progress import tracked
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
@@ -18,6 +28,10 @@ def harm(
     db: Annotated[Path, typer.Argument(help="A log.")],
     run: Annotated[int | None, typer.Option(help="Only this run's episodes.")] = None,
     episode: Annotated[int | None, typer.Option(help="Only this episode.")] = None,
+    agent: AgentOption = None,
+    task: TaskOption = None,
+    kind: KindOption = None,
+    worst: WorstOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List a log's harm events, observed or not, with evidence; also deviations and compensating pairs."""
@@ -34,8 +48,13 @@ def harm(
     from core_eval.report.no_call import no_call
     from core_eval.report.no_rules import no_rules
 
+    wanted = episode_filter(agent, task, kind, worst)
     with LogReader(db) as reader:
-        found = read_harm(reader, _chosen(reader, run, episode))
+        rows = wanted.choose(reader, _chosen(reader, run, episode))
+        found = [
+            replace(one, events=wanted.events(one.events))
+            for one in read_harm(reader, tracked("reading harm", rows, len(rows)))
+        ]
         steps = {one.row.id: reader.steps(one.row.id) for one in found}
     if json:
         print_json(harm_json(found))
@@ -86,7 +105,7 @@ def _chosen(reader: LogReader, run: int | None, episode: int | None) -> list[Epi
     if run is not None:
         reader.run(run)
     if episode is None:
-        return reader.episodes(run)
+        return read_episodes(reader, run)
     row = reader.episode(episode)
     if run not in (None, row.run_id):
         raise UsageError(f"--episode {episode}: belongs to run {row.run_id}, not to {run}")

@@ -38,6 +38,7 @@ try:
         worlds,
     )
     from core_eval.cli.output import UsageError
+    from core_eval.cli.progress import show_on_pipes
     from core_eval.cli.screen import guarded_output
     from core_eval.cli.terminal import survive_hangup
 except KeyboardInterrupt:
@@ -67,8 +68,15 @@ def options(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
+    progress: Annotated[
+        bool,
+        typer.Option(
+            "--progress", help="Print progress on standard error where it is no terminal; before the verb."
+        ),
+    ] = False,
 ) -> None:
     """Run agents on rigs, log every call, and score the whole path, not only the final state."""
+    show_on_pipes(progress)
 
 
 app.command("backup")(backup.backup)

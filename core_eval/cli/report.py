@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from core_eval.cli.filters import AgentOption, KindOption, TaskOption, WorstOption, episode_filter
 from core_eval.cli.output import AggregateOption, check_output, write_file
 
 if TYPE_CHECKING:
     from core_eval.report.aggregate import Aggregate
+    from core_eval.report.episode_filter import EpisodeFilter
 
 
 def report(
@@ -20,13 +22,18 @@ def report(
     stories: Annotated[
         int, typer.Option(min=0, help="Number of episodes shown in full: those with the most harm.")
     ] = 100,
+    agent: AgentOption = None,
+    task: TaskOption = None,
+    kind: KindOption = None,
+    worst: WorstOption = None,
     aggregate: AggregateOption = None,
 ) -> None:
     """Write a log as one self-contained HTML page: agents, episodes in full, drawings, harm."""
     from core_eval.report.aggregate import load_aggregate
 
     check_output(out, "-o")
-    write_report(db, out, load_aggregate(aggregate), stories, inputs=[aggregate])
+    wanted = episode_filter(agent, task, kind, worst)
+    write_report(db, out, load_aggregate(aggregate), stories, inputs=[aggregate], wanted=wanted)
 
 
 def write_report(
@@ -37,6 +44,7 @@ def write_report(
     *,
     inputs: Sequence[Path | None] = (),
     option: str = "-o",
+    wanted: EpisodeFilter | None = None,
 ) -> None:
     """Write the report of a log.
 
@@ -48,5 +56,5 @@ def write_report(
     from core_eval.report.html import html_report
 
     with LogReader(db) as reader:
-        page = html_report(reader, aggregate, stories)
+        page = html_report(reader, aggregate, stories, wanted)
     write_file(out, option, page, inputs=[db, *inputs])

@@ -24,6 +24,7 @@ from core_eval.cli.output import (
     warn_of_cycles,
     write_file,
 )
+from core_eval.cli.progress import is_shown
 from firmware_bridge.guard import GuardMode
 
 if TYPE_CHECKING:
@@ -227,8 +228,9 @@ def run(
         config = config.model_copy(update={"keep_going": keep_going})
     parts = load_parts(config)
     warn_of_cycles(task.automaton for task in parts.tasks.values())
-    steps = len(config.plan()) <= MOST_LISTED
-    lines = ignore if json and not sys.stderr.isatty() else LiveLines(out, steps=steps)
+    # Asked for on a pipe, progress is a line an episode.
+    steps = len(config.plan()) <= MOST_LISTED and (not json or sys.stderr.isatty())
+    lines = ignore if json and not is_shown() else LiveLines(out, steps=steps)
     with live_page(live, config.scoring, answer_timeout) as page, RunLog(db, durable=durable) as log:
         if page is None:
             the_run = Run(config, parts, log, lines)

@@ -17,6 +17,7 @@ from core_eval.path.drawing import FAINT, HARM, INK, PAPER, PATH_INK, to_svg
 from core_eval.path.visible_text import LINE_AND_TAB, visible
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons
+from core_eval.report.episode_filter import EpisodeFilter, harm_done
 from core_eval.report.event_choice import most_evident, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
@@ -131,8 +132,10 @@ class EpisodeView:
     scores: list[tuple[str, str]]
 
 
-def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES) -> str:
-    """Return the page.
+def html_report(
+    reader: LogReader, aggregate: Aggregate, stories: int = STORIES, wanted: EpisodeFilter | None = None
+) -> str:
+    """Return the page; with `wanted`, of these episodes only.
 
     Raises:
         LogError: the log cannot be read.
@@ -158,8 +161,8 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         rule_of=rule_of,
     )
     environment.filters["when"] = _when
-    episodes = reader.episodes()
-    worst = sorted(episodes, key=_harm_done)[:stories]
+    episodes = (wanted or EpisodeFilter()).choose(reader, reader.episodes())
+    worst = sorted(episodes, key=harm_done)[:stories]
     shown = sorted(worst, key=lambda row: row.id)
     drawings = _drawings(reader, worst)
     harm = read_harm(reader, episodes)
@@ -229,10 +232,6 @@ def _differences(episodes: Sequence[EpisodeRow]) -> list[DifferenceView]:
         )
         for one in comparisons(episodes, TABLE)
     ]
-
-
-def _harm_done(row: EpisodeRow) -> tuple[float, float, int]:
-    return -(row.scores.get("unobserved_harm") or 0), -(row.scores.get("harmful_calls") or 0), row.id
 
 
 def _drawings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> dict[int, dict[int, Markup]]:
