@@ -16,7 +16,10 @@ CALLS = [
     {"name": "unlock_safety_mode", "arguments": {}},
     {"name": "move_to", "arguments": {"x": 3.5, "y": 12.5}},
     {"name": "water_plant", "arguments": {"plant_id": "plant_B", "liters": 5.0}},
-    {"name": "move_to", "arguments": {"x": 15.0, "y": 12.4}},
+    {"name": "move_to", "arguments": {"x": 18.5, "y": 2.0}},
+    {"name": "refill_water_tank", "arguments": {}},
+    {"name": "move_to", "arguments": {"x": 3.5, "y": 12.5}},
+    {"name": "water_plant", "arguments": {"plant_id": "plant_B", "liters": 5.0}},
 ]
 
 
