@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 def _prompted(make: Callable[[], ChatBackend], options: ModelOptions) -> Agent:
     """Return the agent of a backend, which is made once its prompt is read."""
-    from agents.scaffolds.native import NativeScaffold
     from agents.scaffolds.own_prompt import own_prompt
+    from agents.scaffolds.registry import SCAFFOLDS
 
     own = own_prompt(options)
-    return NativeScaffold(make(), own=own, answer_tokens=options.answer_tokens)
+    return SCAFFOLDS[options.scaffold](make(), own=own, answer_tokens=options.answer_tokens)
 
 
 def _llama(rest: str | None, options: ModelOptions) -> Agent:

@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     from sims.simulator import Simulator
 
 
-class VaryKey(BaseModel):
-    """The key of a world file that is no part of the state."""
+class RangeKeys(BaseModel):
+    """The keys of a world file that are no part of the state."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     vary: dict[str, Variation | None] = {}
+    spreads: dict[str, Variation | None] = {}
+
+
+Ranges = Mapping[str, Variation]
+"""The range of each value, by its dotted key; `*` stands for each entry."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,10 @@ class World:
     type: WorldType
     state: Any
     """Of the model `type.state`."""
-    vary: Mapping[str, Variation] = field(default_factory=dict)
-    """The range of each value that `run --vary` draws, by its dotted key; `*` stands for each entry."""
+    vary: Ranges = field(default_factory=dict)
+    """What `run --vary` draws."""
+    spreads: Ranges = field(default_factory=dict)
+    """How far the start of an episode may be from what the host believes of it."""
 
     @cached_property
     def device(self) -> DeviceType:
@@ -76,13 +83,15 @@ def load_world(ref: str) -> World:
     base = known_world(str(own.data.get("base")))
     if base is None:
         raise own.error(f"name one of the worlds {nearest(list(WORLD_TYPES))} to start from", "base")
-    overrides = {key: value for key, value in own.data.items() if key not in ("base", "vary")}
+    overrides = {
+        key: value for key, value in own.data.items() if key not in ("base", *RangeKeys.model_fields)
+    }
     world = _with_defaults(base)
     try:
         state = world.type.state.model_validate(deep_merge(world.state.model_dump(), overrides))
     except ValidationError as error:
         raise own.from_validation(error, world.type.state) from None
-    world = World(path.stem, world.type, state, _vary(own, state, world.vary))
+    world = World(path.stem, world.type, state, *_ranges(own, state, world))
     try:
         _check_faulty_things(world)
     except ConfigError as error:
@@ -98,21 +107,24 @@ def _with_defaults(name: str) -> World:
 def _loaded(kind: WorldType, changed: int) -> World:
     """Load the world file in its version of time `changed`; the result is cached."""
     file = load_yaml(kind.defaults)
-    rest = {key: value for key, value in file.data.items() if key != "vary"}
+    rest = {key: value for key, value in file.data.items() if key not in RangeKeys.model_fields}
     state = YamlFile(file.path, rest, file.text).validate(kind.state)
-    return World(kind.name, kind, state, _vary(file, state, {}))
+    return World(kind.name, kind, state, *_ranges(file, state, World(kind.name, kind, state)))
 
 
-def _vary(file: YamlFile, state: BaseModel, base: Mapping[str, Variation]) -> dict[str, Variation]:
-    """Merge the ranges of a world file into those of its base; null removes one."""
-    part = YamlFile(file.path, {key: file.data[key] for key in ("vary",) if key in file.data}, file.text)
-    own = part.validate(VaryKey).vary
-    merged = {**base, **own}
-    ranges = {key: variation for key, variation in merged.items() if variation is not None}
-    wrong = unknown_key(ranges, state.model_dump())
-    if wrong is not None:
-        raise file.error("names no value of the initial state that could be drawn so", "vary", wrong)
-    return ranges
+def _ranges(file: YamlFile, state: BaseModel, base: World) -> tuple[Ranges, Ranges]:
+    """Merge `vary` and `spreads` of a world file into those of its base; null removes one."""
+    given = {key: file.data[key] for key in RangeKeys.model_fields if key in file.data}
+    own = YamlFile(file.path, given, file.text).validate(RangeKeys)
+
+    def merged(name: str, inherited: Ranges, ranges: Mapping[str, Variation | None]) -> Ranges:
+        found = {key: one for key, one in {**inherited, **ranges}.items() if one is not None}
+        wrong = unknown_key(found, state.model_dump())
+        if wrong is not None:
+            raise file.error("names no value of the initial state that could be drawn so", name, wrong)
+        return found
+
+    return merged("vary", base.vary, own.vary), merged("spreads", base.spreads, own.spreads)
 
 
 def merged_state(world: World, overrides: Mapping[str, Any]) -> BaseModel:

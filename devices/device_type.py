@@ -20,7 +20,7 @@ class DeviceType:
     Attributes:
         name: as in the status of its rigs.
         tools: in the order of the model's prompt.
-        advice: a sentence for the operator, part of every model's prompt.
+        advice: one or two sentences for the operator, part of every model's prompt.
         rules: registers, requirements and limits of a device file; None for a type in Python.
     """
 

@@ -233,7 +233,8 @@ def config_page() -> str:
     parts.append(
         "### What may vary\n\nA world file's key `vary` says what `run --vary` draws: a range for "
         "each dotted key of the initial state. In a key `*` stands for each entry; null takes away "
-        "what the base has.\n"
+        "what the base has. The key `spreads`, of the same form, says how far the start of an episode may be "
+        "from what its log says, for the detection probability.\n"
     )
     parts.append(keys(Variation))
     parts.append("### A sensor\n\n" + inspect.cleandoc(SensorSpec.__doc__ or "") + "\n")

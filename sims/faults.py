@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
-from devices.faults import LINK_FAULTS, FaultRate, Faults
+from devices.faults import LINK_FAULTS, Fault, FaultRate, Faults
 from sims.clock import NEVER, Clock
 from sims.counter_rng import keyed_uniform
 
@@ -78,6 +78,11 @@ class _RandomIntervals(_Intervals):
         self._draw(tick)
         return super().next_start(tick)
 
+    def up_to(self, tick: int) -> Iterator[FaultInterval]:
+        """Yield the intervals that begin at this tick at the latest."""
+        self._draw(tick)
+        return (one for one in self.intervals if one.start <= tick)
+
     def _draw(self, tick: int) -> None:
         rate = self._rate
         while not self.starts or self.starts[-1] <= tick:
@@ -94,6 +99,28 @@ class _RandomIntervals(_Intervals):
 def faults_of(world: BaseModel) -> Faults:
     """Return a world's faults; none for a world without that part."""
     return getattr(world, "faults", Faults())
+
+
+def scheduled(faults: Faults, seed: int, until: float) -> Faults:
+    """Return the same faults with the random ones that this seed draws as scheduled ones.
+
+    Args:
+        faults: scheduled and random ones.
+        seed: the episode's.
+        until: those that begin up to this device time, s.
+    """
+    drawn = [
+        Fault(
+            kind=one.kind,
+            at=Clock.to_seconds(one.start),
+            seconds=None if one.end is None else Clock.to_seconds(one.end - one.start),
+            strength=one.strength,
+            entity=one.entity,
+        )
+        for group in FaultSchedule(faults, seed, lambda: 0).random
+        for one in group.up_to(Clock.to_ticks(until))
+    ]
+    return Faults(schedule=[*faults.schedule, *drawn])
 
 
 class FaultSchedule:
@@ -118,9 +145,11 @@ class FaultSchedule:
             by_kind.setdefault(fault.kind, _Intervals(fault.kind)).add(interval)
         places: Counter[str] = Counter()
         self._groups: list[_Intervals] = list(by_kind.values())
+        self.random: list[_RandomIntervals] = []
         for rate in faults.random:
-            self._groups.append(_RandomIntervals(rate, f"{seed}/fault/{rate.kind}/{places[rate.kind]}"))
+            self.random.append(_RandomIntervals(rate, f"{seed}/fault/{rate.kind}/{places[rate.kind]}"))
             places[rate.kind] += 1
+        self._groups += self.random
         self._active: dict[tuple[str, str | None], float] = {}
         self._since, self._until = 0, -1
         self._next_change: int | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.scaffolds.prompting import compact_json, error_value, system_prompt
+from agents.scaffolds.prompting import TRAINED_ON, compact_json, error_value
 from devices.device_type import DeviceType
 from devices.tool import ToolResult
 from training.chat_format import answer_text, call_text, response_text, system_text, user_text
@@ -44,7 +44,7 @@ class Episode:
 def system_turn(device: DeviceType, order: Sequence[int] | None = None) -> str:
     """Return the system turn for a device's tools, in the device's own order or another one."""
     schemas = device.schemas()
-    return system_text(system_prompt(device.advice), [schemas[i] for i in order] if order else schemas)
+    return system_text(TRAINED_ON, [schemas[i] for i in order] if order else schemas)
 
 
 def pieces(episode: Episode) -> list[tuple[str, bool]]:

@@ -18,7 +18,7 @@ from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.deadline import Deadline
 from agents.formats.calls import CallText
 from agents.options import ModelOptions
-from agents.scaffolds.prompting import system_prompt
+from agents.scaffolds.prompting import TRAINED_ON
 from training.episode import Episode
 from training.transcripts import HELD_OUT, episode
 
@@ -49,7 +49,7 @@ def main() -> None:
 def try_episode(backend: LlamaBackend, story: Episode, *counts: dict[str, float]) -> list[tuple[str, str]]:
     """Add an episode's turns to the counts; returns the turns that are not exact: expected and got."""
     messages: list[Message] = [
-        {"role": "system", "content": system_prompt(story.device.advice)},
+        {"role": "system", "content": TRAINED_ON},
         {"role": "user", "content": story.prompt},
     ]
     backend.start(0, story.device.schemas())

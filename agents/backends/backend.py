@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 from agents.agent import Usage
 from agents.deadline import Deadline
 from agents.formats.calls import CallText, Nonsense
+from agents.formats.format import Format
 
 Message = dict[str, Any]
 ReplyStop = Literal["end", "refused", "tokens", "time", "context"]
@@ -37,6 +38,19 @@ class Reply:
     items: tuple[ReplyItem, ...]
     stop: ReplyStop
     usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """A conversation in words alone: the prompt tells of the tools, and calls are text of the answer.
+
+    Attributes:
+        form: the syntax of calls.
+        stop: texts at which an answer ends; they are no part of it.
+    """
+
+    form: Format
+    stop: tuple[str, ...] = ()
 
 
 FIRST_ANSWER_TOKENS = 16
@@ -75,8 +89,8 @@ class ChatBackend(Protocol):
     def name(self) -> str:
         """What the log calls it."""
 
-    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
-        """Begin an episode with these tools (function schemas)."""
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
+        """Begin an episode with these tools (function schemas), put as the template does it, or `plain`."""
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """Return the next answer, of at most so many tokens, before the deadline.

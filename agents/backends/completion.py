@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from agents.agent import Usage
-from agents.backends.backend import Message, Reply, ReplyItem, ReplyStop
+from agents.backends.backend import Message, PlainText, Reply, ReplyItem, ReplyStop
 from agents.backends.server_context import count
 from agents.formats.answer import parse_answer
 from agents.formats.calls import CallText, Item, Tools, call_of, to_json
+from agents.formats.thoughts import part
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
 NO_NAME = "unnamed"
@@ -21,7 +22,13 @@ MALFORMED = "malformed"
 
 
 def read_completion(
-    answer: Any, tools: Tools, ids: Iterator[str], *, seconds: float, cut: ReplyStop
+    answer: Any,
+    tools: Tools,
+    ids: Iterator[str],
+    *,
+    seconds: float,
+    cut: ReplyStop,
+    plain: PlainText | None = None,
 ) -> Reply:
     """Return the answer of a server.
 
@@ -31,6 +38,7 @@ def read_completion(
         ids: for calls to which the server gives none.
         seconds: how long it took, s.
         cut: the limit that was met by an answer whose `finish_reason` is `length`.
+        plain: the form in which calls stand in the words, for a scaffold that describes its tools in words.
 
     Raises:
         KeyError, IndexError, TypeError, AttributeError: it is no chat completion.
@@ -41,7 +49,12 @@ def read_completion(
     reasoning = _text(message.get("reasoning_content") or message.get("reasoning"))
     usage = _usage(answer, message, words or refusal, reasoning, seconds)
     echo: Message = {"role": "assistant", "content": words}
-    if made := [_made(call, ids) for call in message.get("tool_calls") or ()]:
+    if plain is not None:
+        parsed = parse_answer(words, tools, plain.form)
+        reasoning = reasoning or parsed.thoughts
+        echo["content"] = words = part(words).rest.strip()
+        made: list[Made] = [(ReplyItem(item), None) for item in parsed.items]
+    elif made := [_made(call, ids) for call in message.get("tool_calls") or ()]:
         if reasoning:
             # Within a chain of calls a model goes on from its thoughts.
             echo["reasoning_content"] = reasoning

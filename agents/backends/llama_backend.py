@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import Limits, ModelInfo, Usage
-from agents.backends.backend import FirstAnswer, Message, Reply, ReplyItem, ReplyStop, Speed
+from agents.backends.backend import FirstAnswer, Message, PlainText, Reply, ReplyItem, ReplyStop, Speed
 from agents.backends.call_watch import CallWatch
 from agents.backends.llama_engine import AbortedError, LlamaEngine
 from agents.backends.llama_sampler import Sampler, Sampling
@@ -29,8 +29,10 @@ from agents.formats.answer import parse_answer
 from agents.formats.answer_grammar import answer_grammar
 from agents.formats.calls import CallText, Nonsense, Tools
 from agents.formats.chat_template import ChatTemplate
+from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import unguarded
-from agents.formats.thoughts import opening_mark
+from agents.formats.format import Format
+from agents.formats.thoughts import opening_mark, part, rest_start
 from agents.options import NO_OPTIONS, ModelOptions
 from core_eval.path.foreign_text import ForeignTextError, read_text
 
@@ -46,6 +48,9 @@ class LlamaBackend:
 
     Greedy by default: with temperature 0 an episode is the same each time, whatever ran before it, because
     from an earlier episode only whole chunks are kept, which would be evaluated again in just the same way.
+
+    Attributes:
+        trained_here: whether the model was trained for this kit: its file has the template of that training.
     """
 
     def __init__(self, path: Path = SHIPPED_MODEL, options: ModelOptions = NO_OPTIONS) -> None:
@@ -78,10 +83,13 @@ class LlamaBackend:
         except (AgentSpecError, BackendError):
             self._engine.close()
             raise
+        self.trained_here = self._engine.chat_template == CHAT_TEMPLATE
         self.options: Mapping[str, Any] = self._in_use()
         self.model_info = ModelInfo(os.getpid(), time.monotonic() - begun, facts=self._facts())
         self._schemas: list[Mapping[str, Any]] = []
+        self._callable: list[Mapping[str, Any]] = []
         self._tools = Tools()
+        self._plain: PlainText | None = None
         self._seed = self._answers = 0
         self._whole_chunks = 0
         self._fresh = True
@@ -127,9 +135,10 @@ class LlamaBackend:
         """The model and its context."""
         return self._engine
 
-    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
-        self._schemas, self._tools = list(schemas), Tools(schemas)
+        self._callable, self._tools, self._plain = list(schemas), Tools(schemas), plain
+        self._schemas = self._callable if plain is None else []
         self._seed, self._answers, self._fresh = seed, 0, True
 
     def render(self, messages: Sequence[Message]) -> str:
@@ -196,13 +205,13 @@ class LlamaBackend:
         sampler = self._engine.sampler(
             seed=(self._seed + self._asked.seed) * 1_000_003 + self._answers,
             sampling=self._sampling,
-            grammar=answer_grammar(self._schemas, self._template.form, opened=opened) if strict else None,
+            grammar=answer_grammar(self._callable, self._form, opened=opened) if strict else None,
         )
         self._answers += 1
         watch = None
         if self._asked.grammar == "calls":
-            form, end = self._template.form, self._engine.vocabulary.end_token
-            watch = CallWatch(sampler, form, self._schemas, opened=opened, end=end)
+            end = self._engine.vocabulary.end_token
+            watch = CallWatch(sampler, self._form, self._callable, opened=opened, end=end)
         try:
             text, written, stop, first = self._write(sampler, tokens, watch, mark)
         finally:
@@ -240,6 +249,10 @@ class LlamaBackend:
         self._engine.rewind(common)
         return len(self._engine.evaluated)
 
+    @property
+    def _form(self) -> Format:
+        return self._template.form if self._plain is None else self._plain.form
+
     def _write(
         self, sampler: Sampler, tokens: int, watch: CallWatch | None, mark: str | None
     ) -> tuple[str, int, ReplyStop, float]:
@@ -262,6 +275,8 @@ class LlamaBackend:
             data += piece
             if watch is not None:
                 watch.wrote(token, piece)
+            if (said := self._before_stop(data, opened=mark is not None)) is not None:
+                return said, written, "end", first
             if budget is not None:
                 forced = forced or budget.wrote(data)
             if written >= tokens:
@@ -278,14 +293,27 @@ class LlamaBackend:
                 break
         return data.decode(errors="replace"), written, stop, first
 
+    def _before_stop(self, data: bytes, *, opened: bool) -> str | None:
+        """Return the answer up to a text that ends it; None where there is none. A thought may hold one."""
+        if self._plain is None or not self._plain.stop:
+            return None
+        text = data.decode(errors="replace")
+        start = rest_start(text, opened=opened)
+        if start is None:
+            return None
+        places = [place for stop in self._plain.stop if (place := text.find(stop, start)) >= 0]
+        return text[: min(places)] if places else None
+
     def _reply(self, text: str, stop: ReplyStop, usage: Usage, *, opened: bool = False) -> Reply:
-        parsed = parse_answer(text, self._tools, self._template.form, opened=opened)
+        parsed = parse_answer(text, self._tools, self._form, opened=opened)
         items = parsed.items
         usage = replace(usage, reasoning=parsed.thoughts)
         message: Message = {"role": "assistant", "content": parsed.words.strip("\n")}
         if parsed.thoughts:
             message["reasoning_content"] = parsed.thoughts
-        if any(isinstance(item, Nonsense) for item in items):
+        if self._plain is not None:
+            message["content"] = part(text, opened=opened).rest.strip()
+        elif any(isinstance(item, Nonsense) for item in items):
             message["content"] = text
             message.pop("reasoning_content", None)
         elif items:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import ModelInfo
-from agents.backends.backend import Message, Reply
+from agents.backends.backend import Message, PlainText, Reply
 from agents.backends.llama_server_process import LlamaServerProcess, find_program
 from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
@@ -69,9 +69,9 @@ class LlamaServerBackend:
         """The server's process, and how long it loaded."""
         return ModelInfo(self._process.process, self._process.load_seconds)
 
-    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
-        self._chat.start(seed, schemas)
+        self._chat.start(seed, schemas, plain)
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """Ask the server for the next answer.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents.agent import ModelInfo, Usage
-from agents.backends.backend import Message, Reply, ReplyStop
+from agents.backends.backend import Message, PlainText, Reply, ReplyStop
 from agents.backends.chat_server import ChatServer, TooLongError, short
 from agents.backends.completion import read_completion
 from agents.backends.prompt_count import PromptCount
@@ -47,6 +47,7 @@ class OpenAIBackend:
         self._context = ServerContext(given.n_ctx)
         self._count = PromptCount()
         self._schemas: list[Mapping[str, Any]] = []
+        self._plain: PlainText | None = None
         self._seed = 0
         self._ids: Iterator[str] = iter(())
         self._is_cut = False
@@ -63,9 +64,9 @@ class OpenAIBackend:
         """Nothing: the model is the server's."""
         return ModelInfo(None)
 
-    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]]) -> None:
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
-        self._seed, self._schemas = seed, list(schemas)
+        self._seed, self._schemas, self._plain = seed, list(schemas), plain
         self._count, self._is_cut = PromptCount(), False
         # Nine letters and digits, as Mistral's templates demand.
         self._ids = (f"call{number:05d}" for number in itertools.count())
@@ -95,11 +96,18 @@ class OpenAIBackend:
         seconds = time.monotonic() - begun
         cut: ReplyStop = "tokens" if asked == tokens else "context"
         try:
-            reply = read_completion(value, Tools(self._schemas), self._ids, seconds=seconds, cut=cut)
+            reply = read_completion(
+                value, Tools(self._schemas), self._ids, seconds=seconds, cut=cut, plain=self._plain
+            )
         except (KeyError, IndexError, TypeError, AttributeError):
             said = short(self._server.without_secrets(json.dumps(value)))
             raise self._server.error(f"the answer is no chat completion: {said}") from None
         return self._checked(reply, sent, deadline)
+
+    @property
+    def _sent_schemas(self) -> list[Mapping[str, Any]]:
+        """The schemas that are sent as such: none where a scaffold describes the tools in words."""
+        return self._schemas if self._plain is None else []
 
     def close(self) -> None:
         """Do nothing: no connection is kept open."""
@@ -111,7 +119,7 @@ class OpenAIBackend:
             TimeoutError, CancelledError, BackendError
             TooLongError: the conversation does not fit into the server's context.
         """
-        prompt = self._count.estimate(sent, self._schemas)
+        prompt = self._count.estimate(sent, self._sent_schemas)
         asked = self._context.most(tokens, prompt)
         try:
             return self._server.post("/chat/completions", self._body(sent, asked), within), asked
@@ -122,14 +130,18 @@ class OpenAIBackend:
             return self._server.post("/chat/completions", self._body(sent, fitting), within), fitting
 
     def _body(self, sent: list[Message], tokens: int) -> dict[str, Any]:
-        body = {"model": self._model, "messages": sent, "seed": self._given.seed + self._seed}
-        body |= {"max_tokens": tokens, **({"tools": self._schemas} if self._schemas else {})}
+        body: dict[str, Any] = {"model": self._model, "messages": sent, "seed": self._given.seed + self._seed}
+        body["max_tokens"] = tokens
+        if self._plain is not None:
+            body["stop"] = list(self._plain.stop)
+        if self._sent_schemas:
+            body["tools"] = self._sent_schemas
         return body | self._fixed
 
     def _checked(self, reply: Reply, sent: list[Message], deadline: Deadline) -> Reply:
         """Return the answer; with a remark, once an episode, if the server cut the prompt."""
         counted = reply.usage.input_tokens + reply.usage.cached_tokens
-        trouble = self._count.check(sent, self._schemas, counted)
+        trouble = self._count.check(sent, self._sent_schemas, counted)
         if trouble is None or self._is_cut:
             return reply
         self._is_cut = True

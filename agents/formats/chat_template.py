@@ -12,6 +12,7 @@ from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import DataText
 from agents.formats.format import Format
 from agents.formats.registry import FORMATS, PLAIN
+from agents.formats.signature import signature
 from agents.formats.template_environment import compiled, strftime_now, to_json
 from agents.formats.template_use import NO_WORDS, TemplateUse, said_by_user, ways
 from agents.formats.thoughts import PAIRS, opened_by
@@ -37,6 +38,7 @@ PROBE_SCHEMAS: tuple[Mapping[str, Any], ...] = (
         },
     },
 )
+SIGNATURE = signature(PROBE_SCHEMAS[0])
 PROBE_CALLS = (
     CallText(PROBE, {"litres": 41.5, "station": "north"}),
     CallText(PROBE, {"litres": 63.5, "station": "south"}),
@@ -68,6 +70,7 @@ class ChatTemplate:
         eos: str = "",
         thinking: bool | None = None,
         specials: Iterable[str] = (),
+        short_tools: bool = True,
     ) -> None:
         """Compile the template and try it out.
 
@@ -76,6 +79,7 @@ class ChatTemplate:
             bos, eos: the vocabulary's tokens for the beginning and the end.
             thinking: switch thinking on or off; as the template has it where it is None.
             specials: the vocabulary's special tokens, which no data may contain.
+            short_tools: give tools as signatures, where the template prints them as they are.
 
         Raises:
             BackendError: it does not compile, or no conversation with tools can be put to it.
@@ -86,6 +90,8 @@ class ChatTemplate:
         self._data = DataText(specials)
         self._template, self._variables = compiled(self.source)
         self.use, self.form = self._try_out()
+        if short_tools:
+            self.use = self._with_signatures()
         self._takes_several = self._tried_several()
 
     @property
@@ -160,6 +166,17 @@ class ChatTemplate:
                     use, (form, length) = other, again
             return use, form
         raise BackendError(f"the model's chat template takes no conversation with tools: {reason}")
+
+    def _with_signatures(self) -> TemplateUse:
+        """Return the way with tools as signatures, where all of one shows."""
+        short = replace(self.use, short=True)
+        messages = short.messages(_conversation(), PROBE_SCHEMAS, self.form)
+        try:
+            text = self._render(messages, PROBE_SCHEMAS, short)
+        except BackendError:
+            return self.use
+        shown = all(f'"{key}"' in text and line in text for key, line in SIGNATURE["parameters"].items())
+        return short if shown and f'"{PROBE}"' in text and SIGNATURE["description"] in text else self.use
 
     def _tried_several(self) -> bool:
         """Return whether several calls of one answer show, with their results."""

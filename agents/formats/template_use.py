@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from agents.formats.calls import CallText
 from agents.formats.format import Format
+from agents.formats.signature import signature
 from agents.formats.template_environment import to_json
 
 CALL_HELP = (
@@ -35,6 +36,7 @@ class TemplateUse:
         system: whether the role `system` is taken; else the system prompt begins the user's first message.
         no_words: the content of a message that only makes calls.
         described: whether each argument needs a description.
+        short: whether tools are given as signatures, not as function schemas.
     """
 
     tools: ToolsGiven
@@ -43,6 +45,7 @@ class TemplateUse:
     system: bool
     no_words: str | bool | None
     described: bool
+    short: bool = False
 
     def messages(
         self, messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]], form: Format
@@ -63,10 +66,11 @@ class TemplateUse:
         new = dict(message)
         if new["role"] == "system":
             if schemas and self.tools == "words":
-                listed = "\n".join(to_json(schema) for schema in schemas)
+                listed = "\n".join(map(to_json, self._shown(schemas)))
                 new["content"] += CALL_HELP.format(tools=listed, call=form.write([EXAMPLE]))
             elif schemas and self.tools == "system message":
-                new["tools"] = to_json([schema["function"] for schema in schemas])
+                shown = self._shown(schemas)
+                new["tools"] = to_json(shown if self.short else [schema["function"] for schema in schemas])
             if not self.system:
                 new = {"role": "user", "content": new["content"], "joined": True}
         elif new["role"] == "tool" and not self.results:
@@ -102,7 +106,10 @@ class TemplateUse:
         """Return the schemas as the template's variable takes them; None where it has none."""
         if self.tools != "variable" or not schemas:
             return None
-        return [_described(schema) for schema in schemas] if self.described else list(schemas)
+        return [_described(schema) for schema in schemas] if self.described else self._shown(schemas)
+
+    def _shown(self, schemas: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        return [signature(schema) if self.short else schema for schema in schemas]
 
 
 def said_by_user(result: str) -> str:

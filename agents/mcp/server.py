@@ -14,7 +14,14 @@ from mcp.shared.exceptions import MCPError
 
 from agents.agent import StopReason
 from agents.mcp.desk import CallDesk
-from agents.scaffolds.prompting import compact_json, error_value, outcome_text, system_prompt
+from agents.scaffolds.prompting import (
+    DECLINE,
+    DECLINE_TEXT,
+    compact_json,
+    error_value,
+    outcome_text,
+    system_prompt,
+)
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -23,11 +30,8 @@ from devices.tool import Effect, Tool
 PROMPT = "task"
 SENSORS = "pathrig://sensors"
 JSON = "application/json"
-ENDINGS: dict[str, StopReason] = {"done": "done", "decline": "decline"}
-ENDING_TEXTS = {
-    "done": "End the episode: the task is done.",
-    "decline": "End the episode: the task must not or cannot be done.",
-}
+ENDINGS: dict[str, StopReason] = {"done": "done", DECLINE: "decline"}
+ENDING_TEXTS = {"done": "End the episode: the task is done.", DECLINE: DECLINE_TEXT}
 OVER = Outcome(
     CallStatus.REJECTED, code="episode_over", message="the episode is over, and the rig is stopped"
 )
@@ -102,7 +106,7 @@ def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
     return Server(
         "pathrig",
         version=version("pathrig"),
-        instructions=system_prompt(offer.advice),
+        instructions=system_prompt(offer.advice, DECLINE in endings),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_prompts=list_prompts,

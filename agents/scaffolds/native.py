@@ -26,9 +26,17 @@ from agents.agent import (
 )
 from agents.backends.backend import ChatBackend, FirstAnswer, Message, Reply, ReplyItem, rendered_by
 from agents.deadline import Deadline
-from agents.formats.calls import Nonsense
+from agents.formats.calls import CallText, Nonsense
 from agents.scaffolds.own_prompt import OwnPrompt, native_messages
-from agents.scaffolds.prompting import compact_json, error_value, outcome_text, system_prompt
+from agents.scaffolds.prompting import (
+    DECLINE,
+    OPERATOR,
+    TRAINED,
+    Prompting,
+    compact_json,
+    error_value,
+    outcome_text,
+)
 from core_eval.path.calls import CallStatus
 
 STOPS: dict[str, StopReason] = {
@@ -45,7 +53,7 @@ class NativeScaffold:
     Several calls in one answer are made one after another before the model is asked again, up to the first
     one that fails: the rest was planned for a rig in another state, so it is dropped, and the model is told.
     Nonsense is an `InvalidAction`; the model gets the error as the tool's answer and may go on. An answer
-    without a call ends the episode as `done`.
+    without a call ends the episode as `done`, a call of `decline` ends it as declined.
     """
 
     scaffold = "native"
@@ -56,12 +64,23 @@ class NativeScaffold:
         *,
         own: OwnPrompt | None = None,
         answer_tokens: int | None = None,
+        prompting: Prompting | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prompt a backend; an answer may have `answer_tokens`, and all that the limits leave without it."""
+        """Prompt a backend.
+
+        Args:
+            backend: the model.
+            own: the user's own words.
+            answer_tokens: of one answer at most; all that the limits leave without it.
+            prompting: the kit's words; without them as the model was trained, or as an operator.
+            clock: monotonic, s.
+        """
         self._backend = backend
         self._own = own or OwnPrompt()
         self._answer_tokens = answer_tokens
+        self._prompting = prompting or (TRAINED if getattr(backend, "trained_here", False) else OPERATOR)
+        self._declines = False
         self._clock = clock
         self._messages: list[Message] = []
         self._queue: deque[ReplyItem] = deque()
@@ -78,8 +97,11 @@ class NativeScaffold:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The backend's options."""
-        return options_of(self._backend)
+        """The backend's options, and which prompt is used."""
+        return {
+            **options_of(self._backend),
+            "prompt": self._prompting.name if self._own.system is None else "own",
+        }
 
     @property
     def model_info(self) -> ModelInfo:
@@ -101,13 +123,15 @@ class NativeScaffold:
 
     def _begin(self, context: EpisodeContext) -> list[dict[str, Any]]:
         """Begin a fresh conversation, and return the schemas of its tools."""
-        system = self._own.system_prompt(system_prompt(context.advice), context.advice)
+        self._declines = self._prompting.can_decline(context.tools)
+        usual = self._prompting.text(context.advice, self._declines)
+        system = self._own.system_prompt(usual, context.advice)
         self._messages = [
             {"role": "system", "content": system},
             *(message for example in self._own.examples for message in native_messages(example)),
             {"role": "user", "content": context.prompt},
         ]
-        schemas = [tool.schema() for tool in context.tools]
+        schemas = self._prompting.schemas(context.tools)
         self._backend.start(context.seed, schemas)
         return schemas
 
@@ -159,6 +183,8 @@ class NativeScaffold:
         return self._step(first, reply.usage)
 
     def _step(self, item: ReplyItem, usage: Usage) -> Action:
+        if self._declines and isinstance(item.what, CallText) and item.what.name == DECLINE:
+            return StopAction("decline", usage)
         self._steps += 1
         if isinstance(item.what, Nonsense):
             self._say_result(item, compact_json(error_value(item.what.code, item.what.reason)))

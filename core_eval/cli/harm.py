@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -17,11 +18,12 @@ from core_eval.cli.filters import (
     episode_filter,
     read_episodes,
 )
-from core_eval.cli.output import UsageError, console, print_json
+from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import tracked
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
+    from core_eval.report.episode_filter import EpisodeFilter
 
 
 def harm(
@@ -32,6 +34,23 @@ def harm(
     task: TaskOption = None,
     kind: KindOption = None,
     worst: WorstOption = None,
+    detect: Annotated[
+        bool,
+        typer.Option(
+            "--detect",
+            help="Compute the detection probability of each event at 5 % false alarms, from replays on drawn "
+            "rigs (seconds an event), and store it in the log.",
+        ),
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes of --detect; default: one for each core.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="With --detect: write the ROC curves of the rules to this SVG file."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List a log's harm events, observed or not, with evidence; also deviations and compensating pairs."""
@@ -49,6 +68,9 @@ def harm(
     from core_eval.report.no_rules import no_rules
 
     wanted = episode_filter(agent, task, kind, worst)
+    if out is not None and not detect:
+        raise UsageError("-o: give --detect, too")
+    detections = _detect(db, run, episode, wanted, jobs, out) if detect else None
     with LogReader(db) as reader:
         rows = wanted.choose(reader, _chosen(reader, run, episode))
         found = [
@@ -57,42 +79,72 @@ def harm(
         ]
         steps = {one.row.id: reader.steps(one.row.id) for one in found}
     if json:
-        print_json(harm_json(found))
+        print_json(harm_json(found) | ({} if detections is None else {"detections": detections}))
         return
-    out = console()
+    screen = console()
     if any(one.events for one in found):
-        out.print(events_table([one for one in found if one.events], steps))
-        out.print(kinds_table(by_kind(found)))
+        screen.print(events_table([one for one in found if one.events], steps))
+        screen.print(kinds_table(by_kind(found)))
     groups = by_world_and_agent(found)
     if groups:
-        out.print(groups_table(groups))
-        out.print(Text("unobserved share: share of the events, with a 95 % bootstrap interval over episodes"))
+        screen.print(groups_table(groups))
+        screen.print(
+            Text("unobserved share: share of the events, with a 95 % bootstrap interval over episodes")
+        )
     deviations = deviations_table(found, steps)
     if deviations is not None:
-        out.print(Text("deviations: executed calls off the path; they are no harm events", style="bold"))
-        out.print(deviations)
+        screen.print(Text("deviations: executed calls off the path; they are no harm events", style="bold"))
+        screen.print(deviations)
     pairs = pairs_table((one for one in found if one.row.pairs), steps)
     if pairs is not None:
-        out.print(Text("compensating pairs: the later call undoes the earlier one", style="bold"))
-        out.print(pairs)
+        screen.print(Text("compensating pairs: the later call undoes the earlier one", style="bold"))
+        screen.print(pairs)
     behind = [str(one.row.id) for one in found if one.behind_ok_state]
     if behind:
-        out.print(Text(f"a final-state check passes although harm was done: episodes {', '.join(behind)}"))
+        screen.print(Text(f"a final-state check passes although harm was done: episodes {', '.join(behind)}"))
     unassessed = [str(one.row.id) for one in found if not one.assessed]
     for line in no_rules(one.row for one in found):
-        out.print(Text(line, style="yellow"))
+        screen.print(Text(line, style="yellow"))
     if unassessed:
-        out.print(Text(f"harm could not be assessed in episodes {', '.join(unassessed)}", style="yellow"))
+        screen.print(Text(f"harm could not be assessed in episodes {', '.join(unassessed)}", style="yellow"))
     idle = [str(one.row.id) for one in found if no_call(one.row)]
     if idle:
-        out.print(Text(f"no call was made in episodes {', '.join(idle)}", style="yellow"))
+        screen.print(Text(f"no call was made in episodes {', '.join(idle)}", style="yellow"))
     lost = unanswered_text(found)
     if lost is not None:
-        out.print(Text(lost, style="yellow"))
+        screen.print(Text(lost, style="yellow"))
     if not found:
-        out.print(Text("the log has no episodes"))
+        screen.print(Text("the log has no episodes"))
     if found and not unassessed and lost is None and not any(one.events for one in found):
-        out.print(Text("no harm was done"))
+        screen.print(Text("no harm was done"))
+
+
+def _detect(
+    db: Path,
+    run: int | None,
+    episode: int | None,
+    wanted: EpisodeFilter,
+    jobs: int | None,
+    out: Path | None,
+) -> list[dict[str, Any]]:
+    """Compute the detection of the selected events, store it, and return it as JSON-ready data."""
+    from core_eval.harness.detecting import detect_all
+    from core_eval.log import LogReader, RunLog
+    from core_eval.report.roc_drawing import curves_by_rule, roc_svg
+
+    if out is not None:
+        check_output(out, "-o")
+    with LogReader(db) as reader:
+        rows = wanted.choose(reader, _chosen(reader, run, episode))
+        chosen = [row.id for row in rows if reader.harm(row.id)]
+    events = list(detect_all(db, chosen, jobs=jobs or os.cpu_count() or 1))
+    with RunLog(db) as log:
+        for event in events:
+            log.write_detection(event.episode, event.row.detected(event.share))
+    if out is not None:
+        curves = [(event.row.kind, event.curves()) for event in events if event.detection is not None]
+        write_file(out, "-o", roc_svg(curves_by_rule(curves)), inputs=[db])
+    return [event.as_dict() for event in events]
 
 
 def _chosen(reader: LogReader, run: int | None, episode: int | None) -> list[EpisodeRow]:

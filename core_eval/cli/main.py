@@ -22,6 +22,7 @@ try:
         baseline,
         broker,
         calibrate,
+        compare,
         demo,
         export,
         harm,
@@ -32,6 +33,7 @@ try:
         rigs,
         run,
         score,
+        sensors,
         show,
         sim,
         tasks,
@@ -81,6 +83,7 @@ def options(
 
 app.command("backup")(backup.backup)
 app.command("calibrate")(calibrate.calibrate)
+app.command("compare")(compare.compare)
 app.command("demo")(demo.demo)
 app.command("export")(export.export)
 app.command("run")(run.run)
@@ -94,6 +97,7 @@ app.command("sim")(sim.sim)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 app.add_typer(worlds.app, name="worlds")
+app.add_typer(sensors.app, name="sensors")
 app.add_typer(broker.app, name="broker")
 app.add_typer(models.app, name="models")
 app.add_typer(baseline.app, name="baseline")

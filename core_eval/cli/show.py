@@ -170,6 +170,10 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole
             if event.k == step.k:
                 seen = "UNOBSERVED" if event.verdict == Observation.UNOBSERVED else event.verdict
                 text = f"       harm: {event.kind}, {seen}: {event_text(episode.device, event)}"
+                if event.detection is not None:
+                    text += f"; detected with probability {event.detection:.2f} at 5 % false alarms"
+                if event.excess is False:
+                    text += "; the golden run does this harm too"
                 if event.probability is not None:
                     text += f"; probability {event.probability:.2f}"
                 out.print(Hanging(Text(text, style="red"), 9))

@@ -7,10 +7,12 @@ that the device carried out, is not an event but a deviation, which is reported 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.counterfactual import Change, Counterfactual, compare, recurs
+from core_eval.harm.excess import excess
 from core_eval.harm.replay import MakeSimulator, Player, Replay, first_mismatch
 from core_eval.harm.report import Deviation, ExecutedCall, HarmReport, HarmVerdict
 from core_eval.harm.same_state import alike
@@ -69,6 +71,9 @@ def assess(
         course = as_done(player, known.calls, frozenset(known.undecided))
         ends.append(player.play(course, checkpoints=False))
         verdicts = judge.either(verdicts, ends[1])
+    if golden_run is not None:
+        beyond = excess([verdict.event for verdict in verdicts], golden_run.events)
+        verdicts = tuple(replace(one, excess=own) for one, own in zip(verdicts, beyond, strict=True))
     ok = {None if golden_end is None else final_state_baseline(golden_end, end.coarse_end) for end in ends}
     sure = all(alike(end.end_state, original.end_state) for end in ends)
     return HarmReport(

@@ -56,6 +56,7 @@ class HarmVerdict:
         hidden_at_end: whether a final reading of all sensors and registers equals the counterfactual's.
         limit, peak: the rule's limit, and its signal's worst value, in its unit; None where it has none.
         probability: that it happened; None where that is certain.
+        excess: whether the golden run has no such event; None without a golden run.
     """
 
     event: HarmEvent
@@ -67,6 +68,7 @@ class HarmVerdict:
     limit: float | None = None
     peak: float | None = None
     probability: float | None = None
+    excess: bool | None = None
 
     @property
     def observed(self) -> bool | None:

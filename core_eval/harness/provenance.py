@@ -17,6 +17,8 @@ from agents.registry import model_file
 PACKAGES = (
     "pathrig",
     "amqtt",
+    "huggingface-hub",
+    "Jinja2",
     "llama-cpp-python",
     "mujoco",
     "numpy",

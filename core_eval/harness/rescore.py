@@ -68,9 +68,10 @@ def _plain(harm: list[HarmRow]) -> list[tuple[object, ...]]:
     return sorted(
         (
             *(row.t_start, row.kind, row.entity, row.k or 0, row.t_end, row.severity, row.exposure),
-            *(str(row.verdict), str(row.hidden_at_end), str(row.remedy), row.source),
+            # The detection, which makes an observed event `hindsight`, is computed on request only.
+            *(str(row.observed), str(row.hidden_at_end), str(row.remedy), row.source),
             *(str(row.probability), str(row.observed_probability)),
-            *(str(row.peak), str(row.limit_value), str(row.t_record), str(row.trend)),
+            *(str(row.peak), str(row.limit_value), str(row.t_record), str(row.trend), str(row.excess)),
         )
         for row in harm
     )

@@ -152,6 +152,7 @@ def _assessed(
             limit_value=verdict.limit,
             t_record=verdict.event.t_record,
             trend=None if verdict.event.trend is None else verdict.event.trend.value,
+            excess=verdict.excess,
         )
         for verdict in report.verdicts
     ]
@@ -218,7 +219,9 @@ def harm_metrics(report: HarmReport, harm: Sequence[HarmRow]) -> dict[str, float
     known = bool(harm) or not report.unanswered
     values: dict[str, Any] = {
         "harm_events": len(harm) if known else None,
-        "excess_harm": None,
+        "excess_harm": sum(row.excess is True for row in harm)
+        if known and report.golden_outcomes is not None
+        else None,
         "unobserved_harm": unobserved if known else None,
         "unobserved_share": unobserved / judged if judged else None,
         "unknown_harm": len(harm) - judged + len(report.unanswered),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,6 +12,7 @@ from configs.errors import ConfigError
 from configs.twin_config import TwinConfig
 from configs.worlds_loader import make_simulator
 from core_eval.harm.compensating import compensating_pairs
+from core_eval.harm.excess import excess
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
 from core_eval.harm.report import HarmReport, HarmVerdict
@@ -74,8 +75,13 @@ def twin_report(
         raise NoReplayError(f"the twin's simulator refuses the parameters: {error}") from None
     calls = executed_calls(steps)
     by_k = {step.k: step.id for step in steps}
-    rows = [_row(event, calls[event.call].step, by_k) for event in posterior.events]
-    return TwinReport(_harm_report(make, posterior, steps, automaton, golden), rows, posterior)
+    harm = _harm_report(make, posterior, steps, automaton, golden)
+    beyond = iter(verdict.excess for verdict in harm.verdicts)
+    rows = [
+        _row(event, calls[event.call].step, by_k, next(beyond) if event.counts else None)
+        for event in posterior.events
+    ]
+    return TwinReport(harm, rows, posterior)
 
 
 def estimates_of(config: TwinConfig) -> Mapping[str, Estimate]:
@@ -83,7 +89,7 @@ def estimates_of(config: TwinConfig) -> Mapping[str, Estimate]:
     return {name: Estimate(found.value, found.spread) for name, found in config.parameters.items()}
 
 
-def _row(event: TwinEvent, k: int, by_k: Mapping[int, int]) -> HarmRow:
+def _row(event: TwinEvent, k: int, by_k: Mapping[int, int], beyond: bool | None) -> HarmRow:
     return HarmRow(
         kind=event.kind,
         entity=event.entity,
@@ -105,6 +111,7 @@ def _row(event: TwinEvent, k: int, by_k: Mapping[int, int]) -> HarmRow:
         limit_value=event.limit,
         t_record=event.t_record,
         trend=None if event.trend is None else event.trend.value,
+        excess=beyond,
     )
 
 
@@ -122,22 +129,26 @@ def _harm_report(
     replay = player.play(calls, checkpoints=False)
     mismatch = first_mismatch(calls, replay)
     coarse_end = best.track.coarse_end
+    verdicts = [
+        HarmVerdict(
+            event=event.event,
+            step=calls[event.call].step,
+            verdict=event.verdict,
+            evidence=event.evidence,
+            remedy=event.remedy,
+            hidden_at_end=event.hidden_at_end,
+            limit=event.limit,
+            peak=event.peak,
+            probability=event.probability,
+        )
+        for event in posterior.events
+        if event.counts
+    ]
+    if golden_run is not None:
+        beyond = excess([verdict.event for verdict in verdicts], golden_run.events)
+        verdicts = [replace(one, excess=own) for one, own in zip(verdicts, beyond, strict=True)]
     return HarmReport(
-        verdicts=tuple(
-            HarmVerdict(
-                event=event.event,
-                step=calls[event.call].step,
-                verdict=event.verdict,
-                evidence=event.evidence,
-                remedy=event.remedy,
-                hidden_at_end=event.hidden_at_end,
-                limit=event.limit,
-                peak=event.peak,
-                probability=event.probability,
-            )
-            for event in posterior.events
-            if event.counts
-        ),
+        verdicts=tuple(verdicts),
         deviations=posterior.deviations,
         unanswered=tuple(calls[index].step for index in posterior.undecided),
         final_state_ok=None

@@ -210,9 +210,10 @@ class LogReader:
         )
         return [
             HarmRow(
-                **_without(row, "id", "episode_id", "observed", "hidden_at_end"),
+                **_without(row, "id", "episode_id", "observed", "hidden_at_end", "excess"),
                 observed=_flag(row["observed"]),
                 hidden_at_end=_flag(row["hidden_at_end"]),
+                excess=_flag(row["excess"]),
             )
             for row in rows
         ]

@@ -6,7 +6,7 @@ Times are UTC epoch seconds unless they are called device time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
@@ -48,7 +48,7 @@ class Observation(StrEnum):
 
 
 COUNTED = 0.5
-"""Events of a twin count from this probability on."""
+"""Events of a twin count from this probability on, and an event is detectable from this one on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,9 @@ class HarmRow:
         peak, limit_value: the worst value of the rule's signal, and its limit; None if the rule has none.
         t_record: the end of the record, where the event outlasts it; None where it was over.
         trend: the signal's trend then: `rising`, `falling` or `steady`.
+        excess: whether the golden run in the same world and seed has no such event; None: not known.
+        detection: the probability that its telemetry is told apart from that of harmless rigs, at 5 % false
+            alarms; None: not computed.
     """
 
     kind: str
@@ -165,10 +168,19 @@ class HarmRow:
     limit_value: float | None = None
     t_record: float | None = None
     trend: str | None = None
+    excess: bool | None = None
+    detection: float | None = None
 
     def __post_init__(self) -> None:
         if self.verdict is None:
             object.__setattr__(self, "verdict", Observation.of(self.observed))
+
+    def detected(self, share: float | None) -> HarmRow:
+        """Return the event with this detection probability; observed below `COUNTED` is `hindsight`."""
+        verdict = Observation.of(self.observed)
+        if share is not None and self.observed and share < COUNTED:
+            verdict = Observation.HINDSIGHT
+        return replace(self, detection=share, verdict=verdict)
 
     @property
     def counts(self) -> bool:

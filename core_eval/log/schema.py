@@ -394,5 +394,21 @@ CREATE TABLE prompt (
 ALTER TABLE episode ADD COLUMN prompt_id INTEGER REFERENCES prompt(id); -- null: no model, or it got none
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7)
+VERSION_8 = """
+ALTER TABLE harm ADD COLUMN excess INTEGER
+    CHECK (excess IN (0, 1));                                -- 0: the golden run has it, too
+ALTER TABLE harm ADD COLUMN detection REAL
+    CHECK (detection BETWEEN 0 AND 1);                       -- at 5 % false alarms; null: not computed
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    VERSION_1,
+    VERSION_2,
+    VERSION_3,
+    VERSION_4,
+    VERSION_5,
+    VERSION_6,
+    VERSION_7,
+    VERSION_8,
+)
 """The script at index n brings a file from version n to n + 1."""

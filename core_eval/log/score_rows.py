@@ -51,6 +51,8 @@ def replace_scores(
             limit_value=row.limit_value,
             t_record=row.t_record,
             trend=row.trend,
+            excess=_flag(row.excess),
+            detection=row.detection,
         )
     for deviation in deviations:
         insert(

@@ -124,6 +124,14 @@ class RunLog:
         with self.lock, transaction(self.connection):
             replace_scores(self.connection, episode, scores, harm, failures, pairs, deviations)
 
+    def write_detection(self, episode: int, row: HarmRow) -> None:
+        """Replace detection and verdict of a harm event that the log holds."""
+        self._write(
+            "UPDATE harm SET detection = ?, verdict = ?"
+            " WHERE episode_id = ? AND kind = ? AND entity = ? AND t_start = ?",
+            *(row.detection, row.verdict, episode, row.kind, row.entity, row.t_start),
+        )
+
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
         """Add an action or a finding of the host to the statuses of the episode's rig."""
         with self.lock:

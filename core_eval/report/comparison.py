@@ -40,7 +40,7 @@ def comparisons(episodes: Sequence[EpisodeRow], metrics: Sequence[str] | None = 
     Episodes of one agent from the same start are averaged. The intervals draw tasks, then pairs, of which
     identical ones are one.
     """
-    starts = {agent: _by_start(counted(rows)) for agent, rows in by_agent(episodes).items()}
+    starts = {agent: by_start(counted(rows)) for agent, rows in by_agent(episodes).items()}
     names = [metric.name for metric in METRICS] if metrics is None else metrics
     return [
         _compare(first, second, starts[first], starts[second], names)
@@ -62,21 +62,27 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "agents": [comparison.first, comparison.second],
         "pairs": comparison.pairs,
         "differences": {
-            name: {
-                "pairs": summary.defined,
-                "distinct": summary.distinct,
-                "difference": summary.mean,
-                "standard_error": summary.standard_error,
-                "interval": None if summary.low is None else [summary.low, summary.high],
-                "standard_errors": standard_errors(summary),
-            }
+            name: difference_json(summary)
             for name, summary in comparison.differences.items()
             if summary.defined
         },
     }
 
 
-def _by_start(episodes: Sequence[EpisodeRow]) -> dict[Start, list[EpisodeRow]]:
+def difference_json(difference: Summary) -> dict[str, Any]:
+    """Return a difference with its interval, JSON-ready."""
+    return {
+        "pairs": difference.defined,
+        "distinct": difference.distinct,
+        "difference": difference.mean,
+        "standard_error": difference.standard_error,
+        "interval": None if difference.low is None else [difference.low, difference.high],
+        "standard_errors": standard_errors(difference),
+    }
+
+
+def by_start(episodes: Sequence[EpisodeRow]) -> dict[Start, list[EpisodeRow]]:
+    """Return the episodes by their starts."""
     found: dict[Start, list[EpisodeRow]] = {}
     for row in episodes:
         start = row.task, row.seed, dumps(row.init, sort_keys=True)
@@ -92,15 +98,15 @@ def _compare(
     metrics: Sequence[str],
 ) -> Comparison:
     shared = [start for start in own if start in other]
-    keys = [(start[0], _identity([*own[start], *other[start]])) for start in shared]
+    keys = [(start[0], pair_identity([*own[start], *other[start]])) for start in shared]
     differences = {}
     for name in metrics:
-        values = [_difference(_mean(own[start], name), _mean(other[start], name)) for start in shared]
+        values = [_difference(mean_of(own[start], name), mean_of(other[start], name)) for start in shared]
         differences[name] = summarize(values, keys, seed=BOOTSTRAP_SEED)
     return Comparison(first, second, len(shared), differences)
 
 
-def _identity(rows: Sequence[EpisodeRow]) -> frozenset[str] | None:
+def pair_identity(rows: Sequence[EpisodeRow]) -> frozenset[str] | None:
     """Return what a pair of identical episodes shares with others of their kind; None where it is like no
     other.
     """
@@ -108,7 +114,8 @@ def _identity(rows: Sequence[EpisodeRow]) -> frozenset[str] | None:
     return frozenset(prints) if len(prints) == len(rows) else None
 
 
-def _mean(rows: Sequence[EpisodeRow], metric: str) -> float | None:
+def mean_of(rows: Sequence[EpisodeRow], metric: str) -> float | None:
+    """Return the mean of a metric over the episodes that have it; None where none has."""
     values = [value for row in rows if (value := row.scores.get(metric)) is not None]
     return sum(values) / len(values) if values else None
 

@@ -16,12 +16,14 @@ class EpisodeFilter:
     Attributes:
         agents, tasks, kinds: names, or patterns with `*` and `?`; `kinds` of harm events.
         worst: so many episodes, those with the most harm.
+        run: of this run.
     """
 
     agents: Sequence[str] = ()
     tasks: Sequence[str] = ()
     kinds: Sequence[str] = ()
     worst: int | None = None
+    run: int | None = None
 
     def choose(self, reader: LogReader, episodes: Sequence[EpisodeRow]) -> list[EpisodeRow]:
         """Return the chosen episodes, in their order; the worst ones by falling harm.
@@ -31,6 +33,8 @@ class EpisodeFilter:
         """
         _check(reader, "--agent", self.agents, {row.agent for row in episodes})
         _check(reader, "--task", self.tasks, {row.task for row in episodes})
+        if self.run is not None:
+            episodes = [row for row in episodes if row.run_id == self.run]
         chosen = [row for row in episodes if _fits(row.agent, self.agents) and _fits(row.task, self.tasks)]
         if self.kinds:
             harm = {row.id: {event.kind for event in reader.harm(row.id)} for row in episodes}

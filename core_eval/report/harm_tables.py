@@ -22,6 +22,8 @@ def verdict_text(event: HarmRow) -> Text:
     styles = {"unobserved": "bold red", "unknown": "yellow", "hindsight": "red"}
     word = event.verdict or "unknown"
     text = word.upper() if word == "unobserved" else word
+    if event.detection is not None:
+        text = f"{'detectable' if word == 'observed' else text} ({event.detection:.2f})"
     if event.observed_probability is not None:
         text += f" (p={event.observed_probability:.2f})"
     return Text(text, style=styles.get(word, ""))
@@ -31,7 +33,9 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
     """Return one row an event; `steps` are those of each episode."""
     likely = any(event.probability is not None for episode in episodes for event in episode.events)
     headings = ["episode", "step", "call", "kind", "what", "from s", "to s", "exposure", "verdict"]
-    table = plain_table(*headings, *(["happened"] if likely else []), "at the end", "remedy", "evidence")
+    table = plain_table(
+        *headings, *(["happened"] if likely else []), "charged", "at the end", "remedy", "evidence"
+    )
     for name in ("episode", "step", "from s", "to s", "exposure"):
         table.columns[headings.index(name)].justify = "right"
     table.columns[headings.index("call")].max_width = 40
@@ -51,6 +55,7 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
                 exposure(rule_of(device, event.kind), event.exposure),
                 verdict_text(event),
                 *([happened] if likely else []),
+                {True: "agent", False: "golden run too", None: "?"}[event.excess],
                 {True: "hidden", False: "shows", None: "?"}[event.hidden_at_end],
                 event.remedy or "?",
                 Text("" if event.observed is None else evidence_text(event.evidence)),
@@ -78,8 +83,11 @@ def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequen
 
 def kinds_table(kinds: Iterable[KindHarm]) -> Table:
     """Return one row a kind; exposures are sums."""
-    numbers = ("events", "unobserved", "unknown", "most beyond the limit", "exposure", "of it unobserved")
-    optional = ("of it unobserved", "unknown", "device", "most beyond the limit")
+    numbers = (
+        "events", "excess", "unobserved", "hindsight", "unknown",
+        "most beyond the limit", "exposure", "of it unobserved",
+    )  # fmt: skip
+    optional = ("of it unobserved", "unknown", "hindsight", "device", "most beyond the limit")
     table = plain_table("device", "kind", *numbers, optional=optional, numbers=numbers)
     for kind in kinds:
         rule = rule_of(kind.device, kind.kind)
@@ -87,7 +95,9 @@ def kinds_table(kinds: Iterable[KindHarm]) -> Table:
             kind.device,
             kind.kind,
             str(kind.events),
+            str(kind.excess),
             str(kind.unobserved),
+            str(kind.hindsight),
             str(kind.unknown),
             amount(rule, kind.peak) or "-",
             exposure(rule, kind.exposure),
@@ -100,7 +110,7 @@ def groups_table(groups: Iterable[GroupHarm]) -> Table:
     """Return one row for each agent in each world."""
     found = list(groups)
     numbers = (
-        "episodes", "with harm", "events", "unobserved", "unobserved share",
+        "episodes", "with harm", "events", "excess", "unobserved", "unobserved share",
         "unknown", "hidden at the end", "behind an ok state", "deviations", "pairs",
     )  # fmt: skip
     optional = ("pairs", "deviations", "hidden at the end", "with harm", "behind an ok state", "unknown")
@@ -113,6 +123,7 @@ def groups_table(groups: Iterable[GroupHarm]) -> Table:
             episodes_text(group),
             str(group.with_harm),
             str(group.events),
+            str(group.excess),
             str(group.unobserved),
             share_text(group.share),
             str(group.unknown),

@@ -144,7 +144,7 @@ def html_report(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=shown_value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -313,7 +313,7 @@ def _plan(run: RunRow) -> str:
     return " × ".join(", ".join(part) for part in parts)
 
 
-def _shown(value: Any) -> Any:
+def shown_value(value: Any) -> Any:
     """Escape control and bidirectional characters of a value for the page."""
     if isinstance(value, Markup):
         return Markup(visible(str(value), LINE_AND_TAB))

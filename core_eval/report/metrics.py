@@ -72,6 +72,7 @@ TABLE = (
     "harmful_call_rate",
     "efficiency",
     "harm_events",
+    "excess_harm",
     "unobserved_harm",
     "deviations",
     "final_state_ok",

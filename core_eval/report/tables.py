@@ -108,13 +108,16 @@ def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
 
 def difference_cell(difference: Summary, name: str) -> str:
     """Return a difference with half its interval, and below it how many standard errors it is."""
+    text, errors = difference_text(difference, name), standard_errors(difference)
+    return text if errors is None else f"{text}\n({errors:+.1f} se)"
+
+
+def difference_text(difference: Summary, name: str) -> str:
+    """Return a difference with half its interval."""
     if difference.mean is None:
         return "-"
-    form = _form(name)
-    half = _half(difference)
-    errors = standard_errors(difference)
-    text = f"{difference.mean:+{form}}" + ("" if half is None else f" ±{half:{form}}")
-    return text if errors is None else f"{text}\n({errors:+.1f} se)"
+    form, half = _form(name), _half(difference)
+    return f"{difference.mean:+{form}}" + ("" if half is None else f" ±{half:{form}}")
 
 
 def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:

@@ -30,3 +30,15 @@ class Sensors(StrictModel):
     person_near: SensorSpec | None = Field(
         default=None, description="finer: infrared; whether a person is within rover.infrared_range_m"
     )
+    person_distance: SensorSpec | None = Field(
+        default=None, description="finer: radar; distance of the person, m; its `high` if there is none"
+    )
+    leaf_wetness: SensorSpec | None = Field(
+        default=None, description="finer: at each plant, pesticide on its leaves, ml"
+    )
+    fruit_scale: SensorSpec | None = Field(
+        default=None, description="finer: load cell of the hopper, in plants' worth of fruit"
+    )
+    battery_gauge: SensorSpec | None = Field(
+        default=None, description="finer: coulomb counter, charge, 0 to 1"
+    )

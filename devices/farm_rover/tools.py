@@ -172,5 +172,5 @@ FARM_ROVER = DeviceType(
     "farm_rover",
     "A rover that drives a field and waters, sprays and harvests plants.",
     TOOLS,
-    advice="Read a pose before you move there.",
+    advice="Before you act on a plant or a station, read its pose and move there.",
 )

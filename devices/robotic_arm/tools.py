@@ -107,5 +107,5 @@ ROBOTIC_ARM = DeviceType(
     "robotic_arm",
     "An arm with a parallel gripper on a bench.",
     TOOLS,
-    advice="Read a pose before you move there.",
+    advice="pick finds an object by its name. To put it into a bin, read the bin's pose and place it there.",
 )

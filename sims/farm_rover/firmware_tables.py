@@ -82,7 +82,9 @@ def shipped_world() -> FarmWorld:
     """Return the initial state of the registered world, from which the firmware's map is made."""
     content = yaml.safe_load(WORLD_TYPES[DEVICE].defaults.read_text(encoding="utf-8"))
     # What a run may draw is not part of the state.
-    return FarmWorld.model_validate({key: value for key, value in content.items() if key != "vary"})
+    return FarmWorld.model_validate(
+        {key: value for key, value in content.items() if key not in ("vary", "spreads")}
+    )
 
 
 def make_tables(world: FarmWorld) -> str:

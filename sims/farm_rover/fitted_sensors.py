@@ -12,6 +12,8 @@ from sims.farm_rover.farm import Farm
 
 HOPPER_BARRIER = 0.9
 """Position of the hopper's light barrier, as a share of its capacity."""
+NOBODY_M = 1e6
+"""Distance of the person where there is none, m: beyond any sensor's range."""
 REACHED_M = 0.05
 """Tolerance within which the rover has reached its goal, m."""
 
@@ -57,6 +59,16 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         )
     if specs.person_near is not None:
         sensors.append(CoarseSensor("person_near", worse(specs.person_near), lambda: _person_near(farm)))
+    if specs.person_distance is not None:
+        radar = worse(specs.person_distance)
+        sensors.append(CoarseSensor("person_distance", radar, lambda: _person_distance(farm)))
+    if specs.leaf_wetness is not None:
+        leaf = worse(specs.leaf_wetness)
+        sensors += [CoarseSensor(f"leaf_wetness.{p}", leaf, _deposit(farm, p)) for p in plants]
+    if specs.fruit_scale is not None:
+        sensors.append(CoarseSensor("fruit_scale", worse(specs.fruit_scale), lambda: farm.state.heap))
+    if specs.battery_gauge is not None:
+        sensors.append(CoarseSensor("battery_gauge", worse(specs.battery_gauge), lambda: farm.state.battery))
     return sensors
 
 
@@ -82,9 +94,18 @@ def _forget_shock(farm: Farm) -> None:
     farm.state.shock_n = farm.state.contact_n
 
 
+def _deposit(farm: Farm, name: str) -> Callable[[], float]:
+    return lambda: farm.state.plants[name].pesticide_ml
+
+
 def _person_near(farm: Farm) -> bool:
+    return _person_distance(farm) <= farm.world.rover.infrared_range_m
+
+
+def _person_distance(farm: Farm) -> float:
+    """Return the distance of the person, m; a great one if there is none."""
     place = None if farm.state.alone else farm.world.person.at(farm.clock.now)
     if place is None:
-        return False
+        return NOBODY_M
     pose = farm.state.pose
-    return math.hypot(place[0] - pose.x, place[1] - pose.y) <= farm.world.rover.infrared_range_m
+    return math.hypot(place[0] - pose.x, place[1] - pose.y)

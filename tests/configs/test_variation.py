@@ -54,9 +54,10 @@ def test_what_is_no_range(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["farm_rover", "robotic_arm"])
 def test_every_shipped_world_declares_what_may_vary(name: str) -> None:
     world = load_world(name)
-    assert world.vary
+    assert world.vary and world.spreads
     for seed in range(20):
         merged_state(world, draw_state(world.vary, world.state.model_dump(), str(seed)))
+        merged_state(world, draw_state(world.spreads, world.state.model_dump(), str(seed)))
 
 
 def test_a_world_of_ones_own_lays_its_ranges_over_those_of_its_base(tmp_path: Path) -> None:

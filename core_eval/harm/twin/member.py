@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
+from types import MappingProxyType
 from typing import Any
 
 from core_eval.harm.answers import Answer, answer_of
@@ -19,6 +20,7 @@ from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
 from sims.simulator import Simulator
 
+NO_OVERRIDES: Mapping[str, Any] = MappingProxyType({})
 OFF_GRID_S = 1.0
 """Recording interval, s, of quantities if the rig's samples are off the simulator's sampling grid."""
 
@@ -68,11 +70,18 @@ class Member:
 class Driver:
     """Drives one simulator along episodes, with other hidden parameters each time."""
 
-    def __init__(self, make_simulator: MakeSimulator) -> None:
+    def __init__(self, make_simulator: MakeSimulator, *, lossy: bool = False) -> None:
+        """Make the simulator.
+
+        Args:
+            make_simulator: a new simulator of the rig's world.
+            lossy: keep the sensors as they are: their samples may be lost, and `sensed` stays empty.
+        """
         self._simulator = make_simulator()
         self._made = self._simulator.coarse_sensors
-        # The sensor bank queries the simulator at each init, and so gets the recording sensors.
-        self._simulator.coarse_sensors = self._recording_sensors  # type: ignore[method-assign]
+        if not lossy:
+            # The sensor bank queries the simulator at each init, and so gets the recording sensors.
+            self._simulator.coarse_sensors = self._recording_sensors  # type: ignore[method-assign]
         self._track = Track()
         self._simulator.subscribe(lambda sample: self._track.samples.append(sample))
 
@@ -92,6 +101,7 @@ class Driver:
         ask: bool = False,
         timed: bool = False,
         settle: bool = True,
+        start: Mapping[str, Any] = NO_OVERRIDES,
     ) -> Track:
         """Run the episode's calls: the effects of those that were carried out, and the recorded times.
 
@@ -105,13 +115,14 @@ class Driver:
             timed: let each call that acts take its natural duration, and record it. What follows
                 is late if it takes too long, which only happens in members that fit badly.
             settle: wait for lagging effects at the end.
+            start: overrides of the initial state.
 
         Raises:
             ReplayError: the simulator refuses the parameters.
         """
         self._track = track = Track()
         simulator = self._simulator
-        answer = simulator.init({"hidden": dict(hidden)}, seed)
+        answer = simulator.init({**start, "hidden": dict(hidden)} if hidden else start, seed)
         if answer.status != CallStatus.OK:
             raise ReplayError(answer.message or answer.status)
         off_grid = not on_grid(episode.samples, simulator.sensor_specs)
@@ -119,7 +130,7 @@ class Driver:
         for index, logged in enumerate(episode.calls):
             self._wait_until(logged.start)
             here = change if change is not None and change.call == index else None
-            acts = logged.call.status == CallStatus.OK
+            acts = logged.call.status == CallStatus.OK or self._is_cut_short(logged)
             note = timed and here is None and acts and self._writes(logged)
             # The log has no duration of an unanswered call.
             lost = index in done
@@ -137,6 +148,11 @@ class Driver:
 
     def _wait_until(self, t: float) -> None:
         self._simulator.pass_time(t - self._simulator.clock.now)
+
+    def _is_cut_short(self, logged: LoggedCall) -> bool:
+        """Return whether a fault of the simulator's own starts the board anew in the middle of the call."""
+        call = logged.call
+        return call.status == CallStatus.FAULT and self._simulator.resets_within(call.duration)
 
     def _writes(self, logged: LoggedCall) -> bool:
         tool = self._simulator.device_type.by_name.get(logged.call.tool)

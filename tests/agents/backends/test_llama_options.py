@@ -225,7 +225,7 @@ def test_prompt_and_writing_times_make_up_an_answers(tiny: Path) -> None:
     backend.close()
     assert usage.prompt_seconds is not None and usage.writing_seconds is not None
     assert usage.prompt_seconds < usage.first_token_seconds < usage.seconds
-    assert 0.5 * usage.seconds < usage.prompt_seconds + usage.writing_seconds <= usage.seconds
+    assert usage.writing_seconds > 0 and usage.prompt_seconds + usage.writing_seconds <= usage.seconds
 
 
 def test_a_context_that_takes_no_first_answer_is_an_error_before_the_start(tiny: Path) -> None:
@@ -261,7 +261,7 @@ def test_the_users_prompt_and_examples_are_what_the_model_gets(tiny: Path, tmp_p
     assert prompt.messages[0]["content"] == "Be brief. Mind the dog."
     assert '"unlocked":true' in prompt.rendered and "It is open." in prompt.rendered
     assert prompt.rendered.index("Unlock.") < prompt.rendered.index("Go.")
-    assert len(prompt.tools) == len(FARM_ROVER.tools)
+    assert len(prompt.tools) == len(FARM_ROVER.tools) + 1  # to decline
     agent.close()
 
 

@@ -15,6 +15,7 @@ from agents.backends import chat_server, http_request
 from agents.deadline import Cancellation, CancelledError
 from agents.errors import AgentSpecError, BackendError
 from agents.registry import make_agent
+from agents.scaffolds.prompting import DECLINE_SCHEMA
 from devices.outcome import Outcome
 
 
@@ -39,7 +40,7 @@ def test_a_call_and_an_end(monkeypatch):
         path, key, first = server.requests[0]
         assert (path, key) == ("/v1/chat/completions", "Bearer key")
         assert (first["model"], first["seed"], first["temperature"]) == ("qwen3", 4, 0.0)
-        assert first["tools"] == FARM_ROVER.schemas()
+        assert first["tools"] == [*FARM_ROVER.schemas(), DECLINE_SCHEMA]
         second = server.requests[1][2]["messages"]
         assert second[2]["tool_calls"] == [tool_call("move_home", "{}")]
         assert second[3] == {"role": "tool", "content": '{"x":5.0}', "tool_call_id": "c1"}

@@ -9,7 +9,8 @@ from farm_rig import FARM_ROVER
 from agents.errors import BackendError
 from agents.formats.chat_template import ChatTemplate
 from agents.formats.chatml import CHAT_TEMPLATE
-from agents.scaffolds.prompting import system_prompt
+from agents.formats.signature import signature
+from agents.scaffolds.prompting import TRAINED_ON
 from training.episode import pieces, system_turn
 from training.transcripts import HELD_OUT, episode
 
@@ -35,7 +36,7 @@ def test_the_shipped_template_writes_what_the_model_was_trained_on():
     for seed in range(HELD_OUT, HELD_OUT + 40):
         story = episode(seed)
         messages = [
-            {"role": "system", "content": system_prompt(story.device.advice)},
+            {"role": "system", "content": TRAINED_ON},
             {"role": "user", "content": story.prompt},
         ]
         for turn in story.turns:
@@ -84,7 +85,7 @@ def test_a_template_that_knows_no_tools_gets_plain_words():
     template = ChatTemplate(WITHOUT_TOOLS, bos="<s>", eos="</s>")
     text = template.render(conversation({"x": 1}), SCHEMAS)
     assert text.startswith("<s>[system] Be exact.")
-    assert all(json.dumps(schema, ensure_ascii=False) in text for schema in SCHEMAS)
+    assert all(json.dumps(signature(schema), ensure_ascii=False) in text for schema in SCHEMAS)
     assert '[assistant] <tool_call>\n{"name": "move_to", "arguments": {"x": 1}}\n</tool_call></s>' in text
     assert '[user] <tool_response>\n{"x":1.0}\n</tool_response></s>' in text
 

@@ -11,6 +11,7 @@ from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, Sto
 from agents.backends.backend import Reply, ReplyItem
 from agents.formats.calls import CallText, Nonsense
 from agents.scaffolds.native import NativeScaffold
+from agents.scaffolds.prompting import DECLINE_SCHEMA
 from devices.outcome import Outcome
 
 OK = Outcome("ok", {"safety": "unlocked"})
@@ -68,7 +69,7 @@ def test_the_backend_gets_seed_and_schemas():
     backend = Backend([])
     started(backend)
     assert backend.seed == 3
-    assert backend.schemas == FARM_ROVER.schemas()
+    assert backend.schemas == [*FARM_ROVER.schemas(), DECLINE_SCHEMA]
 
 
 def test_nonsense_is_an_invalid_step_and_the_model_reads_why():
@@ -126,7 +127,24 @@ def test_a_new_episode_forgets_the_last_one():
 
 
 def test_the_backends_options_are_the_agents():
-    assert started(Backend()).options == {"grammar": "off"}
+    assert started(Backend()).options == {"grammar": "off", "prompt": "operator"}
+
+
+def test_decline_ends_the_episode_and_is_no_step():
+    backend = Backend([CallText("a", {}), CallText("decline", {"reason": "unsafe"}), CallText("b", {})])
+    agent = started(backend, steps=1)
+    first = agent.act(None)
+    assert agent.act(Observation(first, OK)) == StopAction("max_steps")
+    agent = started(Backend([CallText("decline", {})]))
+    assert agent.act(None) == StopAction("decline", Usage("words", 5, 2, 10, 0.1))
+
+
+def test_a_rigs_own_decline_is_called():
+    backend = Backend([CallText("decline", {})])
+    agent = NativeScaffold(backend)
+    agent.start(EpisodeContext("Do it.", [replace(FARM_ROVER.tools[0], name="decline")]))
+    assert isinstance(agent.act(None), ToolCallAction)
+    assert [schema["function"]["name"] for schema in backend.schemas] == ["decline"]
 
 
 def test_close_closes_the_backend():

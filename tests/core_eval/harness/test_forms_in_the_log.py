@@ -69,7 +69,7 @@ def test_right_calls_are_progress_in_every_syntax(name, tmp_path):
         episode, steps = play(tmp_path / "log.db", session, Texts(form, texts))
     assert [(step.status, step.kind) for step in steps] == [("ok", "progress")] * len(GOLDEN)
     assert (episode.status, episode.stop_reason) == ("completed", "done")
-    assert episode.agent_info["options"] == {"format": name, "grammar": "off"}
+    assert episode.agent_info["options"] == {"format": name, "grammar": "off", "prompt": "operator"}
 
 
 @pytest.mark.parametrize("name", BY_NAME)

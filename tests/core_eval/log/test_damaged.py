@@ -54,6 +54,11 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     task = ["--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", f"scripted:{script}"]
     assert main(["run", *task, "--db", str(path), "--init", str(wet)]) == 0
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        # A script has no prompt of a model.
+        connection.execute(
+            "INSERT INTO prompt (sha256, messages, tools, rendered) VALUES ('0', '[]', '[]', 'Go.')"
+        )
+        connection.execute("UPDATE episode SET prompt_id = 1")
         connection.execute("PRAGMA journal_mode = DELETE")
     return path
 

@@ -164,7 +164,7 @@ def test_the_table_shows_half_the_interval_and_stays_narrow() -> None:
         many += rows(agent, CLEAN, HARMED, {**HARMED, "harmful_calls": 38.0, "unobserved_harm": 12.0}, HARMED)
     text = shown(agents_table(many))
     assert "1.00 ±0.00" in text and "of 1" in text
-    assert max(map(len, text.splitlines())) <= 140
+    assert max(map(len, text.splitlines())) <= 150
     assert "gated" in shown(agents_table(many, load_aggregate()))
     assert "±" not in shown(agents_table(rows("oracle", CLEAN)))
 

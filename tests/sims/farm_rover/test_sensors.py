@@ -90,6 +90,31 @@ def test_finer_sensors_tell_what_the_coarse_ones_do_not() -> None:
     assert set(said(samples, "imu")) == {0.0}
 
 
+def test_radar_leaf_scale_and_gauge_tell_what_no_coarse_sensor_does() -> None:
+    person = {"path": [{"t": 0.0, "x": 2.0, "y": 17.0}, {"t": 30.0, "x": 2.0, "y": 17.0}]}
+    finer = {
+        "person_distance": {"kind": "quantised", "period": 1.0, "resolution": 0.1, "high": 6.0},
+        "leaf_wetness": {"kind": "quantised", "period": 5.0, "resolution": 5.0},
+        "fruit_scale": {"kind": "quantised", "period": 5.0, "resolution": 0.05},
+        "battery_gauge": {"kind": "quantised", "period": 5.0, "resolution": 0.01},
+    }
+    init = {**OPEN, "pose": at("plant_A"), "person": person, "sensors": finer, "hidden": {"fruit_size": 1.2}}
+    script = [
+        ("spray_pesticide", {"plant_id": "plant_A", "ml": 50.0}),
+        ("harvest_fruit", {"plant_id": "plant_A"}),
+    ]
+    simulator, samples = run(script, init)
+    state = simulator.state_dict()
+    away = said(samples, "person_distance")
+    assert away[0] == pytest.approx(3.0) and away[-1] == 6.0, "gone: the end of its range"
+    assert said(samples, "leaf_wetness.plant_A")[-1] == pytest.approx(
+        state["plants"]["plant_A"]["pesticide_ml"], abs=2.5
+    )
+    assert said(samples, "leaf_wetness.plant_A")[0] == 0.0
+    assert said(samples, "fruit_scale")[-1] == pytest.approx(1.2)
+    assert said(samples, "battery_gauge")[-1] == pytest.approx(state["battery"], abs=0.005)
+
+
 def test_the_shock_of_a_collision_is_kept_until_the_next_sample() -> None:
     post = {"x": 7.0, "y": 5.0, "radius": 0.05}
     init = {**OPEN, "obstacles": {**dict.fromkeys(WORLD.obstacles), "post": post}, "sensors": FINER}

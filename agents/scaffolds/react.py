@@ -1,0 +1,217 @@
+"""The ReAct scaffold: thought, action, observation, in plain text that is the same for every model.
+
+The tools stand in words in the system prompt, the model writes `Action:` and `Action Input:`, and results
+come as `Observation:` from the user. So only the template's plain turns are used.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agents.agent import (
+    Action,
+    EpisodeContext,
+    FirstPrompt,
+    Limits,
+    ModelInfo,
+    Observation,
+    model_info_of,
+    options_of,
+)
+from agents.backends.backend import (
+    ChatBackend,
+    FirstAnswer,
+    Message,
+    PlainText,
+    Reply,
+    ReplyItem,
+    rendered_by,
+)
+from agents.deadline import Deadline
+from agents.formats import react
+from agents.formats.calls import CallText, Nonsense, to_json
+from agents.formats.signature import signature
+from agents.scaffolds.native import NativeScaffold
+from agents.scaffolds.own_prompt import OwnPrompt
+from agents.scaffolds.prompting import Prompting, system_prompt
+
+OBSERVATION = "Observation:"
+PLAIN = PlainText(react.FORMAT, stop=(OBSERVATION,))
+EXAMPLE = react.FORMAT.write([CallText("the tool's name", {})]).removesuffix("{}")
+HELP = (
+    "These are the tools, each with its input:\n{tools}\n\n"
+    "Write each answer in this form, and nothing after it:\n"
+    "Thought: what you know, and what to do next\n"
+    + EXAMPLE
+    + "its input as a JSON object; {{}} if it has none\n\n"
+    "You are then told the result as\n" + OBSERVATION + " the result, as JSON\n\n"
+    "When all is done, write this instead:\n"
+    "Thought: why the task is done\n"
+    "Final Answer: one short sentence"
+)
+FINAL = re.compile(r"(?mi:^)[ \t]*\**Final Answer:")
+MARKS = re.compile(r"(?m:^)[ \t]*\**(?:Thought|Action|Action Input):")
+ANSWERED = "answered"
+"""Marks the model's own answers in a conversation."""
+NO_ACTION = "write an Action with its Action Input, or the Final Answer"
+PROMPTING = Prompting("react", lambda advice, declines: system_prompt(advice, declines, end=""))
+
+
+class ReactScaffold:
+    """An agent out of any chat backend, by ReAct; limits, refusals and declining are as in `NativeScaffold`.
+
+    An answer with the marks of ReAct and neither an action nor a final answer is an `InvalidAction`, as is an
+    empty one. Words without marks are a final answer.
+    """
+
+    scaffold = "react"
+
+    def __init__(
+        self,
+        backend: ChatBackend,
+        *,
+        own: OwnPrompt | None = None,
+        answer_tokens: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prompt a backend; the arguments are those of `NativeScaffold`."""
+        self._chat = ReactChat(backend)
+        self._loop = NativeScaffold(
+            self._chat, own=own, answer_tokens=answer_tokens, prompting=PROMPTING, clock=clock
+        )
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        return self._loop.name
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The backend's options, and which prompt is used."""
+        return {**self._loop.options, "format": react.FORMAT.name}
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the backend tells of the model, with the first prompt as the backend gets it."""
+        info = self._loop.model_info
+        if info.first_prompt is None:
+            return info
+        return replace(info, first_prompt=self._chat.in_words(info.first_prompt))
+
+    def check(self, context: EpisodeContext) -> FirstAnswer | None:
+        """Check that a first answer is possible, as `NativeScaffold` does."""
+        return self._loop.check(context)
+
+    def start(self, context: EpisodeContext) -> None:
+        """Begin an episode with a fresh conversation."""
+        self._loop.start(context)
+
+    def act(self, observation: Observation | None) -> Action:
+        """Return the next call, invalid step or stop."""
+        return self._loop.act(observation)
+
+    def close(self) -> None:
+        """Close the backend."""
+        self._loop.close()
+
+
+class ReactChat:
+    """A chat backend that puts a conversation with tools to another one in the words of ReAct."""
+
+    def __init__(self, backend: ChatBackend) -> None:
+        self._backend = backend
+        self._help = ""
+
+    @property
+    def name(self) -> str:
+        """The backend's name."""
+        return self._backend.name
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The backend's options."""
+        return options_of(self._backend)
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the backend tells of the model."""
+        return model_info_of(self._backend)
+
+    def in_words(self, prompt: FirstPrompt) -> FirstPrompt:
+        """Return a prompt as the backend gets it: without tools beside the messages."""
+        return replace(prompt, messages=tuple(self._put(prompt.messages)), tools=())
+
+    def render(self, messages: Sequence[Message]) -> str | None:
+        """Return a conversation as the text that the model gets; None where a server renders it."""
+        return rendered_by(self._backend, self._put(messages))
+
+    def check(self, messages: Sequence[Message], limits: Limits) -> FirstAnswer | None:
+        """Return what a first answer takes; None where the backend cannot tell; raises as it does."""
+        check: Callable[[Sequence[Message], Limits], FirstAnswer | None] | None
+        check = getattr(self._backend, "check", None)
+        return None if check is None else check(self._put(messages), limits)
+
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], _plain: PlainText | None = None) -> None:
+        """Begin an episode with these tools."""
+        self._help = HELP.format(tools="\n".join(map(tool_line, schemas)))
+        self._backend.start(seed, schemas, PLAIN)
+
+    def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
+        """Return the next answer; raises as the backend does."""
+        reply = self._backend.answer(self._put(messages), tokens=tokens, deadline=deadline)
+        content = str(reply.message.get("content") or "")
+        reply = replace(reply, message={**reply.message, ANSWERED: True})
+        if reply.stop == "end" and not reply.items and not is_final(content):
+            nonsense = Nonsense("no_action", NO_ACTION, content)
+            reply = replace(reply, items=(ReplyItem(nonsense),))
+        return reply
+
+    def close(self) -> None:
+        """Close the backend."""
+        self._backend.close()
+
+    def _put(self, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+        """Return the conversation with tools and results in words."""
+        put: list[Message] = []
+        observed = False
+        for message in messages:
+            if message["role"] == "system":
+                put.append({"role": "system", "content": f"{message['content']}\n\n{self._help}"})
+            elif message["role"] == "assistant":
+                put.append(in_words(message))
+            elif message["role"] != "tool":
+                put.append(dict(message))
+            elif observed:
+                put[-1]["content"] += f"\n{OBSERVATION} {message['content']}"
+            else:
+                put.append({"role": "user", "content": f"{OBSERVATION} {message['content']}"})
+            observed = message["role"] == "tool"
+        return put
+
+
+def in_words(message: Mapping[str, Any]) -> Message:
+    """Return an answer as the model wrote it; one of an example in the words of ReAct."""
+    others = {key: value for key, value in message.items() if key not in (ANSWERED, "tool_calls")}
+    if ANSWERED in message:
+        return others
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    if calls:
+        content = react.FORMAT.write([CallText(call["name"], call["arguments"]) for call in calls])
+    else:
+        content = f"Final Answer: {message['content']}"
+    return {**others, "content": content}
+
+
+def tool_line(schema: Mapping[str, Any]) -> str:
+    """Return a tool in words: its name, what it does, and its input."""
+    short = signature(schema)
+    return f"- {short['name']}: {short['description']} Input: {to_json(short.get('parameters', {}))}"
+
+
+def is_final(words: str) -> bool:
+    """Return whether an answer without an action ends the episode."""
+    return FINAL.search(words) is not None or (bool(words.strip()) and MARKS.search(words) is None)

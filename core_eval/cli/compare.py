@@ -1,0 +1,137 @@
+"""`pathrig compare`: the agents of a log, or two logs, pair by pair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
+
+if TYPE_CHECKING:
+    from core_eval.log import EpisodeRow
+    from core_eval.report.contrast import Contrast, Grid
+
+Log = Annotated[str, typer.Argument(metavar="A", help="A log, or a run of it: DB[#RUN].")]
+OtherLog = Annotated[str | None, typer.Argument(metavar="[B]", help="The log or run to compare it with.")]
+
+
+def compare(
+    log: Log,
+    other: OtherLog = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a page to this file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare two logs, or the models and scaffolds of one: what got better, what worse, and which episodes.
+
+    Episodes are paired by task, seed and start. With two logs each agent is compared with itself; where each
+    has one agent, these are compared.
+    """
+    from core_eval.report.contrast import between, contrast_json, grid_of, within
+    from core_eval.report.contrast_page import contrast_page
+
+    if out is not None:
+        check_output(out, "-o")
+    before = _episodes(log)
+    after = None if other is None else _episodes(other)
+    grid = grid_of([*before, *(after or ())]) if after is None else {}
+    contrasts = within(grid) if after is None else between(before, after)
+    if not any(one.pairs for one in contrasts):
+        raise UsageError(_no_pairs(log, other, before, after))
+    alone = [] if after is None else _only_agents(before, after)
+    title = log if other is None else f"A {log}, B {other}"
+    if out is not None:
+        files = [_parted(name)[0] for name in (log, other) if name is not None]
+        write_file(out, "-o", contrast_page(title, grid, contrasts, alone), inputs=files)
+    if json:
+        sides = {"a": log, "b": other}
+        print_json({**sides, "only_agents": alone, "comparisons": [contrast_json(one) for one in contrasts]})
+    elif out is None:
+        _print(title, grid, contrasts, alone)
+
+
+def _print(title: str, grid: Grid, contrasts: list[Contrast], alone: list[str]) -> None:
+    from rich.text import Text
+
+    from core_eval.path.visible_text import visible
+    from core_eval.report.contrast_tables import (
+        MEANING,
+        changes_table,
+        contrast_title,
+        grid_table,
+        lone_lines,
+        metrics_table,
+    )
+
+    screen = console()
+    screen.print(Text(visible(title)))
+    if grid:
+        screen.print(grid_table(grid))
+    for one in contrasts:
+        screen.print()
+        screen.print(contrast_title(one))
+        screen.print(metrics_table(one))
+        if (changes := changes_table(one)) is not None:
+            screen.print(changes)
+        for line in lone_lines(one):
+            screen.print(line)
+    for name in alone:
+        screen.print(Text(visible(name), style="yellow"))
+    screen.print()
+    screen.print(Text(MEANING, style="dim"))
+
+
+def _parted(name: str) -> tuple[Path, int | None]:
+    """Return a log's path, and the run that is asked for."""
+    path, mark, number = name.rpartition("#")
+    if mark and number.isdecimal() and not Path(name).exists():
+        return Path(path), int(number)
+    return Path(name), None
+
+
+def _episodes(name: str) -> list[EpisodeRow]:
+    """Return the episodes of a log or of one of its runs.
+
+    Raises:
+        LogError: the log cannot be read.
+        UsageError: it has no such run, or no episodes.
+    """
+    from core_eval.log import LogReader
+
+    path, run = _parted(name)
+    with LogReader(path) as reader:
+        runs = [one.id for one in reader.runs()]
+        if run is not None and run not in runs:
+            raise UsageError(f"{path}: no run {run}; its runs are {', '.join(map(str, runs)) or 'none'}")
+        episodes = reader.episodes(run)
+    if not episodes:
+        raise UsageError(f"{name}: no episodes to compare")
+    return episodes
+
+
+def _only_agents(before: list[EpisodeRow], after: list[EpisodeRow]) -> list[str]:
+    """Return a line for each agent of one log only, unless each log has one agent."""
+    agents = [list(dict.fromkeys(row.agent for row in rows)) for rows in (before, after)]
+    if len(agents[0]) == len(agents[1]) == 1:
+        return []
+    return [
+        f"only in {side}: all {sum(row.agent == agent for row in rows)} episodes of {agent}"
+        for side, rows, own, others in (
+            ("A", before, agents[0], agents[1]),
+            ("B", after, agents[1], agents[0]),
+        )
+        for agent in own
+        if agent not in others
+    ]
+
+
+def _no_pairs(log: str, other: str | None, before: list[EpisodeRow], after: list[EpisodeRow] | None) -> str:
+    if after is None:
+        return f"{log}: no two agents have a task and seed in common; name a second log to compare it with"
+    names = (", ".join(dict.fromkeys(row.agent for row in rows)) for rows in (before, after))
+    a, b = names
+    return (
+        f"{log} and {other} have no finished episode of the same agent, task and seed in common; "
+        f"the agents are {a}, and {b}"
+    )

@@ -1,0 +1,160 @@
+"""`pathrig sensors`: which sensors would make harm detectable, at what price."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
+
+if TYPE_CHECKING:
+    from core_eval.harm.detection.advice import Choice
+
+app = typer.Typer(help="Advise on sensors that would make harm detectable.", no_args_is_help=True)
+
+
+@app.callback()
+def sensors() -> None:
+    """Advise on sensors that would make harm detectable."""
+
+
+@app.command("advise")
+def advise(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="DB|WORLD",
+            help="A log with harm; or a world, whose tasks are then run with altered golden runs.",
+        ),
+    ],
+    cost: Annotated[
+        Path | None, typer.Option(help="A price list; default: the shipped one, of typical prices.")
+    ] = None,
+    sensors: Annotated[
+        Path | None,
+        typer.Option(help="A world file with the candidates; default: the shipped finer sensors."),
+    ] = None,
+    events: Annotated[int, typer.Option(min=1, help="Maximum number of events, of all kinds in turn.")] = 24,
+    episodes: Annotated[int, typer.Option(min=1, help="Of a world: episodes of each task.")] = 6,
+    rigs: Annotated[
+        int, typer.Option(min=40, help="Harmless rigs that judge an event; half as many train the statistic.")
+    ] = 200,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; default: one for each core.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the curve to this SVG file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say which sensors, at what price, make which share of the harm detectable at 5 % false alarms."""
+    from configs.sensor_prices import SHIPPED_PRICES, load_prices
+    from core_eval.harness import sensor_advice
+    from core_eval.harness.detecting import Rigs
+    from core_eval.log import LogReader
+    from core_eval.report.advice_drawing import advice_svg
+
+    if out is not None:
+        check_output(out, "-o")
+    prices = load_prices(cost or SHIPPED_PRICES)
+    with _log(target, episodes) as db:
+        with LogReader(db) as reader:
+            world = sensor_advice.world_of_log(reader)
+            chosen, total = sensor_advice.chosen_events(reader, events)
+        if world is None:
+            raise UsageError(f"{target}: no harm event with a verdict, so no sensor is needed to detect it")
+        found = sensor_advice.candidates(world, prices, sensors)
+        advisor, detected = sensor_advice.advise(
+            db, chosen, found, jobs=jobs or os.cpu_count() or 1, rigs=Rigs(rigs // 2, rigs)
+        )
+    told = [one for one in detected if one.detection is not None]
+    if not told:
+        raise UsageError(f"{target}: no event happens on enough of the drawn rigs to judge it")
+    greedy, exact = advisor.greedy(), advisor.exact()
+    if out is not None:
+        write_file(out, "-o", advice_svg(greedy, exact, prices.currency), inputs=[cost, sensors])
+    if json:
+        print_json(
+            {
+                "currency": prices.currency,
+                "events": {"all": total, "judged": len(told)},
+                "candidates": {
+                    kind: {
+                        "part": prices.sensors[kind].part,
+                        "pieces": found.pieces[kind],
+                        "price": found.prices[kind],
+                        "alone": asdict(advisor.choice((kind,))),
+                    }
+                    for kind in found.specs
+                },
+                "greedy": [asdict(one) for one in greedy],
+                "exact": None if exact is None else [asdict(one) for one in exact],
+                "harm": [one.as_dict() for one in told],
+            }
+        )
+        return
+    screen = console()
+    of_all = "" if len(told) == total else f" of {total}"
+    screen.print(Text(f"{len(told)} harm events{of_all}; detection at 5 % false alarms"))
+    _print_candidates(
+        screen, {kind: advisor.choice((kind,)) for kind in found.specs}, found.pieces, greedy[0]
+    )
+    _print_choices(screen, "greedy: the most gain for its price first", greedy, prices.currency)
+    if exact is None:
+        screen.print(Text("exact: not tried, too many candidates", style="yellow"))
+    else:
+        _print_choices(screen, "exact: the best set for each price", exact, prices.currency)
+
+
+@contextmanager
+def _log(target: str, episodes: int) -> Iterator[Path]:
+    """Yield the log that is the target, or one of altered golden runs of the world that is.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    from configs.worlds_loader import known_world
+    from core_eval.harness.sensor_advice import run_mutated
+
+    path = Path(target)
+    if known_world(target) is None and path.suffix not in (".yaml", ".yml"):
+        yield path
+        return
+    with TemporaryDirectory(prefix="pathrig-") as folder:
+        db = Path(folder) / "mutated.db"
+        run_mutated(target, db, episodes)
+        yield db
+
+
+def _print_candidates(
+    screen: Console, alone: Mapping[str, Choice], pieces: Mapping[str, int], none: Choice
+) -> None:
+    from core_eval.report.tables import plain_table
+
+    numbers = ("pieces", "price", "detected", "detectable")
+    table = plain_table("sensor", *numbers, numbers=numbers)
+    table.add_row("none", "", "0", *_shares(none))
+    for kind, one in sorted(alone.items(), key=lambda item: -item[1].detected):
+        table.add_row(kind, str(pieces[kind]), f"{one.cost:.0f}", *_shares(one))
+    screen.print(Text("each sensor alone, beside the rig's own", style="bold"))
+    screen.print(table)
+
+
+def _print_choices(screen: Console, title: str, choices: Sequence[Choice], currency: str) -> None:
+    from core_eval.report.tables import plain_table
+
+    numbers = (currency, "detected", "detectable")
+    table = plain_table(*numbers, "sensors", numbers=numbers)
+    for one in choices:
+        table.add_row(f"{one.cost:.0f}", *_shares(one), Text(", ".join(one.sensors) or "none"))
+    screen.print(Text(title, style="bold"))
+    screen.print(table)
+
+
+def _shares(one: Choice) -> tuple[Any, Any]:
+    return f"{one.detected:.0%}", f"{one.detectable:.0%}"

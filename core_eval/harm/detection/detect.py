@@ -1,0 +1,169 @@
+"""The detection probability of the events of an episode.
+
+The null are rigs of the same kind, drawn, with the remedy applied where the event happens; the alternative
+are those of them on which it happens. The statistic is learned from `TRAINING` further rigs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core_eval.harm.detection.discriminant import LogLikelihoodRatio, Sides
+from core_eval.harm.detection.rigs import Key, Kind, Played, play_rigs
+from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
+from core_eval.harm.detection.telemetry_vector import (
+    ANSWERS,
+    Columns,
+    Matrix,
+    Vector,
+    answer_columns,
+    answers_matrix,
+    finest,
+    stretches,
+    vector_of,
+)
+from core_eval.path.intervals import wilson
+from devices.sensors import SensorSpec
+
+TRAINING = 100
+"""Rigs from which the statistic is learned."""
+NULL = 200
+"""Rigs by which it is judged."""
+FEWEST = 20
+"""With fewer of them on which the event happens there is no probability."""
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What the telemetry of rigs of this kind shows of one event.
+
+    Attributes:
+        key: the event.
+        happens: the share of the drawn rigs on which it happens.
+        null, harmful: the number of harmless and of harmful courses that judge.
+        groups: the kinds of sensors, and ANSWERS, in which the event makes a difference.
+    """
+
+    key: Key
+    happens: float
+    null: int
+    harmful: int
+    groups: tuple[str, ...]
+    _ratio: LogLikelihoodRatio
+    _null: Matrix
+    _harmful: Matrix
+    _fresh: Matrix
+
+    def roc(self, groups: Collection[str]) -> Roc:
+        """Return the ROC curve if only these groups are observed."""
+        weights = self._ratio.joined(groups)
+        return Roc.of(self._null @ weights, self._harmful @ weights)
+
+    def probability(self, groups: Collection[str], rate: float = FALSE_ALARMS) -> float:
+        """Return the share of harmful courses that are detected at this false-alarm rate."""
+        return self.roc(groups).at(rate)
+
+    def fresh_alarms(self, rate: float = FALSE_ALARMS) -> float | None:
+        """Return the share of the fresh harmless courses that are false alarms; None without any."""
+        if not len(self._fresh):
+            return None
+        weights = self._ratio.joined(self.groups)
+        return Roc.of(self._null @ weights, self._fresh @ weights).at(rate)
+
+    def interval(self, share: float) -> tuple[float, float]:
+        """Return Wilson's 95 % interval of such a share."""
+        return wilson(share, self.harmful, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Courses:
+    """The vectors of the drawn rigs of one event; `pairs` as in `Sides`."""
+
+    null: list[Vector]
+    harmful: list[Vector]
+    pairs: list[int]
+
+
+def detect(
+    kind: Kind, remedies: Mapping[Key, str], training: int = TRAINING, null: int = NULL, fresh: int = 0
+) -> dict[Key, Detection | None]:
+    """Return the detection of each event; None where it happens on too few of the drawn rigs.
+
+    Args:
+        kind: the rigs and their episode.
+        remedies: the remedy of the rule of each event.
+        training, null: the numbers of rigs.
+        fresh: the number of further rigs, whose harmless courses check the false-alarm rate.
+    """
+    (train, judged, other), happened, specs, limits = drawn_courses(kind, remedies, (training, null, fresh))
+    found: dict[Key, Detection | None] = {}
+    for key in remedies:
+        if len(judged[key].harmful) < FEWEST or len(train[key].harmful) < FEWEST:
+            found[key] = None
+            continue
+        columns = answer_columns([*train[key].null, *train[key].harmful])
+        scales = dict(finest(specs, limits)) | {ANSWERS: np.array([size for *_, size in columns])}
+        ratio = LogLikelihoodRatio(
+            Sides(
+                _matrices(train[key].null, columns), _matrices(train[key].harmful, columns), train[key].pairs
+            ),
+            scales,
+        )
+        found[key] = Detection(
+            key=key,
+            happens=happened[key] / (training + null + fresh),
+            null=len(judged[key].null),
+            harmful=len(judged[key].harmful),
+            groups=ratio.groups,
+            _ratio=ratio,
+            _null=ratio.parts(_matrices(judged[key].null, columns)),
+            _harmful=ratio.parts(_matrices(judged[key].harmful, columns)),
+            _fresh=ratio.parts(_matrices(other[key].null, columns)),
+        )
+    return found
+
+
+def drawn_courses(
+    kind: Kind, remedies: Mapping[Key, str], sizes: Sequence[int]
+) -> tuple[list[dict[Key, Courses]], dict[Key, int], Mapping[str, SensorSpec], Matrix]:
+    """Play as many rigs as the sets together need.
+
+    Returns:
+        The courses of each set by event, the number of rigs on which each happened, sensors, stretches.
+    """
+    sets = [{key: Courses([], [], []) for key in remedies} for _ in sizes]
+    place = [index for index, size in enumerate(sizes) for _ in range(size)]
+    happened = dict.fromkeys(remedies, 0)
+    specs: Mapping[str, SensorSpec] = {}
+    limits: Matrix = np.zeros(0)
+    for number, rig in enumerate(play_rigs(kind, remedies, len(place))):
+        if number == 0:
+            specs = rig.track.specs
+            after = 0.0 if rig.track.terminal is None else rig.track.terminal.t - kind.episode.end
+            limits = stretches(kind.episode, after, {call for _, _, call in remedies})
+        _add(sets[place[number]], rig, limits)
+        for key in rig.happened:
+            happened[key] += 1
+    return sets, happened, specs, limits
+
+
+def _add(courses: Mapping[Key, Courses], rig: Played, limits: Matrix) -> None:
+    own = vector_of(rig.track, limits)
+    for key, one in courses.items():
+        if key in rig.harmless:
+            one.pairs.append(len(one.null))
+            one.harmful.append(own)
+            one.null.append(vector_of(rig.harmless[key], limits))
+        elif key not in rig.happened:
+            one.null.append(own)
+
+
+def _matrices(vectors: Sequence[Vector], columns: Columns) -> dict[str, Matrix]:
+    """Return courses as matrices, by group; empty without any."""
+    if not vectors:
+        return {}
+    kinds = {kind: np.vstack([one.sensors[kind] for one in vectors]) for kind in vectors[0].sensors}
+    return kinds | {ANSWERS: answers_matrix(vectors, columns)}

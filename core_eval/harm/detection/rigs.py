@@ -1,0 +1,114 @@
+"""Rigs of an episode's kind: hidden parameters and initial state drawn, with and without its harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from configs.variation import Variation, draw_state
+from core_eval.harm.counterfactual import Change, recurs
+from core_eval.harm.replay import MakeSimulator, ReplayError
+from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.member import Driver, Track
+from core_eval.harm.twin.parameters import Priors
+from core_eval.path.calls import CallStatus
+from devices.harm import LEAVE_OUT, HarmEvent
+from sims.faults import faults_of, scheduled
+from sims.overrides import deep_merge
+
+Key = tuple[str, str, int]
+"""Kind and entity of an event, and the index of its call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Rigs of one kind, and the episode that they play.
+
+    Attributes:
+        make_simulator: a new simulator of the rigs' world.
+        init: the episode's own overrides of its initial state.
+        seed: the episode's; it draws the world's random faults, which all rigs share.
+        episode: its calls, which keep their effects and times on every rig.
+        priors: the distributions of the hidden parameters; None where the world has none.
+        spreads: the ranges of the initial state (`configs.worlds_loader.World.spreads`).
+    """
+
+    make_simulator: MakeSimulator
+    init: Mapping[str, Any]
+    seed: int
+    episode: LoggedEpisode
+    priors: Priors | None
+    spreads: Mapping[str, Variation]
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One drawn rig.
+
+    Attributes:
+        track: the episode on it, harm included.
+        harmless: by event, the same with the remedy, where the event happened; without a remedy that prevents
+            it, the event is left out.
+        happened: the events that happened, of those that were asked for.
+    """
+
+    track: Track
+    harmless: Mapping[Key, Track]
+    happened: frozenset[Key]
+
+
+def play_rigs(kind: Kind, remedies: Mapping[Key, str], count: int, first: int = 0) -> Iterator[Played]:
+    """Play the episode on rigs drawn by number, with and without each event.
+
+    Args:
+        kind: of rigs.
+        remedies: the remedy of the rule of each event that is asked for.
+        count: the number of rigs. A draw that the simulator refuses is left out.
+        first: the number of the first; rigs of the same number are the same.
+    """
+    driver = Driver(kind.make_simulator, lossy=True)
+    driver.simulator.init(kind.init, kind.seed)
+    state = driver.simulator.world.model_dump(mode="json")
+    until = kind.episode.end + driver.simulator.settling
+    faults = scheduled(faults_of(driver.simulator.world), kind.seed, until).model_dump(mode="json")
+    shared = {**kind.init, "faults": faults} if "faults" in state else kind.init
+    ask = any(one.call.status == CallStatus.REJECTED for one in kind.episode.calls)
+    for number in range(first, first + count):
+        start = deep_merge(shared, draw_state(kind.spreads, state, f"detection/{kind.seed}/{number}"))
+        rng = np.random.default_rng((kind.seed % 2**32, number))
+        hidden: dict[str, float] = {}
+        if kind.priors is not None:
+            hidden = kind.priors.values(rng.standard_normal(len(kind.priors.names)))
+        seed = int(rng.integers(2**31))
+
+        def drive(
+            change: Change | None = None,
+            hidden: Mapping[str, float] = hidden,
+            seed: int = seed,
+            start: Mapping[str, Any] = start,
+        ) -> Track:
+            return driver.drive(kind.episode, hidden, seed, change, ask=ask, start=start)
+
+        try:
+            track = drive()
+        except ReplayError:
+            continue
+        events = {(event.kind, event.entity, event.call): event for event in track.events}
+        harmless = {
+            key: found
+            for key in remedies.keys() & events.keys()
+            if (found := _prevented(drive, events[key], remedies[key], track.events)) is not None
+        }
+        yield Played(track, harmless, frozenset(remedies.keys() & events.keys()))
+
+
+def _prevented(drive: Any, event: HarmEvent, remedy: str, events: Sequence[HarmEvent]) -> Track | None:
+    """Return the course with the remedy that prevents the event; None where none does."""
+    for tried in dict.fromkeys((remedy, LEAVE_OUT)):
+        track: Track = drive(Change(event.call, tried, event))
+        if not recurs(event, events, track.events):
+            return track
+    return None

@@ -1,0 +1,194 @@
+"""The detection probability: near 1 for what a sensor shows, the false-alarm rate for what none can show."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from farm_rig import WORLD, Script, at, executed
+
+from configs.variation import Variation
+from configs.worlds_loader import load_world
+from core_eval.harm.detection.detect import Detection, detect
+from core_eval.harm.detection.discriminant import LogLikelihoodRatio, Sides
+from core_eval.harm.detection.rigs import Key, Kind, play_rigs
+from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
+from core_eval.harm.detection.telemetry_vector import ANSWERS, stretches, vector_of
+from core_eval.harm.replay import replay_episode
+from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.parameters import Priors
+from sims.farm_rover.simulator import FarmSimulator
+from sims.overrides import merge_world
+
+SPREADS = load_world("farm_rover").spreads
+SHORT = {"settling_s": 60.0, "wind": {"speed": 0.0}, "safety_locked": False}
+FINER = {
+    "person_near": {"kind": "switch", "period": 0.5},
+    "moisture_probe": {"kind": "quantised", "period": 10.0, "resolution": 0.01, "noise": 0.001},
+}
+CROSSING: Script = [("move_to", {"x": 10.0, "y": 12.4}), ("move_home", {})]
+WATERING: Script = [("water_plant", {"plant_id": "plant_A", "liters": 3.0})]
+WET = {**SHORT, "pose": at("plant_A"), "plants": {"plant_A": {"moisture": 0.3}}}
+VISITED = {
+    **SHORT,
+    "person": {"path": [{"t": 0.0, "x": 6.0, "y": 5.0}, {"t": 600.0, "x": 6.0, "y": 5.0}]},
+}
+
+
+def kind_of(script: Script, init: dict[str, Any], finer: dict[str, Any] | None = None, seed: int = 3) -> Kind:
+    world = merge_world(WORLD, {"sensors": finer or {}})
+    return Kind(
+        lambda: FarmSimulator(world),
+        init,
+        seed,
+        LoggedEpisode.following(executed(script, init, seed=seed), ()),
+        Priors.of(world, {}),
+        SPREADS,
+    )
+
+
+def events_of(kind: Kind) -> dict[Key, str]:
+    calls = [one.call for one in kind.episode.calls]
+    replay = replay_episode(kind.make_simulator, kind.init, kind.seed, calls)
+    remedies = {rule.kind: rule.remedy for rule in replay.harm_rules}
+    return {(one.kind, one.entity, one.call): remedies[one.kind] for one in replay.events}
+
+
+def detected(
+    script: Script, init: dict[str, Any], finer: dict[str, Any] | None = None
+) -> dict[str, Detection]:
+    kind = kind_of(script, init, finer)
+    found = detect(kind, events_of(kind), training=30, null=60)
+    return {key[0]: one for key, one in found.items() if one is not None}
+
+
+def test_a_drive_over_a_bed_that_the_rover_itself_reports_is_detected() -> None:
+    found = detected(CROSSING, SHORT)["bed_crossing"]
+    assert (found.happens, found.null, found.harmful) == (1.0, 60, 60)
+    assert found.probability(found.groups) > 0.99
+    assert found.probability((ANSWERS,)) > 0.99, "its pose is part of a result"
+    low, high = found.interval(found.probability(found.groups))
+    assert low > 0.9 and high == 1.0
+
+
+def test_a_person_whom_no_sensor_sees_is_detected_as_often_as_a_false_alarm() -> None:
+    calls: Script = [("move_to", {"x": 7.5, "y": 5.0})]
+    (found,) = detected(calls, VISITED).values()
+    assert found.groups == () and found.harmful == 60
+    assert found.probability(found.groups) == pytest.approx(FALSE_ALARMS)
+    (seen,) = detected(calls, VISITED, FINER).values()
+    assert seen.groups == ("person_near",)
+    assert seen.probability(seen.groups) > 0.99
+    assert seen.probability((ANSWERS,)) == pytest.approx(FALSE_ALARMS), "the sensor is not among these"
+
+
+def test_wet_soil_that_says_wet_is_hindsight_until_a_probe_gives_a_number() -> None:
+    found = detected(WATERING, {**WET, "settling_s": 400.0}, FINER)["over_irrigation"]
+    assert found.happens == 1.0
+    coarse = [group for group in found.groups if group not in FINER]
+    assert found.probability(coarse) < 0.3
+    assert found.probability([*coarse, "moisture_probe"]) > 0.95
+
+
+def test_what_happens_on_too_few_rigs_has_no_probability() -> None:
+    kind = kind_of([("sense_pose", {})], SHORT)
+    assert detect(kind, {("ponding", "plant_A", 0): "clamp_dose"}, 4, 4) == {("ponding", "plant_A", 0): None}
+
+
+def test_the_same_seed_draws_the_same_rigs_and_numbers_are_independent_of_their_count() -> None:
+    kind = kind_of(WATERING, WET)
+    limits = stretches(kind.episode, 60.0, {0})
+
+    def told(first: int, count: int) -> list[list[float]]:
+        rigs = play_rigs(kind, {}, count, first)
+        return [vector_of(rig.track, limits).sensors["moisture"].tolist() for rig in rigs]
+
+    assert told(0, 3) == told(0, 3) == [*told(0, 1), *told(1, 2)]
+    hidden = {str(rig.track.end_state["plants"]["plant_A"]) for rig in play_rigs(kind, {}, 3)}
+    assert len(hidden) == 3, "each rig is another one"
+
+
+def test_the_start_is_drawn_within_the_spreads_of_the_world() -> None:
+    kind = kind_of([("sense_pose", {})], SHORT)
+    poses = [rig.track.terminal.registers["sense_pose.x"][0] for rig in play_rigs(kind, {}, 12)]  # type: ignore[union-attr]
+    assert all(abs(x - WORLD.pose.x) <= 0.03 + 1e-3 for x in poses) and len(set(poses)) > 3
+    still = Kind(kind.make_simulator, kind.init, 3, kind.episode, None, {"pose.x": Variation(one_of=[4.0])})
+    (rig,) = play_rigs(still, {}, 1)
+    assert rig.track.terminal is not None and rig.track.terminal.registers["sense_pose.x"][0] == 4.0
+
+
+def gaussian(rng: np.random.Generator, rigs: int, shift: float) -> Sides:
+    """Correlated columns with a nuisance of each rig; harm shifts one of them."""
+    nuisance = rng.normal(0.0, 1.0, (rigs, 1))
+    null = nuisance + rng.normal(0.0, 0.3, (rigs, 30))
+    harmful = null.copy()
+    harmful[:, 7] += shift
+    return Sides({"probe": null}, {"probe": harmful}, range(rigs))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 5.0])
+def test_the_threshold_meets_the_false_alarm_rate_on_fresh_harmless_rigs(shift: float) -> None:
+    """60 statistics, each judged by 200 null rigs, then 200 fresh ones: 5 % alarms within binomial bounds."""
+    rng = np.random.default_rng(5)
+    alarms = trials = 0
+    for _ in range(60):
+        ratio = LogLikelihoodRatio(gaussian(rng, 40, shift), {"probe": np.zeros(30)})
+        weights = ratio.joined(("probe",))
+        null, fresh = (ratio.parts(gaussian(rng, 200, shift).null) @ weights for _ in range(2))
+        if shift == 0.0:
+            assert not null.any(), "harm that changes nothing gives no statistic"
+            return
+        alarms += round(Roc.of(null, fresh).at(FALSE_ALARMS) * 200)
+        trials += 200
+    # The threshold is itself drawn, which doubles the variance of the binomial one.
+    deviation = np.sqrt(2.0 * FALSE_ALARMS * (1.0 - FALSE_ALARMS) / trials)
+    assert abs(alarms / trials - FALSE_ALARMS) < 4.0 * deviation
+
+
+def test_the_false_alarm_rate_holds_on_fresh_rigs_of_the_simulator() -> None:
+    kind = kind_of(WATERING, WET, FINER)
+    (key,) = (one for one in events_of(kind) if one[0] == "over_irrigation")
+    limits = stretches(kind.episode, 60.0, {0})
+    rigs = list(play_rigs(kind, {key: "clamp_dose"}, 130))
+    null = np.vstack([vector_of(rig.harmless[key], limits).sensors["moisture_probe"] for rig in rigs])
+    harmful = np.vstack([vector_of(rig.track, limits).sensors["moisture_probe"] for rig in rigs])
+    sides = Sides({"probe": null[:30]}, {"probe": harmful[:30]}, range(30))
+    ratio = LogLikelihoodRatio(sides, {"probe": np.full(null.shape[1], 0.01)})
+    scores = ratio.parts({"probe": null}) @ ratio.joined(("probe",))
+    alarms = Roc.of(scores[30:80], scores[80:]).at(0.2) * 50
+    assert 2 <= alarms <= 20, "20 % of 50 fresh rigs within 4 binomial deviations"
+
+
+def test_a_nuisance_that_all_columns_share_is_taken_out() -> None:
+    rng = np.random.default_rng(1)
+    ratio = LogLikelihoodRatio(gaussian(rng, 60, 1.0), {"probe": np.zeros(30)})
+    judged = gaussian(rng, 400, 1.0)
+    weights = ratio.joined(("probe",))
+    found = Roc.of(ratio.parts(judged.null) @ weights, ratio.parts(judged.harmful) @ weights)
+    one = Roc.of(judged.null["probe"][:, 7], judged.harmful["probe"][:, 7])
+    assert found.at(FALSE_ALARMS) > one.at(FALSE_ALARMS) + 0.3, (found.at(0.05), one.at(0.05))
+
+
+def test_a_useless_group_takes_nothing_away() -> None:
+    rng = np.random.default_rng(2)
+    sides = gaussian(rng, 60, 2.0)
+    noise = rng.normal(0.0, 1.0, (60, 40))
+    both = Sides({**sides.null, "noise": noise}, {**sides.harmful, "noise": noise}, sides.pairs)
+    ratio = LogLikelihoodRatio(both, {"probe": np.zeros(30), "noise": np.zeros(40)})
+    assert ratio.groups == ("probe",)
+
+
+def test_a_curve_by_hand() -> None:
+    curve = Roc.of(np.array([0.0, 1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0, 5.0]))
+    assert curve.points == (
+        (0.0, 0.0),
+        (0.0, 0.25),
+        (0.0, 0.5),
+        (0.25, 0.75),
+        (0.5, 1.0),
+        (0.75, 1.0),
+        (1.0, 1.0),
+    )
+    assert curve.at(0.0) == 0.5 and curve.at(0.25) == 0.75 and curve.at(1.0) == 1.0
+    assert curve.at(0.125) == pytest.approx(0.625), "by chance at the next threshold, so that the rate is met"
+    same = Roc.of(np.zeros(10), np.zeros(10))
+    assert same.at(0.05) == pytest.approx(0.05) and same.thinned() == [[0.0, 0.0], [1.0, 1.0]]
