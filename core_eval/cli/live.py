@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.cli.progress import seconds_text
 from core_eval.harness.events import (
     EpisodeEnded,
     EpisodePlanned,
@@ -17,6 +16,7 @@ from core_eval.harness.events import (
 )
 from core_eval.log import LEFT_RECORD, EpisodeRow
 from core_eval.path.calls import CallStatus
+from core_eval.report.durations import seconds_text
 from core_eval.report.fitted_table import Hanging
 from core_eval.report.metrics import BRIEF, BY_NAME
 from core_eval.report.tables import cell, status_text, step_line

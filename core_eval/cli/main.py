@@ -37,6 +37,7 @@ try:
         show,
         sim,
         tasks,
+        watch,
         worlds,
     )
     from core_eval.cli.output import UsageError
@@ -94,6 +95,7 @@ app.command("harm")(harm.harm)
 app.command("score")(score.score)
 app.command("show")(show.show)
 app.command("sim")(sim.sim)
+app.command("watch")(watch.watch)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 app.add_typer(worlds.app, name="worlds")

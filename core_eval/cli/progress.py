@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from core_eval.cli.screen import console
+from core_eval.report.durations import seconds_text
 
 T = TypeVar("T")
 Advance = Callable[[int], None]
@@ -96,10 +97,3 @@ class _Lines:
         left = (now - self._began) / self._done * max(0, self._total - self._done) if self._done else 0.0
         words = f"{self._done} of {self._total}, about {seconds_text(left)} left"
         print(f"pathrig: {self._what}: {words}", file=sys.stderr, flush=True)
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a duration in words: `40 s`, `3 min`, `2.5 h`."""
-    if seconds < 99.5:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -231,7 +231,11 @@ def run(
     # Asked for on a pipe, progress is a line an episode.
     steps = len(config.plan()) <= MOST_LISTED and (not json or sys.stderr.isatty())
     lines = ignore if json and not is_shown() else LiveLines(out, steps=steps)
-    with live_page(live, config.scoring, answer_timeout) as page, RunLog(db, durable=durable) as log:
+    cameras = {rig.name: rig.camera for rig in parts.rigs.values() if rig.camera is not None}
+    with (
+        live_page(live, config.scoring, answer_timeout, db, cameras) as page,
+        RunLog(db, durable=durable) as log,
+    ):
         if page is None:
             the_run = Run(config, parts, log, lines)
         else:
@@ -294,7 +298,7 @@ def _how_failed(failed: Mapping[str, str], not_run: list[NotRun]) -> str:
 
 @contextmanager
 def live_page(
-    live: str | None, scoring: Mapping[str, Any], answer_seconds: float
+    live: str | None, scoring: Mapping[str, Any], answer_seconds: float, log: Path, cameras: Mapping[str, str]
 ) -> Iterator[LiveRun | None]:
     """Serve the live page, if `live` gives an address, and print its URL on standard error."""
     if live is None:
@@ -312,7 +316,9 @@ def live_page(
         raise UsageError(f"--live {error}") from None
     with ExitStack() as stack:
         try:
-            page = stack.enter_context(live_run(address, scoring, answer_seconds=answer_seconds))
+            page = stack.enter_context(
+                live_run(address, scoring, answer_seconds=answer_seconds, log=log, cameras=cameras)
+            )
         except OSError as error:
             raise UsageError(f"--live {live}: {error.strerror or error}") from None
         lines = [f"the live page is {page.url}"]
