@@ -9,6 +9,8 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
+NAMED_FENCE = re.compile(r"^( *```\w+) (\S+)$", flags=re.MULTILINE)
+"""A code block that names its file, as tests read it; the site shows the name as a title."""
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
@@ -44,4 +46,4 @@ def _inside(text: str, folder: Path) -> str:
         name = target.relative_to(ROOT)
         return words if str(name) in words else f"{words} (`{name}`)"
 
-    return LINK.sub(link, text)
+    return LINK.sub(link, NAMED_FENCE.sub(r'\1 title="\2"', text))

@@ -110,9 +110,7 @@ def test_several_sources_share_a_page_without_buttons(tmp_path: Path) -> None:
             assert tab.run("document.querySelector('#camera').hidden")
             tab.wait("document.querySelector('#map svg') !== null")
             assert tab.run("document.documentElement.scrollWidth <= innerWidth")
-            policy = Browser(address).request("GET", f"/?token={authorizer.token}")[2][
-                "content-security-policy"
-            ]
+            headers = Browser(address).request("GET", f"/?token={authorizer.token}")[2]
         assert not rover.calls and not rover.made_safe.is_set()
     assert "img-src data: http://camera.example:8080;" in headers["content-security-policy"]
 
