@@ -11,6 +11,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parent.parent
 NAMED_FENCE = re.compile(r"^( *```\w+) (\S+)$", flags=re.MULTILINE)
 """A code block that names its file, as tests read it; the site shows the name as a title."""
+CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
@@ -46,4 +47,6 @@ def _inside(text: str, folder: Path) -> str:
         name = target.relative_to(ROOT)
         return words if str(name) in words else f"{words} (`{name}`)"
 
+    # A pipe in the code of a table is escaped for GitHub, which the site would show.
+    text = CODE.sub(lambda found: found[0].replace("\\|", "|"), text)
     return LINK.sub(link, NAMED_FENCE.sub(r'\1 title="\2"', text))

@@ -82,7 +82,7 @@ def mcp(
     # Standard output is the session's.
     out = console(stderr=True)
     with ExitStack() as stack:
-        page = stack.enter_context(live_page(live, config.scoring, answer_timeout))
+        page = stack.enter_context(live_page(live, config.scoring, answer_timeout, db, cameras_of(parts)))
         log = stack.enter_context(RunLog(db))
         if http is None:
             _check_stdin()

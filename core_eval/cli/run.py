@@ -231,9 +231,8 @@ def run(
     # Asked for on a pipe, progress is a line an episode.
     steps = len(config.plan()) <= MOST_LISTED and (not json or sys.stderr.isatty())
     lines = ignore if json and not is_shown() else LiveLines(out, steps=steps)
-    cameras = {rig.name: rig.camera for rig in parts.rigs.values() if rig.camera is not None}
     with (
-        live_page(live, config.scoring, answer_timeout, db, cameras) as page,
+        live_page(live, config.scoring, answer_timeout, db, cameras_of(parts)) as page,
         RunLog(db, durable=durable) as log,
     ):
         if page is None:
@@ -294,6 +293,11 @@ def _how_failed(failed: Mapping[str, str], not_run: list[NotRun]) -> str:
         rest = f" ({left} of its episodes were not run)" if left else ""
         lines.append(f"agent {agent} failed: {why}{rest}")
     return f"{'; '.join(lines)}; --resume runs what is missing"
+
+
+def cameras_of(parts: Parts) -> dict[str, str]:
+    """Return the addresses of the rigs' pictures, by their names."""
+    return {rig.name: rig.camera for rig in parts.rigs.values() if rig.camera is not None}
 
 
 @contextmanager
