@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object
-from core_eval.cli.run import DEFAULT_DB, live_page
+from core_eval.cli.run import DEFAULT_DB, cameras_of, live_page
 from firmware_bridge.guard import GuardMode
 
 AGENT = "mcp"
