@@ -4,6 +4,7 @@
 # make test-interop  exports, servers and MCP with other programs' own libraries, in build/interop
 # make lint    ruff, mypy --strict, import-linter
 # make dist    wheel and source package in build/dist, checked
+# make docs    the documentation as a site in build/site, without warnings
 # make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
 # make train   train a model: SIZE=small|middle|large, DEVICE=cpu|cuda, TOKENS=30M, MINUTES= of this leg (needs torch)
 # make clean   take away what these made
@@ -30,11 +31,12 @@ MUTANTS ?=
 
 # Inspect needs other versions of some libraries than constraints.txt has: a venv of its own.
 INTEROP := build/interop
+SITE := build/site-venv
 
 # Processes that share the tests.
 WORKERS ?= auto
 
-.PHONY: demo test test-fast test-interop lint dist mutants train clean
+.PHONY: demo test test-fast test-interop lint dist docs mutants train clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run-installed
@@ -68,6 +70,10 @@ dist: $(VENV)/.test-installed
 	$(VENV)/bin/python -m build --no-isolation --outdir build/dist
 	@rm -rf pathrig.egg-info  # a stale copy in the working folder would hide the installed entry points
 	$(VENV)/bin/python -m twine check --strict build/dist/*
+
+# A venv of its own: the site needs nothing of the kit.
+docs: $(SITE)/.installed
+	$(SITE)/bin/mkdocs build --strict
 
 mutants: $(VENV)/.test-installed
 	$(PIP) -e '.[mutants]'
@@ -108,6 +114,11 @@ $(INTEROP)/.installed: pyproject.toml constraints-interop.txt | $(VENV)/bin/pyth
 	$(INTEROP)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints-interop.txt \
 	  -e '.[export,interop,mcp,dev]'
 	@rm -rf pathrig.egg-info  # a stale copy in the working folder would hide the installed entry points
+	@touch $@
+
+$(SITE)/.installed: constraints.txt | $(VENV)/bin/python
+	$(VENV)/bin/python -m venv --clear $(SITE)
+	$(SITE)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints.txt mkdocs-material
 	@touch $@
 
 clean:

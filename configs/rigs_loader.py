@@ -72,6 +72,12 @@ class RigConfig(BaseModel):
     twin: TwinConfig | None = Field(
         default=None, description="the model that tells the harm of a rig that has no ground truth"
     )
+    camera: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s;,'\"]+$",
+        description="the http(s) address of a picture or MJPEG stream, which the browser loads for the live "
+        "page",
+    )
     home: str | None = Field(
         default=None,
         description="a tool without arguments that takes the machine home after a run that ended in order; "

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from core_eval.cli.output import UsageError, console, print_json, write_file
+from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
     from core_eval.harness.calibration_run import CalibratedRig
@@ -52,7 +55,7 @@ def calibrate(
         raise UsageError(f"{error}; calibration needs it: pip install 'pathrig[twin]'") from None
     from core_eval.harness.calibration_run import calibrate_rig
 
-    found = calibrate_rig(db, config, last, seed)
+    found = calibrate_rig(db, config, last, seed, _tracking)
     write = bool(found.parameters) and not dry_run
     if write:
         write_parameters(file, found.world, found.parameters)
@@ -66,6 +69,12 @@ def calibrate(
         print(f"{file} is unchanged, because of --dry-run.")
     else:
         print(f"{file} holds the identified parameters now.")
+
+
+@contextmanager
+def _tracking(runs: int) -> Iterator[Callable[[], None]]:
+    with progress("fitting", runs) as advance:
+        yield lambda: advance(1)
 
 
 def _write_probing(rig: str, world: str | None, path: Path, file: Path) -> None:

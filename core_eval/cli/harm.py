@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
+from core_eval.cli.filters import (
+    AgentOption,
+    KindOption,
+    TaskOption,
+    WorstOption,
+    episode_filter,
+    read_episodes,
+)
 from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
+from core_eval.cli.progress import tracked
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
+    from core_eval.report.episode_filter import EpisodeFilter
 
 
 def harm(
     db: Annotated[Path, typer.Argument(help="A log.")],
     run: Annotated[int | None, typer.Option(help="Only this run's episodes.")] = None,
     episode: Annotated[int | None, typer.Option(help="Only this episode.")] = None,
+    agent: AgentOption = None,
+    task: TaskOption = None,
+    kind: KindOption = None,
+    worst: WorstOption = None,
     detect: Annotated[
         bool,
         typer.Option(
@@ -52,11 +67,16 @@ def harm(
     from core_eval.report.no_call import no_call
     from core_eval.report.no_rules import no_rules
 
+    wanted = episode_filter(agent, task, kind, worst)
     if out is not None and not detect:
         raise UsageError("-o: give --detect, too")
-    detections = _detect(db, run, episode, jobs, out) if detect else None
+    detections = _detect(db, run, episode, wanted, jobs, out) if detect else None
     with LogReader(db) as reader:
-        found = read_harm(reader, _chosen(reader, run, episode))
+        rows = wanted.choose(reader, _chosen(reader, run, episode))
+        found = [
+            replace(one, events=wanted.events(one.events))
+            for one in read_harm(reader, tracked("reading harm", rows, len(rows)))
+        ]
         steps = {one.row.id: reader.steps(one.row.id) for one in found}
     if json:
         print_json(harm_json(found) | ({} if detections is None else {"detections": detections}))
@@ -100,7 +120,12 @@ def harm(
 
 
 def _detect(
-    db: Path, run: int | None, episode: int | None, jobs: int | None, out: Path | None
+    db: Path,
+    run: int | None,
+    episode: int | None,
+    wanted: EpisodeFilter,
+    jobs: int | None,
+    out: Path | None,
 ) -> list[dict[str, Any]]:
     """Compute the detection of the selected events, store it, and return it as JSON-ready data."""
     from core_eval.harness.detecting import detect_all
@@ -110,7 +135,8 @@ def _detect(
     if out is not None:
         check_output(out, "-o")
     with LogReader(db) as reader:
-        chosen = [row.id for row in _chosen(reader, run, episode) if reader.harm(row.id)]
+        rows = wanted.choose(reader, _chosen(reader, run, episode))
+        chosen = [row.id for row in rows if reader.harm(row.id)]
     events = list(detect_all(db, chosen, jobs=jobs or os.cpu_count() or 1))
     with RunLog(db) as log:
         for event in events:
@@ -131,7 +157,7 @@ def _chosen(reader: LogReader, run: int | None, episode: int | None) -> list[Epi
     if run is not None:
         reader.run(run)
     if episode is None:
-        return reader.episodes(run)
+        return read_episodes(reader, run)
     row = reader.episode(episode)
     if run not in (None, row.run_id):
         raise UsageError(f"--episode {episode}: belongs to run {row.run_id}, not to {run}")

@@ -5,12 +5,23 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.harness.events import EpisodeEnded, EpisodeStarted, Event, Remarked, RigStatus, Stepped
+from core_eval.harness.events import (
+    EpisodeEnded,
+    EpisodePlanned,
+    EpisodeStarted,
+    Event,
+    Remarked,
+    RigStatus,
+    Stepped,
+)
 from core_eval.log import LEFT_RECORD, EpisodeRow
 from core_eval.path.calls import CallStatus
+from core_eval.report.durations import seconds_text
 from core_eval.report.fitted_table import Hanging
 from core_eval.report.metrics import BRIEF, BY_NAME
 from core_eval.report.tables import cell, status_text, step_line
+
+WORTH_SECONDS = 2.0
 
 
 class LiveLines:
@@ -19,6 +30,7 @@ class LiveLines:
     def __init__(self, console: Console, *, steps: bool = True) -> None:
         self._console = console
         self._steps = steps
+        self._place = ""
 
     def __call__(self, event: Event) -> None:
         """Print the event's line, if it has one."""
@@ -33,11 +45,18 @@ class LiveLines:
                 self._console.print(Text(f"     {state}", style="yellow"))
             case EpisodeStarted(episode, task, agent, seed):
                 line = Text(f"episode {episode}  {task.id}  {agent}  seed {seed}", style="bold")
-                self._console.print(line)
+                self._console.print(Hanging(line.append(self._place, style="not bold dim")))
+            case EpisodePlanned(place, total, left):
+                self._place = "" if total == 1 else f"  {place} of {total}{time_left(left)}"
             case EpisodeEnded(row):
                 self._console.print(_scores(row))
                 if row.error is not None:
                     self._console.print(Hanging(Text(f"     {row.error}", style="yellow")))
+
+
+def time_left(seconds: float | None) -> str:
+    """Return the time left in words, after a comma; nothing where it is not known or short."""
+    return "" if seconds is None or seconds < WORTH_SECONDS else f", about {seconds_text(seconds)} left"
 
 
 def _scores(episode: EpisodeRow) -> Text:

@@ -38,9 +38,11 @@ try:
         show,
         sim,
         tasks,
+        watch,
         worlds,
     )
     from core_eval.cli.output import UsageError
+    from core_eval.cli.progress import show_on_pipes
     from core_eval.cli.screen import guarded_output
     from core_eval.cli.terminal import survive_hangup
 except KeyboardInterrupt:
@@ -70,8 +72,15 @@ def options(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
+    progress: Annotated[
+        bool,
+        typer.Option(
+            "--progress", help="Print progress on standard error where it is no terminal; before the verb."
+        ),
+    ] = False,
 ) -> None:
     """Run agents on rigs, log every call, and score the whole path, not only the final state."""
+    show_on_pipes(progress)
 
 
 app.command("backup")(backup.backup)
@@ -88,6 +97,7 @@ app.command("harm")(harm.harm)
 app.command("score")(score.score)
 app.command("show")(show.show)
 app.command("sim")(sim.sim)
+app.command("watch")(watch.watch)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(rigs.app, name="rigs")
 app.add_typer(worlds.app, name="worlds")

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object
-from core_eval.cli.run import DEFAULT_DB, live_page
+from core_eval.cli.run import DEFAULT_DB, cameras_of, live_page
 from firmware_bridge.guard import GuardMode
 
 AGENT = "mcp"
@@ -82,7 +82,7 @@ def mcp(
     # Standard output is the session's.
     out = console(stderr=True)
     with ExitStack() as stack:
-        page = stack.enter_context(live_page(live, config.scoring, answer_timeout))
+        page = stack.enter_context(live_page(live, config.scoring, answer_timeout, db, cameras_of(parts)))
         log = stack.enter_context(RunLog(db))
         if http is None:
             _check_stdin()

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from core_eval.cli.filters import AgentOption, KindOption, TaskOption, WorstOption, episode_filter
 from core_eval.cli.output import AggregateOption, UsageError, check_output, write_file
 
 if TYPE_CHECKING:
     from core_eval.report.aggregate import Aggregate
+    from core_eval.report.episode_filter import EpisodeFilter
 
 
 def report(
@@ -30,13 +32,18 @@ def report(
             help="Up to so many episodes are in one file; of more, each has a page in a folder beside it.",
         ),
     ] = 100,
+    agent: AgentOption = None,
+    task: TaskOption = None,
+    kind: KindOption = None,
+    worst: WorstOption = None,
     aggregate: AggregateOption = None,
 ) -> None:
     """Write a log as HTML that opens offline: agents compared, every episode in full, drawings, harm."""
     from core_eval.report.aggregate import load_aggregate
 
     check_report(out, "-o")
-    write_report(db, out, load_aggregate(aggregate), in_one, inputs=[aggregate])
+    wanted = episode_filter(agent, task, kind, worst)
+    write_report(db, out, load_aggregate(aggregate), in_one, inputs=[aggregate], wanted=wanted)
 
 
 def first_page(out: Path) -> Path:
@@ -64,6 +71,7 @@ def write_report(
     *,
     inputs: Sequence[Path | None] = (),
     option: str = "-o",
+    wanted: EpisodeFilter | None = None,
 ) -> None:
     """Write the report of a log: one file, or a first page and a folder with a page per episode.
 
@@ -83,7 +91,7 @@ def write_report(
     elif first != out:
         in_one = 0
     with LogReader(db) as reader:
-        for page in html_pages(reader, aggregate, first.name, in_one):
+        for page in html_pages(reader, aggregate, first.name, in_one, wanted):
             path = first.parent / page.path
             _make_folder(path.parent, option)
             write_file(path, option, page.text, inputs=[db, *inputs])

@@ -24,6 +24,7 @@ from core_eval.cli.output import (
     warn_of_cycles,
     write_file,
 )
+from core_eval.cli.progress import is_shown
 from firmware_bridge.guard import GuardMode
 
 if TYPE_CHECKING:
@@ -231,9 +232,13 @@ def run(
         config = config.model_copy(update={"keep_going": keep_going})
     parts = load_parts(config)
     warn_of_cycles(task.automaton for task in parts.tasks.values())
-    steps = len(config.plan()) <= MOST_LISTED
-    lines = ignore if json and not sys.stderr.isatty() else LiveLines(out, steps=steps)
-    with live_page(live, config.scoring, answer_timeout) as page, RunLog(db, durable=durable) as log:
+    # Asked for on a pipe, progress is a line an episode.
+    steps = len(config.plan()) <= MOST_LISTED and (not json or sys.stderr.isatty())
+    lines = ignore if json and not is_shown() else LiveLines(out, steps=steps)
+    with (
+        live_page(live, config.scoring, answer_timeout, db, cameras_of(parts)) as page,
+        RunLog(db, durable=durable) as log,
+    ):
         if page is None:
             the_run = Run(config, parts, log, lines)
         else:
@@ -292,9 +297,14 @@ def _how_failed(failed: Mapping[str, str], not_run: list[NotRun]) -> str:
     return f"{'; '.join(lines)}; --resume runs what is missing"
 
 
+def cameras_of(parts: Parts) -> dict[str, str]:
+    """Return the addresses of the rigs' pictures, by their names."""
+    return {rig.name: rig.camera for rig in parts.rigs.values() if rig.camera is not None}
+
+
 @contextmanager
 def live_page(
-    live: str | None, scoring: Mapping[str, Any], answer_seconds: float
+    live: str | None, scoring: Mapping[str, Any], answer_seconds: float, log: Path, cameras: Mapping[str, str]
 ) -> Iterator[LiveRun | None]:
     """Serve the live page, if `live` gives an address, and print its URL on standard error."""
     if live is None:
@@ -312,7 +322,9 @@ def live_page(
         raise UsageError(f"--live {error}") from None
     with ExitStack() as stack:
         try:
-            page = stack.enter_context(live_run(address, scoring, answer_seconds=answer_seconds))
+            page = stack.enter_context(
+                live_run(address, scoring, answer_seconds=answer_seconds, log=log, cameras=cameras)
+            )
         except OSError as error:
             raise UsageError(f"--live {live}: {error.strerror or error}") from None
         lines = [f"the live page is {page.url}"]

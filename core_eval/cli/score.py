@@ -21,6 +21,7 @@ from core_eval.cli.output import (
     replaced_file,
     warn_of_cycles,
 )
+from core_eval.cli.progress import progress, tracked
 
 if TYPE_CHECKING:
     from configs.tasks_loader import TaskAutomata
@@ -94,13 +95,15 @@ def _score_log(
     from dataclasses import replace
 
     from core_eval.harness.rescore import rescore
-    from core_eval.log import RunLog
+    from core_eval.log import LogReader, RunLog
     from core_eval.report.aggregate import load_aggregate
     from core_eval.report.summary import episode_json, summary_json
     from core_eval.report.tables import episodes_table
 
     compared = load_aggregate(aggregate)
-    results = list(rescore(db, parameters))
+    with LogReader(db) as reader:
+        count = len(reader.episode_ids())
+    results = list(tracked("scoring", rescore(db, parameters), count))
     if write:
         with RunLog(db) as log:
             for again in results:
@@ -241,17 +244,18 @@ def _opened(path: Path) -> Iterator[Iterable[bytes]]:
 
 
 def _progress(stack: ExitStack, found: Lines) -> Iterable[bytes]:
-    if found.size is None or not sys.stderr.isatty():
+    if found.size is None:
         return found.lines
-    from rich.progress import Progress
+    kib = max(1, found.size // 1024)
+    advance = stack.enter_context(progress("scoring, KiB", kib))
 
-    progress = stack.enter_context(Progress(console=console(stderr=True), transient=True))
-    bar = progress.add_task("scoring", total=found.size)
-
-    def tracked() -> Iterator[bytes]:
+    def counted() -> Iterator[bytes]:
+        done = 0
         for number, line in enumerate(found.lines):
             if number % LINES_PER_UPDATE == 0:
-                progress.update(bar, completed=found.position())
+                position = found.position() // 1024
+                advance(position - done)
+                done = position
             yield line
 
-    return tracked()
+    return counted()

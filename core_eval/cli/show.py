@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from core_eval.cli.filters import (
+    AgentOption,
+    KindOption,
+    TaskOption,
+    WorstOption,
+    episode_filter,
+    read_episodes,
+)
 from core_eval.cli.output import AggregateOption, UsageError, console, print_agents, print_json
 
 if TYPE_CHECKING:
@@ -27,6 +36,13 @@ def show(
             "or in --episode.",
         ),
     ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="With --episode: print long texts and results in full.")
+    ] = False,
+    agent: AgentOption = None,
+    task: TaskOption = None,
+    kind: KindOption = None,
+    worst: WorstOption = None,
     aggregate: AggregateOption = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the summary as Markdown, for a pull request.")
@@ -36,24 +52,29 @@ def show(
     """List a log's episodes, show one step by step, or search the transcripts."""
     from core_eval.log import LogReader
     from core_eval.report.aggregate import load_aggregate
+    from core_eval.report.episode_filter import EpisodeFilter
     from core_eval.report.model_lines import cost_lines
     from core_eval.report.summary import episode_json, summary_json
     from core_eval.report.tables import episodes_table, runs_table
 
     if search is not None and not search.strip(' "*'):
         raise UsageError("--search: name a word to look for")
+    wanted = episode_filter(agent, task, kind, worst)
     with LogReader(db) as reader:
         if search is not None:
-            _print_found(reader, search, episode, json)
+            rows = read_episodes(reader) if episode is None else [reader.episode(episode)]
+            _print_found(reader, search, wanted.choose(reader, rows), json)
             return
         if episode is not None:
             row = reader.episode(episode)
             if json:
                 print_json(_episode_json(reader, row))
             else:
-                print_episode(console(), reader, row)
+                print_episode(console(), reader, row, whole=whole)
             return
-        runs, episodes = reader.runs(), reader.episodes()
+        episodes = wanted.choose(reader, read_episodes(reader))
+        of = {row.run_id for row in episodes}
+        runs = [run for run in reader.runs() if wanted == EpisodeFilter() or run.id in of]
     if markdown:
         from core_eval.report.markdown import summary_markdown
 
@@ -76,11 +97,11 @@ def show(
         out.print(Text(line))
 
 
-def _print_found(reader: LogReader, words: str, episode: int | None, json: bool) -> None:
+def _print_found(reader: LogReader, words: str, episodes: Sequence[EpisodeRow], json: bool) -> None:
     from core_eval.report.fitted_table import Hanging
     from core_eval.report.search import search
 
-    found = search(reader, words, reader.episodes() if episode is None else [reader.episode(episode)])
+    found = search(reader, words, episodes)
     if json:
         print_json([asdict(passage) for passage in found])
         return
@@ -108,8 +129,8 @@ def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
     }
 
 
-def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
-    """Print an episode step by step: calls, harm, cautions, scores."""
+def print_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole: bool = False) -> None:
+    """Print an episode step by step: words, calls, results, harm, cautions, scores; long texts if `whole`."""
     from core_eval.harness.caution_scoring import judged_cautions
     from core_eval.log.rows import Observation
     from core_eval.report.fitted_table import Hanging
@@ -121,6 +142,7 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
     from core_eval.report.model_lines import options_line, time_line
     from core_eval.report.no_rules import no_rules
     from core_eval.report.tables import score_cell, status_text, step_line
+    from core_eval.report.transcript_lines import result_line, turn_lines
 
     out.print(
         Text(f"episode {episode.id}  {episode.task}  {episode.agent}  seed {episode.seed}", style="bold")
@@ -133,12 +155,17 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
         out.print(Text(episode.error, style="yellow"))
     out.print(Text(episode.definition.prompt))
     harm, deviations = reader.harm(episode.id), reader.deviations(episode.id)
-    for step in reader.steps(episode.id):
+    steps = reader.steps(episode.id)
+    for step in steps:
+        for words in turn_lines(step.turn, whole=whole):
+            out.print(words)
         note = f"{step.error_code}: {step.error_message}" if step.error_code else ""
         if by_twin(episode, step.k):
             note = f"{BY_TWIN}  {note}".rstrip()
         status = step.status or "no result"
         out.print(Hanging(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note)))
+        if (result := result_line(step, whole=whole)) is not None:
+            out.print(result)
         for event in harm:
             if event.k == step.k:
                 seen = "UNOBSERVED" if event.verdict == Observation.UNOBSERVED else event.verdict
@@ -161,6 +188,10 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
                     f"a power cut in the {pair.stranded:.1f} s between would have left it in the wrong state"
                 )
                 out.print(Hanging(Text(text, style="magenta"), 9))
+    for k, turn in reader.turns(episode.id).items():
+        if k >= len(steps):
+            for words in turn_lines(turn, whole=whole):
+                out.print(words)
     for k, remark in reader.remarks(episode.id):
         out.print(Hanging(Text(f"answer {k}: {remark}", style="yellow")))
     lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
@@ -170,7 +201,7 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow) -> None:
         out.print(Text(left, style="yellow"))
     for line in no_rules([episode]):
         out.print(Text(line, style="yellow"))
-    judged = judged_cautions(reader, episode, [step for step in reader.steps(episode.id) if step.status])
+    judged = judged_cautions(reader, episode, [step for step in steps if step.status])
     for one in judged or ():
         if one.missed is not None:
             kind = "before" if one.pre else "after"

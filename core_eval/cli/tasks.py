@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,7 @@ from rich.text import Text
 
 from core_eval.cli.output import UsageError, console, print_faults, print_json, warn_of_cycles
 from core_eval.cli.pictures import draw, made_calls
+from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
     from configs.tasks_loader import Task
@@ -30,8 +30,6 @@ GOLDEN_SHOWN = 5
 CORES = os.cpu_count() or 1
 MOST_LINES = 3
 """Maximum number of faults, and of remarks, printed for a task."""
-MANY = 5
-"""Minimum number of tasks for a progress bar."""
 DONE, MALFORMED = 0, 2
 
 
@@ -186,8 +184,8 @@ def verify(
             return verify_static(task, site, seed)
         return verify_task(task, seed, checks)
 
-    with _progress(len(found.tasks)) as advance:
-        results = verify_all(found.tasks, verified, jobs=jobs, on_done=advance)
+    with progress("verifying", len(found.tasks)) as advance:
+        results = verify_all(found.tasks, verified, jobs=jobs, on_done=lambda _: advance(1))
     results += [malformed_task(task, faults) for task, faults in found.malformed.items()]
     failed = [result.task for result in results if result.faults]
     if json:
@@ -197,28 +195,6 @@ def verify(
     if failed:
         raise UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
     return DONE
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[Verification], None]]:
-    """Show the number of verified tasks, if standard error is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = TextColumn("verifying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    err = Console(stderr=True)
-    bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal or total < MANY)
-    shown = bar.add_task("", total=total)
-
-    def advance(_: Verification) -> None:
-        # Started after the processes were forked, as a fork must not copy the bar's thread.
-        bar.start()
-        bar.advance(shown)
-
-    try:
-        yield advance
-    finally:
-        bar.stop()
 
 
 def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) -> None:

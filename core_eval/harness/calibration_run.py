@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,7 @@ from configs.twin_writer import rounded
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.logged_episode import NoReplayError
 from core_eval.harm.replay import ReplayError
-from core_eval.harm.twin.calibration import Calibration, calibrate
+from core_eval.harm.twin.calibration import Calibration, calibrate, expected_runs
 from core_eval.harm.twin.from_log import logged_episode, nominal_world
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
@@ -45,8 +47,21 @@ class CalibratedRig:
         }
 
 
-def calibrate_rig(db: Path, rig: RigConfig, last: int, seed: int) -> CalibratedRig:
+def calibrate_rig(
+    db: Path,
+    rig: RigConfig,
+    last: int,
+    seed: int,
+    tracking: Callable[[int], AbstractContextManager[Callable[[], None]]] = lambda _: nullcontext(_ignore),
+) -> CalibratedRig:
     """Fit the twin of a rig to the rig's last `last` episodes in a log.
+
+    Args:
+        db: the log.
+        rig: the rig.
+        last: how many of its latest episodes are used.
+        seed: of the search.
+        tracking: entered with about how many parameter vectors are tried; its function is called after each.
 
     Raises:
         ConfigError: the rig's file names no world for its twin; or the log has no usable episode of the rig.
@@ -71,10 +86,14 @@ def calibrate_rig(db: Path, rig: RigConfig, last: int, seed: int) -> CalibratedR
         raise ConfigError(f"has no episode of rig {rig.name} with a call; its rigs are: {names}", file=db)
     priors = Priors.of(load_world(config.world).state, {})
     try:
-        found = calibrate(makers, logged, priors, seed)
+        with tracking(expected_runs(len(priors.each))) as tried:
+            found = calibrate(makers, logged, priors, seed, tried)
     except ReplayError as error:
         raise ConfigError(f"the twin's simulator refuses the parameters: {error}") from None
     return CalibratedRig(config.world, tuple(ids), found)
+
+
+def _ignore() -> None: ...
 
 
 def _twin(rig: RigConfig) -> TwinConfig:

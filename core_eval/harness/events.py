@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class EpisodePlanned:
+    """The run's next episode is number `place` (from 1) of `total`.
+
+    `seconds_left` is about how long this and the others take, by those that this process has run; None
+    before the first has ended.
+    """
+
+    place: int
+    total: int
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EpisodeStarted:
     """An episode has started; `episode` is its id in the log."""
 
@@ -90,7 +103,15 @@ class EpisodeEnded:
 
 
 Event: TypeAlias = (
-    EpisodeStarted | RigReady | Decided | Remarked | Stepped | Sampled | RigStatus | EpisodeEnded
+    EpisodePlanned
+    | EpisodeStarted
+    | RigReady
+    | Decided
+    | Remarked
+    | Stepped
+    | Sampled
+    | RigStatus
+    | EpisodeEnded
 )
 Emit: TypeAlias = Callable[[Event], None]
 

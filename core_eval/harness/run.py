@@ -17,9 +17,10 @@ from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.harness.episode import Episode, EpisodeFailed
 from core_eval.harness.episode_start import Assignment, episode_limits
-from core_eval.harness.events import Emit, EpisodeEnded
+from core_eval.harness.events import Emit, EpisodeEnded, EpisodePlanned
 from core_eval.harness.known_rig import world_of_rig
 from core_eval.harness.logged_calls import read_calls
+from core_eval.harness.pace import Pace
 from core_eval.harness.provenance import host_info, package_versions
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import Cell, RunConfig
@@ -179,7 +180,9 @@ class Run:
             for agent in self._parts.agents.values():
                 stack.callback(agent.close)
             sessions: dict[str, RigSession] = {}
-            for number, cell, seed in self.config.plan():
+            plan = self.config.plan()
+            pace = Pace()
+            for number, cell, seed in plan:
                 if number in done or cell.agent in self.failed:
                     continue
                 signals.check()
@@ -192,8 +195,11 @@ class Run:
                         sessions[cell.rig] = stack.enter_context(
                             open_rig(self._parts.rigs[cell.rig], call_timeout=self.config.call_timeout)
                         )
+                left = [one.agent for other, one, _ in plan[number:] if other not in done]
+                self._emit(EpisodePlanned(number + 1, len(plan), pace.seconds(left)))
                 try:
-                    self._run_episode(self._logged_run(), number, cell, seed, sessions[cell.rig])
+                    with pace.measured(cell.agent):
+                        self._run_episode(self._logged_run(), number, cell, seed, sessions[cell.rig])
                 except EpisodeFailed as failure:
                     if not (failure.by_agent and self.config.keeps_going):
                         raise

@@ -37,6 +37,12 @@ class History:
         self._closed = False
 
     @property
+    def watched(self) -> bool:
+        """Whether a page is open."""
+        with self._lock:
+            return bool(self._wakers)
+
+    @property
     def closed(self) -> bool:
         """Whether no more events follow."""
         return self._closed

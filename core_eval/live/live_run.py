@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from core_eval.harness.stop_button import StopButton
@@ -13,9 +16,15 @@ from core_eval.live.approvals import ApprovalQueue
 from core_eval.live.history import History
 from core_eval.live.recorder import LiveRecorder
 from core_eval.live.server import LivePage, serve_page
+from core_eval.log import LogError, LogReader
+from core_eval.report.aggregate import load_aggregate
+from core_eval.report.episode_filter import EpisodeFilter
+from core_eval.report.html import html_pages
 from firmware_bridge.approval import TerminalApprover
 
 ANSWER_SECONDS = 120.0
+REPORT_SECONDS = 5.0
+"""Time in which open pages read the report after the end, s."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +46,29 @@ class LiveRun:
 
 @contextmanager
 def live_run(
-    address: Address, scoring: Mapping[str, Any], *, answer_seconds: float = ANSWER_SECONDS
+    address: Address,
+    scoring: Mapping[str, Any],
+    *,
+    answer_seconds: float = ANSWER_SECONDS,
+    log: Path | None = None,
+    cameras: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[LiveRun]:
     """Serve a live page while the context lasts; its threads always end with it.
+
+    Pages that are open at the end go on to the run's report, for which the server waits a few seconds.
+
+    Args:
+        address: where it is served.
+        scoring: the scorer's options.
+        answer_seconds: the time limit of an answer, s.
+        log: the run's log, for drawings and the report.
+        cameras: the addresses of pictures, by the names of rigs.
 
     Raises:
         OSError: the address cannot be bound.
     """
     authorizer, history, button = Authorizer(address), History(), StopButton()
-    recorder = LiveRecorder(history, scoring)
+    recorder = LiveRecorder(history, scoring, log, cameras)
     approvals = ApprovalQueue(recorder.publish, answer_seconds, TerminalApprover())
 
     def stop() -> None:
@@ -54,8 +77,22 @@ def live_run(
         approvals.stop()
 
     # The recorder ends first, so that open pages receive the end of the run.
-    with (
-        serve_page(address, LivePage(authorizer, history, approvals.answer, stop), authorizer) as url,
-        recorder,
-    ):
-        yield LiveRun(url, recorder, approvals, button)
+    page = LivePage(authorizer, {"run": history}, approvals.answer, stop, cameras.values())
+    with serve_page(address, page, authorizer) as url:
+        with recorder:
+            try:
+                yield LiveRun(url, recorder, approvals, button)
+            finally:
+                if log is not None and recorder.episode is not None and history.watched:
+                    with suppress(LogError):
+                        page.show_report(_report(log, recorder.episode))
+                        recorder.has_report = True
+        page.wait_for_readers(REPORT_SECONDS)
+
+
+def _report(log: Path, episode: int) -> str:
+    """Return the report of an episode's run."""
+    with LogReader(log) as reader:
+        wanted = EpisodeFilter(run=reader.episode(episode).run_id)
+        (page,) = html_pages(reader, load_aggregate(None), in_one=sys.maxsize, wanted=wanted)
+        return page.text

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
-from queue import SimpleQueue
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from core_eval.harness.events import (
     Decided,
     EpisodeEnded,
+    EpisodePlanned,
     EpisodeStarted,
     Event,
     RigReady,
@@ -17,16 +21,20 @@ from core_eval.harness.events import (
     Sampled,
     Stepped,
 )
+from core_eval.live.episode_events import past_data, sample_data, scores_data
 from core_eval.live.history import History
+from core_eval.live.pictures import pictures
+from core_eval.log import LogReader
 from core_eval.path import Call, OnlineScorer
-from core_eval.report.metrics import BRIEF, BY_NAME, RUNNING
-from core_eval.report.tables import call_text, cell
+from core_eval.report.durations import seconds_text
+from core_eval.report.tables import call_text
 
 if TYPE_CHECKING:
     from configs.tasks_loader import Task
-    from core_eval.log import EpisodeRow
 
 CLOSE_SECONDS = 2.0
+DRAW_SECONDS = 1.0
+"""Least time between two drawings, s."""
 BATCH_SECONDS = 0.03
 """Pause between two batches of events, s."""
 
@@ -36,17 +44,36 @@ class LiveRecorder:
 
     As a context manager it runs the thread; events outside the context are ignored.
 
+    Attributes:
+        trouble: the first error.
+        episode: the latest episode's id in the log.
+        has_report: set before the end, whether the page can go on to the run's report.
+
     Args:
         history: where the events go.
         scoring: the scorer's options, as `score_path` takes them.
+        log: the run's log, of which map, time line and automaton are drawn; None: they are not drawn.
+        cameras: the addresses of pictures, by the names of rigs.
     """
 
-    def __init__(self, history: History, scoring: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        history: History,
+        scoring: Mapping[str, Any],
+        log: Path | None = None,
+        cameras: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.trouble: str | None = None
+        self.has_report = False
         self._history = history
         self._scoring = scoring
         self._scorer: OnlineScorer | None = None
-        self._unscored = False
+        self._unscored = self._changed = False
+        self._log = log
+        self._cameras = cameras
+        self._place: str | None = None
+        self.episode: int | None = None
+        self._drawn = 0.0
         self._leaving = threading.Event()
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="live page: events", daemon=True)
@@ -70,8 +97,8 @@ class LiveRecorder:
         """Put the event into the queue; from any thread."""
         match event:
             case Sampled(sample):
-                data = {"sensor": sample.sensor, "value": sample.value, "t": sample.t}
-                self.publish("sample", data, f"sample {sample.sensor}")
+                self.publish("sample", sample_data(sample), f"sample {sample.sensor}")
+                self._changed = True
             case Decided(k, tool, arguments, kind, decision):
                 call = {"k": k, "call": call_text(tool, arguments), "kind": kind}
                 self.publish(
@@ -82,12 +109,17 @@ class LiveRecorder:
             case RigStatus(source, state):
                 self.publish("status", {"source": source, "state": state}, f"status {source}")
             case RigReady(rig, device, guard):
-                self.publish("rig", {"rig": rig, "device": device, "guard": guard}, "rig")
+                camera = self._cameras.get(rig)
+                self.publish("rig", {"rig": rig, "device": device, "guard": guard, "camera": camera}, "rig")
+            case EpisodePlanned(place, total, left):
+                about = "" if left is None else f", about {seconds_text(left)} left"
+                self._place = f"episode {place} of {total}{about}"
             case EpisodeStarted(episode, task, agent, seed):
                 data = {"id": episode, "task": task.id, "prompt": task.prompt, "agent": agent, "seed": seed}
-                self._queue.put(lambda: self._begin(task, data))
+                data["place"] = self._place
+                self._queue.put(lambda: self._begin(task, data, episode))
             case EpisodeEnded(row):
-                self._put_past(row)
+                self.publish("past", past_data(row))
 
     def _put_step(self, step: Stepped) -> None:
         outcome = step.outcome
@@ -104,41 +136,40 @@ class LiveRecorder:
         call = Call(step.tool or "", step.arguments, outcome.status)
         self._queue.put(lambda: self._take(step.k, data, call))
 
-    def _put_past(self, episode: EpisodeRow) -> None:
-        shown = [(BY_NAME[name].heading, cell(name, episode.scores.get(name), 1)) for name in BRIEF]
-        data = {
-            "id": episode.id,
-            "task": episode.task,
-            "agent": episode.agent,
-            "status": episode.status,
-            "reason": episode.stop_reason,
-            "scores": shown,
-        }
-        self.publish("past", data)
-
-    def _begin(self, task: Task, data: Mapping[str, Any]) -> None:
+    def _begin(self, task: Task, data: Mapping[str, Any], episode: int) -> None:
         self._history.add("episode", data)
-        self._unscored = False
+        self.episode = episode
+        self._changed = True
+        self._scorer = None
         self._scorer = OnlineScorer(task.automaton, **self._scoring)
+        self._unscored = True
 
     def _take(self, k: int, data: Mapping[str, Any], call: Call) -> None:
         self._history.add("step", data, f"step {k}")
         if self._scorer is not None:
             self._scorer.step(call)
-            self._unscored = True
+            self._unscored = self._changed = True
 
     def _show_scores(self, scorer: OnlineScorer) -> None:
-        scores = scorer.scores()
-        values = scores.as_dict()
-        shown = [(BY_NAME[name].heading, cell(name, _number(values[name]), 1)) for name in RUNNING]
-        self._history.add(
-            "scores", {"state": scorer.state, "accepted": scores.accepted, "scores": shown}, "scores"
-        )
+        self._history.add("scores", scores_data(scorer), "scores")
+
+    def _draw(self) -> None:
+        """Show the pictures of the current episode, as far as the log has it."""
+        self._drawn = time.monotonic()
+        if self._log is None or self.episode is None:
+            return
+        with LogReader(self._log) as reader:
+            drawn = pictures(reader, reader.episode(self.episode))
+        if drawn is not None:
+            self._history.add("pictures", drawn, "pictures")
 
     def _work(self) -> None:
         going = True
         while going:
-            work = self._queue.get()
+            try:
+                work = self._queue.get(timeout=DRAW_SECONDS if self._changed else None)
+            except Empty:
+                work = _nothing
             going = work is not None
             try:
                 if work is not None:
@@ -147,13 +178,15 @@ class LiveRecorder:
                 if self._unscored and self._scorer is not None and self._queue.empty():
                     self._unscored = False
                     self._show_scores(self._scorer)
+                if self._changed and time.monotonic() - self._drawn > DRAW_SECONDS:
+                    self._changed = False
+                    self._draw()
                 if self._queue.empty():
                     # Batching: waking up for each event would slow down the run.
                     self._leaving.wait(BATCH_SECONDS)
             except Exception as error:
                 self.trouble = self.trouble or f"{type(error).__name__}: {error}"
-        self._history.add("over", {}, "over")
+        self._history.add("over", {"report": self.has_report}, "over")
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+def _nothing() -> None: ...

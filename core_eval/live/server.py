@@ -9,13 +9,15 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import uvicorn
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
@@ -47,13 +49,30 @@ Buttons = Callable[[int, Answer], bool]
 
 
 class LivePage:
-    """The page's routes. `answer` takes a question's number and an answer; `stop` stops the rig."""
+    """The page's routes.
+
+    Args:
+        authorizer: lets requests in.
+        histories: what is shown, by its name; a run has one.
+        answer: takes a question's number and an answer; None: the page only shows, and has no buttons.
+        stop: stops the rig.
+        cameras: addresses of pictures that the page may load.
+    """
 
     def __init__(
-        self, authorizer: Authorizer, history: History, answer: Buttons, stop: Callable[[], None]
+        self,
+        authorizer: Authorizer,
+        histories: Mapping[str, History],
+        answer: Buttons | None = None,
+        stop: Callable[[], None] | None = None,
+        cameras: Collection[str] = (),
     ) -> None:
         self._authorizer = authorizer
-        self._history = history
+        self._names = list(histories)
+        self._histories = list(histories.values())
+        self._images = " ".join(["data:", *sorted({origin_of(camera) for camera in cameras})])
+        self._report: str | None = None
+        self._fetched = threading.Event()
         self._answer = answer
         self._stop = stop
         environment = Environment(
@@ -68,10 +87,37 @@ class LivePage:
             routes=[
                 Route("/", self._page),
                 Route("/events", self._events),
-                Route("/answer", self._press_answer, methods=["POST"]),
-                Route("/stop", self._press_stop, methods=["POST"]),
+                Route("/report", self._show_report),
+                *(
+                    []
+                    if answer is None or stop is None
+                    else [
+                        Route("/answer", self._press_answer, methods=["POST"]),
+                        Route("/stop", self._press_stop, methods=["POST"]),
+                    ]
+                ),
             ]
         )
+
+    def show_report(self, text: str) -> None:
+        """Set the report to which open pages go on after the end."""
+        self._report = text
+
+    def wait_for_readers(self, seconds: float) -> None:
+        """Wait until the report was read, for so long at most."""
+        if self._report is not None:
+            self._fetched.wait(seconds)
+
+    async def _show_report(self, request: Request) -> Response:
+        if not self._authorizer.can_view(request.headers, request.query_params.get("token")):
+            return _no_entry()
+        if self._report is None:
+            return JSONResponse({"error": "the run goes on"}, 404, headers=SAFE_HEADERS)
+        done = BackgroundTask(self._fetched.set)
+        # The report's own policy says which script it runs.
+        policy = "connect-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        headers = {**SAFE_HEADERS, "Content-Security-Policy": policy}
+        return HTMLResponse(self._report, headers=headers, background=done)
 
     async def _page(self, request: Request) -> Response:
         if not self._authorizer.can_view(request.headers, request.query_params.get("token")):
@@ -79,18 +125,23 @@ class LivePage:
         nonce = secrets.token_urlsafe(12)
         policy = (
             f"default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; "
-            "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            f"img-src {self._images}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
-        text = self._template.render(nonce=nonce, token=self._authorizer.token)
+        buttons = self._answer is not None
+        names = json.dumps(self._names)
+        text = self._template.render(
+            nonce=nonce, token=self._authorizer.token, buttons=buttons, sources=names, title=self._names[0]
+        )
         return HTMLResponse(text, headers={**SAFE_HEADERS, "Content-Security-Policy": policy})
 
     async def _events(self, request: Request) -> Response:
         if not self._authorizer.can_view(request.headers, request.query_params.get("token")):
             return _no_entry()
         try:
-            last = int(request.headers.get("last-event-id", "0"))
+            last = [int(number) for number in request.headers.get("last-event-id", "0").split(",")]
         except ValueError:
-            last = 0
+            last = []
+        last += [0] * (len(self._histories) - len(last))
         return StreamingResponse(self._stream(last), media_type="text/event-stream", headers=SAFE_HEADERS)
 
     async def _press_answer(self, request: Request) -> Response:
@@ -100,16 +151,18 @@ class LivePage:
         number, answer = body.get("number"), ANSWERS.get(str(body.get("answer")))
         if not isinstance(number, int) or answer is None:
             return JSONResponse({"error": "needs number and answer: approve, refuse or stop"}, 400)
+        assert self._answer is not None
         counted = self._answer(number, answer)
         return JSONResponse({"counted": counted}, 200 if counted else 409)
 
     async def _press_stop(self, request: Request) -> Response:
         if not self._authorizer.can_control(request.headers):
             return _no_entry()
+        assert self._stop is not None
         await run_in_threadpool(self._stop)
         return JSONResponse({"stopped": True})
 
-    async def _stream(self, last: int) -> AsyncIterator[str]:
+    async def _stream(self, last: list[int]) -> AsyncIterator[str]:
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
@@ -117,17 +170,22 @@ class LivePage:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(woken.set)
 
-        with self._history.watch(wake):
+        with ExitStack() as watched:
+            for history in self._histories:
+                watched.enter_context(history.watch(wake))
             # Countdowns use the server's clock: the browser's may differ.
             yield f"event: clock\ndata: {json.dumps({'now': time.time()})}\n\n"
             while True:
                 woken.clear()
-                closed = self._history.closed
-                events = self._history.since(last)
-                if events:
+                closed = all(history.closed for history in self._histories)
+                texts = []
+                for source, history in enumerate(self._histories):
+                    for event in history.since(last[source]):
+                        last[source] = event.id
+                        texts.append(_as_text(event, source, last))
+                if texts:
                     # Return at once: each write to a broken connection may log a line on the terminal.
-                    yield "".join(map(_as_text, events))
-                    last = events[-1].id
+                    yield "".join(texts)
                 if closed:
                     return
                 try:
@@ -186,8 +244,16 @@ def _shown_host(address: Address) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _as_text(event: Event) -> str:
-    return f"id: {event.id}\nevent: {event.kind}\ndata: {event.data}\n\n"
+def origin_of(url: str) -> str:
+    """Return the scheme, host and port of an address, as a page's policy names them."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _as_text(event: Event, source: int, last: Sequence[int]) -> str:
+    """Return an event; its id says how far every source is, its name of which source it is but the first."""
+    kind = f"{event.kind}@{source}" if source else event.kind
+    return f"id: {','.join(map(str, last))}\nevent: {kind}\ndata: {event.data}\n\n"
 
 
 def _no_entry() -> Response:

@@ -18,6 +18,7 @@ from core_eval.path.visible_text import LINE_AND_TAB, visible
 from core_eval.report.agent_charts import AgentCharts
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons
+from core_eval.report.episode_filter import EpisodeFilter
 from core_eval.report.episode_page import EpisodeView, episode_view
 from core_eval.report.event_choice import most_evident, trace_of
 from core_eval.report.event_drawing import event_svg
@@ -112,9 +113,13 @@ class Page:
 
 
 def html_pages(
-    reader: LogReader, aggregate: Aggregate, index: str = "index.html", in_one: int = IN_ONE
+    reader: LogReader,
+    aggregate: Aggregate,
+    index: str = "index.html",
+    in_one: int = IN_ONE,
+    wanted: EpisodeFilter | None = None,
 ) -> Iterator[Page]:
-    """Yield the report's pages, the first under the name `index`.
+    """Yield the report's pages, the first under the name `index`; with `wanted`, of these episodes only.
 
     Up to `in_one` episodes are in that page; of more, each has a page of its own in a folder beside it.
 
@@ -122,7 +127,7 @@ def html_pages(
         LogError: the log cannot be read.
     """
     environment = _environment()
-    episodes = reader.episodes()
+    episodes = (wanted or EpisodeFilter()).choose(reader, reader.episodes())
     runs = {run.id: run for run in reader.runs()}
     worst = sorted(episodes, key=worst_first)
     drawings = _drawings(reader, worst[:STORIES])

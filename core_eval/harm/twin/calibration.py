@@ -10,7 +10,7 @@ keeps its prior.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,7 +95,11 @@ class Calibration:
 
 
 def calibrate(
-    make_simulators: Sequence[MakeSimulator], episodes: Sequence[LoggedEpisode], priors: Priors, seed: int
+    make_simulators: Sequence[MakeSimulator],
+    episodes: Sequence[LoggedEpisode],
+    priors: Priors,
+    seed: int,
+    on_run: Callable[[], None] = lambda: None,
 ) -> Calibration:
     """Fit the parameters to the episodes.
 
@@ -104,11 +108,12 @@ def calibrate(
         episodes: the logs.
         priors: the distributions of the parameters before calibration.
         seed: of the draws; the same seed, the same result.
+        on_run: called after each parameter vector; see `expected_runs`.
 
     Raises:
         ReplayError: a simulator refuses the parameters.
     """
-    fit = _Fit([Driver(make) for make in make_simulators], episodes, priors)
+    fit = _Fit([Driver(make) for make in make_simulators], episodes, priors, on_run)
     rng = np.random.default_rng(seed)
     nominal = fit.run({one.parameter.name: one.parameter.nominal for one in priors.each})[0]
     centre, covariance = _optimum(fit, len(priors.each))
@@ -156,14 +161,31 @@ class _Member:
     log_likelihood: float
 
 
+def expected_runs(parameters: int) -> int:
+    """Return about how many parameter vectors `calibrate` tries for so many parameters.
+
+    It is computed for two rounds, and for an ensemble that is weighted at once.
+    """
+    scanned = len(SCAN_SCORES) + len(LOCAL_STEPS)
+    each_round = (EVALUATIONS + 1) * (parameters + 1) + 1 + scanned * parameters
+    return 1 + 2 * each_round + 3 * parameters + MEMBERS
+
+
 class _Fit:
     """Runs all episodes with a given parameter vector."""
 
-    def __init__(self, drivers: Sequence[Driver], episodes: Sequence[LoggedEpisode], priors: Priors) -> None:
+    def __init__(
+        self,
+        drivers: Sequence[Driver],
+        episodes: Sequence[LoggedEpisode],
+        priors: Priors,
+        on_run: Callable[[], None],
+    ) -> None:
         self._drivers = drivers
         self._episodes = episodes
         self.priors = priors
         self.runs = 0
+        self._on_run = on_run
 
     def run(self, hidden: dict[str, float]) -> tuple[float, list[float]]:
         """Return the log-likelihood of all episodes, and the residuals."""
@@ -173,6 +195,7 @@ class _Fit:
             track = driver.drive(episode, hidden, 0, timed=True, settle=False)
             total += log_likelihood(episode, track)
             missed += residuals(episode, track)
+        self._on_run()
         return total, missed
 
     def posterior(self, scores: Scores) -> float:

@@ -1,10 +1,9 @@
 "use strict";
 // Everything that comes from a run is put in as text, never as markup: a model chooses some of the words.
 const token = document.querySelector('meta[name="pathrig-token"]').content;
-const at = (id) => document.getElementById(id);
 const PAUSE_MS = 600;
+const SVG = document.getElementById("svg-names").namespaceURI;
 let ahead = 0;          // by how much the run's clock is ahead of ours, s
-let asked = null;       // the question that waits
 let over = false;
 
 function element(tag, text, name) {
@@ -31,15 +30,12 @@ function setReading(list, name, value) {
   there.nextElementSibling.textContent = value;
 }
 
-function row(k) {
-  const id = "step-" + k;
-  let item = at(id);
-  if (!item) {
-    item = element("li");
-    item.id = id;
-    at("steps").prepend(item);  // the newest first, in sight without scrolling
-  }
-  return item;
+// A picture from the run's own process. It is drawn, never run: the page's policy allows its own script only.
+function drawing(text) {
+  if (!text) return [];
+  const parsed = new DOMParser().parseFromString(
+    text.replace("<svg ", '<svg xmlns="' + SVG + '" '), "image/svg+xml").documentElement;
+  return parsed.querySelector("parsererror") ? [] : [document.importNode(parsed, true)];
 }
 
 function fill(item, k, call, kind, tags, notes) {
@@ -49,97 +45,12 @@ function fill(item, k, call, kind, tags, notes) {
   item.replaceChildren(line, ...notes.map((text) => element("p", text, "note")));
 }
 
-function notice(text) {
-  at("notice").textContent = text;
-  at("notice").hidden = false;
-}
-
-const shows = {
-  clock: (data) => { ahead = data.now - Date.now() / 1000; },
-  episode: (data) => {
-    at("task").textContent = data.task;
-    at("prompt").textContent = data.prompt;
-    at("about").textContent = `episode ${data.id} · ${data.agent} · seed ${data.seed}`;
-    for (const list of ["steps", "status", "samples", "scores"]) at(list).replaceChildren();
-  },
-  rig: (data) => { at("about").textContent += ` · rig ${data.rig} (${data.device}) · guard ${data.guard}`; },
-  call: (data) => {
-    const item = row(data.k);
-    const held = data.action !== "allow";
-    item.className = data.kind + (held ? " held" : " running");
-    fill(item, data.k, data.call, data.kind, [[held ? "held back" : "running", held ? "bad" : ""]], [data.reason]);
-    item.dataset.reason = data.reason;
-  },
-  step: (data) => {
-    const item = row(data.k);
-    const held = data.status === "blocked";
-    item.className = data.kind + (held ? " held" : "");
-    const notes = [];
-    if (data.code && !held) notes.push(`${data.code}: ${data.message}`);
-    else if (data.value && Object.keys(data.value).length) notes.push(JSON.stringify(data.value));
-    if (item.dataset.reason && !/^(progress|loop) in state [^;]*$/.test(item.dataset.reason))
-      notes.push(`guard: ${item.dataset.reason}`);
-    fill(item, data.k, data.call, data.kind, [[data.status, data.status === "ok" ? "ok" : "bad"]], notes);
-  },
-  scores: (data) => {
-    pairs(at("scores"), [...data.scores, ["accepted", data.accepted ? "yes" : "not yet"], ["state", data.state]]);
-  },
-  sample: (data) => setReading(at("samples"), data.sensor, `${data.value} at ${data.t.toFixed(1)} s`),
-  status: (data) => setReading(at("status"), data.source, data.state),
-  question: (data) => {
-    const fresh = !asked || asked.number !== data.number;
-    asked = data;
-    at("question-call").textContent = data.call;
-    at("question-reason").textContent = data.reason;
-    at("question").hidden = false;
-    if (fresh) {
-      // A finger that was on its way to the last question must not answer this one.
-      answers(false);
-      setTimeout(() => { if (asked && asked.number === data.number) answers(true); }, PAUSE_MS);
-    }
-    count();
-  },
-  answered: (data) => {
-    if (asked && asked.number === data.number) asked = null;
-    if (!asked) at("question").hidden = true;
-  },
-  past: (data) => {
-    at("past-section").hidden = false;
-    const scores = data.scores.map(([name, value]) => `${name} ${value}`).join(" · ");
-    const reason = data.reason && data.reason !== "done" ? ` (${data.reason})` : "";
-    at("past").prepend(element("li", `${data.id} · ${data.task} · ${data.agent} · ${data.status}${reason} · ${scores}`));
-  },
-  stop: () => {
-    at("stop").disabled = true;
-    notice("STOP was pressed: the rig is told to stop, and the run ends. What the rig says to it stands under Rig.");
-  },
-  over: () => {
-    over = true;
-    source.close();
-    at("stop").disabled = true;
-    at("question").hidden = true;
-    connection("over", "");
-    if (at("notice").hidden) notice("The run is over. Its log tells the rest.");
-  },
-};
-
-function answers(enabled) {
-  for (const button of at("question").querySelectorAll("button")) button.disabled = !enabled;
-}
-
 function connection(text, name) {
-  at("connection").textContent = text;
-  at("connection").className = "tag " + name;
+  document.getElementById("connection").textContent = text;
+  document.getElementById("connection").className = "tag " + name;
 }
 
-function count() {
-  if (!asked) return;
-  const left = Math.max(0, Math.round(asked.until - Date.now() / 1000 - ahead));
-  at("question-time").textContent = `Without an answer in ${left} s it is refused.`;
-}
-setInterval(count, 500);
-
-async function press(path, body) {
+async function press(path, body, notice) {
   try {
     const answer = await fetch(path, {
       method: "POST",
@@ -154,21 +65,166 @@ async function press(path, body) {
   return false;
 }
 
-at("stop").addEventListener("click", () => press("stop", {}));
-for (const button of at("question").querySelectorAll("button")) {
-  button.addEventListener("click", async () => {
+// One source of events: a run, a log or a rig. The names of elements carry its number, but for the first.
+function panel(index) {
+  const suffix = index ? "-" + index : "";
+  const at = (id) => document.getElementById(id + suffix);
+  let asked = null;       // the question that waits
+
+  function row(k) {
+    const id = "step-" + k;
+    let item = at(id);
+    if (!item) {
+      item = element("li");
+      item.id = id + suffix;
+      at("steps").prepend(item);  // the newest first, in sight without scrolling
+    }
+    return item;
+  }
+
+  function notice(text) {
+    at("notice").textContent = text;
+    at("notice").hidden = false;
+  }
+
+  function answers(enabled) {
+    for (const button of at("question").querySelectorAll("button")) button.disabled = !enabled;
+  }
+
+  function count() {
     if (!asked) return;
-    const number = asked.number;
-    answers(false);
-    const arrived = await press("answer", {number, answer: button.dataset.answer});
-    // What did not arrive may be said again.
-    if (!arrived && asked && asked.number === number) answers(true);
-  });
+    const left = Math.max(0, Math.round(asked.until - Date.now() / 1000 - ahead));
+    at("question-time").textContent = `Without an answer in ${left} s it is refused.`;
+  }
+  setInterval(count, 500);
+
+  for (const button of at("question").querySelectorAll("button")) {
+    button.addEventListener("click", async () => {
+      if (!asked) return;
+      const number = asked.number;
+      answers(false);
+      const arrived = await press("answer", {number, answer: button.dataset.answer}, notice);
+      // What did not arrive may be said again.
+      if (!arrived && asked && asked.number === number) answers(true);
+    });
+  }
+  if (!index && stop) stop.addEventListener("click", () => press("stop", {}, notice));
+
+  return {
+    clock: (data) => { ahead = data.now - Date.now() / 1000; },
+    episode: (data) => {
+      at("task").textContent = data.task;
+      at("prompt").textContent = data.prompt;
+      at("about").textContent = `episode ${data.id} · ${data.agent} · seed ${data.seed}`;
+      at("place").textContent = data.place || "";
+      at("expects").textContent = "";
+      for (const name of ["views", "time-section"]) at(name).hidden = true;
+      for (const list of ["steps", "status", "samples", "scores"]) at(list).replaceChildren();
+    },
+    rig: (data) => { at("about").textContent += ` · rig ${data.rig} (${data.device}) · guard ${data.guard}`;
+      if (data.camera && at("camera").getAttribute("src") !== data.camera) at("camera").src = data.camera;
+      at("camera").hidden = !data.camera;
+    },
+    call: (data) => {
+      const item = row(data.k);
+      const held = data.action !== "allow";
+      item.className = data.kind + (held ? " held" : " running");
+      fill(item, data.k, data.call, data.kind, [[held ? "held back" : "running", held ? "bad" : ""]], [data.reason]);
+      item.dataset.reason = data.reason;
+    },
+    step: (data) => {
+      const item = row(data.k);
+      const held = data.status === "blocked";
+      item.className = data.kind + (held ? " held" : "");
+      const notes = [];
+      if (data.code && !held) notes.push(`${data.code}: ${data.message}`);
+      else if (data.value && Object.keys(data.value).length) notes.push(JSON.stringify(data.value));
+      if (item.dataset.reason && !/^(progress|loop) in state [^;]*$/.test(item.dataset.reason))
+        notes.push(`guard: ${item.dataset.reason}`);
+      fill(item, data.k, data.call, data.kind, [[data.status, data.status === "ok" ? "ok" : "bad"]], notes);
+    },
+    scores: (data) => {
+      pairs(at("scores"), [...data.scores, ["accepted", data.accepted ? "yes" : "not yet"], ["state", data.state]]);
+      at("expects").textContent = data.expects;
+      at("question-expects").textContent = data.expects;
+    },
+    pictures: (data) => {
+      at("views").hidden = false;
+      at("map-section").hidden = !data.map;
+      at("map").replaceChildren(...drawing(data.map));
+      at("way").replaceChildren(...drawing(data.way));
+      at("key").replaceChildren(...data.key.map((line) => {
+        const item = element("li", null, line.kind);
+        item.append(element("b", line.mark), " " + line.words);
+        return item;
+      }));
+      at("time-section").hidden = !data.rows.length;
+      at("time").replaceChildren(...data.rows.map((line) => {
+        const item = element("div", null, "row");
+        const name = element("p", line.name + " ", "note");
+        name.append(element("span", line.about));
+        item.append(name, ...drawing(line.svg));
+        return item;
+      }), ...drawing(data.axis));
+    },
+    notice: (data) => notice(data.text),
+    sample: (data) => setReading(at("samples"), data.sensor, `${data.value} at ${data.t.toFixed(1)} s`),
+    status: (data) => setReading(at("status"), data.source, data.state),
+    question: (data) => {
+      const fresh = !asked || asked.number !== data.number;
+      asked = data;
+      at("question-call").textContent = data.call;
+      at("question-reason").textContent = data.reason;
+      at("question").hidden = false;
+      if (fresh) {
+        // A finger that was on its way to the last question must not answer this one.
+        answers(false);
+        setTimeout(() => { if (asked && asked.number === data.number) answers(true); }, PAUSE_MS);
+      }
+      count();
+    },
+    answered: (data) => {
+      if (asked && asked.number === data.number) asked = null;
+      if (!asked) at("question").hidden = true;
+    },
+    past: (data) => {
+      at("past-section").hidden = false;
+      const scores = data.scores.map(([name, value]) => `${name} ${value}`).join(" · ");
+      const reason = data.reason && data.reason !== "done" ? ` (${data.reason})` : "";
+      at("past").prepend(element("li", `${data.id} · ${data.task} · ${data.agent} · ${data.status}${reason} · ${scores}`));
+    },
+    stop: () => {
+      if (stop) stop.disabled = true;
+      notice("STOP was pressed: the rig is told to stop, and the run ends. What the rig says to it stands under Rig.");
+    },
+    over: (data) => {
+      over = true;
+      source.close();
+      if (stop) stop.disabled = true;
+      at("question").hidden = true;
+      connection("over", "");
+      if (data.report) location.replace("report?token=" + encodeURIComponent(token));
+      else if (at("notice").hidden) notice("The run is over. Its log tells the rest.");
+    },
+  };
 }
+
+const names = JSON.parse(document.querySelector('meta[name="pathrig-sources"]').content);
+const stop = document.getElementById("stop");
+const first = document.getElementById("panel");
+for (let index = 1; index < names.length; index++) {
+  const copy = first.cloneNode(true);
+  for (const part of [copy, ...copy.querySelectorAll("[id]")]) part.id += "-" + index;
+  document.body.append(copy);
+}
+document.body.classList.toggle("many", names.length > 1);
 
 const source = new EventSource("events?token=" + encodeURIComponent(token));
 source.onopen = () => connection("live", "good");
 source.onerror = () => { if (!over) connection("connection lost", "bad"); };
-for (const [kind, show] of Object.entries(shows)) {
-  source.addEventListener(kind, (event) => show(JSON.parse(event.data)));
-}
+names.forEach((name, index) => {
+  if (names.length > 1) document.getElementById("source" + (index ? "-" + index : "")).textContent = name;
+  for (const [kind, show] of Object.entries(panel(index))) {
+    source.addEventListener(index ? `${kind}@${index}` : kind, (event) => show(JSON.parse(event.data)));
+  }
+});

@@ -26,6 +26,7 @@ from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.stop_button import StoppedByPerson
 from core_eval.live.access import Address
 from core_eval.live.live_run import LiveRun, live_run
+from core_eval.live.server import PAGE
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from tests.core_eval.harness.test_guard import TappedPort, tapped, tools_on
 
@@ -262,7 +263,7 @@ def test_the_page_needs_nothing_from_elsewhere_and_holds_no_word_of_a_model() ->
         status, text, headers = browser.request("GET", f"/?token={browser.token}")
     assert status == 200
     assert not re.findall(r"""(?:src|href)=["'](?!data:)""", text) and "://" not in text
-    assert "innerHTML" not in text and ":hover" not in text
+    assert "innerHTML" not in text and ":hover" not in (PAGE / "live.css").read_text()
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
     (nonce,) = set(re.findall(r'nonce="([^"]+)"', text))

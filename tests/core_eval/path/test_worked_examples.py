@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from paths import ROOT
 
 from core_eval.path import Call, Symbol, TaskAutomaton, score_path
 
@@ -30,6 +31,21 @@ def calls(path: str) -> list[Call]:
 def test_one_wrong_step():
     scores = score_path(chain("A B C"), calls("A B D"))
     assert scores.path_correctness == pytest.approx(1 - 2 / 7, abs=1e-12)
+
+
+def test_the_worked_example_of_the_page_on_metrics():
+    scores = score_path(
+        chain("unlock move water lock", {1: ["read"]}), calls("unlock read water move water lock")
+    )
+    rows = (ROOT / "docs" / "metrics.md").read_text().split("### A worked example")[1].splitlines()
+    told = {row.split("|")[1].strip(): row.split("|")[3].strip() for row in rows if row.count("|") == 4}
+    assert told["PC"] == f"{scores.path_correctness:.3f}"
+    assert told["PC-KTC"] == f"{scores.pc_ktc:.3f}"
+    assert told["PrefixCrit"] == f"{scores.prefix_criticality:.3f}"
+    assert told["harm rate"] == f"{scores.harmful_call_rate:.3f}"
+    assert told["efficiency"] == f"{scores.efficiency:.3f}"
+    assert told["PC+HLR"] == f"{scores.path_correctness_hlr:.3f}"
+    assert (told["accepted"] == "yes") is scores.accepted
 
 
 def test_reads_are_condensed_away():

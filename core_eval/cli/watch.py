@@ -1,0 +1,88 @@
+"""`pathrig watch`: a live page of logs that other processes write, and of rigs that other hosts drive."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from core_eval.cli.output import UsageError
+
+if TYPE_CHECKING:
+    from configs.rigs_loader import RigConfig
+    from core_eval.live.access import Address
+
+
+def watch(
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DB|RIG...", help="Logs, and rigs by name, YAML file or URL; all are on one page."
+        ),
+    ],
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where the page is served; by default this machine only.")
+    ] = "127.0.0.1:0",
+) -> None:
+    """Serve a page that follows logs and rigs until Ctrl-C. It only reads: nothing is sent to a rig."""
+    from core_eval.live.access import Address
+
+    try:
+        address = Address.parse(listen)
+    except ValueError as error:
+        raise UsageError(f"--listen {error}") from None
+    logs = {name: Path(name) for name in source if Path(name).is_file() and not _is_yaml(name)}
+    rigs = {name: _rig(name) for name in source if name not in logs}
+    try:
+        with ExitStack() as stack:
+            _serve(list(dict.fromkeys(source)), logs, rigs, address, stack)
+            signal.pause()
+    except OSError as error:
+        raise UsageError(f"--listen {listen}: {error.strerror or error}") from None
+
+
+def _serve(
+    names: list[str], logs: dict[str, Path], rigs: dict[str, RigConfig], address: Address, stack: ExitStack
+) -> None:
+    try:
+        from core_eval.live.access import Authorizer
+        from core_eval.live.history import History
+        from core_eval.live.log_follower import LogFollower
+        from core_eval.live.rig_watcher import watched_rig
+        from core_eval.live.server import LivePage, serve_page
+    except ImportError as error:
+        raise UsageError(f"watch needs {error.name}: pip install 'pathrig[live]'") from None
+    from core_eval.log import LogReader
+
+    histories = {name: History() for name in names}
+    for path in logs.values():
+        # A file that is no log is told of before anything is served.
+        LogReader(path).connection.close()
+    for name, config in rigs.items():
+        stack.enter_context(watched_rig(config, histories[name]))
+    cameras = [config.camera for config in rigs.values() if config.camera is not None]
+    authorizer = Authorizer(address)
+    page = LivePage(authorizer, histories, cameras=cameras)
+    url = stack.enter_context(serve_page(address, page, authorizer))
+    for history in histories.values():
+        stack.callback(history.close)
+    for name, path in logs.items():
+        stack.enter_context(LogFollower(path, histories[name]))
+    print(f"pathrig: the page is {url}", file=sys.stderr, flush=True)
+
+
+def _rig(name: str) -> RigConfig:
+    from configs.rigs_loader import load_rig
+
+    config = load_rig(name)
+    if config.in_process or config.spawn:
+        raise UsageError(f"{name}: is a simulator that a run starts itself; watch the run's log")
+    return config
+
+
+def _is_yaml(name: str) -> bool:
+    return name.endswith((".yaml", ".yml"))

@@ -1,0 +1,58 @@
+"""The pictures of a running episode: map, time line and automaton, from what the host knows.
+
+The simulator's truth and the harm are left out: they are for the report, after the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core_eval.log import EpisodeRow, LogReader
+from core_eval.log.calls import logged_calls
+from core_eval.path import TaskAutomaton
+from core_eval.path.narrow_drawing import narrow_drawing
+from core_eval.report.episode_time_line import episode_time_line
+from core_eval.report.field_shapes import field_of
+from core_eval.report.field_view import field_view
+
+MOST_STEPS = 300
+"""An episode with more steps is not drawn while it runs: each drawing follows the whole path."""
+
+
+def pictures(reader: LogReader, episode: EpisodeRow) -> dict[str, Any] | None:
+    """Return the pictures as SVG texts and words, JSON-ready; None for a very long episode.
+
+    Raises:
+        LogError: the log cannot be read.
+    """
+    steps = reader.steps(episode.id)
+    if len(steps) > MOST_STEPS:
+        return None
+    answered = [step for step in steps if step.status is not None]
+    field = field_of(episode, answered, ())
+    line = episode_time_line(episode, answered, reader.samples(episode.id), (), ())
+    drawing = narrow_drawing(reader.automaton(episode), logged_calls(answered))
+    return {
+        "map": None if field is None else field_view(field, answered, ()).svg,
+        "rows": []
+        if line is None
+        else [{"name": row.name, "about": row.about, "svg": row.svg} for row in line.rows],
+        "axis": None if line is None else line.axis,
+        "way": drawing.svg,
+        "key": [{"mark": one.mark, "words": one.words, "kind": one.kind} for one in drawing.key],
+    }
+
+
+def expected(automaton: TaskAutomaton, state: str) -> str:
+    """Return in words which calls lead on from a state."""
+    symbols = [symbol for symbol, _ in automaton.progress.get(state, ())]
+    if not symbols:
+        return "the task is done" if state in automaton.accepting else "no call leads on from here"
+    if len(symbols) > MOST_NAMED:
+        symbols = [*symbols[:MOST_NAMED], f"{len(symbols) - MOST_NAMED} others"]
+    words = " or ".join(symbols)
+    done = "the task is done, or goes on with" if state in automaton.accepting else "the task expects"
+    return f"{done} {words} now"
+
+
+MOST_NAMED = 4
