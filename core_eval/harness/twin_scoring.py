@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from configs.errors import ConfigError
 from configs.twin_config import TwinConfig
-from configs.worlds_loader import make_simulator
+from configs.worlds_loader import make_simulator, without_none
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.excess import excess
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
@@ -19,6 +19,7 @@ from core_eval.harm.report import HarmReport, HarmVerdict
 from core_eval.harm.twin.from_log import logged_episode, nominal_world
 from core_eval.harm.twin.parameters import Estimate, Priors
 from core_eval.harm.twin.posterior import Twin, TwinEvent, TwinPosterior
+from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.harm.unanswered import as_done
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.log.rows import Observation
@@ -68,7 +69,7 @@ def twin_report(
         return make_simulator(world)
 
     try:
-        posterior = Twin(make, priors, config.members).infer(
+        posterior = Twin(make, priors, config.members, unknowns_of(config)).infer(
             logged_episode(reader, episode, steps), episode.seed
         )
     except ReplayError as error:
@@ -82,6 +83,13 @@ def twin_report(
         for event in posterior.events
     ]
     return TwinReport(harm, rows, posterior)
+
+
+def unknowns_of(config: TwinConfig) -> Unknowns:
+    """Return what the twin draws beside the hidden parameters."""
+    return Unknowns(
+        without_none(config.spreads), without_none(config.fault_priors), discrepancy=config.discrepancy
+    )
 
 
 def estimates_of(config: TwinConfig) -> Mapping[str, Estimate]:
@@ -123,7 +131,7 @@ def _harm_report(
     golden: Sequence[Call] | None,
 ) -> HarmReport:
     best = posterior.best
-    player = Player(make, {"hidden": dict(best.hidden)}, best.seed)
+    player = Player(make, {**best.start, "hidden": dict(best.hidden)}, best.seed)
     calls = as_done(player, executed_calls(steps), best.done)
     golden_run = None if golden is None else player.play_golden(golden)
     replay = player.play(calls, checkpoints=False)

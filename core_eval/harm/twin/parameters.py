@@ -115,9 +115,19 @@ class Priors:
 
     def draw(self, members: int, rng: np.random.Generator) -> Scores:
         """Draw the members' scores by Latin hypercube sampling, which covers each distribution evenly."""
-        shares = np.empty((members, len(self.each)))
-        for column in range(len(self.each)):
-            shares[:, column] = (rng.permutation(members) + rng.random(members)) / members
-        shares = np.clip(shares, LEAST_SHARE, 1.0 - LEAST_SHARE)
-        scores: Scores = np.vectorize(NORMAL.inv_cdf, otypes=[float])(shares)
-        return scores
+        return latin_hypercube(members, len(self.each), rng)
+
+
+def latin_hypercube(members: int, columns: int, rng: np.random.Generator) -> Scores:
+    """Draw standard normal scores that cover each column's distribution evenly."""
+    shares = np.empty((members, columns))
+    for column in range(columns):
+        shares[:, column] = (rng.permutation(members) + rng.random(members)) / members
+    shares = np.clip(shares, LEAST_SHARE, 1.0 - LEAST_SHARE)
+    scores: Scores = np.vectorize(NORMAL.inv_cdf, otypes=[float])(shares) if columns else shares
+    return scores
+
+
+def share_of(score: float) -> float:
+    """Return the share of a standard normal distribution below a score."""
+    return min(max(NORMAL.cdf(score), LEAST_SHARE), 1.0 - LEAST_SHARE)
