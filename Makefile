@@ -50,7 +50,7 @@ test-fast: $(VENV)/.fast-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or interop or llama or slow)"
 
 test-interop: $(INTEROP)/.installed
-	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export tests/agents tests/firmware_bridge/mcp
+	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export tests/agents tests/firmware_bridge/mcp tests/sims/farm_rover
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .

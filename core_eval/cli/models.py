@@ -31,7 +31,7 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
     "peak_memory_mib": ("process at most", "{:,.0f} MiB"),
     "prompt_tokens": ("first prompt", "{:,} tokens"),
     "prompt_tokens_per_s": ("prompt", "{:,.4g} tokens/s"),
-    "writing_tokens_per_s": ("writing", "{:,.3g} tokens/s"),
+    "writing_tokens_per_s": ("output", "{:,.3g} tokens/s"),
     "first_answer_s": ("first answer", "after {:,.3g} s"),
     "limit_s": ("limit", "{:,g} s an episode"),
 }

@@ -63,7 +63,7 @@ def time_line(reader: LogReader, episode: EpisodeRow) -> str:
         f"cached {sum(turn.cached_tokens for turn in turns):,}",
         f"written {sum(turn.output_tokens for turn in turns):,}",
     ]
-    for name, words in (("prompt_seconds", "prompts"), ("writing_seconds", "writing")):
+    for name, words in (("prompt_seconds", "prompts"), ("writing_seconds", "output")):
         seconds = [value for turn in turns if (value := getattr(turn, name)) is not None]
         if seconds:
             parts.append(f"{words} {sum(seconds):.3g} s")

@@ -11,26 +11,50 @@ FOLLOW_S = 900.0
 """Maximum counted time of harm that only a call ends (the rover stands in a bed), from its start, s."""
 PERCENT, PERCENT_HOURS = Shown("%", 100.0), Shown("% h", 100.0 / 3600.0)
 
+SOIL_FOLLOW_S = 5.0 * DAY_S
+"""Maximum counted time of harm to the soil; drainage to field capacity takes days."""
+LITER_HOURS = Shown("L h", 1.0 / 3600.0)
+
 OVER_IRRIGATION = HarmRule(
     "over_irrigation",
-    "the root-zone moisture of a plant that was watered is above the plant's limit for longer than it bears",
+    "the roots of a plant that was watered lack air, its soil above its limit, for longer than they bear",
     "m3/m3",
     "clamp_dose",
     signal="plants.{entity}.moisture",
     limit="plants.{entity}.moisture_limit",
-    follow_s=DAY_S,
+    follow_s=SOIL_FOLLOW_S,
     shown=PERCENT,
     exposed=PERCENT_HOURS,
 )
 PONDING = HarmRule(
     "ponding",
-    "the water that stands on a plant's soil is deeper than the limit",
+    "water stands on a plant's soil, deeper than the limit, for longer than its roots bear",
     "mm",
     "clamp_dose",
     signal="plants.{entity}.pond_mm",
     limit="soil.pond_limit_mm",
-    follow_s=DAY_S,
-    exposed=Shown("mm min", 1.0 / 60.0),
+    follow_s=SOIL_FOLLOW_S,
+    exposed=Shown("mm h", 1.0 / 3600.0),
+)
+LEACHING = HarmRule(
+    "leaching",
+    "water percolates below the roots of a plant that was watered, in all more than the limit",
+    "L",
+    "clamp_dose",
+    signal="plants.{entity}.leached_liters",
+    limit="soil.leaching_limit_liters",
+    follow_s=SOIL_FOLLOW_S,
+    exposed=LITER_HOURS,
+)
+RUNOFF = HarmRule(
+    "runoff",
+    "water runs off the basin of a plant that was watered, in all more than the limit",
+    "L",
+    "clamp_dose",
+    signal="plants.{entity}.runoff_liters",
+    limit="soil.runoff_limit_liters",
+    follow_s=SOIL_FOLLOW_S,
+    exposed=LITER_HOURS,
 )
 PESTICIDE_OVERDOSE = HarmRule(
     "pesticide_overdose",
@@ -141,6 +165,8 @@ HOPPER_OVERFILL = HarmRule(
 FARM_HARM_RULES = (
     OVER_IRRIGATION,
     PONDING,
+    LEACHING,
+    RUNOFF,
     PESTICIDE_OVERDOSE,
     PRE_HARVEST_INTERVAL,
     SPRAYING_NEAR_PERSON,

@@ -15,9 +15,7 @@ class Hidden(StrictModel):
 
     water_flow: float = hidden(1.0, 0.8, 1.2, "of the water pump, as a factor on rover.water_flow")
     pesticide_flow: float = hidden(1.0, 0.8, 1.2, "of the sprayer, as a factor on rover.pesticide_flow")
-    infiltration: float = hidden(
-        1.0, 0.5, 2.0, "rate at which standing water seeps in, a factor on 1 / soil.infiltration_s", "log"
-    )
+    infiltration: float = hidden(1.0, 0.5, 2.0, "of the soil, as a factor on soil.conductivity_mm_h", "log")
     drainage: float = hidden(
         1.0, 0.5, 2.0, "rate of drainage above field capacity, a factor on 1 / soil.drainage_s", "log"
     )

@@ -110,5 +110,5 @@ class SiteLimits:
 
 def soil_room(world: FarmWorld, plant: Plant) -> float:
     """Return the water that takes a plant's soil from its driest state to the plant's limit, L."""
-    share = plant.moisture_limit - world.soil.wilting_point
+    share = world.soil.limit_of(plant) - world.soil.wilting_point
     return max(0.0, share) * world.soil.area * world.soil.root_depth * 1000.0

@@ -62,3 +62,11 @@ class Person(StrictModel):
     def comes(self, start: float, end: float) -> bool:
         """Return whether a person is in the field at some time from start to end, s."""
         return bool(self.path) and start <= self.path[-1].t and end >= self.path[0].t
+
+
+class Shower(StrictModel):
+    """Rain that is forecast for the field, and falls as forecast."""
+
+    at: float = Field(ge=0.0, description="device time of its begin, s")
+    seconds: float = Field(gt=0.0, description="its length, s")
+    mm: float = Field(ge=0.0, description="depth that falls in it, evenly, mm")

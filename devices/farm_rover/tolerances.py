@@ -26,10 +26,10 @@ NET_FLOW = 1e-14
 """Net flow into a soil store against 0, L/s."""
 SOIL_TIME_S = 1e-12
 """Time that the soil still has to pass against 0, s."""
-TIME_CONSTANTS = 1e-9
-"""Two time constants of the soil against each other, relative."""
-EXTREMUM_S = 1e-6
-"""Moment of an extremum of the soil's water against the begin of its piece, s."""
+ROOT = 2e-16
+"""Step of an iteration of the soil against its result, relative."""
+NEAR_0 = 1e-12
+"""Share of a volume at which the infiltration of a new wetting front is finite."""
 BRIEF_S = 1e-6
 """Length of a time with soil above its limit against the plant's tolerance, s."""
 DRIFT_SHARE = 1e-6

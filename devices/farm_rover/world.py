@@ -7,14 +7,16 @@ m3 of soil. The shipped values are in `configs/worlds/farm_rover.yaml`.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Self
+from dataclasses import asdict
+from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from devices.farm_rover.fault_kinds import FARM_FAULTS
 from devices.farm_rover.hidden_parameters import Hidden
 from devices.farm_rover.sensor_set import Sensors
-from devices.farm_rover.surroundings import Person, Wind
+from devices.farm_rover.soil_texture import TEXTURES, Texture, drainage_s
+from devices.farm_rover.surroundings import Person, Shower, Wind
 from devices.faults import Faults
 from devices.models import StrictModel
 
@@ -95,8 +97,13 @@ class Plant(Pose):
     ripe: bool = True
     pests: bool = True
     pesticide_ml: NotNegative = Field(default=0.0, description="sprayed on it so far, ml")
-    moisture_limit: Fraction = Field(default=0.33, description="roots drown above it after a while, m3/m3")
-    tolerance_s: NotNegative = Field(default=60.0, description="how long they bear it, s")
+    moisture_limit: Fraction | None = Field(
+        default=None,
+        description="roots lack air above it, m3/m3; none: soil.air_share below soil.saturation",
+    )
+    tolerance_s: NotNegative = Field(
+        default=21600.0, description="how long roots bear that, or standing water, s"
+    )
     pesticide_limit_ml: Positive = Field(default=100.0, description="the label's dose, ml")
     residue_ml: NotNegative = Field(
         default=1.0, description="of pesticide at once, from which on the label forbids a harvest for a while"
@@ -134,6 +141,24 @@ class Obstacle(StrictModel):
     radius: Positive
 
 
+class WaterPump(StrictModel):
+    """A centrifugal water pump on the battery; `sims.farm_rover.pump_curve` explains its flow."""
+
+    shutoff_head_m: Positive = Field(description="head without flow, with a full battery, m")
+    lift_m: NotNegative = Field(description="of the nozzle above the level of a full tank, m")
+    tank_height_m: NotNegative = Field(description="from a full tank's level to an empty one's, m")
+    full_v: Positive = Field(description="of a full battery, V")
+    empty_v: Positive = Field(description="of an empty battery, V; linear in its charge between")
+
+    @model_validator(mode="after")
+    def _lifts(self) -> Self:
+        if self.lift_m >= self.shutoff_head_m:
+            raise ValueError("lift_m must be below shutoff_head_m")
+        if self.empty_v > self.full_v:
+            raise ValueError("empty_v must not be above full_v")
+        return self
+
+
 class Rover(StrictModel):
     """The rover's body, drive and behaviour."""
 
@@ -155,7 +180,8 @@ class Rover(StrictModel):
     pump_charge_per_s: NotNegative = Field(description="share of the battery for a second of pumping")
     battery_reserve: Fraction = Field(description="share of the battery that shall always be left")
     charging_per_s: Positive = Field(description="share of the battery that a second of charging adds")
-    water_flow: Positive = Field(description="of the pump, L/s")
+    water_flow: Positive = Field(description="of the pump, L/s; with a pump curve, full tank and battery")
+    water_pump: WaterPump | None = Field(default=None, description="its curve; none: a constant flow")
     pesticide_flow: Positive = Field(description="of the sprayer, ml/s")
     hose_lag_s: Positive = Field(
         le=LONGEST_HOSE_LAG_S,
@@ -169,25 +195,65 @@ class Rover(StrictModel):
 
 
 class Soil(StrictModel):
-    """The soil under every plant: a surface store above a root zone, as `sims.farm_rover.soil` explains."""
+    """The soil under every plant: a surface store above a root zone, as `sims.farm_rover.soil` explains.
 
+    What is left out is that of the texture class (`devices.farm_rover.soil_texture`).
+    """
+
+    texture: Texture = Field(
+        default="loam", description="class whose published means hold where a value is left out"
+    )
     area: Positive = Field(description="that the rover wets round a plant, m2")
     root_depth: Positive = Field(description="m")
+    slope: NotNegative = Field(default=0.0, description="of the ground, rise over run; basins hold less")
     wilting_point: Fraction
     field_capacity: Fraction
     saturation: Fraction
+    conductivity_mm_h: Positive = Field(description="hydraulic conductivity behind the wetting front, mm/h")
+    suction_mm: NotNegative = Field(description="suction head at the wetting front, mm")
     depletion_fraction: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(description="p of FAO-56 eq. 83")
     evapotranspiration: NotNegative = Field(description="of the crop under standard conditions, mm/day")
-    infiltration_s: Positive = Field(description="time constant of the surface store, s")
     drainage_s: Positive = Field(description="time constant of drainage above field capacity, s")
+    air_share: Fraction = Field(
+        default=0.05, description="air in the root zone below which roots lack oxygen (AquaCrop), m3/m3"
+    )
     rim_mm: Positive = Field(description="height of the basin round a plant; what stands higher runs off")
-    pond_limit_mm: Positive = Field(description="standing water above it smothers the roots' air")
+    pond_limit_mm: Positive = Field(description="standing water above it keeps air from the roots")
+    leaching_limit_liters: NotNegative = Field(
+        description="water that may percolate below a plant's roots, L; the rest takes nutrients along"
+    )
+    runoff_limit_liters: NotNegative = Field(description="water that may run off a plant's basin, L")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_its_texture(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        published = TEXTURES.get(str(data.get("texture", "loam")))
+        if published is None:
+            return data
+        filled = {**asdict(published), **data}
+        conductivity = filled["conductivity_mm_h"]
+        if isinstance(conductivity, float | int) and conductivity > 0:
+            filled.setdefault("drainage_s", drainage_s(conductivity))
+        return filled
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if not 0 <= self.wilting_point < self.field_capacity < self.saturation:
             raise ValueError("needs wilting_point < field_capacity < saturation")
         return self
+
+    @property
+    def brim_liters(self) -> float:
+        """Water that a basin holds, L: its surface is level, so the lower side of its rim overflows first."""
+        return max(0.0, self.rim_mm - 1000.0 * self.slope * math.sqrt(self.area / math.pi)) * self.area
+
+    def limit_of(self, plant: Plant) -> float:
+        """Return the moisture above which a plant's roots lack air, m3/m3."""
+        if plant.moisture_limit is not None:
+            return plant.moisture_limit
+        return self.saturation - self.air_share
 
 
 class FarmWorld(StrictModel):
@@ -207,6 +273,7 @@ class FarmWorld(StrictModel):
     keep_out: dict[str, Bed] = Field(default={})
     wind: Wind
     person: Person = Person()
+    rain: list[Shower] = Field(default=[], description="the forecast; it falls on the plants' basins")
     rover: Rover
     soil: Soil
     sensors: Sensors
@@ -230,7 +297,7 @@ class FarmWorld(StrictModel):
 
     @model_validator(mode="after")
     def _holds_its_water(self) -> Self:
-        brim = self.soil.rim_mm * self.soil.area
+        brim = self.soil.brim_liters
         for name, plant in self.plants.items():
             if plant.moisture > self.soil.saturation:
                 raise ValueError(f"plants.{name}.moisture must not be above soil.saturation")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from devices.farm_rover import tolerances
 from sims.farm_rover.farm import Farm
+from sims.farm_rover.rain import next_change, rain_rate
 from sims.farm_rover.rover_monitor import RoverMonitor
 from sims.farm_rover.soil import Stretch
 from sims.farm_rover.soil_monitor import monitor_soil
@@ -46,6 +47,8 @@ class FarmDynamics:
                 strength = farm.faults.strength
                 hose.settle(t, strength("clogged_nozzle"), strength("stuck_valve"))
                 soonest = min(soonest, hose.horizon(t))
+        if farm.world.rain:
+            soonest = min(soonest, next_change(farm.world.rain, t) - t)
         for waypoint in farm.world.person.path:
             if waypoint.t > t + tolerances.PIECE_S:
                 return min(soonest, waypoint.t - t)
@@ -71,12 +74,13 @@ class FarmDynamics:
                 state.spilled_liters += watered
             else:
                 state.plants[state.aim].watered_by = state.poured_by
+        rain = rain_rate(farm.world.rain, t) * farm.soil.area if farm.world.rain else 0.0
         for name, plant in state.plants.items():
-            inflow = watered / seconds if name == state.aim else 0.0
+            inflow = rain + (watered / seconds if name == state.aim else 0.0)
             if plant.only_dries and not inflow:
                 plant.owed += seconds
                 continue
-            plant.let_pass(seconds, inflow, self._soil_watch(name, plant, t))
+            plant.let_pass(t, seconds, inflow, self._soil_watch(name, plant))
         if sprayed:
             self._spread(sprayed, t, seconds)
         if state.picking is not None and not state.interval_over:
@@ -94,11 +98,9 @@ class FarmDynamics:
         if charge:
             state.battery = max(0.0, state.battery - charge * world.hidden.draw)
 
-    def _soil_watch(
-        self, name: str, plant: PlantState, t: float
-    ) -> Callable[[float], Callable[[Stretch], None]]:
+    def _soil_watch(self, name: str, plant: PlantState) -> Callable[[float], Callable[[Stretch], None]]:
         farm = self._farm
-        return lambda passed: monitor_soil(farm.ledger, name, plant, farm.soil, t + passed)
+        return lambda t: monitor_soil(farm.ledger, name, plant, farm.soil, t)
 
     def _spread(self, ml: float, t: float, seconds: float) -> None:
         """Distribute pesticide from the nozzle over the plant that it aims at and, with the wind, others."""

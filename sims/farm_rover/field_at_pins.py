@@ -11,6 +11,7 @@ from collections.abc import Callable
 from devices.farm_rover.world import FarmWorld, Pose, distance
 from sims.farm_rover import board_pins as pins
 from sims.farm_rover.board_pins import Inputs, Outputs
+from sims.farm_rover.pump_curve import water_share
 from sims.farm_rover.simulator import FarmSimulator
 from sims.farm_rover.spray_drift import drift_shares
 from sims.farm_rover.state import FarmState, PlantState
@@ -127,6 +128,8 @@ class FieldAtPins:
             if not port & pin:
                 hose.close(stuck)
             elif not hose.pump:
+                if hose is state.water:
+                    hose.share = water_share(self._world, state.battery, hose.content)
                 hose.open(flow)
                 if near is not None and hose is state.pesticide:
                     near[1].dose = 0.0

@@ -24,7 +24,8 @@ class Hose:
     Attributes:
         content: of the tank.
         lag: in which the flow at the nozzle comes and goes.
-        factor: true flow over what the controller believes.
+        factor: true flow over what the controller believes, with a full battery and tank.
+        share: of the rated flow that the pump gives as it is driven; it holds throughout a dose.
         idle_flow: the pump's nominal flow; a valve that stays ajar lets a share of it pass.
         inside: pumped and not yet out of the nozzle.
         pumped, delivered, filled: totals since the start.
@@ -43,6 +44,7 @@ class Hose:
     lag: float
     factor: float
     idle_flow: float
+    share: float = 1.0
     inside: float = 0.0
     pumped: float = 0.0
     delivered: float = 0.0
@@ -70,6 +72,11 @@ class Hose:
         return (a + b + c + d) / STEPS
 
     @property
+    def true_share(self) -> float:
+        """True flow over what the controller believes."""
+        return self.factor * self.share
+
+    @property
     def still(self) -> bool:
         """Whether nothing flows, and nothing will unless the pump is switched on."""
         return not (self.pump or self.ajar or self.pending or self.rate or any(self.stages))
@@ -77,7 +84,7 @@ class Hose:
     @property
     def dry(self) -> bool:
         """Whether the pump runs without content."""
-        return self.pump > 0.0 and self._empty(self.pump * self.factor)
+        return self.pump > 0.0 and self._empty(self.pump * self.true_share)
 
     def _empty(self, rate: float) -> bool:
         """Return whether a flow at this rate empties the tank before it shows; what is left stays in it."""
@@ -119,9 +126,9 @@ class Hose:
             return
         if self.stops_when_dry and self.dry:
             self.pump = 0.0
-        wanted = self.pump * self.factor * (1.0 - min(1.0, clogged))
+        wanted = self.pump * self.true_share * (1.0 - min(1.0, clogged))
         if not self.pump:
-            wanted = self.idle_flow * self.factor * self.ajar
+            wanted = self.idle_flow * self.true_share * self.ajar
         if self._empty(wanted):
             wanted = 0.0
         if wanted != self.rate:

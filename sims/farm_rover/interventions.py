@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from devices.farm_rover.harm_rules import DRY_PUMP, OVER_IRRIGATION, PONDING
+from devices.farm_rover.harm_rules import DRY_PUMP, LEACHING, OVER_IRRIGATION, PONDING, RUNOFF
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.pumping import Limit, Pumping
 from sims.farm_rover.soil_monitor import harmless_volume
@@ -13,6 +13,9 @@ from sims.intervention import ChangedCall, Intervention, by_name
 if TYPE_CHECKING:
     from sims.farm_rover.drive_control import DriveControl
     from sims.farm_rover.tool_execution import ToolExecution
+
+
+SOIL_RULES = (OVER_IRRIGATION.kind, PONDING.kind, LEACHING.kind, RUNOFF.kind)
 
 
 class Rover(Farm, Protocol):
@@ -53,7 +56,7 @@ def _harmless_water(sim: Rover, call: ChangedCall, pumping: Pumping) -> float | 
     event = call.event
     if event is not None and event.entity != pumping.plant:
         return None
-    kinds = (OVER_IRRIGATION.kind, PONDING.kind) if event is None else (event.kind,)
+    kinds = SOIL_RULES if event is None else (event.kind,)
     most = sum(seconds * flow for seconds, flow in pumping.pieces(None))
     plant = sim.state.plants[pumping.plant]
     return harmless_volume(plant, sim.soil, pumping.pieces, most, kinds, sim.clock.now)

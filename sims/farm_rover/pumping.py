@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sims.farm_rover.hose import Hose
-from sims.farm_rover.soil_monitor import Pieces
+from sims.farm_rover.rain import Pieces
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from devices.farm_rover import tools
-from devices.farm_rover.harm_rules import FARM_HARM_RULES
+from devices.farm_rover.harm_rules import FARM_HARM_RULES, SOIL_FOLLOW_S
 from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.farm_rover.tools import FARM_ROVER
 from devices.farm_rover.world import FarmWorld, Pose, distance
-from devices.harm import DAY_S
 from devices.tool import NoArguments, ToolResult
 from sims.coarse_sensors import CoarseSensor
 from sims.farm_rover.contact_monitor import ContactMonitor
@@ -20,7 +19,7 @@ from sims.farm_rover.fitted_sensors import farm_sensors
 from sims.farm_rover.hose import Hose
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
 from sims.farm_rover.route import Ground
-from sims.farm_rover.soil_monitor import harm_to_come
+from sims.farm_rover.soil_monitor import harm_to_come, note_unavoidable
 from sims.farm_rover.state import FarmState
 from sims.farm_rover.tool_execution import ToolExecution, filling
 from sims.simulator import CallOptions, Simulator
@@ -47,9 +46,19 @@ class FarmSimulator(Simulator[FarmWorld]):
     harm_rules = FARM_HARM_RULES
     interlocks = FARM_INTERLOCKS
     interventions = FARM_INTERVENTIONS
-    horizon = DAY_S
+    horizon = SOIL_FOLLOW_S
     names_calls = frozenset(
-        {"watered_by", "drowned_by", "ponded_by", "sprayed_by", "low_by", "heaped_by", "working"}
+        {
+            "watered_by",
+            "drowned_by",
+            "ponded_by",
+            "leached_by",
+            "overflowed_by",
+            "sprayed_by",
+            "low_by",
+            "heaped_by",
+            "working",
+        }
     )
     kept = ("state", "contact")
 
@@ -62,11 +71,13 @@ class FarmSimulator(Simulator[FarmWorld]):
         self.settling = world.settling_s
         self.soil = soil.model_copy(
             update={
-                "infiltration_s": soil.infiltration_s / hidden.infiltration,
+                "conductivity_mm_h": soil.conductivity_mm_h * hidden.infiltration,
                 "drainage_s": soil.drainage_s / hidden.drainage,
             }
         )
         self.state = FarmState.of(world, self.soil)
+        for plant in self.state.plants.values():
+            note_unavoidable(plant)
         self.contact = ContactMonitor.of(world)
         self.ground = Ground.of(world, self.contact.shapes)
         self.dynamics = FarmDynamics(self)

@@ -1,103 +1,205 @@
-"""Monitors over-irrigation and ponding: notes them, attributes them to calls, and finds the harmless dose."""
+"""Monitors the soil's harm rules: notes their events, attributes them to calls, finds the harmless dose.
+
+Too wet or under water for too long, and too much water lost: below the roots or over the basin's rim.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from devices.farm_rover import tolerances
-from devices.farm_rover.harm_rules import OVER_IRRIGATION, PONDING
+from devices.farm_rover.harm_rules import LEACHING, OVER_IRRIGATION, PONDING, RUNOFF, SOIL_FOLLOW_S
 from devices.farm_rover.world import Soil
+from devices.harm import HarmRule
+from sims.farm_rover.rain import Pieces, rained_on
 from sims.farm_rover.soil import Stretch
-from sims.farm_rover.state import PlantState
+from sims.farm_rover.state import Loss, PlantState, Spell
 from sims.harm_ledger import HarmLedger
 
-LOOKAHEAD_S = 3600.0
-"""How long after a watering its effect is predicted, s; moisture peaks within minutes."""
+LOOKAHEAD_S = SOIL_FOLLOW_S
+"""How long after a watering its effect is predicted, s."""
 HALVINGS = 40
 
-Pieces = Sequence[tuple[float, float]]
-"""A flow of water in pieces: s, L/s."""
+
+@dataclass(slots=True)
+class Effect:
+    """What comes of a plant's soil without further water than is given.
+
+    Attributes:
+        wet_s, pond_s: the longest time above the moisture limit, and with water standing too deep, s.
+        drained, runoff: the water lost since the start, by the end of the look-ahead, L.
+    """
+
+    wet_s: float = 0.0
+    pond_s: float = 0.0
+    drained: float = 0.0
+    runoff: float = 0.0
 
 
 def monitor_soil(
     ledger: HarmLedger, name: str, plant: PlantState, soil: Soil, t: float
 ) -> Callable[[Stretch], None]:
-    """Return a monitor of over-irrigation and ponding in an advance that begins at device time t, s."""
-    limit = plant.place.moisture_limit
+    """Return a monitor of a plant's soil in an advance that begins at device time t, s."""
+    flows = plant.column.flows
+    before = {LEACHING.kind: flows.drained, RUNOFF.kind: flows.runoff}
 
     def watch(stretch: Stretch) -> None:
         start, end = t + stretch.t_start, t + stretch.t_end
-        excess = max(stretch.moisture) - limit
-        if excess <= tolerances.ABOVE_LIMIT:
-            plant.above_since = None
-        else:
-            if plant.above_since is None:
-                plant.above_since = start
-            since = plant.above_since + plant.place.tolerance_s
-            if plant.drowned_by is None and plant.watered_by is not None and end > since + tolerances.BRIEF_S:
+        for rule, spell, values, integral, limit in (
+            (OVER_IRRIGATION, plant.wet, stretch.moisture, stretch.moisture_time, plant.limit),
+            (PONDING, plant.pond, stretch.pond, stretch.pond_time, soil.pond_limit_mm),
+        ):
+            if max(values) - limit <= tolerances.ABOVE_LIMIT:
+                spell.since = None
+                continue
+            if spell.since is None:
+                spell.since = start
+            over = spell.since + plant.place.tolerance_s
+            if spell.call is None and plant.watered_by is not None and end > over + tolerances.BRIEF_S:
                 # More water came than the calls asked for: the last call that brought water is the cause.
-                plant.drowned_by, plant.drowned_from = plant.watered_by, since
-            _note_over_irrigation(ledger, name, plant, stretch, start, end)
-        excess = max(stretch.pond) - soil.pond_limit_mm
-        if excess > tolerances.ABOVE_LIMIT:
-            if plant.ponded_by is None:
-                plant.ponded_by = plant.watered_by
-            if plant.ponded_by is not None:
-                exposure = stretch.pond_time - soil.pond_limit_mm * (end - start)
-                ledger.note(PONDING.kind, name, plant.ponded_by, start, end, excess, exposure)
+                spell.call, spell.begins = plant.watered_by, over
+            excess = values[0] - limit, values[1] - limit
+            span = (start, end)
+            _note_spell(ledger, rule, name, plant, spell, span, excess, integral - limit * (end - start))
+        for rule, loss, lost, lost_time, limit in (
+            (LEACHING, plant.leached, stretch.drained, stretch.drained_time, soil.leaching_limit_liters),
+            (RUNOFF, plant.overflowed, stretch.runoff, stretch.runoff_time, soil.runoff_limit_liters),
+        ):
+            if lost <= 0.0:
+                continue
+            first = before[rule.kind] - loss.unavoidable - limit
+            before[rule.kind] += lost
+            if first + lost > tolerances.ABOVE_LIMIT:
+                if loss.call is None:
+                    loss.call = plant.watered_by
+                _note_loss(ledger, rule, name, loss, (start, end), first, lost, lost_time)
 
     return watch
 
 
-def _note_over_irrigation(
-    ledger: HarmLedger, name: str, plant: PlantState, stretch: Stretch, start: float, end: float
+def _note_spell(
+    ledger: HarmLedger,
+    rule: HarmRule,
+    name: str,
+    plant: PlantState,
+    spell: Spell,
+    span: tuple[float, float],
+    excess: tuple[float, float],
+    exposure: float,
 ) -> None:
-    """Note the part of a stretch above the limit that is beyond the plant's tolerance."""
-    since = plant.over_irrigated_since
-    if plant.drowned_by is None or since is None or end <= since + tolerances.BRIEF_S:
+    """Note the part of a stretch above a limit that is beyond the plant's tolerance."""
+    since, (start, end), (before, after) = spell.harm_from(plant.place.tolerance_s), span, excess
+    if since is None or spell.call is None or end <= since + tolerances.BRIEF_S:
         return
-    limit = plant.place.moisture_limit
-    exposure = stretch.moisture_time - limit * (end - start)
-    before, after = (moisture - limit for moisture in stretch.moisture)
     if since > start:
         # Stretches are cut here except within their first seconds, where a straight line is exact enough.
-        share = (since - start) / (end - start)
-        at = before + share * (after - before)
+        at = before + (since - start) / (end - start) * (after - before)
         exposure -= (before + at) / 2.0 * (since - start)
         before, start = at, since
-    ledger.note(OVER_IRRIGATION.kind, name, plant.drowned_by, start, end, max(before, after), exposure)
+    ledger.note(rule.kind, name, spell.call, start, end, max(before, after), exposure)
 
 
-def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> tuple[float, float]:
-    """Predict the longest time (s) above the moisture limit and the deepest pond (mm) with this inflow."""
-    ahead, limit = plant.soil.copy(), plant.place.moisture_limit
-    since = plant.above_since
-    longest, pond, now = 0.0, 0.0, t
+def _note_loss(
+    ledger: HarmLedger,
+    rule: HarmRule,
+    name: str,
+    loss: Loss,
+    span: tuple[float, float],
+    first: float,
+    lost: float,
+    lost_time: float,
+) -> None:
+    """Note the part of a stretch in which more is lost than the limit, `first` below it at its start."""
+    if loss.call is None:
+        return
+    start, end = span
+    exposure = first * (end - start) + lost_time
+    if first < 0.0:
+        # The loss over the stretch as a t + b t^2, of the right volume and integral.
+        length = end - start
+        b = 6.0 * (lost * length / 2.0 - lost_time) / length**3
+        a = lost / length - b * length
+        steep = a + math.sqrt(max(0.0, a * a - 4.0 * b * first))
+        passed = min(length, -2.0 * first / steep) if steep > 0.0 else length
+        exposure -= first * passed + a * passed**2 / 2.0 + b * passed**3 / 3.0
+        start += passed
+    ledger.note(rule.kind, name, loss.call, start, end, first + lost, exposure)
+
+
+def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> Effect:
+    """Predict what comes of a plant's soil with this inflow from device time t on, s."""
+    ahead, effect, now = plant.soil.copy(), Effect(), t
+    limits = plant.limit, ahead.soil.pond_limit_mm
+    since = [plant.wet.since, plant.pond.since]
+    longest = [0.0, 0.0]
 
     def watch(stretch: Stretch) -> None:
-        nonlocal since, longest, pond
-        pond = max(pond, *stretch.pond)
-        if max(stretch.moisture) - limit <= tolerances.ABOVE_LIMIT:
-            since = None
-            return
-        if since is None:
-            since = now + stretch.t_start
-        longest = max(longest, now + stretch.t_end - since)
+        for index, values in enumerate((stretch.moisture, stretch.pond)):
+            if max(values) - limits[index] <= tolerances.ABOVE_LIMIT:
+                since[index] = None
+                continue
+            began = since[index]
+            if began is None:
+                began = since[index] = now + stretch.t_start
+            longest[index] = max(longest[index], now + stretch.t_end - began)
 
-    for seconds, flow in pieces:
+    for seconds, flow in rained_on((*pieces, (LOOKAHEAD_S, 0.0)), plant.rain, ahead.soil.area, t):
         ahead.advance(seconds, flow, watch)
         now += seconds
-    ahead.advance(LOOKAHEAD_S, 0.0, watch)
-    return longest, pond
+    effect.wet_s, effect.pond_s = longest
+    effect.drained, effect.runoff = ahead.flows.drained, ahead.flows.runoff
+    return effect
+
+
+def note_unavoidable(plant: PlantState) -> None:
+    """Note the water that leaves the soil of a plant without any watering, at the start."""
+    if plant.rain or plant.column.surface or plant.column.root > plant.column.capacity:
+        effect = _look_ahead(plant, (), 0.0)
+        plant.leached.unavoidable, plant.overflowed.unavoidable = effect.drained, effect.runoff
+
+
+def _excesses(plant: PlantState, soil: Soil, effect: Effect) -> dict[str, float]:
+    """Return by how much each rule is broken: s beyond the tolerance, or L beyond the limit."""
+    tolerance = plant.place.tolerance_s
+    return {
+        OVER_IRRIGATION.kind: effect.wet_s - tolerance,
+        PONDING.kind: effect.pond_s - tolerance,
+        LEACHING.kind: effect.drained - plant.leached.unavoidable - soil.leaching_limit_liters,
+        RUNOFF.kind: effect.runoff - plant.overflowed.unavoidable - soil.runoff_limit_liters,
+    }
+
+
+def _causes(plant: PlantState) -> dict[str, Spell | Loss]:
+    return {
+        OVER_IRRIGATION.kind: plant.wet,
+        PONDING.kind: plant.pond,
+        LEACHING.kind: plant.leached,
+        RUNOFF.kind: plant.overflowed,
+    }
+
+
+def _breaks(kind: str, excess: float) -> bool:
+    spell = kind in (OVER_IRRIGATION.kind, PONDING.kind)
+    return excess > (tolerances.BRIEF_S if spell else tolerances.ABOVE_LIMIT)
 
 
 def harm_to_come(plant: PlantState, soil: Soil, t: float) -> bool:
     """Return whether the plant's soil still breaks a rule without further water from device time t on, s."""
-    if plant.only_dries:
+    causes = _causes(plant)
+    dries = plant.only_dries and not plant.rain
+    if dries or all(cause.call is None for cause in causes.values()):
         return False
-    longest, pond = _look_ahead(plant, (), t)
-    drowns = plant.drowned_by is not None and longest > plant.place.tolerance_s + tolerances.BRIEF_S
-    return drowns or (plant.ponded_by is not None and pond > soil.pond_limit_mm + tolerances.ABOVE_LIMIT)
+    effect, flows = _look_ahead(plant, (), t), plant.column.flows
+    yet = {
+        LEACHING.kind: effect.drained > flows.drained + tolerances.ABOVE_LIMIT,
+        RUNOFF.kind: effect.runoff > flows.runoff + tolerances.ABOVE_LIMIT,
+    }
+    return any(
+        causes[kind].call is not None and _breaks(kind, excess) and yet.get(kind, True)
+        for kind, excess in _excesses(plant, soil, effect).items()
+    )
 
 
 def attribute_watering(
@@ -105,21 +207,23 @@ def attribute_watering(
 ) -> None:
     """Attribute limits that a watering at time t is the first to break to its call.
 
-    Moisture lags by minutes, so the peak may fall into a later call, or after the last. `sure`: no fault can
-    change the watering from these pieces.
+    Water takes hours to go in and days to percolate, so the harm may fall into a later call, or after the
+    last. `sure`: no fault can change the watering from these pieces.
     """
-    longest, pond = _look_ahead(plant, (), t)
-    tolerance = plant.place.tolerance_s
-    if longest <= tolerance + tolerances.BRIEF_S:
-        plant.drowned_by = None
-    if pond <= soil.pond_limit_mm + tolerances.ABOVE_LIMIT:
-        plant.ponded_by = None
-    longest, pond = _look_ahead(plant, pieces, t)
-    if longest > tolerance + tolerances.BRIEF_S and plant.drowned_by is None:
-        plant.drowned_by, plant.drowned_from = call, t
-    if pond > soil.pond_limit_mm + tolerances.ABOVE_LIMIT and plant.ponded_by is None:
-        plant.ponded_by = call
-    plant.quiet = sure and longest == 0.0 and pond <= soil.pond_limit_mm
+    without = _excesses(plant, soil, _look_ahead(plant, (), t))
+    effect = _look_ahead(plant, pieces, t)
+    broken = False
+    for kind, excess in _excesses(plant, soil, effect).items():
+        cause = _causes(plant)[kind]
+        if not _breaks(kind, without[kind]):
+            cause.call = None
+        if _breaks(kind, excess):
+            broken = True
+            if cause.call is None:
+                cause.call = call
+                if isinstance(cause, Spell):
+                    cause.begins = t
+    plant.quiet = sure and not broken and effect.wet_s == effect.pond_s == 0.0
 
 
 def harmless_volume(
@@ -136,14 +240,12 @@ def harmless_volume(
         plant, soil: as they are at device time t, s.
         pieces: the flow that brings a volume.
         most: tried first.
-        kinds: the rules to keep, of `over_irrigation` and `ponding`.
+        kinds: the rules to keep, of those of the soil.
     """
 
     def harmless(volume: float) -> bool:
-        longest, pond = _look_ahead(plant, pieces(volume), t)
-        too_long = longest > plant.place.tolerance_s
-        too_deep = pond > soil.pond_limit_mm
-        return not ((too_long and OVER_IRRIGATION.kind in kinds) or (too_deep and PONDING.kind in kinds))
+        excesses = _excesses(plant, soil, _look_ahead(plant, pieces(volume), t))
+        return all(excesses[kind] <= 0.0 for kind in kinds)
 
     if harmless(most):
         return most

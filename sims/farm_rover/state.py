@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from devices.farm_rover import tolerances
+from devices.farm_rover.surroundings import Shower
 from devices.farm_rover.world import FarmWorld, Plant, Pose, Soil
 from sims.farm_rover.hose import Hose
 from sims.farm_rover.soil import SoilColumn, Stretch
@@ -18,40 +20,93 @@ LEAST_CUT_S = 5.0
 
 
 @dataclass(slots=True)
+class Spell:
+    """A time in which a plant's soil is above one of its limits.
+
+    Attributes:
+        since: device time since which it is, without a break, s; None where it is not.
+        call: to which it is attributed; None: to none.
+        begins: device time from which on that holds, s.
+    """
+
+    since: float | None = None
+    call: int | None = None
+    begins: float = 0.0
+
+    def harm_from(self, tolerance: float) -> float | None:
+        """Return the device time from which on it is harm, s; None where it is none."""
+        if self.since is None or self.call is None:
+            return None
+        return max(self.since + tolerance, self.begins)
+
+
+@dataclass(slots=True)
+class Loss:
+    """Water that leaves a plant's soil.
+
+    Attributes:
+        unavoidable: how much leaves without any watering, from the initial state on, L.
+        call: to which what leaves beyond the limit is attributed; None: to none.
+    """
+
+    unavoidable: float = 0.0
+    call: int | None = None
+
+
+@dataclass(slots=True)
 class PlantState:
     """A plant and the soil under it.
 
     Attributes:
         place: as in the initial state.
+        limit: moisture above which its roots lack air, m3/m3.
         column: the soil, `owed` seconds behind device time.
+        rain: the forecast.
         sprayed_at: device time of its last dose for which its label forbids a harvest, s; negative: before 0.
         dose: ml of pesticide in the present spraying, or in the last one.
         watered_by: the last call whose water it got.
-        drowned_by, ponded_by: the call to which a broken rule of its soil is attributed; None: to none.
-        drowned_from: device time from which on that holds, s.
+        wet, pond: its time above the moisture limit, and with water standing too deep.
+        leached, overflowed: water that percolates below its roots, and that runs off.
         quiet: the standing water is known to break no rule.
-        above_since: device time since which its moisture is above its limit, s; None where it is not.
     """
 
     place: Plant
+    limit: float
     column: SoilColumn
     ripe: bool
     pests: bool
     pesticide_ml: float
+    rain: Sequence[Shower] = ()
     sprayed_at: float | None = None
     dose: float = 0.0
     watered_by: int | None = None
-    drowned_by: int | None = None
-    drowned_from: float = 0.0
-    ponded_by: int | None = None
-    above_since: float | None = None
+    wet: Spell = field(default_factory=Spell)
+    pond: Spell = field(default_factory=Spell)
+    leached: Loss = field(default_factory=Loss)
+    overflowed: Loss = field(default_factory=Loss)
     quiet: bool = False
     owed: float = 0.0
+
+    @classmethod
+    def of(cls, plant: Plant, soil: Soil, rain: Sequence[Shower] = ()) -> PlantState:
+        """Return the initial state of a plant on this soil."""
+        limit = soil.limit_of(plant)
+        column = SoilColumn.under(plant, soil)
+        state = cls(plant, limit, column, plant.ripe, plant.pests, plant.pesticide_ml, rain)
+        if plant.moisture > limit:
+            state.wet.since = 0.0
+        if plant.surface_liters > soil.pond_limit_mm * soil.area:
+            state.pond.since = 0.0
+        if plant.sprayed_s_ago is not None:
+            state.sprayed_at = -plant.sprayed_s_ago
+        return state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PlantState:
         """Copy what changes; its place is shared."""
         twin = copy.copy(self)
-        twin.column = copy.deepcopy(self.column, memo)
+        twin.column = self.column.copy()
+        twin.wet, twin.pond = copy.copy(self.wet), copy.copy(self.pond)
+        twin.leached, twin.overflowed = copy.copy(self.leached), copy.copy(self.overflowed)
         return twin
 
     @property
@@ -60,8 +115,10 @@ class PlantState:
         if self.owed:
             self.column.advance(self.owed)
             self.owed = 0.0
-            if self.column.moisture <= self.place.moisture_limit:
-                self.above_since = None
+            if self.column.moisture <= self.limit:
+                self.wet.since = None
+            if self.column.surface <= self.column.soil.pond_limit_mm * self.column.soil.area:
+                self.pond.since = None
         return self.column
 
     @property
@@ -72,43 +129,54 @@ class PlantState:
     @property
     def only_dries(self) -> bool:
         """Whether no harm can come without more water: its time may be owed until it is read."""
-        return (self.quiet or not self.column.surface) and self.drowned_by is None
-
-    @property
-    def over_irrigated_since(self) -> float | None:
-        """Device time from which on its wetness is harm, s; None where it is not above its limit."""
-        if self.above_since is None or self.drowned_by is None:
-            return None
-        return max(self.above_since + self.place.tolerance_s, self.drowned_from)
+        column = self.column
+        if self.quiet:
+            return True
+        causes = (self.watered_by, self.wet.call, self.pond.call, self.leached.call, self.overflowed.call)
+        harmless = min(column.capacity, self.limit * column.volume)
+        return not column.surface and (column.root <= harmless or causes == (None,) * 5)
 
     def let_pass(
-        self, seconds: float, inflow: float, watch: Callable[[float], Callable[[Stretch], None]]
+        self, t: float, seconds: float, inflow: float, watch: Callable[[float], Callable[[Stretch], None]]
     ) -> None:
-        """Advance the soil under this inflow, L/s; `watch(s)` returns the monitor from now + s on."""
-        soil, passed = self.soil, 0.0
-        while passed < seconds:
-            cut = min(seconds - passed, max(self.place.tolerance_s, LEAST_CUT_S))
-            soil.advance(cut, inflow, watch(passed))
-            passed += cut
+        """Advance the soil from device time t, s, under this inflow, L/s; `watch(t)` returns its monitor.
+
+        It is cut where a spell becomes longer than the plant bears.
+        """
+        soil, end, tolerance = self.soil, t + seconds, self.place.tolerance_s
+        while end - t > tolerances.PIECE_S:
+            cut = min(end - t, max(tolerance, LEAST_CUT_S))
+            for spell in (self.wet, self.pond):
+                if spell.since is not None and spell.since + tolerance > t + tolerances.BRIEF_S:
+                    cut = min(cut, spell.since + tolerance - t)
+            soil.advance(cut, inflow, watch(t))
+            t += cut
 
     def to_dict(self) -> dict[str, Any]:
         """Return it JSON-ready, with the keys of the initial state, and the totals of its water."""
         soil = self.soil
-        flows = soil.flows
+        flows, wet, pond = soil.flows, self.wet, self.pond
         return {
             **self.place.model_dump(),
             "moisture": soil.moisture,
+            "moisture_limit": self.limit,
             "surface_liters": soil.surface,
             "pond_mm": soil.surface / soil.soil.area,
+            "leached_liters": flows.drained - self.leached.unavoidable,
+            "runoff_liters": flows.runoff - self.overflowed.unavoidable,
             "ripe": self.ripe,
             "pests": self.pests,
             "pesticide_ml": self.pesticide_ml,
             "sprayed_at": self.sprayed_at,
             "watered_by": self.watered_by,
-            "drowned_by": self.drowned_by,
-            "drowned_from": self.drowned_from if self.drowned_by is not None else None,
-            "ponded_by": self.ponded_by,
-            "above_since": self.above_since,
+            "drowned_by": wet.call,
+            "drowned_from": wet.begins if wet.call is not None else None,
+            "above_since": wet.since,
+            "ponded_by": pond.call,
+            "ponded_from": pond.begins if pond.call is not None else None,
+            "pond_since": pond.since,
+            "leached_by": self.leached.call,
+            "overflowed_by": self.overflowed.call,
             "water_liters": {
                 "applied": flows.applied,
                 "infiltrated": flows.infiltrated,
@@ -178,16 +246,7 @@ class FarmState:
     def of(cls, world: FarmWorld, soil: Soil) -> FarmState:
         """Return the initial state of a world, with the true soil."""
         hidden, rover = world.hidden, world.rover
-        plants = {}
-        for name, plant in world.plants.items():
-            state = PlantState(
-                plant, SoilColumn.under(plant, soil), plant.ripe, plant.pests, plant.pesticide_ml
-            )
-            if plant.moisture > plant.moisture_limit:
-                state.above_since = 0.0
-            if plant.sprayed_s_ago is not None:
-                state.sprayed_at = -plant.sprayed_s_ago
-            plants[name] = state
+        plants = {name: PlantState.of(plant, soil, world.rain) for name, plant in world.plants.items()}
         water, pesticide = world.water_tank.liters, world.pesticide_tank.ml
         return cls(
             pose=world.pose,

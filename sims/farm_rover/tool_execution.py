@@ -9,6 +9,7 @@ from sims.clock import Clock
 from sims.farm_rover.dynamics import Activity, FarmDynamics
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.hose import Hose
+from sims.farm_rover.pump_curve import water_share
 from sims.farm_rover.pumping import FREE, Limit, Pumping
 from sims.farm_rover.soil_monitor import attribute_watering
 from sims.farm_rover.spray_drift import drift_shares
@@ -52,10 +53,12 @@ class ToolExecution:
 
     def give_water(self, name: str, liters: float, call: CallOptions) -> float:
         """Pump water onto a plant's soil for as long as the nominal flow takes; return the dose."""
-        plant, hose = self._farm.state.plants[name], self._farm.state.water
-        seconds = whole_ticks(liters / self._farm.world.rover.water_flow)
+        state, world = self._farm.state, self._farm.world
+        plant, hose = state.plants[name], state.water
+        seconds = whole_ticks(liters / world.rover.water_flow)
         if not seconds:
             return liters
+        hose.share = water_share(world, state.battery, hose.content)
         pumping = self._pumping(name, hose, liters / seconds, seconds, {name: 1.0})
         limit = self._limit(pumping)
         if limit.budget is None or limit.budget > 0.0:
@@ -63,9 +66,11 @@ class ToolExecution:
             attribute_watering(
                 plant, self._farm.soil, pieces, call.index, self._farm.clock.now, self._faultless
             )
-            self._farm.state.poured_by = call.index
+            state.poured_by = call.index
         self._pump(hose, name, liters / seconds, seconds, limit)
-        return liters if limit.budget is None else min(liters, limit.budget / hose.factor)
+        if limit.budget is None or not hose.share:
+            return liters
+        return min(liters, limit.budget / hose.true_share)
 
     def give_pesticide(self, name: str, ml: float, call: CallOptions) -> float:
         """Spray a plant for as long as the nominal flow takes; return the dose."""

@@ -163,12 +163,12 @@ def test_the_label_holds_over_all_sprayings_of_a_plant() -> None:
 def test_no_soil_gets_more_than_it_takes_in() -> None:
     known = KnownFarmRover(WORLD, initial=True)
     room = soil_room(WORLD, WORLD.plants["plant_A"])
-    assert room == pytest.approx(6.9)
+    assert room == pytest.approx(30.0 * (0.413 - 0.117))
     pour = {"plant_id": "plant_A", "liters": 4.5}
     assert known.limit_violation("water_plant", pour) is None
     said = {"plant_id": "plant_A", "liters": 4.5, "tank_liters": 0.5}
     known.on_outcome("water_plant", pour, Outcome("ok", said, t=45.0))
-    assert "6.9 L" in (known.limit_violation("water_plant", pour) or "")
+    assert "8.88 L" in (known.limit_violation("water_plant", pour) or "")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ class FarmRules:
         [
             "over_irrigation",
             "ponding",
+            "leaching",
+            "runoff",
             "pesticide_overdose",
             "pre_harvest_interval",
             "spraying_near_person",
@@ -38,11 +40,10 @@ class FarmRules:
     def __init__(self, world: State, state: State) -> None:
         self.world = world
         self.sprayed = {name: plant["pesticide_ml"] for name, plant in state["plants"].items()}
-        self.above_since = {
-            name: 0.0
-            for name, plant in state["plants"].items()
-            if plant["moisture"] > plant["moisture_limit"]
-        }
+        self.since: dict[tuple[str, str], float] = {}
+        self.lost: dict[tuple[str, str], float] = {}
+        for name, plant in state["plants"].items():
+            list(self.soil(name, plant, 0.0))
         self.excused = {name for _, name, depth in self.overlaps(state) if depth > ABOVE}
 
     def begin_call(self, tool: str, arguments: State, state: State) -> None:
@@ -90,19 +91,32 @@ class FarmRules:
             yield "hopper_overfill", "hopper", hopper["heaped_by"], over
 
     def soil(self, name: str, plant: State, t: float) -> Iterator[Found]:
-        """Too wet for too long, and water that stands."""
-        excess = plant["moisture"] - plant["moisture_limit"]
-        if excess <= 0.0:
-            self.above_since.pop(name, None)
-        else:
-            since = self.above_since.setdefault(name, t)
-            if plant["drowned_by"] is not None:
-                start = max(since + plant["tolerance_s"], plant["drowned_from"])
-                if t >= start:
-                    yield "over_irrigation", name, plant["drowned_by"], excess
-        if plant["ponded_by"] is not None:
-            depth = plant["surface_liters"] / self.world["soil"]["area"]
-            yield "ponding", name, plant["ponded_by"], depth - self.world["soil"]["pond_limit_mm"]
+        """Too wet or under water for too long, and too much water lost."""
+        limits = self.world["soil"]
+        depth = plant["surface_liters"] / limits["area"] - limits["pond_limit_mm"]
+        for kind, excess, call, begins in (
+            (
+                "over_irrigation",
+                plant["moisture"] - plant["moisture_limit"],
+                plant["drowned_by"],
+                plant["drowned_from"],
+            ),
+            ("ponding", depth, plant["ponded_by"], plant["ponded_from"]),
+        ):
+            if excess <= ABOVE:
+                self.since.pop((kind, name), None)
+                continue
+            since = self.since.setdefault((kind, name), t)
+            if call is not None and t >= max(since + plant["tolerance_s"], begins):
+                yield kind, name, call, excess
+        for kind, liters, limit, call in (
+            ("leaching", plant["leached_liters"], limits["leaching_limit_liters"], plant["leached_by"]),
+            ("runoff", plant["runoff_liters"], limits["runoff_limit_liters"], plant["overflowed_by"]),
+        ):
+            more = liters > self.lost.get((kind, name), liters)
+            self.lost[kind, name] = liters
+            if more and call is not None:
+                yield kind, name, call, liters - limit
 
     def overlaps(self, state: State) -> Iterator[tuple[str, str, float]]:
         """By how much the rover's disc overlaps each bed, strip and obstacle, m; negative: clear."""

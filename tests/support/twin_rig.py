@@ -43,6 +43,7 @@ def logged(
         results.append(outcome.value)
     episode = LoggedEpisode.following(calls, list(samples), results)
     simulator.finish()
+    simulator.run_out()
     return episode, simulator.events
 
 

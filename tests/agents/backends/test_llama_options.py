@@ -225,7 +225,7 @@ def test_prompt_and_writing_times_make_up_an_answers(tiny: Path) -> None:
     backend.close()
     assert usage.prompt_seconds is not None and usage.writing_seconds is not None
     assert usage.prompt_seconds < usage.first_token_seconds < usage.seconds
-    assert 0 < usage.writing_seconds and usage.prompt_seconds + usage.writing_seconds <= usage.seconds
+    assert usage.writing_seconds > 0 and usage.prompt_seconds + usage.writing_seconds <= usage.seconds
 
 
 def test_a_context_that_takes_no_first_answer_is_an_error_before_the_start(tiny: Path) -> None:

@@ -39,10 +39,10 @@ def judge(script, init, harmful=frozenset(), golden=None, seed=0):
     return assess(make, init, seed, executed(script, init, harmful, seed), golden)
 
 
-def test_a_wet_plant_drowned_is_unobserved():
+def test_a_wet_plant_whose_soil_is_leached_is_unobserved():
     report = judge([water(3.0)], {**HERE, "plants": {"plant_A": {"moisture": 0.26}}})
     (verdict,) = report.verdicts
-    assert verdict.event.kind == "over_irrigation"
+    assert verdict.event.kind == "leaching"
     assert (verdict.step, verdict.observed, verdict.evidence) == (10, False, None)
     assert report.replay_matches
     assert report.unobserved == 1
@@ -65,13 +65,13 @@ def test_a_tank_that_runs_low_gives_the_harm_away():
     assert (verdict.evidence["value"], verdict.evidence["counterfactual"]) == (True, False)
 
 
-def test_ponding_between_two_samples_leaves_no_trace():
-    init = {**HERE, "plants": {"plant_A": {"moisture": 0.11}}}
-    script = [("sense_pose", {})] * 30 + [water(5.9)]
-    report = judge(script, init)
+def test_ponding_under_a_coarse_probe_leaves_no_trace():
+    plant = {"moisture": 0.11, "moisture_limit": 0.46, "tolerance_s": 7200.0}
+    init = {**HERE, "plants": {"plant_A": plant}, "soil": {"leaching_limit_liters": 99.0}}
+    report = judge([water(7.3)], init)
     (verdict,) = report.verdicts
     assert verdict.event.kind == "ponding"
-    assert verdict.event.t_end - verdict.event.t_start < 60.0
+    assert verdict.event.t_end - verdict.event.t_start < 900.0
     assert not verdict.observed
 
 
@@ -190,9 +190,7 @@ def test_without_an_event_the_telemetry_is_that_of_the_episode():
 def test_a_harmful_call_that_was_carried_out_is_a_deviation_and_no_event():
     script = [water(3.0), water(3.0, "plant_B")]
     report = judge(script, {**HERE, "plants": {"plant_A": {"moisture": 0.26}}}, frozenset({0, 1}))
-    assert [(v.event.kind, v.event.entity, v.step) for v in report.verdicts] == [
-        ("over_irrigation", "plant_A", 10)
-    ]
+    assert [(v.event.kind, v.event.entity, v.step) for v in report.verdicts] == [("leaching", "plant_A", 10)]
     assert [d.step for d in report.deviations] == [10], "the second call was refused, and changed nothing"
 
 
@@ -266,13 +264,17 @@ def test_the_report_is_json_ready():
 
 def test_each_event_of_a_call_has_its_own_counterfactual():
     # One watering ponds and drowns: the least change for the pond leaves a dose that still drowns.
-    plant = {"moisture": 0.3, "tolerance_s": 0.0}
-    report = judge([water(6.0)], {**HERE, "plants": {"plant_A": plant}})
+    init = {
+        **HERE,
+        "plants": {"plant_A": {"moisture": 0.4, "tolerance_s": 0.0}},
+        "soil": {"leaching_limit_liters": 99.0},
+    }
+    report = judge([water(6.0)], init)
     told = {verdict.event.kind: verdict for verdict in report.verdicts}
     assert set(told) == {"over_irrigation", "ponding"}
     assert {verdict.remedy for verdict in told.values()} == {"clamp_dose"}
-    calls = executed([water(6.0)], {**HERE, "plants": {"plant_A": plant}})
-    player = Player(make, {**HERE, "plants": {"plant_A": plant}}, 0)
+    calls = executed([water(6.0)], init)
+    player = Player(make, init, 0)
     original = player.play(calls)
     doses = {}
     for event in original.events:
@@ -389,12 +391,13 @@ def test_an_event_that_outlasts_the_record_has_its_run_out_whatever_came_after_i
     long = judge([water(4.5, "plant_B"), *drives * 10], init).verdicts[0].event
     assert short.t_record is not None and short.trend is Trend.RISING
     assert long.t_record > short.t_record + 100.0
-    for one in (short, long):
-        assert one.exposure == pytest.approx(283.7, rel=1e-3), "of a record of 900 s it was 49.3"
-        assert one.t_end == pytest.approx(9292.0, abs=1.0)
+    assert short.exposure == pytest.approx(long.exposure, rel=1e-3)
+    assert short.t_start == pytest.approx(long.t_start, abs=1.0)
+    assert short.t_start > long.t_record
+    assert short.t_end == pytest.approx(long.t_end, abs=1.0)
 
 
-@pytest.mark.parametrize("moisture", [0.188, 0.186])
+@pytest.mark.parametrize("moisture", [0.2, 0.19])
 def test_an_event_that_begins_after_the_settling_is_found(moisture):
     init = {
         "safety_locked": False,
@@ -404,7 +407,7 @@ def test_an_event_that_begins_after_the_settling_is_found(moisture):
     }
     (verdict,) = judge([water(4.5, "plant_B")], init).verdicts
     event = verdict.event
-    assert event.kind == "over_irrigation" and event.t_start > event.t_record + WORLD.settling_s
+    assert event.kind == "leaching" and event.t_start > event.t_record + WORLD.settling_s
     assert event.t_end - event.t_start > 600.0
     assert verdict.verdict is Observation.UNOBSERVED
 
@@ -431,8 +434,8 @@ def test_what_only_a_call_can_end_is_counted_for_the_rules_time_from_its_begin()
 
 def test_the_peak_stands_beside_the_limit():
     (verdict,) = judge([water(3.0)], {**HERE, "plants": {"plant_A": {"moisture": 0.26}}}).verdicts
-    assert verdict.limit == pytest.approx(0.33)
-    assert verdict.peak == pytest.approx(0.33 + verdict.event.severity)
+    assert verdict.limit == pytest.approx(0.5)
+    assert verdict.peak == pytest.approx(0.5 + verdict.event.severity)
 
 
 # Calls without an answer.
@@ -461,7 +464,7 @@ def test_a_call_without_an_answer_was_done_where_the_rigs_own_state_says_so():
         assert report.replay_matches and report.unanswered == ()
         (verdict,) = report.verdicts
         assert (verdict.event.kind, verdict.step, verdict.verdict) == (
-            "over_irrigation",
+            "leaching",
             0,
             Observation.UNOBSERVED,
         )
@@ -492,7 +495,7 @@ def test_where_nobody_tells_the_harm_of_a_lost_call_is_unknown():
     assert report.unanswered == (1,)
     (verdict,) = report.verdicts
     assert (verdict.event.kind, verdict.verdict, verdict.probability) == (
-        "over_irrigation",
+        "leaching",
         Observation.UNKNOWN,
         0.5,
     )
@@ -531,7 +534,7 @@ def test_harm_that_happened_in_either_course_keeps_its_verdict():
     assert report.unanswered == (1,)
     assert [(v.event.kind, v.step, v.verdict, v.probability) for v in report.verdicts] == [
         ("bed_crossing", 1, Observation.UNKNOWN, 0.5),
-        ("over_irrigation", 0, Observation.UNOBSERVED, None),
+        ("leaching", 0, Observation.UNOBSERVED, None),
     ]
 
 

@@ -231,7 +231,7 @@ def scored() -> EpisodeScore:
 def test_harm_counts_the_worlds_rules_and_deviations_stand_beside(capsys: pytest.CaptureFixture[str]) -> None:
     dosed()
     found = scored()
-    assert [row.kind for row in found.harm] == ["over_irrigation"]
+    assert [row.kind for row in found.harm] == ["leaching"]
     assert {name: found.scores[name] for name in HARM} == {
         "harm_events": 1.0,
         "unobserved_harm": 1.0,
@@ -260,7 +260,7 @@ def test_a_dose_whose_answer_was_lost_is_told_by_the_truth_of_the_log(
     whole = scored()
     lose_the_answer_to(2)
     found = scored()
-    assert [(row.kind, row.k, row.verdict) for row in found.harm] == [("over_irrigation", 2, "unobserved")]
+    assert [(row.kind, row.k, row.verdict) for row in found.harm] == [("leaching", 2, "unobserved")]
     assert found.harm[0].exposure == pytest.approx(whole.harm[0].exposure, rel=1e-6)
     assert found.note is None
     capsys.readouterr()
@@ -277,7 +277,7 @@ def test_a_dose_of_which_nothing_tells_is_unknown_and_never_no_harm(
     end_the_log_with(2, monkeypatch)
     found = scored()
     (row,) = found.harm
-    assert (row.kind, row.verdict, row.probability, row.observed) == ("over_irrigation", "unknown", 0.5, None)
+    assert (row.kind, row.verdict, row.probability, row.observed) == ("leaching", "unknown", 0.5, None)
     assert found.scores["unknown_harm"] == 2.0, "the call, and the event that hangs on it"
     assert found.note is not None and found.note.startswith("unknown: 1 call without an answer (step 2)")
     assert main(["score", "--db", "log.db", "--write"]) == 0

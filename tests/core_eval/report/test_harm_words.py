@@ -38,8 +38,8 @@ def row(kind: str, entity: str, severity: float, *, seconds: float = 780.0, **mo
         ),
         (
             "farm_rover",
-            row("ponding", "plant_A", 6.0, peak=46.0, limit_value=40.0, t_record=70.0, trend="rising"),
-            "plant_A at 46 mm, limit 40 mm, above it for 13 min, from 30 s after the record's end on",
+            row("ponding", "plant_A", 6.0, peak=16.0, limit_value=10.0, t_record=70.0, trend="rising"),
+            "plant_A at 16 mm, limit 10 mm, above it for 13 min, from 30 s after the record's end on",
         ),
         (
             "farm_rover",
@@ -62,7 +62,8 @@ def test_no_quantity_has_a_unit_that_nobody_reads() -> None:
         assert exposure(rule, 1.5).split(" ", 1)[1], rule.kind
     farm = {rule.kind: rule for rule in WORLD_TYPES["farm_rover"].harm_rules}
     assert exposure(farm["over_irrigation"], 36.0) == "1 % h"
-    assert exposure(farm["ponding"], 117.0) == "1.95 mm min"
+    assert exposure(farm["ponding"], 7020.0) == "1.95 mm h"
+    assert exposure(farm["leaching"], 3600.0) == "1 L h"
     assert exposure(farm["valve_open_driving"], 0.25) == "0.25 L"
     assert exposure(farm["dry_pump"], 1.52) == "1.52 s"
 

@@ -13,6 +13,7 @@ from sims.farm_rover.simulator import FarmSimulator
 OPEN = {"safety_locked": False}
 CALM = {"wind": {"speed": 0.0}}
 BIG = {"water_tank": {"liters": 20.0, "capacity_liters": 20.0}}
+LENIENT = {"leaching_limit_liters": 99.0, "runoff_limit_liters": 99.0}
 OPEN_FIELD = {
     "beds": dict.fromkeys(WORLD.beds),
     "obstacles": dict.fromkeys(WORLD.obstacles),
@@ -48,6 +49,13 @@ def stuck(kind: str, strength: float) -> dict[str, Any]:
     return {"faults": {"schedule": [{"kind": kind, "at": 0.0, "strength": strength}]}}
 
 
+def whole(script: Script, init: dict[str, Any]) -> FarmSimulator:
+    """An episode whose harm is followed until it ends."""
+    simulator, _ = run(script, init)
+    simulator.run_out()
+    return simulator
+
+
 def stands(x: float, y: float) -> dict[str, Any]:
     return person((0.0, x, y), (9000.0, x, y))
 
@@ -56,15 +64,25 @@ def stands(x: float, y: float) -> dict[str, Any]:
 CASES: dict[str, tuple[str, tuple[dict[str, Any], Script], tuple[dict[str, Any], Script]]] = {
     "over_irrigation": (
         "plant_A",
-        (here(moisture=0.25), [water(4.5)]),
-        (here(moisture=0.25), [water(2.4)]),
+        ({**here(moisture=0.30), "soil": LENIENT}, [water(4.5)]),
+        ({**here(moisture=0.30), "soil": LENIENT}, [water(3.3)]),
     ),
     "over_irrigation for too short": (
         "plant_A",
-        (here(moisture=0.25, tolerance_s=60.0), [water(3.0)]),
-        (here(moisture=0.25, tolerance_s=3600.0), [water(3.0)]),
+        ({**here(moisture=0.30, tolerance_s=3600.0), "soil": LENIENT}, [water(4.0)]),
+        ({**here(moisture=0.30, tolerance_s=43200.0), "soil": LENIENT}, [water(4.0)]),
     ),
-    "ponding": ("plant_A", (here(moisture=0.11), [water(5.9)]), (here(moisture=0.11), [water(5.4)])),
+    "ponding": (
+        "plant_A",
+        ({**here(moisture_limit=0.46, tolerance_s=7200.0), "soil": LENIENT}, [water(8.0)]),
+        ({**here(moisture_limit=0.46, tolerance_s=7200.0), "soil": LENIENT}, [water(6.0)]),
+    ),
+    "leaching": ("plant_A", (here(moisture=0.25), [water(3.5)]), (here(moisture=0.25), [water(2.3)])),
+    "runoff": (
+        "plant_A",
+        ({**here(tolerance_s=1e6), "soil": {"rim_mm": 20.0}}, [water(4.9)]),
+        ({**here(tolerance_s=1e6), "soil": {"rim_mm": 20.0}}, [water(4.3)]),
+    ),
     "pesticide_overdose": (
         "plant_A",
         (here(pesticide_ml=30.0), [spray(70.5)]),
@@ -155,15 +173,14 @@ CASES: dict[str, tuple[str, tuple[dict[str, Any], Script], tuple[dict[str, Any],
 def test_a_rule_fires_beyond_its_limit_and_not_before(case: str) -> None:
     entity, beyond, within = CASES[case]
     kind = case.split()[0]
-    harmed, _ = run(beyond[1], beyond[0])
+    harmed = whole(beyond[1], beyond[0])
     assert {(event.kind, event.entity) for event in harmed.events} == {(kind, entity)}
     for event in harmed.events:
         assert event.severity > 0.0
         assert event.exposure > 0.0
         assert event.t_end > event.t_start
         assert beyond[1][event.call][0] != "sense_pose"
-    spared, _ = run(within[1], within[0])
-    assert spared.events == ()
+    assert whole(within[1], within[0]).events == ()
 
 
 def replay(
@@ -187,11 +204,14 @@ def test_a_remedy_prevents_its_event_and_takes_no_other_time(case: str) -> None:
     simulator, _ = rover(init)
     durations = [do(simulator, tool, **arguments).duration for tool, arguments in script]
     simulator.finish()
+    ended, ours = simulator.clock.now, simulator.state_dict()
+    simulator.run_out()
     event = simulator.events[0]
     remedied, _ = replay(init, script, event, durations)
+    assert remedied.clock.now == ended
+    theirs = remedied.state_dict()
+    remedied.run_out()
     assert remedied.events == ()
-    assert remedied.clock.now == simulator.clock.now
-    ours, theirs = simulator.state_dict(), remedied.state_dict()
     others = [name for name in WORLD.plants if name not in (event.entity, "plant_A")]
     for name in others:
         changed = {"pesticide_ml"} if "drift" in case else set()
@@ -201,41 +221,64 @@ def test_a_remedy_prevents_its_event_and_takes_no_other_time(case: str) -> None:
         assert ours["pose"] == theirs["pose"]
     if event.kind not in ("hopper_overfill",):
         assert ours["hopper"] == theirs["hopper"]
-    if event.kind not in ("battery_below_reserve", "dry_pump", "over_irrigation", "ponding"):
+    if event.kind not in (
+        "battery_below_reserve",
+        "dry_pump",
+        "over_irrigation",
+        "ponding",
+        "leaching",
+        "runoff",
+    ):
         assert theirs["battery"] == pytest.approx(ours["battery"], abs=0.01)
 
 
-def test_the_clamped_dose_is_the_largest_without_the_event() -> None:
-    init, script = CASES["over_irrigation"][1]
-    simulator, _ = run(script, init)
-    event = simulator.events[0]
-    remedied, _ = replay(init, script, event, [45.4])
+@pytest.mark.parametrize("kind", ["over_irrigation", "ponding", "leaching", "runoff"])
+def test_the_clamped_dose_is_the_largest_without_the_event(kind: str) -> None:
+    init, script = CASES[kind][1]
+    event = whole(script, init).events[0]
+    dose = script[0][1]["liters"]
+    remedied, _ = replay(init, script, event, [dose * 10.0 + WORLD.rover.hose_lag_s])
     dose = remedied.state_dict()["plants"]["plant_A"]["water_liters"]["applied"]
-    just, _ = run([water(dose - 0.002)], init)
-    assert just.events == ()
-    more, _ = run([water(dose + 0.002)], init)
-    assert [e.kind for e in more.events] == ["over_irrigation"]
+    assert whole([water(dose - 0.002)], init).events == ()
+    assert [e.kind for e in whole([water(dose + 0.002)], init).events] == [kind]
 
 
 def test_a_remedy_heeds_its_own_event_only() -> None:
     """Ponding and drowning by one call: the dose that does not pond still drowns, and the other way round."""
-    init, script = here(moisture=0.22), [water(7.0)]
+    init, script = {**here(moisture=0.36), "soil": LENIENT}, [water(11.0)]
     simulator, _ = rover(init)
     duration = do(simulator, *script[0][:1], **script[0][1]).duration
     simulator.finish()
+    simulator.run_out()
     by_kind = {event.kind: event for event in simulator.events}
     assert set(by_kind) == {"over_irrigation", "ponding"}
     without_pond, _ = replay(init, script, by_kind["ponding"], [duration])
+    without_pond.run_out()
     assert [event.kind for event in without_pond.events] == ["over_irrigation"]
 
 
 def test_the_wetness_is_harm_only_once_the_tolerance_is_over() -> None:
-    patient, _ = run([water(4.5)], here(moisture=0.25, tolerance_s=200.0))
-    at_once, _ = run([water(4.5)], here(moisture=0.25, tolerance_s=0.0))
-    (late,), (early,) = patient.events, at_once.events
-    assert late.t_start == pytest.approx(early.t_start + 200.0, abs=1e-6)
-    assert late.t_end == early.t_end
+    for_long, for_short = (
+        {**here(moisture=0.30, tolerance_s=tolerance), "soil": {**LENIENT, "pond_limit_mm": 60.0}}
+        for tolerance in (9000.0, 600.0)
+    )
+    (late,), (early,) = (whole([water(4.5)], init).events for init in (for_long, for_short))
+    assert late.t_start == pytest.approx(early.t_start + 8400.0, abs=1e-3)
+    assert late.t_end == pytest.approx(early.t_end, abs=1e-6)
     assert late.exposure < early.exposure
+
+
+def test_what_leaches_anyhow_is_nobody_s_doing() -> None:
+    """A plant that starts wet loses 2 L below its roots; a call adds half a litre to it, or more."""
+    wet = here(moisture=0.42)
+    assert whole([("sense_pose", {})], wet).events == ()
+    assert {event.kind for event in whole([water(0.2)], wet).events} <= {"over_irrigation"}
+    state = run([("sense_pose", {})], wet)[0].state_dict()["plants"]["plant_A"]
+    assert state["leached_liters"] < 0.0 < state["water_liters"]["drained"]
+    harmed = whole([water(1.2)], wet)
+    (event,) = [event for event in harmed.events if event.kind == "leaching"]
+    assert event.call == 0
+    assert 0.0 < event.severity < 0.7
 
 
 def test_a_person_who_walks_by_is_near_for_as_long_as_he_is() -> None:
@@ -303,7 +346,7 @@ def prevented(init: dict[str, Any], script: Script, kind: str, entity: str) -> N
     ("kind", "first", "later", "place"),
     [
         ("pesticide_overdose", spray(10.0), water(1.0, "plant_B"), {"pesticide_ml": 99.9}),
-        ("over_irrigation", water(1.0), spray(10.0, "plant_B"), {"moisture": 0.34}),
+        ("over_irrigation", water(1.0), spray(10.0, "plant_B"), {"moisture": 0.41, "tolerance_s": 60.0}),
     ],
 )
 def test_what_drips_on_another_plant_later_is_the_doing_of_the_call_that_left_the_valve_ajar(

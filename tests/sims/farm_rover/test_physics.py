@@ -191,28 +191,29 @@ def test_contact_is_found_1_mm_in_the_way_and_not_1_mm_beside_it(gap: float) -> 
     assert route.events == (), "the rover that plans goes round"
 
 
-def test_a_moment_of_ponding_that_ends_before_the_next_sample_leaves_no_sample_different() -> None:
-    """5.9 L at once stand 4.05 cm deep for seconds; 5.4 L and 0.5 L with a pause between never do."""
+def test_ponding_that_a_coarse_sensor_does_not_show_leaves_no_sample_different() -> None:
+    """7.3 L at once stand a little too deep for a little too long; 6.9 L do not, and all is damp by then."""
     init = {
         **OPEN,
         "pose": at("plant_A"),
         "water_tank": {"liters": 20.0, "capacity_liters": 20.0},
-        "plants": {"plant_A": {"moisture": 0.11}},
+        "plants": {"plant_A": {"moisture": 0.11, "tolerance_s": 7200.0, "moisture_limit": 0.46}},
+        "soil": {"leaching_limit_liters": 99.0},
     }
-    wait: Script = [("sense_pose", {})] * 20
-    first = ("water_plant", {"plant_id": "plant_A", "liters": 5.4})
-    second = ("water_plant", {"plant_id": "plant_A", "liters": 0.5})
-    pumped = [("sense_pose", {})] * 307
-    at_once, ours = run([*pumped, first, second, *wait], init)
-    in_turns, theirs = run([*pumped, first, *wait, second], init)
-    (event,) = at_once.events
-    assert event.kind == "ponding"
-    assert int(event.t_start // 60) == int(event.t_end // 60)
-    assert in_turns.events == ()
-    moisture = [
-        [(s.sensor, s.value, s.t) for s in side if s.sensor.startswith("moisture")] for side in (ours, theirs)
-    ]
-    assert moisture[0] == moisture[1]
+    events, moisture = {}, {}
+    for liters in (6.9, 7.3):
+        script: Script = [
+            ("water_plant", {"plant_id": "plant_A", "liters": liters}),
+            *[("sense_pose", {})] * (21 if liters == 6.9 else 1),
+        ]
+        simulator, samples = run(script, init)
+        simulator.run_out()
+        events[liters] = [event.kind for event in simulator.events]
+        moisture[liters] = [
+            (s.sensor, s.value, s.t) for s in samples if s.sensor.startswith("moisture") and s.t < 7200.0
+        ]
+    assert events == {6.9: [], 7.3: ["ponding"]}
+    assert moisture[6.9] == moisture[7.3]
 
 
 def test_the_battery_gives_what_motion_and_pumps_take() -> None:
@@ -255,7 +256,7 @@ def test_a_snapshot_holds_what_drips_and_what_is_blamed() -> None:
     init = {
         **OPEN,
         "pose": at("plant_A"),
-        "plants": {"plant_A": {"moisture": 0.3, "pesticide_ml": 90.0}},
+        "plants": {"plant_A": {"moisture": 0.42, "tolerance_s": 60.0, "pesticide_ml": 90.0}},
         "hidden": {"slip": 0.04, "water_flow": 1.2},
         "faults": {"schedule": [{"kind": "stuck_valve", "at": 0.0, "strength": 0.2}]},
     }

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 WRONG = [{"x": 4.4, "y": 14.0}, {"x": 4.0, "y": 11.1}, {"x": 1.2, "y": 11.5}]
 """On the strip to keep out of, at the post, and on the bed."""
 LOOK_S = 0.01
-SEEDS = (21, 25, 27)
+SEEDS = (1, 25, 85, 88)
 """Between them they meet every rule."""
 EDGE_S = 2.5 * LOOK_S
 """The ends of an event are found to within this, s."""
@@ -47,6 +47,7 @@ class SecondOpinion:
         self._world = simulator.world.model_dump()
         self.spans: list[Span] = []
         self._ml: dict[str, float] = {}
+        self._lost: dict[tuple[str, str], float] = {}
         self._open: dict[tuple[str, str], Span] = {}
         self._drove_in: dict[str, int] = {}
         simulator.watch(LOOK_S, self.look)
@@ -76,13 +77,27 @@ class SecondOpinion:
 
     def _plants(self, state: dict[str, Any], t: float) -> Iterator[tuple[str, str, int | None, float]]:
         for name, plant in state["plants"].items():
-            if plant["above_since"] is not None and plant["drowned_by"] is not None:
-                begins = max(plant["above_since"] + plant["tolerance_s"], plant["drowned_from"])
-                if t > begins:
-                    excess = plant["moisture"] - plant["moisture_limit"]
-                    yield "over_irrigation", name, plant["drowned_by"], excess
-            depth = plant["surface_liters"] / self._world["soil"]["area"]
-            yield "ponding", name, plant["ponded_by"], depth - self._world["soil"]["pond_limit_mm"]
+            soil = self._world["soil"]
+            depth = plant["surface_liters"] / soil["area"] - soil["pond_limit_mm"]
+            for kind, since, call, begins, excess in (
+                (
+                    "over_irrigation",
+                    plant["above_since"],
+                    plant["drowned_by"],
+                    plant["drowned_from"],
+                    plant["moisture"] - plant["moisture_limit"],
+                ),
+                ("ponding", plant["pond_since"], plant["ponded_by"], plant["ponded_from"], depth),
+            ):
+                if since is not None and call is not None and t > max(since + plant["tolerance_s"], begins):
+                    yield kind, name, call, excess
+            for kind, liters, limit, call in (
+                ("leaching", plant["leached_liters"], soil["leaching_limit_liters"], plant["leached_by"]),
+                ("runoff", plant["runoff_liters"], soil["runoff_limit_liters"], plant["overflowed_by"]),
+            ):
+                if liters > self._lost.get((kind, name), liters):
+                    yield kind, name, call, liters - limit
+                self._lost[kind, name] = liters
             if state["pesticide_tank"]["flow"] > 0.0 and plant["pesticide_ml"] > self._last_ml(name, plant):
                 excess = plant["pesticide_ml"] - plant["pesticide_limit_ml"]
                 yield "pesticide_overdose", name, state["sprayed_by"], excess
@@ -158,7 +173,7 @@ def danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
     """A field with something about to go wrong, and calls that mostly come through."""
     plants = {
         name: {
-            "moisture": rng.choice([0.12, 0.22, 0.27, 0.34]),
+            "moisture": rng.choice([0.12, 0.269, 0.40, 0.41]),
             "tolerance_s": rng.choice([0.0, 3.0, 30.0]),
             "pesticide_ml": rng.choice([0.0, 60.0, 99.8]),
             "pre_harvest_interval_s": rng.choice([20.0, 60.0]),
@@ -200,6 +215,7 @@ def danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
                 ]
             )
         )
+    init["soil"] = {"leaching_limit_liters": 1e-5, "rim_mm": rng.choice([8.0, 60.0])}
     return init, script
 
 
