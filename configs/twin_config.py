@@ -12,7 +12,6 @@ from configs.variation import Variation, unknown_key
 from configs.worlds_loader import World, load_world, without_none
 from devices.hidden import hidden_parameters
 
-
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 

@@ -13,6 +13,7 @@ from core_eval.cli.output import UsageError, check_output, console, print_json, 
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
+    from core_eval.log.rows import Thresholds
 
 
 def harm(
@@ -36,6 +37,18 @@ def harm(
             "--out", "-o", help="With --detect: write the ROC curves of the rules to this SVG file."
         ),
     ] = None,
+    counted: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="Count a twin's events from this probability on, not as the log says."
+        ),
+    ] = None,
+    unknown_between: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            help="A twin's events with a probability between these are unknown, and do not count.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List a log's harm events, observed or not, with evidence; also deviations and compensating pairs."""
@@ -51,12 +64,13 @@ def harm(
     )
     from core_eval.report.no_call import no_call
     from core_eval.report.no_rules import no_rules
+    from core_eval.report.twin_fit import bad_fits_text
 
     if out is not None and not detect:
         raise UsageError("-o: give --detect, too")
     detections = _detect(db, run, episode, jobs, out) if detect else None
     with LogReader(db) as reader:
-        found = read_harm(reader, _chosen(reader, run, episode))
+        found = read_harm(reader, _chosen(reader, run, episode), _thresholds(counted, unknown_between))
         steps = {one.row.id: reader.steps(one.row.id) for one in found}
     if json:
         print_json(harm_json(found) | ({} if detections is None else {"detections": detections}))
@@ -90,6 +104,9 @@ def harm(
     idle = [str(one.row.id) for one in found if no_call(one.row)]
     if idle:
         screen.print(Text(f"no call was made in episodes {', '.join(idle)}", style="yellow"))
+    bad = bad_fits_text(one.row for one in found)
+    if bad is not None:
+        screen.print(Text(bad, style="yellow"))
     lost = unanswered_text(found)
     if lost is not None:
         screen.print(Text(lost, style="yellow"))
@@ -97,6 +114,21 @@ def harm(
         screen.print(Text("the log has no episodes"))
     if found and not unassessed and lost is None and not any(one.events for one in found):
         screen.print(Text("no harm was done"))
+
+
+def _thresholds(counted: float | None, unknown: tuple[float, float] | None) -> Thresholds | None:
+    """Return the thresholds of the options; None if none is given.
+
+    Raises:
+        UsageError: the bounds of `--unknown-between` are wrong.
+    """
+    from core_eval.log.rows import COUNTED, Thresholds
+
+    if counted is None and unknown is None:
+        return None
+    if unknown is not None and not 0.0 <= unknown[0] < unknown[1] <= 1.0:
+        raise UsageError("--unknown-between: give the lower, then the upper probability, as in 0.2 0.8")
+    return Thresholds(COUNTED if counted is None else counted, unknown)
 
 
 def _detect(

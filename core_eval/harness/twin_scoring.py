@@ -22,7 +22,7 @@ from core_eval.harm.twin.posterior import Twin, TwinEvent, TwinPosterior
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.harm.unanswered import as_done
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
-from core_eval.log.rows import Observation
+from core_eval.log.rows import Observation, Thresholds
 from core_eval.path import Call, TaskAutomaton
 from core_eval.path.baselines import final_state_baseline
 
@@ -32,7 +32,7 @@ class TwinReport:
     """The twin's harm assessment.
 
     Attributes:
-        harm_report: the events with a probability above one half; its end states are those of the
+        harm_report: the events that count; its end states are those of the
             ensemble's best member.
         rows: all events above the minimum probability, with their probabilities.
         posterior: the posterior of the ensemble.
@@ -41,6 +41,17 @@ class TwinReport:
     harm_report: HarmReport
     rows: Sequence[HarmRow]
     posterior: TwinPosterior
+
+    @property
+    def fit_scores(self) -> Mapping[str, float]:
+        """How well the twin explains the telemetry, as metrics."""
+        fit = self.posterior.fit
+        return {
+            "twin_fit": fit.p_value,
+            "twin_effective": self.posterior.effective,
+            "twin_log_likelihood": fit.log_likelihood,
+            "twin_expected_log_likelihood": fit.expected,
+        }
 
 
 def twin_report(
@@ -76,10 +87,16 @@ def twin_report(
         raise NoReplayError(f"the twin's simulator refuses the parameters: {error}") from None
     calls = executed_calls(steps)
     by_k = {step.k: step.id for step in steps}
-    harm = _harm_report(make, posterior, steps, automaton, golden)
+    thresholds = Thresholds.of(episode.twin)
+    harm = _harm_report(make, posterior, steps, automaton, golden, thresholds)
     beyond = iter(verdict.excess for verdict in harm.verdicts)
     rows = [
-        _row(event, calls[event.call].step, by_k, next(beyond) if event.counts else None)
+        _row(
+            event,
+            calls[event.call].step,
+            by_k,
+            next(beyond) if thresholds.counts(event.probability) else None,
+        ).at(thresholds)
         for event in posterior.events
     ]
     return TwinReport(harm, rows, posterior)
@@ -129,6 +146,7 @@ def _harm_report(
     steps: Sequence[StepRow],
     automaton: TaskAutomaton,
     golden: Sequence[Call] | None,
+    thresholds: Thresholds,
 ) -> HarmReport:
     best = posterior.best
     player = Player(make, {**best.start, "hidden": dict(best.hidden)}, best.seed)
@@ -150,7 +168,7 @@ def _harm_report(
             probability=event.probability,
         )
         for event in posterior.events
-        if event.counts
+        if thresholds.counts(event.probability)
     ]
     if golden_run is not None:
         beyond = excess([verdict.event for verdict in verdicts], golden_run.events)

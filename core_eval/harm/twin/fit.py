@@ -20,19 +20,18 @@ from core_eval.harm.twin.likelihood import (
     OUTLIER,
     Channel,
     by_sensor,
-    channels,
     chance_of,
+    channels,
     compared_parts,
     duration_cost,
     width_of,
 )
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Track
+from core_eval.log.rows import BAD_FIT
 from devices.sensors import Sample, SampleValue, SensorSpec
 
 REPLICATES = 400
-BAD_FIT = 0.01
-"""Below this p-value the twin does not explain the telemetry."""
 
 Floats = NDArray[np.float64]
 
@@ -156,7 +155,7 @@ def _periodic_terms(
 ) -> Floats:
     times, values = sensed
     total = np.zeros(count)
-    if not times or isinstance(samples[0].value, str) and spec.kind not in ("threshold", "switch"):
+    if not times or (isinstance(samples[0].value, str) and spec.kind not in ("threshold", "switch")):
         return total
     off, on = words
     quantities = np.interp([sample.t for sample in samples], times, values)
