@@ -6,7 +6,7 @@ Times are UTC epoch seconds unless they are called device time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
@@ -227,6 +227,10 @@ class HarmRow:
         if not thresholds.is_unknown(self.probability):
             return replace(self, thresholds=thresholds)
         return replace(self, thresholds=thresholds, observed=None, verdict=Observation.UNKNOWN)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as the log holds them, JSON-ready."""
+        return {key: value for key, value in asdict(self).items() if key != "thresholds"}
 
     @property
     def in_doubt(self) -> bool:

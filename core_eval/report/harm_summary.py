@@ -12,6 +12,7 @@ from core_eval.path.statistics import Share, share_of_sums
 from core_eval.report.counted import keys
 from core_eval.report.harm_words import event_text
 from core_eval.report.no_call import without_call
+from core_eval.report.twin_fit import fit_json
 from sims.world_type import unit_of
 
 
@@ -225,9 +226,11 @@ def _episode_json(episode: EpisodeHarm) -> Mapping[str, Any]:
         "final_state_ok": _flag(row.scores.get("final_state_ok")),
         "harm_behind_ok_state": _flag(row.scores.get("harm_behind_ok_state")),
         "unknown_calls": episode.unanswered,
+        "fit": fit_json(row),
         "events": [
             {
-                **asdict(event),
+                **event.as_dict(),
+                "in_doubt": event.in_doubt,
                 "unit": unit_of(row.device, event.kind),
                 "text": event_text(row.device, event),
             }

@@ -29,6 +29,14 @@ def fit_line(row: EpisodeRow) -> str | None:
     )
 
 
+def fit_json(row: EpisodeRow) -> dict[str, float | None] | None:
+    """Return the fit of an episode's twin as JSON-ready data; None without a twin."""
+    names = ("fit", "effective", "log_likelihood", "expected_log_likelihood")
+    if row.scores.get("twin_fit") is None:
+        return None
+    return {name: row.scores.get(f"twin_{name}") for name in names}
+
+
 def bad_fits_text(rows: Iterable[EpisodeRow]) -> str | None:
     """Return a line on the episodes that their twin does not explain; None if there are none."""
     shares = [(row.id, row.scores.get("twin_fit")) for row in rows]

@@ -92,10 +92,10 @@ def predictive_check(
         return Fit(1.0, 0.0, 0.0, None, 1.0)
     own = {name: np.concatenate(parts) for name, parts in logged.items()}
     other = {name: np.concatenate(parts) for name, parts in drawn.items()}
-    shares = {name: _at_most(other[name], own[name]) for name in own}
+    shares = {name: at_most(other[name], own[name]) for name in own}
     worst = min(shares, key=lambda name: shares[name])
     total, expected = _sum(own.values()), _sum(other.values())
-    return Fit(_at_most(expected, total), float(total.mean()), float(expected.mean()), worst, shares[worst])
+    return Fit(at_most(expected, total), float(total.mean()), float(expected.mean()), worst, shares[worst])
 
 
 def replicated(
@@ -178,7 +178,8 @@ def _periodic_terms(
     return total
 
 
-def _at_most(drawn: Floats, logged: Floats) -> float:
+def at_most(drawn: Floats, logged: Floats | float) -> float:
+    """Return the share of replicates whose log-likelihood is at most the logged one."""
     return float(np.mean(drawn <= logged + 1e-9))
 
 

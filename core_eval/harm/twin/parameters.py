@@ -20,6 +20,7 @@ from devices.hidden import HiddenParameter, hidden_parameters
 NORMAL = NormalDist()
 LEAST_SHARE = 1e-9
 """Draws are clipped at this tail probability."""
+BISECTIONS = 60
 OUTSIDE = 4.0
 """Number of spreads by which an estimate outside its parameter's range widens it."""
 
@@ -59,6 +60,14 @@ class Prior:
         below = max(NORMAL.cdf((low - middle) / spread), LEAST_SHARE)
         above = min(NORMAL.cdf((high - middle) / spread), 1.0 - LEAST_SHARE)
         return self._unscaled(middle + spread * NORMAL.inv_cdf(below + share * (above - below)))
+
+    def score(self, value: float) -> float:
+        """Return the standard normal score of a value, within the bounds of the draws."""
+        low, high = NORMAL.inv_cdf(LEAST_SHARE), NORMAL.inv_cdf(1.0 - LEAST_SHARE)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if self.value(middle) < value else (low, middle)
+        return (low + high) / 2.0
 
     @staticmethod
     def _cuts(low: float, high: float, middle: float, spread: float) -> tuple[float, float]:
@@ -112,6 +121,10 @@ class Priors:
             prior.parameter.name: prior.value(float(score))
             for prior, score in zip(self.each, scores, strict=True)
         }
+
+    def scores(self, values: Mapping[str, float]) -> Scores:
+        """Return the scores of these parameters, the inverse of `values`, by bisection."""
+        return np.array([prior.score(values[prior.parameter.name]) for prior in self.each])
 
     def draw(self, members: int, rng: np.random.Generator) -> Scores:
         """Draw the members' scores by Latin hypercube sampling, which covers each distribution evenly."""
