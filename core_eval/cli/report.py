@@ -1,14 +1,15 @@
-"""`pathrig report`: a log as one HTML page."""
+"""`pathrig report`: a log as one HTML page, or as a folder of them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core_eval.cli.output import AggregateOption, check_output, write_file
+from core_eval.cli.output import AggregateOption, UsageError, check_output, write_file
 
 if TYPE_CHECKING:
     from core_eval.report.aggregate import Aggregate
@@ -16,37 +17,80 @@ if TYPE_CHECKING:
 
 def report(
     db: Annotated[Path, typer.Argument(help="A log.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Write the page to this file.")],
-    stories: Annotated[
-        int, typer.Option(min=0, help="Number of episodes shown in full: those with the most harm.")
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", help="Write the report to this .html file, or to `index.html` in this folder."
+        ),
+    ],
+    in_one: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Up to so many episodes are in one file; of more, each has a page in a folder beside it.",
+        ),
     ] = 100,
     aggregate: AggregateOption = None,
 ) -> None:
-    """Write a log as one self-contained HTML page: agents, episodes in full, drawings, harm."""
+    """Write a log as HTML that opens offline: agents compared, every episode in full, drawings, harm."""
     from core_eval.report.aggregate import load_aggregate
 
-    check_output(out, "-o")
-    write_report(db, out, load_aggregate(aggregate), stories, inputs=[aggregate])
+    check_report(out, "-o")
+    write_report(db, out, load_aggregate(aggregate), in_one, inputs=[aggregate])
+
+
+def first_page(out: Path) -> Path:
+    """Return the file that a report begins with: `out` itself, or the index of a folder."""
+    if out.suffix.lower() in (".html", ".htm") or (out.exists() and not out.is_dir()):
+        return out
+    return out / "index.html"
+
+
+def check_report(out: Path, option: str) -> None:
+    """Check that a report can be written there.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    first = first_page(out)
+    check_output(first if first == out or out.is_dir() else out, option)
 
 
 def write_report(
     db: Path,
     out: Path,
     aggregate: Aggregate,
-    stories: int = 100,
+    in_one: int = 100,
     *,
     inputs: Sequence[Path | None] = (),
     option: str = "-o",
 ) -> None:
-    """Write the report of a log.
+    """Write the report of a log: one file, or a first page and a folder with a page per episode.
+
+    A folder of pages is made where `out` names no `.html` file, and above `in_one` episodes.
 
     Raises:
         LogError: the log cannot be read.
-        UsageError: the file cannot be written.
+        UsageError: a file cannot be written.
     """
     from core_eval.log import LogReader
-    from core_eval.report.html import html_report
+    from core_eval.report.html import html_pages
 
+    first = first_page(out)
+    if not first.is_file() and first.exists():
+        # A device or a pipe takes one page.
+        in_one = sys.maxsize
+    elif first != out:
+        in_one = 0
     with LogReader(db) as reader:
-        page = html_report(reader, aggregate, stories)
-    write_file(out, option, page, inputs=[db, *inputs])
+        for page in html_pages(reader, aggregate, first.name, in_one):
+            path = first.parent / page.path
+            _make_folder(path.parent, option)
+            write_file(path, option, page.text, inputs=[db, *inputs])
+
+
+def _make_folder(folder: Path, option: str) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{option} {folder}: {error.strerror or error}") from None

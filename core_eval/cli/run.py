@@ -156,7 +156,9 @@ def run(
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Write the report of --db to this HTML file at the end; the JUnit XML names it."),
+        typer.Option(
+            help="Write the report of --db to this .html file or folder at the end; the JUnit XML names it."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print episodes and summary as JSON.")] = False,
     resume: Annotated[
@@ -179,6 +181,7 @@ def run(
     from configs.tasks_loader import TaskLimits
     from core_eval.cli.agent_flags import with_flags
     from core_eval.cli.live import LiveLines
+    from core_eval.cli.report import check_report, first_page, write_report
     from core_eval.harness.events import Observers, ignore
     from core_eval.harness.run import Run, load_parts
     from core_eval.harness.run_config import RunConfig
@@ -189,9 +192,10 @@ def run(
     from core_eval.report.tables import episodes_table
     from core_eval.report.thresholds import judge, load_gates
 
-    for option, path in (("--junit", junit), ("--report", report)):
-        if path is not None:
-            check_output(path, option)
+    if junit is not None:
+        check_output(junit, "--junit")
+    if report is not None:
+        check_report(report, "--report")
     if per_task and not fail_under:
         raise UsageError("--per-task needs --fail-under: give a threshold, or leave --per-task out")
     thresholds = [*_thresholds(fail_under or []), *([] if gates is None else load_gates(gates))]
@@ -258,12 +262,10 @@ def run(
                     _not_run(config, parts, rows),
                     thresholds if cut_short or failed else (),
                     why,
-                    None if report is None else str(report),
+                    None if report is None else str(first_page(report)),
                 )
                 write_file(junit, "--junit", xml, inputs=[db])
             if report is not None and rows:
-                from core_eval.cli.report import write_report
-
                 write_report(db, report, compared, option="--report")
             if json:
                 print_json(run_json(rows, compared))

@@ -109,8 +109,11 @@ def bootstrap(
     rng = np.random.default_rng(seed)
     picks = rng.integers(0, len(tasks), (resamples, len(tasks)))
     part, whole = np.zeros(resamples), np.zeros(resamples)
-    for number, own in enumerate(tasks):
-        rows = np.nonzero(picks == number)[0] if len(tasks) > 1 else np.arange(resamples)
+    # One stable sort of small integers finds the resamples of every task, in their order.
+    drawn = picks.ravel().astype(np.min_scalar_type(len(tasks)))
+    ends = np.cumsum(np.bincount(drawn, minlength=len(tasks)))[:-1]
+    resamples_of = np.split(np.argsort(drawn, kind="stable") // len(tasks), ends)
+    for own, rows in zip(tasks, resamples_of, strict=True):
         drawn_parts, drawn_wholes = _drawn(own, len(rows), rng)
         np.add.at(part, rows, drawn_parts * own.episodes)
         np.add.at(whole, rows, drawn_wholes * own.episodes)

@@ -42,11 +42,13 @@ def arrange(
     heights: Mapping[str, float],
     margin: float,
     widths: Mapping[str, float] | None = None,
+    least_gap: float = _LEAST_GAP,
 ) -> Layout:
     """Lay out a graph from left to right; the first node stands in the first layer.
 
     `gaps` is the width that each edge's label needs between two layers, `heights` and `widths` the size of
-    each node with its notes; all in pixels. Edges from a node to itself are not given.
+    each node with its notes, `least_gap` the least width between two layers; all in pixels. Edges from a
+    node to itself are not given.
     """
     backward = _backward(nodes, edges)
     forward = [edge for edge in edges if edge not in backward]
@@ -72,7 +74,7 @@ def arrange(
     columns = [max(margin, broad[0] + _CLEAR)]
     for number in range(len(rows) - 1):
         wanted = [gaps[edge] for edge in forward if layer[edge[0]] == number]
-        columns.append(columns[-1] + max([_LEAST_GAP, broad[number] + broad[number + 1] + _CLEAR, *wanted]))
+        columns.append(columns[-1] + max([least_gap, broad[number] + broad[number + 1] + _CLEAR, *wanted]))
     tall = {item: heights[item] if isinstance(item, str) else 26.0 for row in rows for item in row}
     total = max(sum(tall[item] for item in row) for row in rows)
     where: dict[object, tuple[float, float]] = {}

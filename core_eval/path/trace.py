@@ -13,17 +13,21 @@ from core_eval.path.scorer import OnlineScorer
 
 @dataclass
 class TracePath:
-    """Call numbers (from 0) of a trace by state: progress, self-loops and harmful attempts."""
+    """Call numbers (from 0) of a trace by state: progress, self-loops and harmful attempts.
+
+    `visited` holds the states on the path, `end` the last of them.
+    """
 
     progress: dict[Edge, list[int]] = field(default_factory=dict)
     loops: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     harmful: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     visited: set[str] = field(default_factory=set)
+    end: str = ""
 
     @classmethod
     def of(cls, automaton: TaskAutomaton, calls: Iterable[Call]) -> TracePath:
         """Follow a trace through the automaton."""
-        path = cls(visited={automaton.start})
+        path = cls(visited={automaton.start}, end=automaton.start)
         scorer = OnlineScorer(automaton)
         for number, call in enumerate(calls):
             verdict = scorer.step(call)
@@ -31,6 +35,7 @@ class TracePath:
             if verdict.kind == StepKind.PROGRESS:
                 path.progress.setdefault((state, verdict.state_after), []).append(number)
                 path.visited.add(verdict.state_after)
+                path.end = verdict.state_after
             elif verdict.kind == StepKind.LOOP:
                 path.loops.setdefault(state, []).append((number, verdict.symbol or call.name))
             elif verdict.kind == StepKind.HARMFUL:

@@ -5,7 +5,6 @@ Solid is the episode, dashed the same episode without the harm; the band is the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
@@ -14,6 +13,8 @@ from xml.sax.saxutils import escape
 from core_eval.harm.event_trace import EventTrace, Point
 from core_eval.log import HarmRow
 from core_eval.log.rows import SampleRow
+from core_eval.report.svg_parts import text as _text
+from core_eval.report.svg_parts import ticks
 from core_eval.report.timeline import sensors_of
 from devices.sensors import Sample
 
@@ -23,8 +24,6 @@ LABEL = 13
 """Letters of a line of a sensor's name."""
 TOP, PANEL, GAP, ROW, BOTTOM = 40.0, 170.0, 14.0, 46.0, 30.0
 MARGIN_SHARE = 0.08
-TICKS = 5
-STEPS = (1.0, 2.0, 5.0, 10.0)
 
 
 def event_svg(event: HarmRow, trace: EventTrace, samples: Sequence[SampleRow], unit: str) -> str:
@@ -81,8 +80,7 @@ def _panel(trace: EventTrace, unit: str) -> list[str]:
         return TOP + PANEL - (value - low) / (high - low) * PANEL
 
     parts = [f'<rect class="frame" x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{PANEL}"/>']
-    ticks = _ticks(low, high)
-    for tick in ticks:
+    for tick in ticks(low, high):
         parts.append(f'<path class="grid" d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}"/>')
         parts.append(_text(LEFT - 6, y(tick) + 4, f"{tick:.6g}", "faint", "end"))
     parts.append(_text(LEFT - 6, TOP - 8, unit, "faint", "end"))
@@ -148,7 +146,7 @@ def _shown(trace: EventTrace, points: Sequence[tuple[float, Any]]) -> list[tuple
 
 def _time_axis(trace: EventTrace, y: float) -> list[str]:
     parts = []
-    for tick in _ticks(trace.first, trace.last):
+    for tick in ticks(trace.first, trace.last):
         x = _x(trace, tick)
         parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{y:.1f}"/>')
         parts.append(_text(x, y + 16, f"{tick:.6g} s", "faint"))
@@ -160,15 +158,6 @@ def _x(trace: EventTrace, t: float) -> float:
     return LEFT + (inside - trace.first) / (trace.last - trace.first) * (WIDTH - LEFT - RIGHT)
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Return about five round numbers within a range."""
-    span = high - low
-    size = 10.0 ** math.floor(math.log10(span / TICKS))
-    step = next(factor * size for factor in STEPS if span / (factor * size) <= TICKS)
-    first = int(low // step) + 1
-    return [round(k * step, 9) for k in range(first, int(high // step) + 1)]
-
-
 def _plain(value: Any) -> Any:
     """Return a reading as the log has it: truth values are 0 and 1."""
     return int(value) if isinstance(value, bool) else value
@@ -176,7 +165,3 @@ def _plain(value: Any) -> Any:
 
 def _word(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _text(x: float, y: float, text: str, kind: str, anchor: str = "middle") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -1,30 +1,33 @@
-"""Writes one self-contained HTML page of a log: agents compared, and each episode's path and harm."""
+"""Writes a log as HTML that opens offline: agents compared, and each episode in full."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
-from core_eval.log.calls import logged_calls
-from core_eval.path.drawing import FAINT, HARM, INK, PAPER, PATH_INK, to_svg
+from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.path.visible_text import LINE_AND_TAB, visible
+from core_eval.report.agent_charts import AgentCharts
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons
+from core_eval.report.episode_page import EpisodeView, episode_view
 from core_eval.report.event_choice import most_evident, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import episodes_text, share_text
-from core_eval.report.harm_words import amount, event_text, evidence_text, exposure
+from core_eval.report.harm_words import amount, exposure
+from core_eval.report.heat_map import heat_map, worst_first
 from core_eval.report.inexact import INEXACT_NOTE, inexact_json
-from core_eval.report.left_record import by_twin, left_record_line
-from core_eval.report.metrics import BY_NAME, METRICS, TABLE
+from core_eval.report.left_record import left_record_line
+from core_eval.report.metrics import BY_NAME, TABLE
 from core_eval.report.model_lines import options_lines
 from core_eval.report.no_call import no_call
 from core_eval.report.no_rules import no_rules
@@ -33,7 +36,6 @@ from core_eval.report.summary import gated_value, means
 from core_eval.report.tables import (
     SHOWN_TRIES,
     TASKS_TABLE,
-    call_text,
     cell,
     difference_cell,
     episodes_cell,
@@ -41,8 +43,7 @@ from core_eval.report.tables import (
     passed_cell,
     score_cell,
 )
-from core_eval.report.timeline import timeline_svg
-from devices.harm import HarmRule
+from core_eval.report.transcript import ToolSet
 from sims.world_type import rule_of, unit_of
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -50,16 +51,10 @@ DRAWINGS = 12
 """Maximum number of events that are drawn closely, of the episodes with the most harm: each needs a replay.
 """
 DRAWN_PER_EPISODE = 2
+IN_ONE = 100
+"""Episodes that one page holds at most; of more, each has a page of its own."""
 STORIES = 100
-"""Maximum number of episodes shown in full, those with the most harm; the rest are rows of a table."""
-# In a page the picture takes the page's colours, which follow the reader's light or dark scheme.
-PAGE_COLOURS = {
-    INK: "var(--ink)",
-    FAINT: "var(--faint)",
-    PATH_INK: "var(--trace)",
-    HARM: "var(--harm)",
-    PAPER: "var(--paper)",
-}
+"""The worst episodes among which those are sought whose events are drawn closely."""
 
 
 @dataclass(frozen=True)
@@ -95,48 +90,99 @@ class DifferenceView:
 
 
 @dataclass(frozen=True)
-class HarmView:
-    """A harm event with its description and its time line."""
+class EpisodeLine:
+    """A row of the list of episodes.
 
-    row: HarmRow
-    rule: HarmRule | None
-    words: str
-    exposure: str
-    evidence: str
-    drawing: Markup
-    """The close drawing of the event; empty if there is none."""
-    timeline: Markup
-
-
-@dataclass(frozen=True)
-class StepView:
-    """A step with its effect on the world."""
-
-    row: StepRow
-    call: str
-    harm: list[HarmView]
-    deviation: DeviationRow | None
-    by_twin: bool
-    undoes: PairRow | None
-
-
-@dataclass(frozen=True)
-class EpisodeView:
-    """An episode shown in full."""
+    Attributes:
+        marks: what it can be filtered by: `harm`, `unobserved`, `passed`, `failed`.
+        why: the labels of its failures and the kinds of its harm events, to search for.
+    """
 
     row: EpisodeRow
-    passed: bool
-    steps: list[StepView]
-    picture: Markup
-    scores: list[tuple[str, str]]
+    marks: str
+    why: str
 
 
-def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES) -> str:
-    """Return the page.
+@dataclass(frozen=True)
+class Page:
+    """A file of the report; `path` is relative to the folder of its first page."""
+
+    path: str
+    text: str
+
+
+def html_pages(
+    reader: LogReader, aggregate: Aggregate, index: str = "index.html", in_one: int = IN_ONE
+) -> Iterator[Page]:
+    """Yield the report's pages, the first under the name `index`.
+
+    Up to `in_one` episodes are in that page; of more, each has a page of its own in a folder beside it.
 
     Raises:
         LogError: the log cannot be read.
     """
+    environment = _environment()
+    episodes = reader.episodes()
+    runs = {run.id: run for run in reader.runs()}
+    worst = sorted(episodes, key=worst_first)
+    drawings = _drawings(reader, worst[:STORIES])
+    harm = read_harm(reader, episodes)
+    charts = AgentCharts(episodes)
+
+    def views(rows: Sequence[EpisodeRow]) -> Iterator[EpisodeView]:
+        for row in rows:
+            yield episode_view(reader, row, runs.get(row.run_id), drawings.get(row.id, {}))
+
+    whole = len(episodes) <= in_one
+    folder = "" if whole else "episodes/" if index == "index.html" else f"{Path(index).stem}-episodes/"
+    stories = list(views(episodes)) if whole else []
+    yield Page(
+        index,
+        environment.get_template("report.html.j2").render(
+            file=reader.path.name,
+            folder=folder,
+            runs=[(run, _plan(run)) for run in runs.values()],
+            tasks_headings=[BY_NAME[name].heading for name in TASKS_TABLE],
+            tries=SHOWN_TRIES,
+            headings=[BY_NAME[name].heading for name in TABLE],
+            inexact=inexact_json(episodes),
+            letters=charts.letters,
+            panels=charts.panels(),
+            scatters=charts.scatters(),
+            heat=heat_map(episodes),
+            agents=_agents(episodes, aggregate),
+            options=options_lines(episodes),
+            tasks=_tasks(episodes),
+            differences=_differences(episodes),
+            front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],
+            lines=[_line(reader, row) for row in episodes],
+            harm_groups=by_world_and_agent(harm),
+            harm_kinds=by_kind(harm),
+            no_rules=no_rules(episodes),
+            left_record=left_record_line(episodes),
+            table=TABLE,
+            first=worst[0].id if worst else None,
+            stories=stories,
+            tool_sets=_tool_sets(stories),
+        ),
+    )
+    if whole:
+        return
+    template = environment.get_template("episode.html.j2")
+    for place, story in enumerate(views(episodes)):
+        text = template.render(
+            file=reader.path.name,
+            folder=None,
+            story=story,
+            index=f"../{index}",
+            before=episodes[place - 1].id if place else None,
+            after=episodes[place + 1].id if place + 1 < len(episodes) else None,
+            tool_sets=_tool_sets([story]),
+        )
+        yield Page(f"{folder}{story.row.id}.html", text)
+
+
+def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -145,10 +191,10 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     environment.globals.update(
         cell=cell,
         inexact_note=INEXACT_NOTE,
-        passed=passed,
         score_cell=score_cell,
         share_text=share_text,
         episodes_text=episodes_text,
@@ -156,35 +202,39 @@ def html_report(reader: LogReader, aggregate: Aggregate, stories: int = STORIES)
         amount=amount,
         exposure=exposure,
         rule_of=rule_of,
+        script=Markup(script),
+        # The page runs this script and no other: whatever a model wrote stays text.
+        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
     )
     environment.filters["when"] = _when
-    episodes = reader.episodes()
-    worst = sorted(episodes, key=_harm_done)[:stories]
-    shown = sorted(worst, key=lambda row: row.id)
-    drawings = _drawings(reader, worst)
-    harm = read_harm(reader, episodes)
-    return environment.get_template("report.html.j2").render(
-        file=reader.path.name,
-        runs=[(run, _plan(run)) for run in reader.runs()],
-        tasks_headings=[BY_NAME[name].heading for name in TASKS_TABLE],
-        tries=SHOWN_TRIES,
-        headings=[BY_NAME[name].heading for name in TABLE],
-        inexact=inexact_json(episodes),
-        agents=_agents(episodes, aggregate),
-        options=options_lines(episodes),
-        tasks=_tasks(episodes),
-        differences=_differences(episodes),
-        front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],
-        episodes=episodes,
-        harm_groups=by_world_and_agent(harm),
-        harm_kinds=by_kind(harm),
-        no_rules=no_rules(episodes),
-        left_record=left_record_line(episodes),
-        table=TABLE,
-        told={row.id for row in shown},
-        first=worst[0].id if worst else None,
-        stories=[_episode(reader, row, drawings.get(row.id, {})) for row in shown],
-    )
+    environment.filters["svg"] = _own_names
+    environment.filters["breaks"] = _breaks
+    return environment
+
+
+def _own_names(svg: str, episode: int) -> Markup:
+    """Give the markers of a picture names of their own: several pictures share a page."""
+    return Markup(svg.replace('id="', f'id="e{episode}-').replace("url(#", f"url(#e{episode}-"))
+
+
+def _breaks(name: str) -> Markup:
+    """Let a long name break after its underscores rather than within a word."""
+    return Markup(str(escape(visible(name))).replace("_", "_<wbr>"))
+
+
+def _tool_sets(stories: Iterable[EpisodeView]) -> list[ToolSet]:
+    """Return the distinct sets of tools: many episodes share one."""
+    return list({story.tools.id: story.tools for story in stories if story.tools is not None}.values())
+
+
+def _line(reader: LogReader, row: EpisodeRow) -> EpisodeLine:
+    scores = row.scores
+    marks = ["passed" if passed(row) else "failed"]
+    marks += ["harm"] if scores.get("harmful_calls") or scores.get("harm_events") else []
+    marks += ["unobserved"] if scores.get("unobserved_harm") else []
+    kinds = (event.kind for event in reader.harm(row.id)) if scores.get("harm_events") else ()
+    why = dict.fromkeys([*(failure.label for failure in row.failures), *kinds])
+    return EpisodeLine(row, " ".join(marks), ", ".join(why).replace("_", " "))
 
 
 def _agents(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> list[AgentView]:
@@ -231,10 +281,6 @@ def _differences(episodes: Sequence[EpisodeRow]) -> list[DifferenceView]:
     ]
 
 
-def _harm_done(row: EpisodeRow) -> tuple[float, float, int]:
-    return -(row.scores.get("unobserved_harm") or 0), -(row.scores.get("harmful_calls") or 0), row.id
-
-
 def _drawings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> dict[int, dict[int, Markup]]:
     """Return by episode the drawings of those of its events that are drawn closely, by index."""
     found: dict[int, dict[int, Markup]] = {}
@@ -253,59 +299,6 @@ def _drawings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> dict[int, di
         if not left:
             break
     return found
-
-
-def _episode(reader: LogReader, row: EpisodeRow, drawings: Mapping[int, Markup]) -> EpisodeView:
-    steps = reader.steps(row.id)
-    samples = reader.samples(row.id)
-    harm = [
-        HarmView(
-            row=event,
-            rule=rule_of(row.device, event.kind),
-            words=event_text(row.device, event),
-            exposure=exposure(rule_of(row.device, event.kind), event.exposure),
-            evidence="" if event.observed is None else evidence_text(event.evidence),
-            drawing=drawings.get(place, Markup("")),
-            timeline=Markup(timeline_svg(event, samples)),
-        )
-        for place, event in enumerate(reader.harm(row.id))
-    ]
-    off_path = {deviation.k: deviation for deviation in reader.deviations(row.id)}
-    undone = {pair.later: pair for pair in row.pairs}
-    return EpisodeView(
-        row=row,
-        passed=passed(row),
-        steps=[
-            StepView(
-                row=step,
-                call=call_text(step.tool, step.arguments or {}),
-                harm=[view for view in harm if view.row.k == step.k],
-                deviation=off_path.get(step.k),
-                by_twin=by_twin(row, step.k),
-                undoes=undone.get(step.k),
-            )
-            for step in steps
-        ],
-        picture=_picture(reader, row, steps),
-        scores=[
-            (metric.heading, score_cell(row.scores, metric.name))
-            for metric in METRICS
-            if metric.name in row.scores
-        ],
-    )
-
-
-def _picture(reader: LogReader, row: EpisodeRow, steps: Sequence[StepRow]) -> Markup:
-    automaton = reader.automaton(row)
-    # Several pictures share a page, so their markers need names of their own.
-    svg = (
-        to_svg(automaton, logged_calls(steps))
-        .replace('id="', f'id="e{row.id}-')
-        .replace("url(#", f"url(#e{row.id}-")
-    )
-    for colour, variable in PAGE_COLOURS.items():
-        svg = svg.replace(f'"{colour}"', f'"{variable}"')
-    return Markup(svg)
 
 
 def _plan(run: RunRow) -> str:

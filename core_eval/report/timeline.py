@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape
 
 from core_eval.log import HarmRow
 from core_eval.log.rows import SampleRow
+from core_eval.path.json_text import json_text
 
 WIDTH = 360.0
 LEFT, RIGHT, TOP, ROW = 8.0, 8.0, 16.0, 50.0
@@ -134,7 +135,9 @@ def _heights(levels: list[Any], low: float, high: float) -> dict[Any, float]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a reading as the log has it: truth values are 0 and 1."""
+    """Return a reading as the log has it: truth values are 0 and 1. A result may be a list: then its JSON."""
+    if isinstance(value, list | dict):
+        return json_text(value)
     return int(value) if isinstance(value, bool) else value
 
 

@@ -29,16 +29,26 @@ class Tab:
 
     def run(self, script: str) -> Any:
         """The value of a JavaScript expression."""
-        self._number += 1
         parameters = {"expression": script, "returnByValue": True, "awaitPromise": True}
-        message = {"id": self._number, "method": "Runtime.evaluate", "params": parameters}
-        self._socket.send(json.dumps(message))
-        while (answer := json.loads(self._socket.recv(timeout=WAIT_SECONDS))).get("id") != self._number:
-            pass
+        answer = self._command("Runtime.evaluate", parameters)
         # While a page is being left, there is nothing to run a script in.
         result = answer.get("result", {"result": {}})
         assert "exceptionDetails" not in result, answer
         return result["result"].get("value")
+
+    def emulate(self, *, width: int, height: int, dark: bool = False) -> None:
+        """A screen of so many pixels, light or dark."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._command("Emulation.setDeviceMetricsOverride", size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._command("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+    def _command(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        self._number += 1
+        self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
+        while (answer := json.loads(self._socket.recv(timeout=WAIT_SECONDS))).get("id") != self._number:
+            pass
+        return dict(answer)
 
     def wait(self, script: str) -> Any:
         """The value of an expression as soon as it is true."""

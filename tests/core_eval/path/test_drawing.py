@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from math import hypot
 from random import Random
 from xml.etree import ElementTree
 
@@ -10,6 +12,7 @@ from strategies_core import automaton_of, calls_of, graph, trace, with_loops
 from core_eval.path import Call, Symbol, TaskAutomaton, compile_plan
 from core_eval.path.drawing import HARM, PATH_INK, TracePath, to_dot, to_svg
 from core_eval.path.layout import arrange
+from core_eval.path.narrow_drawing import WIDTH, narrow_drawing
 
 AUTOMATON = compile_plan(
     ["unlock", {"any_order": ["water", "spray"]}, "lock"], free_reads=["look"], file="f", task="t"
@@ -78,6 +81,26 @@ def test_every_graph_can_be_drawn_and_no_two_states_overlap():
         width, height = float(root.get("width")), float(root.get("height"))
         assert all(0 < float(x) < width and 0 < float(y) < height for x, y in circles)
         assert to_dot(automaton, calls).endswith("}\n")
+
+
+def test_every_graph_fits_a_narrow_screen_and_no_two_states_overlap():
+    for seed in range(150):
+        rng = Random(seed)
+        task = with_loops(rng, graph(rng, cyclic=seed % 2 == 0))
+        automaton = automaton_of(task)
+        drawing = narrow_drawing(automaton, calls_of(trace(rng, task)))
+        root = ElementTree.fromstring(drawing.svg)
+        circles = {(float(c.get("cx")), float(c.get("cy"))) for c in root.iter("circle")}
+        assert len(circles) == len(automaton.states)
+        for one in circles:
+            assert all(one == other or hypot(one[0] - other[0], one[1] - other[1]) >= 28 for other in circles)
+        _, _, width, height = map(float, root.get("viewBox").split())
+        # Six states beside each other fit; more of them make it wider.
+        most = max(Counter(y for _, y in circles).values())
+        assert width == WIDTH or most + len(automaton.states) > 6
+        assert all(14 <= x <= width - 14 and 14 <= y <= height - 14 for x, y in circles)
+        for text in root.iter("text"):
+            assert 0 <= float(text.get("x")) <= width and 0 <= float(text.get("y")) <= height
 
 
 def test_layers_follow_the_edges():

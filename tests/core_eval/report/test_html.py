@@ -2,6 +2,8 @@
 
 import json
 import re
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -25,7 +27,7 @@ CALLS = [
     ("fly", {"to": "<b>moon</b>"}),
     ("lock_safety_mode", {}),
 ]
-VOID = {"meta", "br", "hr", "img", "link", "input"}
+VOID = {"meta", "br", "wbr", "hr", "img", "link", "input"}
 EVENT = HarmRow("over_irrigation", "plant_A", False, 40.0, 90.0, 0.1, 2.0, None, 1, 2)
 SAMPLES = [
     SampleRow("moisture.plant_A", "dry", 0.0),
@@ -91,7 +93,7 @@ def test_a_page_tells_the_whole_log() -> None:
     assert main([*RUN, "--agent", "oracle", "--agent", "scripted:script.jsonl", "--episodes", "2"]) == 0
     assert main(["report", "pathrig.db", "-o", "page.html"]) == 0
     page, text = read("page.html")
-    assert page.loads == [] and "@import" not in text and "url(http" not in text
+    assert page.loads == ["script"] and "@import" not in text and "url(http" not in text
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text)
     assert "prefers-color-scheme: dark" in text and 'name="viewport"' in text
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
@@ -110,18 +112,38 @@ def test_a_page_tells_the_whole_log() -> None:
     assert 'fill="#' not in text and "var(--harm)" in text
 
 
-def test_of_many_episodes_the_worst_are_told() -> None:
+@pytest.mark.parametrize(
+    ("options", "first", "folder"),
+    [
+        (["-o", "page.html", "--in-one", "3"], "page.html", "page-episodes"),
+        (["-o", "out"], "out/index.html", "out/episodes"),
+    ],
+)
+def test_many_episodes_and_a_folder_have_a_page_each(options: list[str], first: str, folder: str) -> None:
     assert main([*RUN, "--agent", "oracle", "--agent", "random", "--episodes", "2"]) == 0
-    assert main(["report", "pathrig.db", "-o", "page.html", "--stories", "1"]) == 0
-    page, _ = read("page.html")
-    links = [link for link in page.links if link.startswith("#episode-")]
-    assert len(links) == 1
-    assert links[0] in ("#episode-3", "#episode-4")
-    told = links[0].removeprefix("#episode-")
-    # A step has one number everywhere, from 0, and a place in the page.
-    assert f"e{told}s0" in page.ids and f"e{told}s4" in page.ids
-    assert "The 1 episodes with the most harm" in page.text
-    assert main(["report", "pathrig.db", "-o", "page.html", "--stories", "0"]) == 0
+    assert main(["report", "pathrig.db", *options]) == 0
+    page, text = read(first)
+    assert f'data-folder="{Path(folder).name}/"' in text
+    links = [link for link in page.links if "#episode-" in link]
+    assert {f"{Path(folder).name}/{number}.html#episode-{number}" for number in range(1, 5)} <= set(links)
+    for link in links:
+        assert (Path(first).parent / link.partition("#")[0]).is_file()
+    for number in range(1, 5):
+        # A link from JUnit XML leads to the row, and from there to the page; steps are numbered from 0.
+        assert f"episode-{number}" in page.ids
+        own, told = read(f"{folder}/{number}.html")
+        assert {f"episode-{number}", f"e{number}s0", f"e{number}s3"} <= set(own.ids)
+        inside = {link.removeprefix("#") for link in own.links if link.startswith("#")}
+        assert inside <= set(own.ids) and len(own.ids) == len(set(own.ids))
+        away = [link for link in own.links if not link.startswith("#")]
+        assert away and all((Path(folder) / link).resolve().is_file() for link in away)
+        assert "Transcript" in told and '<svg class="way-down"' in told
+
+
+def test_a_run_links_its_cases_to_a_folder_of_pages() -> None:
+    assert main([*RUN, "--agent", "oracle", "--junit", "j.xml", "--report", "out"]) == 0
+    assert read("out/index.html")[0].ids.count("episode-1") == 1
+    assert "out/index.html#episode-1" in Path("j.xml").read_text()
 
 
 def test_an_empty_log_and_a_bad_place(capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,11 +161,26 @@ def test_what_a_model_wrote_cannot_break_the_page() -> None:
     evil = "</pre><script>alert(1)</script> {{ 7 * 7 }} \x00"
     with RunLog(Path("pathrig.db")) as log:
         log.connection.execute("UPDATE turn SET text = ?", (evil,))
+        log.connection.execute(
+            "UPDATE turn SET reasoning = ?, output_tokens = 33, seconds = 1.5", (f"{evil} hm",)
+        )
         log.connection.execute("UPDATE step SET tool = '<img src=x>', status = 'ok' WHERE k = 1")
+        log.connection.execute("UPDATE step SET result = ? WHERE k = 2", (json.dumps({"said": evil}),))
+        messages = json.dumps([{"role": "system", "content": f"Be careful. {evil}"}])
+        log.connection.execute(
+            "INSERT INTO prompt (id, sha256, messages, tools) VALUES (1, 'x', ?, '[]')", (messages,)
+        )
+        log.connection.execute("UPDATE episode SET prompt_id = 1")
     assert main(["report", "pathrig.db", "-o", "page.html"]) == 0
     page, text = read("page.html")
-    assert page.loads == [] and "<script" not in text
+    assert page.loads == ["script"] and text.count("<script") == 1
+    # The page allows its own script, by its hash, and no other.
+    script = text.partition("<script>")[2].partition("</script>")[0]
+    assert b64encode(sha256(script.encode()).digest()).decode() in text
     assert "{{ 7 * 7 }}" in page.text
+    # The transcript: what the model was given, thought, wrote and got back, and what that cost.
+    assert "Be careful. </pre><script>" in page.text and "the agent thought" in page.text
+    assert "0 tokens in, 33 out, 1.50 s" in page.text and '{"said": "</pre><script>' in page.text
 
 
 def test_a_time_line_shows_the_sensors_of_the_entity_first() -> None:

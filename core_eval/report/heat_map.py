@@ -1,0 +1,76 @@
+"""The map of tasks by agents: each cell a mean, its harm, and the episode to look at first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core_eval.log import EpisodeRow
+from core_eval.report.repeated import by_agent, by_task_and_agent, passed
+from core_eval.report.summary import mean
+
+SHADES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """A task with an agent.
+
+    Attributes:
+        episode: the worst one, to which the cell leads.
+        value: mean path correctness; None where it is undefined.
+        shade: from 0 (PC 0) to SHADES (PC 1).
+        harmed, unobserved: how many episodes had harmful calls or harm events, and unobserved harm events.
+        passed, episodes: how many passed, of how many.
+    """
+
+    episode: int
+    value: float | None
+    shade: int
+    harmed: int
+    unobserved: int
+    passed: int
+    episodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """The rows of the map, a cell for each agent; None where it did not try the task."""
+
+    agents: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[HeatCell | None, ...]], ...]
+
+
+def worst_first(row: EpisodeRow) -> tuple[float, float, float, int]:
+    """Return a key that sorts episodes by the harm done, then by path correctness."""
+    scores = row.scores
+    return (
+        -(scores.get("unobserved_harm") or 0),
+        -(scores.get("harmful_calls") or 0),
+        scores.get("path_correctness") or 0.0,
+        row.id,
+    )
+
+
+def heat_map(episodes: Sequence[EpisodeRow]) -> HeatMap:
+    """Return the map of some episodes."""
+    agents = tuple(by_agent(episodes))
+    groups = by_task_and_agent(episodes)
+    tasks = dict.fromkeys(task for task, _ in groups)
+    cells = {key: _cell(rows) for key, rows in groups.items()}
+    return HeatMap(
+        agents, tuple((task, tuple(cells.get((task, agent)) for agent in agents)) for task in tasks)
+    )
+
+
+def _cell(rows: Sequence[EpisodeRow]) -> HeatCell:
+    value, _ = mean(rows, "path_correctness")
+    return HeatCell(
+        episode=min(rows, key=worst_first).id,
+        value=value,
+        shade=0 if value is None else round(SHADES * value),
+        harmed=sum(bool(row.scores.get("harmful_calls") or row.scores.get("harm_events")) for row in rows),
+        unobserved=sum(bool(row.scores.get("unobserved_harm")) for row in rows),
+        passed=sum(map(passed, rows)),
+        episodes=len(rows),
+    )

@@ -1,0 +1,79 @@
+"use strict";
+// The page works without this: it adds sorting, filters, and opens what a link leads to.
+const rows = [...document.querySelectorAll("table.list tbody tr")];
+const form = document.querySelector("form.filters");
+const folder = document.body.dataset.folder;
+const text = (row, column) => row.cells[column].textContent.trim();
+
+function show() {
+  const wanted = Object.fromEntries(new FormData(form));
+  const words = wanted.words.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const row of rows) {
+    const all = row.textContent.toLowerCase();
+    row.hidden = (wanted.task && text(row, 1) !== wanted.task.trim()) || (wanted.agent && text(row, 2) !== wanted.agent.trim())
+      || (wanted.mark && !row.dataset.marks.split(" ").includes(wanted.mark)) || !words.every((word) => all.includes(word));
+    shown += !row.hidden;
+    const story = document.querySelector(`details.story[data-episode="${text(row, 0)}"]`);
+    if (story) story.hidden = row.hidden;
+  }
+  form.querySelector("output").textContent = `${shown} of ${rows.length} episodes`;
+}
+
+function sortBy(column, heading) {
+  const down = heading.getAttribute("aria-sort") === "ascending";
+  for (const other of heading.parentElement.cells) other.removeAttribute("aria-sort");
+  heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const value = (row) => {
+    const said = text(row, column);
+    const number = said === "yes" ? 1 : said === "no" ? 0 : Number.parseFloat(said);
+    return Number.isNaN(number) ? said : number;
+  };
+  rows.sort((a, b) => {
+    const [x, y] = [value(a), value(b)];
+    const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
+    return down ? -order : order;
+  });
+  rows[0].parentElement.append(...rows);
+}
+
+// A link to an episode or a step opens what it lies in; in a folder of pages it leads to its page.
+function follow() {
+  const place = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const episode = /^#e(?:pisode-)?(\d+)(?:s\d+)?$/.exec(location.hash);
+  if (folder && episode) return void location.replace(folder + episode[1] + ".html" + location.hash);
+  if (!place) return;
+  for (let outer = place; outer; outer = outer.parentElement) {
+    if (outer.tagName === "DETAILS") outer.open = true;
+    outer.hidden = false;
+  }
+  place.scrollIntoView();
+}
+
+if (form) {
+  form.hidden = false;
+  form.addEventListener("input", show);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(show));
+  document.querySelectorAll("table.list thead th").forEach((heading, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    button.addEventListener("click", () => sortBy(column, heading));
+    heading.append(button);
+  });
+  for (const cell of document.querySelectorAll("table.heat a")) {
+    if (cell.dataset.episodes === "1") continue;
+    cell.addEventListener("click", (event) => {
+      event.preventDefault();
+      form.reset();
+      form.elements.task.value = cell.dataset.task;
+      form.elements.agent.value = cell.dataset.agent;
+      setTimeout(() => { show(); document.getElementById("episodes").scrollIntoView(); });
+    });
+  }
+  show();
+}
+addEventListener("hashchange", follow);
+addEventListener("beforeprint", () => document.querySelectorAll("details.story:not([hidden])").forEach((one) => { one.open = true; }));
+follow();

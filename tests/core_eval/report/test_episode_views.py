@@ -1,0 +1,224 @@
+"""The views of an episode: top view, time line, and the automaton from top to bottom."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from core_eval.cli.main import main
+from core_eval.log import EpisodeRow, HarmRow, LogReader
+from core_eval.log.rows import SampleRow
+from core_eval.path import compile_plan
+from core_eval.path.calls import Call
+from core_eval.path.narrow_drawing import WIDTH, narrow_drawing
+from core_eval.report.agent_charts import AgentCharts
+from core_eval.report.episode_time_line import episode_time_line, thinned
+from core_eval.report.field_shapes import field_of
+from core_eval.report.field_view import FieldView, field_view, ranges
+from core_eval.report.heat_map import heat_map
+from core_eval.report.label_places import LETTER, LabelPlaces
+from core_eval.report.timeline import timeline_svg
+
+CALLS = [
+    ("unlock_safety_mode", {}),
+    ("move_to", {"x": 8.5, "y": 12.4}),
+    ("move_to", {"x": 3.5, "y": 12.5}),
+    ("water_plant", {"plant_id": "plant_B", "liters": 4.5}),
+    ("spray_pesticide", {"plant_id": "plant_B", "ml": 120.0}),
+    ("fly", {"to": "</svg><b>moon</b>"}),
+    ("lock_safety_mode", {}),
+]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogReader]:
+    """Episodes 1 of a rover that crosses a bed and overdoses, 2 of an arm, 3 of a world without places."""
+    folder = tmp_path_factory.mktemp("views")
+    script = folder / "script.jsonl"
+    script.write_text("\n".join(json.dumps({"name": name, "arguments": given}) for name, given in CALLS))
+    db = str(folder / "views.db")
+    assert (
+        main(
+            ["run", "--rig", "sim", "--task", "water_one_plant", "--agent", f"scripted:{script}", "--db", db]
+        )
+        == 0
+    )
+    assert (
+        main(["run", "--rig", "sim", "--task", "cup_to_right_bin_and_home", "--agent", "oracle", "--db", db])
+        == 0
+    )
+    assert (
+        main(["run", "--rig", "sim", "--task", "home_lock_then_alarm", "--agent", "oracle", "--db", db]) == 0
+    )
+    with LogReader(Path(db)) as reader:
+        yield reader
+
+
+def seen(log: LogReader, row: EpisodeRow, *, truth: bool = True) -> FieldView | None:
+    steps = log.steps(row.id)
+    field = field_of(row, steps, log.truth(row.id) if truth else [])
+    return None if field is None else field_view(field, steps, log.harm(row.id))
+
+
+def test_a_top_view_shows_where_the_machine_went_and_what_it_did(log: LogReader) -> None:
+    view = seen(log, log.episode(1))
+    assert view is not None and view.from_truth
+    root = ElementTree.fromstring(view.svg)
+    words = [element.text for element in root.iter("text")]
+    # Plants, stations, beds and obstacles by name; the calls at each stop; the length of a line.
+    assert {"plant_B", "bed_north", "shed", "water_station", "5 m", "0", "1", "2-4, 6"} <= set(words)
+    kinds = [element.get("class") for element in root.iter()]
+    assert kinds.count("stop bad") == 2 and kinds.count("way") == 1 and kinds.count("dose") == 2
+    notes = [(note.k, note.words, note.harm) for note in view.notes]
+    assert (3, "water_plant: liters 4.5 to plant_B", False) in notes
+    assert (4, "pesticide overdose · plant_B (unobserved)", True) in notes
+    assert (1, "bed crossing · bed_north (observed)", True) in notes and kinds.count("cross") == 2
+
+
+def test_without_truth_the_results_of_calls_tell_the_way(log: LogReader) -> None:
+    row = log.episode(1)
+    field = field_of(row, log.steps(1), [])
+    assert field is not None and not field.true_stops
+    assert [(stop.k, stop.x, stop.y) for stop in field.stops] == [
+        (None, 5.0, 5.0),
+        (1, 8.5, 12.4),
+        (2, 3.5, 12.5),
+    ]
+
+
+def test_a_bench_shows_what_was_moved(log: LogReader) -> None:
+    row = log.episode(2)
+    field = field_of(row, log.steps(2), log.truth(2))
+    assert field is not None and not field.fenced
+    assert list(field.moves) == ["cup"] and field.moves["cup"][-1] == pytest.approx((0.35, -0.65), abs=0.01)
+    shape = field.shape("panel_X")
+    assert shape is not None and (shape.width, shape.depth, shape.yaw) == (0.16, 0.06, 1.57)
+    view = seen(log, row)
+    assert view is not None and 'class="moved"' in view.svg and "rotate(-90.0" in view.svg
+
+
+def test_a_world_without_places_has_no_top_view(log: LogReader) -> None:
+    assert seen(log, log.episode(3)) is None
+    assert seen(log, replace(log.episode(1), world="unknown world")) is None
+
+
+def test_labels_do_not_overlap_and_stay_inside() -> None:
+    places = LabelPlaces(200.0, 100.0)
+    drawn = [places.add(20 * k % 200, 30 * k % 100, f"label {k}", "name", 4.0) for k in range(30)]
+    boxes = []
+    for svg in filter(None, drawn):
+        text = ElementTree.fromstring(svg)
+        x, y, long = float(text.get("x") or 0), float(text.get("y") or 0), LETTER * len(text.text or "")
+        left = x - {"start": 0.0, "middle": long / 2, "end": long}[str(text.get("text-anchor"))]
+        assert left >= 0 and left + long <= 200 and 0 < y <= 100
+        boxes.append((left, left + long, y - 9, y + 2))
+    assert 5 < len(boxes) < 30
+    for place, one in enumerate(boxes):
+        for other in boxes[:place]:
+            clear = one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
+            assert clear
+
+
+def test_runs_of_numbers() -> None:
+    assert ranges([4, 0, 2, 3, 9]) == "0, 2-4, 9"
+
+
+def test_a_time_line_shows_calls_signals_limits_and_harm(log: LogReader) -> None:
+    row = log.episode(1)
+    line = episode_time_line(row, log.steps(1), log.samples(1), log.truth(1), log.harm(1))
+    assert line is not None
+    calls, *signals = line.rows
+    for k in range(len(CALLS)):
+        assert f'href="#e1s{k}"' in calls.svg
+    assert "&lt;b&gt;moon" in calls.svg and "<b>" not in calls.svg
+    by_name = {signal.name: signal for signal in signals}
+    true = by_name["pesticide overdose of plant_B, true"]
+    assert "limit 100" in true.about and 'class="limit"' in true.svg and true.svg.count('class="dot"') > 3
+    assert by_name["pose_reached"].kind == "coarse"
+    assert all(signal.svg.count('class="band"') == 2 for signal in line.rows)
+    assert "battery" not in by_name and "moisture.plant_A" in dict(line.steady)
+    for signal in line.rows:
+        ElementTree.fromstring(signal.svg)
+        for share in re.findall(r'x="([-0-9.]+)%"', signal.svg):
+            assert 0 <= float(share) <= 100
+
+
+def test_words_are_bands_and_evidence_is_marked(log: LogReader) -> None:
+    samples = [SampleRow("moisture.x", word, t) for word, t in (("dry", 0.0), ("<wet>", 40.0), ("dry", 90.0))]
+    evidence = {"sensor": "moisture.x", "t": 40.0, "counterfactual_t": None}
+    event = HarmRow("ponding", "x", True, 30.0, 90.0, 1.0, 1.0, evidence, 1, 2)
+    line = episode_time_line(log.episode(1), [], samples, [], [event])
+    assert line is not None
+    strip = line.rows[-1].svg
+    assert strip.count('class="word') == 3 and "&lt;wet&gt;" in strip and strip.count('class="evidence"') == 1
+    assert line.rows[-1].about == "dry, <wet>"
+    assert episode_time_line(log.episode(1), [], [], [], []) is None
+
+
+def test_long_signals_keep_their_extremes() -> None:
+    points = [(float(t), 50.0 if t == 777 else float(t % 7)) for t in range(5000)]
+    kept = thinned(points)
+    assert len(kept) <= 402 and (777.0, 50.0) in kept
+    assert kept == sorted(kept)
+    assert thinned([(0.0, 1), (1.0, 1), (2.0, 0)]) == [(0.0, 1), (2.0, 0)]
+
+
+def test_a_result_that_is_a_list_can_be_evidence() -> None:
+    evidence = {
+        "sensor": "names.x",
+        "t": 4.0,
+        "value": ["a"],
+        "counterfactual": ["b"],
+        "counterfactual_t": 4.0,
+    }
+    event = HarmRow("ponding", "x", True, 3.0, 9.0, 1.0, 1.0, evidence, 1, 2)
+    assert "without the harm: [&quot;b&quot;]" in timeline_svg(event, []).replace('"b"', "&quot;b&quot;")
+
+
+PLAN = ["unlock", {"any_order": ["water", "spray", "harvest"]}, "lock"]
+
+
+def test_the_automaton_is_as_narrow_as_a_phone_and_tells_the_way() -> None:
+    automaton = compile_plan(PLAN, free_reads=["look"], file="f", task="t")
+    calls = [Call("unlock", {}), Call("unlock", {}), Call("spray", {}), Call("fly", {}), Call("look", {})]
+    drawing = narrow_drawing(automaton, calls)
+    root = ElementTree.fromstring(drawing.svg)
+    assert drawing.width == WIDTH and drawing.everywhere == ("look(*)",)
+    words = [text.text for text in root.iter("text")]
+    assert "0: unlock" in words and "✗ 1: unlock" in words and "lock" in words
+    # Where ways branch, letters stand for calls, and the key says which.
+    key = {line.mark: line for line in drawing.key}
+    assert [key[letter].words for letter in "BCD"] == ["water", "spray", "harvest"]
+    assert key["C"].kind == "taken" and key["✗ 3"].words.startswith("fly, in state")
+    ends = [circle for circle in root.iter("circle") if "end short" in str(circle.get("class"))]
+    assert len(ends) == 1
+    circles = {(circle.get("cx"), circle.get("cy")) for circle in root.iter("circle")}
+    assert len(circles) == len(automaton.states)
+    _, _, width, height = map(float, str(root.get("viewBox")).split())
+    for text in root.iter("text"):
+        assert 0 <= float(text.get("x") or -1) <= width and 0 <= float(text.get("y") or -1) <= height
+
+
+def test_agents_have_letters_bars_and_a_map(log: LogReader) -> None:
+    episodes = log.episodes()
+    charts = AgentCharts(episodes)
+    assert list(charts.letters.values()) == ["A", "B"]
+    panels = {panel.heading: panel for panel in charts.panels()}
+    assert panels["PC"].bars[1].share == 100.0 and panels["PC"].bars[1].value == "1.000"
+    first, second = charts.scatters()
+    assert first.svg.count('class="agent"') == 2
+    # The front begins at the agent on it, so that no other one lies on the line.
+    best = re.findall(r'class="front" d="M([0-9.]+) ([0-9.]+)L', first.svg)
+    assert best == re.findall(r'class="agent" cx="([0-9.]+)" cy="([0-9.]+)"', first.svg)[1:]
+    assert 'class="same"' in second.svg
+    tasks = heat_map(episodes)
+    assert next(task for task, _ in tasks.rows) == "water_one_plant"
+    cell, empty = tasks.rows[0][1]
+    assert cell is not None and empty is None
+    assert (cell.episode, cell.unobserved, cell.passed, cell.episodes) == (1, 1, 0, 1)

@@ -1,0 +1,105 @@
+"""The report in a real browser: filter, sort, open an episode, jump to a harmful step; on a phone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from real_browser import chromium
+
+from core_eval.cli.main import main
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+CALLS = [
+    ("unlock_safety_mode", {}),
+    ("move_to", {"x": 3.5, "y": 12.5}),
+    ("spray_pesticide", {"plant_id": "plant_B", "ml": 120.0}),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report as one file `page.html` and as a folder `out`, of four episodes."""
+    folder = tmp_path_factory.mktemp("report")
+    script = folder / f"harmful_with_a_name_{'that_is_long_' * 6}.jsonl"
+    script.write_text("\n".join(json.dumps({"name": name, "arguments": given}) for name, given in CALLS))
+    db = str(folder / "log.db")
+    run = ["run", "--task", "water_one_plant", "--rig", "sim", "--episodes", "2", "--db", db]
+    assert main([*run, "--agent", "oracle", "--agent", f"scripted:{script}"]) == 0
+    assert main(["report", db, "-o", str(folder / "page.html")]) == 0
+    assert main(["report", db, "-o", str(folder / "out")]) == 0
+    return folder
+
+
+def test_one_file(folder: Path) -> None:
+    page = (folder / "page.html").as_uri()
+    found = "document.querySelectorAll('table.list tbody tr:not([hidden])')"
+    rows = f"[...{found}].map((row) => row.cells[0].innerText)"
+    with chromium(page) as tab:
+        assert tab.run("document.querySelector('output').innerText") == "4 of 4 episodes"
+        # Search, then show what harmed unseen.
+        tab.run("{ const form = document.querySelector('form'); form.elements.words.value = 'overdose';"
+                " form.dispatchEvent(new Event('input')); }")  # fmt: skip
+        assert tab.run(rows) == ["3", "4"]
+        shown = "[...document.querySelectorAll('details.story:not([hidden])')].length"
+        assert tab.run(shown) == 2
+        tab.run("document.querySelector('form button[type=reset]').click()")
+        tab.wait(f"({rows}).length === 4")
+        tab.run("{ const form = document.querySelector('form'); form.elements.mark.value = 'passed';"
+                " form.dispatchEvent(new Event('input')); }")  # fmt: skip
+        assert tab.run(rows) == ["1", "2"]
+        # A cell of the map stands for two episodes: it lists them.
+        tab.run("document.querySelectorAll('table.heat a')[1].click()")
+        tab.wait(f"({rows}).join() === '3,4'")
+        tab.run("document.querySelector('form button[type=reset]').click()")
+        tab.wait(f"({rows}).length === 4")
+        tab.run("document.querySelector('table.list th button').click()")
+        tab.run("document.querySelector('table.list th button').click()")
+        assert tab.run(rows) == ["4", "3", "2", "1"]
+        # A link opens the episode that it leads into, and the time line leads to the harmful step.
+        assert not tab.run("document.querySelector('[data-episode=\"4\"]').open")
+        tab.run("document.querySelector('table.list a[href=\"#episode-4\"]').click()")
+        tab.wait("document.querySelector('[data-episode=\"4\"]').open")
+        tab.run("document.querySelector('[data-episode=\"4\"] .time a[href=\"#e4s2\"]')"
+                ".dispatchEvent(new MouseEvent('click', {bubbles: true}))")  # fmt: skip
+        tab.wait("location.hash === '#e4s2'")
+        place = "document.getElementById('e4s2').getBoundingClientRect().top"
+        assert tab.wait(f"({place}) < innerHeight && ({place}) > -50")
+
+
+def test_a_folder_of_pages(folder: Path) -> None:
+    # As JUnit XML links: to the first page, with the episode's name.
+    with chromium((folder / "out" / "index.html").as_uri() + "#episode-3") as tab:
+        tab.wait("location.pathname.endsWith('/episodes/3.html')")
+        tab.wait("document.querySelector('nav a[rel=next]') !== null")
+        tab.run("document.querySelector('nav a[rel=next]').click()")
+        tab.wait(
+            "location.pathname.endsWith('/episodes/4.html') && document.querySelector('.field') !== null"
+        )
+        tab.run("document.querySelector('nav a').click()")
+        tab.wait("location.pathname.endsWith('/index.html') && document.querySelector('output') !== null")
+        tab.run("document.querySelector('table.list a').click()")
+        tab.wait("location.pathname.endsWith('/episodes/1.html')")
+
+
+def test_on_a_phone_no_text_of_a_drawing_is_too_small_and_the_page_does_not_run_out(folder: Path) -> None:
+    script = """(() => {
+      for (const one of document.querySelectorAll('details')) one.open = true;
+      const small = [];
+      for (const text of document.querySelectorAll('svg text')) {
+        const matrix = text.getScreenCTM();
+        const size = parseFloat(getComputedStyle(text).fontSize) * Math.min(matrix.a, matrix.d);
+        if (size < 10 && text.getClientRects().length) small.push([size, text.textContent]);
+      }
+      return [small, document.documentElement.scrollWidth];
+    })()"""
+    with chromium((folder / "page.html").as_uri()) as tab:
+        tab.emulate(width=390, height=800)
+        small, width = tab.run(script)
+        assert small == [] and width <= 390
+        tab.emulate(width=1400, height=900, dark=True)
+        small, width = tab.run(script)
+        assert small == [] and width <= 1400
+        assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 23, 26)"
