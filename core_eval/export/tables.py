@@ -122,6 +122,8 @@ HARM: Mapping[str, Kind] = {
     "observed_probability": "real",
     "remedy": "text",
     "evidence": "json",
+    "excess": "flag",
+    "detection": "real",
 }
 
 
