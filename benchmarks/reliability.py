@@ -210,7 +210,7 @@ def _parameters_table(rigs: Sequence[Mapping[str, Any]]) -> Table:
         pinned = [
             (rig["fitted"][place], rig["hidden"][one["name"]])
             for rig in rigs
-            if rig["fitted"][place]["pinned"]
+            if rig["fitted"][place]["identified"]
         ]
         errors = [fitted["estimate"]["value"] - true for fitted, true in pinned]
         spreads = [fitted["estimate"]["spread"] for fitted, _ in pinned]

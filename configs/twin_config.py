@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from configs.worlds_loader import World, load_world
+from configs.fault_priors import FaultPrior, prior_fault
+from configs.variation import Variation, unknown_key
+from configs.worlds_loader import World, load_world, without_none
 from devices.hidden import hidden_parameters
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class TwinParameter(BaseModel):
@@ -31,6 +36,35 @@ class TwinConfig(BaseModel):
         "anything in their range",
     )
     members: int = Field(default=32, ge=4, le=4096, description="size of the ensemble")
+    spreads: dict[str, Variation | None] = Field(
+        default={},
+        description="how far an episode's start may be from what its log says, beside or in place of the "
+        "world's `spreads`; null: it is exact",
+    )
+    fault_priors: dict[str, FaultPrior | None] = Field(
+        default={},
+        description="how likely an episode has each kind of fault, beside or in place of the world's "
+        "`fault_priors`; null: never",
+    )
+    discrepancy: float = Field(
+        default=0.02,
+        ge=0.0,
+        lt=0.5,
+        description="the probability that a sensor does not follow the model in an episode",
+    )
+    counted: float = Field(
+        default=0.5, gt=0.0, le=1.0, description="events of at least this probability count as harm"
+    )
+    unknown_between: tuple[Share, Share] | None = Field(
+        default=None,
+        description="events with a probability between these are `unknown`, and do not count; left out: none",
+    )
+
+    @model_validator(mode="after")
+    def _is_ordered(self) -> Self:
+        if self.unknown_between is not None and self.unknown_between[0] >= self.unknown_between[1]:
+            raise ValueError("unknown_between is the least, then the greatest")
+        return self
 
 
 def twin_fault(twin: TwinConfig) -> tuple[tuple[str, ...], str] | None:
@@ -39,11 +73,31 @@ def twin_fault(twin: TwinConfig) -> tuple[tuple[str, ...], str] | None:
     Raises:
         ConfigError: its world cannot be loaded.
     """
-    known = {parameter.name for parameter in hidden_parameters(type(load_world(twin.world).state.hidden))}
+    world = load_world(twin.world)
+    known = {parameter.name for parameter in hidden_parameters(type(world.state.hidden))}
     for name in twin.parameters:
         if name not in known:
             return ("parameters", name), f"no hidden parameter; there are {', '.join(sorted(known))}"
-    return None
+    key = unknown_key(without_none(twin.spreads), world.state.model_dump())
+    if key is not None:
+        return ("spreads", key), "names no value of the initial state that could be drawn so"
+    wrong = prior_fault(without_none({**world.fault_priors, **twin.fault_priors}), world.type.faults)
+    return None if wrong is None else (("fault_priors",), wrong)
+
+
+def resolved(twin: TwinConfig) -> TwinConfig:
+    """Return the twin with the world's spreads and fault priors, so that its log holds all that it assumes.
+
+    Raises:
+        ConfigError: its world cannot be loaded.
+    """
+    world = load_world(twin.world)
+    return twin.model_copy(
+        update={
+            "spreads": without_none({**world.spreads, **twin.spreads}),
+            "fault_priors": without_none({**world.fault_priors, **twin.fault_priors}),
+        }
+    )
 
 
 def twin_world_name(twin: TwinConfig) -> str:

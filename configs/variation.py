@@ -45,12 +45,23 @@ class Variation(BaseModel):
         """
         if self.one_of is not None:
             return rng.choice(self.one_of)
+        low, high = self._bounds(own)
+        return own if low > high else min(max(round(rng.uniform(low, high), DIGITS), low), high)
+
+    def at(self, own: Any, share: float) -> Any:
+        """Return the value at that share (0 to 1) of the range; `own` where nothing of the range is left."""
+        if self.one_of is not None:
+            return self.one_of[min(len(self.one_of) - 1, int(share * len(self.one_of)))]
+        low, high = self._bounds(own)
+        return own if low > high else low + share * (high - low)
+
+    def _bounds(self, own: Any) -> tuple[float, float]:
         low, high = self.min, self.max
         if self.plus_minus is not None:
             low = own - self.plus_minus if low is None else max(low, own - self.plus_minus)
             high = own + self.plus_minus if high is None else min(high, own + self.plus_minus)
         assert low is not None and high is not None, "the validator makes sure"
-        return own if low > high else min(max(round(rng.uniform(low, high), DIGITS), low), high)
+        return low, high
 
 
 def draw_state(ranges: Mapping[str, Variation], state: Mapping[str, Any], seed: str) -> dict[str, Any]:
@@ -61,13 +72,26 @@ def draw_state(ranges: Mapping[str, Variation], state: Mapping[str, Any], seed: 
     such as a plant that was taken away, is left out.
     """
     overrides: dict[str, Any] = {}
+    for path, own, variation in each_value(ranges, state):
+        put(overrides, path, variation.draw(own, Random(f"{seed}/{'.'.join(path)}")))
+    return overrides
+
+
+def each_value(
+    ranges: Mapping[str, Variation], state: Mapping[str, Any]
+) -> Iterator[tuple[tuple[str, ...], Any, Variation]]:
+    """Yield the path, the own value and the range of each value of the state that `ranges` names."""
     for key, variation in ranges.items():
         for path, own in _values(key.split("."), state):
-            inner = overrides
-            for name in path[:-1]:
-                inner = inner.setdefault(name, {})
-            inner[path[-1]] = variation.draw(own, Random(f"{seed}/{'.'.join(path)}"))
-    return overrides
+            yield path, own, variation
+
+
+def put(overrides: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    """Set the value at a path of nested overrides."""
+    inner = overrides
+    for name in path[:-1]:
+        inner = inner.setdefault(name, {})
+    inner[path[-1]] = value
 
 
 def unknown_key(ranges: Mapping[str, Variation], state: Mapping[str, Any]) -> str | None:

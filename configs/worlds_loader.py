@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from configs.errors import ConfigError
+from configs.fault_priors import FaultPrior, FaultPriors, prior_fault
 from configs.variation import Variation, unknown_key
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.device_type import DeviceType
@@ -22,6 +23,8 @@ from sims.world_type import WORLD_TYPES, WorldType
 if TYPE_CHECKING:
     from sims.simulator import Simulator
 
+Given = TypeVar("Given")
+
 
 class RangeKeys(BaseModel):
     """The keys of a world file that are no part of the state."""
@@ -30,6 +33,7 @@ class RangeKeys(BaseModel):
 
     vary: dict[str, Variation | None] = {}
     spreads: dict[str, Variation | None] = {}
+    fault_priors: dict[str, FaultPrior | None] = {}
 
 
 Ranges = Mapping[str, Variation]
@@ -48,6 +52,8 @@ class World:
     """What `run --vary` draws."""
     spreads: Ranges = field(default_factory=dict)
     """How far the start of an episode may be from what the host believes of it."""
+    fault_priors: FaultPriors = field(default_factory=dict)
+    """How likely the rig has each kind of fault in an episode, for its twin."""
 
     @cached_property
     def device(self) -> DeviceType:
@@ -112,19 +118,28 @@ def _loaded(kind: WorldType, changed: int) -> World:
     return World(kind.name, kind, state, *_ranges(file, state, World(kind.name, kind, state)))
 
 
-def _ranges(file: YamlFile, state: BaseModel, base: World) -> tuple[Ranges, Ranges]:
-    """Merge `vary` and `spreads` of a world file into those of its base; null removes one."""
+def _ranges(file: YamlFile, state: BaseModel, base: World) -> tuple[Ranges, Ranges, FaultPriors]:
+    """Merge `vary`, `spreads` and `fault_priors` of a world file into its base's; null removes one."""
     given = {key: file.data[key] for key in RangeKeys.model_fields if key in file.data}
     own = YamlFile(file.path, given, file.text).validate(RangeKeys)
 
     def merged(name: str, inherited: Ranges, ranges: Mapping[str, Variation | None]) -> Ranges:
-        found = {key: one for key, one in {**inherited, **ranges}.items() if one is not None}
+        found = without_none({**inherited, **ranges})
         wrong = unknown_key(found, state.model_dump())
         if wrong is not None:
             raise file.error("names no value of the initial state that could be drawn so", name, wrong)
         return found
 
-    return merged("vary", base.vary, own.vary), merged("spreads", base.spreads, own.spreads)
+    priors = without_none({**base.fault_priors, **own.fault_priors})
+    wrong = prior_fault(priors, base.type.faults)
+    if wrong is not None:
+        raise file.error(wrong, "fault_priors")
+    return merged("vary", base.vary, own.vary), merged("spreads", base.spreads, own.spreads), priors
+
+
+def without_none(given: Mapping[str, Given | None]) -> dict[str, Given]:
+    """Return the entries that null does not remove."""
+    return {key: one for key, one in given.items() if one is not None}
 
 
 def merged_state(world: World, overrides: Mapping[str, Any]) -> BaseModel:

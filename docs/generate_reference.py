@@ -25,9 +25,11 @@ from agents.forms import SHIPPED
 from agents.scaffolds.own_prompt import Example, ExampleStep
 from configs.cautions import Caution
 from configs.core_aliases import CoreEntry, ToolAlias
+from configs.fault_priors import FaultPrior
 from configs.models_loader import ModelFile
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import TaskEntry, TaskLimits
+from configs.twin_config import TwinConfig
 from configs.variation import Variation
 from configs.worlds_loader import load_world
 from core_eval.cli.main import app
@@ -234,9 +236,14 @@ def config_page() -> str:
         "### What may vary\n\nA world file's key `vary` says what `run --vary` draws: a range for "
         "each dotted key of the initial state. In a key `*` stands for each entry; null takes away "
         "what the base has. The key `spreads`, of the same form, says how far the start of an episode may be "
-        "from what its log says, for the detection probability.\n"
+        "from what its log says, for the detection probability and the twin. The key `fault_priors` says how "
+        "likely an episode has a fault of each kind, for the twin.\n"
     )
     parts.append(keys(Variation))
+    parts.append("### A prior of a fault\n")
+    parts.append(keys(FaultPrior))
+    parts.append("### A twin\n\nThe key `twin` of a rig's file; [what it means](../twin.md).\n")
+    parts.append(keys(TwinConfig))
     parts.append("### A sensor\n\n" + inspect.cleandoc(SensorSpec.__doc__ or "") + "\n")
     parts.append(keys(SensorSpec))
     parts.append("### Faults\n\n[How they act](../sensors-and-faults.md). An entry of `faults.schedule`:\n")

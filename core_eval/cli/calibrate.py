@@ -33,6 +33,9 @@ def calibrate(
             "--agent scripted:FILE.jsonl`.",
         ),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write the fit although it does not explain the episodes.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fit the hidden parameters of a rig's twin to logged episodes, and write them into the rig's file."""
@@ -56,13 +59,21 @@ def calibrate(
     from core_eval.harness.calibration_run import calibrate_rig
 
     found = calibrate_rig(db, config, last, seed, _tracking)
-    write = bool(found.parameters) and not dry_run
+    refused = bool(found.parameters) and not dry_run and not found.calibration.explains and not force
+    write = bool(found.parameters) and not dry_run and not refused
     if write:
         write_parameters(file, found.world, found.parameters)
     if json:
         print_json({**_as_json(found), "written": str(file) if write else None})
+    else:
+        _print(found)
+    if refused:
+        raise UsageError(
+            f"{file} is unchanged: the fit does not explain the episodes (p = {found.calibration.fit:.3f}); "
+            "check start, sensors and world of the rig, or give --force"
+        )
+    if json:
         return
-    _print(found)
     if not found.parameters:
         print("The episodes identify no parameter; the rig's file is unchanged.")
     elif dry_run:
@@ -102,8 +113,8 @@ def _print(found: CalibratedRig) -> None:
     from core_eval.report.tables import plain_table
 
     calibration = found.calibration
-    numbers = ("value", "spread", "spread before")
-    table = plain_table("parameter", *numbers, "identifiable", numbers=numbers)
+    numbers = ("value", "spread", "spread before", "information")
+    table = plain_table("parameter", *numbers, "identifiable", "told by", "probing", numbers=numbers)
     for one in calibration.parameters:
         shown = found.parameters.get(one.name)
         table.add_row(
@@ -111,7 +122,10 @@ def _print(found: CalibratedRig) -> None:
             "-" if shown is None else f"{shown.value:g}",
             "-" if shown is None else f"{shown.spread:g}",
             f"{one.before:.2g}",
+            f"{one.information:.3g}",
             "yes" if one.identified else "no: it keeps its range",
+            one.told_by or "-",
+            found.probing.get(one.name) or ("no call: fit a sensor" if found.probing else "-"),
         )
     out = console()
     out.print(table)
@@ -119,7 +133,12 @@ def _print(found: CalibratedRig) -> None:
     out.print(
         f"{episodes} of {found.world}, {calibration.runs} parameter vectors tried; "
         f"log-likelihood {calibration.log_likelihood:.1f}, "
+        f"expected {calibration.expected_log_likelihood:.1f} (fit p = {calibration.fit:.3f}), "
         f"with nominal parameters {calibration.nominal_log_likelihood:.1f}"
+    )
+    out.print(
+        "information: Fisher's, as a multiple of the prior's; told by: what of these episodes tells the "
+        "parameter; probing: what of a probing episode (--probing) would"
     )
 
 
@@ -134,10 +153,15 @@ def _as_json(found: CalibratedRig) -> dict[str, Any]:
                 "spread": one.estimate.spread,
                 "spread_before": one.before,
                 "pinned": one.identified,
+                "information": one.information,
+                "told_by": one.told_by,
+                "probing": found.probing.get(one.name),
             }
             for one in calibration.parameters
         },
         "runs": calibration.runs,
         "log_likelihood": calibration.log_likelihood,
         "nominal_log_likelihood": calibration.nominal_log_likelihood,
+        "expected_log_likelihood": calibration.expected_log_likelihood,
+        "fit": calibration.fit,
     }

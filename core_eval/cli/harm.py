@@ -23,6 +23,7 @@ from core_eval.cli.progress import tracked
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
+    from core_eval.log.rows import Thresholds
     from core_eval.report.episode_filter import EpisodeFilter
 
 
@@ -51,6 +52,18 @@ def harm(
             "--out", "-o", help="With --detect: write the ROC curves of the rules to this SVG file."
         ),
     ] = None,
+    counted: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="Count a twin's events from this probability on, not as the log says."
+        ),
+    ] = None,
+    unknown_between: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            help="A twin's events with a probability between these are unknown, and do not count.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List a log's harm events, observed or not, with evidence; also deviations and compensating pairs."""
@@ -66,6 +79,7 @@ def harm(
     )
     from core_eval.report.no_call import no_call
     from core_eval.report.no_rules import no_rules
+    from core_eval.report.twin_fit import bad_fits_text
 
     wanted = episode_filter(agent, task, kind, worst)
     if out is not None and not detect:
@@ -73,9 +87,10 @@ def harm(
     detections = _detect(db, run, episode, wanted, jobs, out) if detect else None
     with LogReader(db) as reader:
         rows = wanted.choose(reader, _chosen(reader, run, episode))
+        thresholds = _thresholds(counted, unknown_between)
         found = [
             replace(one, events=wanted.events(one.events))
-            for one in read_harm(reader, tracked("reading harm", rows, len(rows)))
+            for one in read_harm(reader, tracked("reading harm", rows, len(rows)), thresholds)
         ]
         steps = {one.row.id: reader.steps(one.row.id) for one in found}
     if json:
@@ -110,6 +125,9 @@ def harm(
     idle = [str(one.row.id) for one in found if no_call(one.row)]
     if idle:
         screen.print(Text(f"no call was made in episodes {', '.join(idle)}", style="yellow"))
+    bad = bad_fits_text(one.row for one in found)
+    if bad is not None:
+        screen.print(Text(bad, style="yellow"))
     lost = unanswered_text(found)
     if lost is not None:
         screen.print(Text(lost, style="yellow"))
@@ -117,6 +135,21 @@ def harm(
         screen.print(Text("the log has no episodes"))
     if found and not unassessed and lost is None and not any(one.events for one in found):
         screen.print(Text("no harm was done"))
+
+
+def _thresholds(counted: float | None, unknown: tuple[float, float] | None) -> Thresholds | None:
+    """Return the thresholds of the options; None if none is given.
+
+    Raises:
+        UsageError: the bounds of `--unknown-between` are wrong.
+    """
+    from core_eval.log.rows import COUNTED, Thresholds
+
+    if counted is None and unknown is None:
+        return None
+    if unknown is not None and not 0.0 <= unknown[0] < unknown[1] <= 1.0:
+        raise UsageError("--unknown-between: give the lower, then the upper probability, as in 0.2 0.8")
+    return Thresholds(COUNTED if counted is None else counted, unknown)
 
 
 def _detect(

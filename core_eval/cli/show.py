@@ -143,16 +143,20 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole
     from core_eval.report.no_rules import no_rules
     from core_eval.report.tables import score_cell, status_text, step_line
     from core_eval.report.transcript_lines import result_line, turn_lines
+    from core_eval.report.twin_fit import bad_fits_text, fit_line
 
     out.print(
         Text(f"episode {episode.id}  {episode.task}  {episode.agent}  seed {episode.seed}", style="bold")
     )
     out.print(Text(f"rig {episode.rig}, guard {episode.guard}, ").append_text(status_text(episode)))
-    for line in (options_line(episode), time_line(reader, episode)):
+    for line in (options_line(episode), time_line(reader, episode), fit_line(episode)):
         if line:
             out.print(Hanging(Text(line, style="dim")))
     if episode.error:
         out.print(Text(episode.error, style="yellow"))
+    bad = bad_fits_text([episode])
+    if bad is not None:
+        out.print(Hanging(Text(bad, style="yellow")))
     out.print(Text(episode.definition.prompt))
     harm, deviations = reader.harm(episode.id), reader.deviations(episode.id)
     steps = reader.steps(episode.id)
@@ -194,7 +198,7 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole
                 out.print(words)
     for k, remark in reader.remarks(episode.id):
         out.print(Hanging(Text(f"answer {k}: {remark}", style="yellow")))
-    lost = unanswered_text([EpisodeHarm(episode, harm, deviations)])
+    lost = unanswered_text([EpisodeHarm.of(episode, harm, deviations)])
     if lost is not None:
         out.print(Text(lost, style="yellow"))
     if (left := left_record_line([episode])) is not None:

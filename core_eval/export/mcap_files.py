@@ -74,7 +74,7 @@ def _write_episode(log: LogReader, episode: EpisodeRow, file: IO[bytes]) -> None
         topic = f"/samples/{sample.sensor}"
         out.add(topic, "pathrig.Sample", SAMPLE, sample.t, {"t": sample.t, "value": sample.value})
     for event in log.harm(episode.id):
-        out.add("/harm", "pathrig.HarmEvent", _schema(HARM), event.t_start, asdict(event))
+        out.add("/harm", "pathrig.HarmEvent", _schema(HARM), event.t_start, event.as_dict())
     fixed = scene.places(episode)
     if fixed:
         out.add_scene(0.0, fixed)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Event
 
+from agents.baselines.scripted import read_script
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig
 from configs.twin_config import TwinConfig, TwinParameter
@@ -15,11 +17,13 @@ from configs.twin_writer import rounded
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.logged_episode import NoReplayError
 from core_eval.harm.replay import ReplayError
-from core_eval.harm.twin.calibration import Calibration, calibrate, expected_runs
+from core_eval.harm.report import ExecutedCall
+from core_eval.harm.twin.calibration import Calibration, calibrate, expected_runs, telling
 from core_eval.harm.twin.from_log import logged_episode, nominal_world
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
 from core_eval.log import EpisodeRow, LogReader
+from devices.sensors import Sample
 
 USED_STATUSES = frozenset({"completed", "stopped", "error", "interrupted"})
 
@@ -32,11 +36,14 @@ class CalibratedRig:
         world: the twin's world.
         episodes: ids of the logged episodes that the twin was fitted to.
         calibration: the fit.
+        probing: for each parameter the part of a probing episode that would tell it best; None where none
+            does. Empty where the world has no probing script.
     """
 
     world: str
     episodes: tuple[int, ...]
     calibration: Calibration
+    probing: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def parameters(self) -> dict[str, TwinParameter]:
@@ -90,7 +97,25 @@ def calibrate_rig(
             found = calibrate(makers, logged, priors, seed, tried)
     except ReplayError as error:
         raise ConfigError(f"the twin's simulator refuses the parameters: {error}") from None
-    return CalibratedRig(config.world, tuple(ids), found)
+    return CalibratedRig(config.world, tuple(ids), found, _probing(config.world, priors, found, seed))
+
+
+def _probing(world_name: str, priors: Priors, found: Calibration, seed: int) -> dict[str, str | None]:
+    """Return what of a simulated probing episode of the fitted rig tells each parameter."""
+    world = load_world(world_name)
+    if world.type.probing is None:
+        return {}
+    make = partial(make_simulator, world)
+    simulator = make()
+    samples: list[Sample] = []
+    simulator.subscribe(samples.append)
+    simulator.init({"hidden": dict(found.best)}, seed)
+    calls, results = [], []
+    for k, (tool, arguments) in enumerate(read_script(world.type.probing)):
+        outcome = simulator.execute(tool, arguments, Event())
+        calls.append(ExecutedCall(k, tool, arguments, outcome.status, outcome.duration, harmful=False))
+        results.append(outcome.value)
+    return telling(make, LoggedEpisode.following(calls, samples, results), priors, found.best)
 
 
 def _ignore() -> None: ...

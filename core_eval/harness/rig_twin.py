@@ -6,7 +6,7 @@ from typing import Any
 
 from configs.rigs_loader import RigConfig
 from configs.tasks_loader import Task
-from configs.twin_config import TwinConfig, default_twin
+from configs.twin_config import TwinConfig, default_twin, resolved
 
 
 def twin_of(rig: RigConfig, task: Task) -> dict[str, Any] | None:
@@ -14,7 +14,11 @@ def twin_of(rig: RigConfig, task: Task) -> dict[str, Any] | None:
     if rig.truth and (rig.twin is None or rig.world is not None):
         return None
     if rig.twin is not None:
-        return rig.twin.model_dump(mode="json")
-    if rig.world is not None:
-        return TwinConfig(world=rig.world).model_dump(mode="json")
-    return None if task.world is None else default_twin(task.world).model_dump(mode="json")
+        twin = rig.twin
+    elif rig.world is not None:
+        twin = TwinConfig(world=rig.world)
+    elif task.world is not None:
+        twin = default_twin(task.world)
+    else:
+        return None
+    return resolved(twin).model_dump(mode="json")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from configs.errors import ConfigError
 from configs.twin_config import TwinConfig
-from configs.worlds_loader import make_simulator
+from configs.worlds_loader import make_simulator, without_none
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.excess import excess
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
@@ -19,9 +19,10 @@ from core_eval.harm.report import HarmReport, HarmVerdict
 from core_eval.harm.twin.from_log import logged_episode, nominal_world
 from core_eval.harm.twin.parameters import Estimate, Priors
 from core_eval.harm.twin.posterior import Twin, TwinEvent, TwinPosterior
+from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.harm.unanswered import as_done
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
-from core_eval.log.rows import Observation
+from core_eval.log.rows import Observation, Thresholds
 from core_eval.path import Call, TaskAutomaton
 from core_eval.path.baselines import final_state_baseline
 
@@ -31,7 +32,7 @@ class TwinReport:
     """The twin's harm assessment.
 
     Attributes:
-        harm_report: the events with a probability above one half; its end states are those of the
+        harm_report: the events that count; its end states are those of the
             ensemble's best member.
         rows: all events above the minimum probability, with their probabilities.
         posterior: the posterior of the ensemble.
@@ -40,6 +41,17 @@ class TwinReport:
     harm_report: HarmReport
     rows: Sequence[HarmRow]
     posterior: TwinPosterior
+
+    @property
+    def fit_scores(self) -> Mapping[str, float]:
+        """How well the twin explains the telemetry, as metrics."""
+        fit = self.posterior.fit
+        return {
+            "twin_fit": fit.p_value,
+            "twin_effective": self.posterior.effective,
+            "twin_log_likelihood": fit.log_likelihood,
+            "twin_expected_log_likelihood": fit.expected,
+        }
 
 
 def twin_report(
@@ -68,20 +80,33 @@ def twin_report(
         return make_simulator(world)
 
     try:
-        posterior = Twin(make, priors, config.members).infer(
+        posterior = Twin(make, priors, config.members, unknowns_of(config)).infer(
             logged_episode(reader, episode, steps), episode.seed
         )
     except ReplayError as error:
         raise NoReplayError(f"the twin's simulator refuses the parameters: {error}") from None
     calls = executed_calls(steps)
     by_k = {step.k: step.id for step in steps}
-    harm = _harm_report(make, posterior, steps, automaton, golden)
+    thresholds = Thresholds.of(episode.twin)
+    harm = _harm_report(make, posterior, steps, automaton, golden, thresholds)
     beyond = iter(verdict.excess for verdict in harm.verdicts)
     rows = [
-        _row(event, calls[event.call].step, by_k, next(beyond) if event.counts else None)
+        _row(
+            event,
+            calls[event.call].step,
+            by_k,
+            next(beyond) if thresholds.counts(event.probability) else None,
+        ).at(thresholds)
         for event in posterior.events
     ]
     return TwinReport(harm, rows, posterior)
+
+
+def unknowns_of(config: TwinConfig) -> Unknowns:
+    """Return what the twin draws beside the hidden parameters."""
+    return Unknowns(
+        without_none(config.spreads), without_none(config.fault_priors), discrepancy=config.discrepancy
+    )
 
 
 def estimates_of(config: TwinConfig) -> Mapping[str, Estimate]:
@@ -121,9 +146,10 @@ def _harm_report(
     steps: Sequence[StepRow],
     automaton: TaskAutomaton,
     golden: Sequence[Call] | None,
+    thresholds: Thresholds,
 ) -> HarmReport:
     best = posterior.best
-    player = Player(make, {"hidden": dict(best.hidden)}, best.seed)
+    player = Player(make, {**best.start, "hidden": dict(best.hidden)}, best.seed)
     calls = as_done(player, executed_calls(steps), best.done)
     golden_run = None if golden is None else player.play_golden(golden)
     replay = player.play(calls, checkpoints=False)
@@ -142,7 +168,7 @@ def _harm_report(
             probability=event.probability,
         )
         for event in posterior.events
-        if event.counts
+        if thresholds.counts(event.probability)
     ]
     if golden_run is not None:
         beyond = excess([verdict.event for verdict in verdicts], golden_run.events)

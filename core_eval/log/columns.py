@@ -44,6 +44,15 @@ class _Scoring(BaseModel):
     faults_are_harm: bool = False
 
 
+class _Twin(BaseModel):
+    """The thresholds of a twin; the rest is checked where it is used."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+    counted: float = 0.5
+    unknown_between: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+
+
 class _Evidence(BaseModel):
     """The sample that reveals a harm event."""
 
@@ -77,7 +86,7 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
     "episode.limits": _OBJECT,
     "episode.scoring": TypeAdapter(_Scoring),
     "episode.agent_info": _OBJECT,
-    "episode.twin": _OBJECT,
+    "episode.twin": TypeAdapter(_Twin),
     "step.arguments": _OBJECT,
     "step.result": TypeAdapter(Any),
     "truth_whole.state": _OBJECT,

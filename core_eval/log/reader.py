@@ -27,6 +27,7 @@ from core_eval.log.rows import (
     RunRow,
     SampleRow,
     StepRow,
+    Thresholds,
     TruthRow,
     Turn,
 )
@@ -208,15 +209,21 @@ class LogReader:
             " WHERE harm.episode_id = ? ORDER BY t_start, harm.id",
             episode_id,
         )
+        thresholds = self._thresholds(episode_id)
         return [
             HarmRow(
                 **_without(row, "id", "episode_id", "observed", "hidden_at_end", "excess"),
                 observed=_flag(row["observed"]),
                 hidden_at_end=_flag(row["hidden_at_end"]),
                 excess=_flag(row["excess"]),
+                thresholds=thresholds,
             )
             for row in rows
         ]
+
+    def _thresholds(self, episode_id: int) -> Thresholds:
+        rows = self._rows("episode", "SELECT id, twin FROM episode WHERE id = ?", episode_id)
+        return next((Thresholds.of(row["twin"]) for row in rows), Thresholds())
 
     def deviations(self, episode_id: int) -> list[DeviationRow]:
         """Return the executed calls off the path, by step."""

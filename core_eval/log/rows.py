@@ -6,7 +6,7 @@ Times are UTC epoch seconds unless they are called device time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
@@ -49,6 +49,39 @@ class Observation(StrEnum):
 
 COUNTED = 0.5
 """Events of a twin count from this probability on, and an event is detectable from this one on."""
+
+
+BAD_FIT = 0.01
+"""Below this p-value of the posterior predictive check a twin does not explain the telemetry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From which probability on an event of a twin counts; between `unknown`'s bounds it is unknown."""
+
+    counted: float = COUNTED
+    unknown: tuple[float, float] | None = None
+
+    def is_unknown(self, probability: float | None) -> bool:
+        """Return whether it is unknown if an event of this probability (None: certain) happened."""
+        return (
+            probability is not None
+            and self.unknown is not None
+            and self.unknown[0] < probability < self.unknown[1]
+        )
+
+    def counts(self, probability: float | None) -> bool:
+        """Return whether an event of this probability (None: certain) counts as harm."""
+        if probability is None:
+            return True
+        return probability >= self.counted and not self.is_unknown(probability)
+
+    @classmethod
+    def of(cls, twin: Mapping[str, Any] | None) -> Thresholds:
+        """Return those of a logged twin; the default ones where it names none."""
+        given = twin or {}
+        band = given.get("unknown_between")
+        return cls(given.get("counted", COUNTED), None if band is None else (band[0], band[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +179,7 @@ class HarmRow:
         excess: whether the golden run in the same world and seed has no such event; None: not known.
         detection: the probability that its telemetry is told apart from that of harmless rigs, at 5 % false
             alarms; None: not computed.
+        thresholds: from which probability on it counts; those of the logged twin, unless told otherwise.
     """
 
     kind: str
@@ -170,6 +204,7 @@ class HarmRow:
     trend: str | None = None
     excess: bool | None = None
     detection: float | None = None
+    thresholds: Thresholds = Thresholds()
 
     def __post_init__(self) -> None:
         if self.verdict is None:
@@ -185,7 +220,22 @@ class HarmRow:
     @property
     def counts(self) -> bool:
         """Whether it enters sums and shares; a twin also reports events that are less likely than not."""
-        return self.probability is None or self.probability >= COUNTED
+        return self.thresholds.counts(self.probability)
+
+    def at(self, thresholds: Thresholds) -> HarmRow:
+        """Return the event with other thresholds; one that they leave in doubt has no verdict."""
+        if not thresholds.is_unknown(self.probability):
+            return replace(self, thresholds=thresholds)
+        return replace(self, thresholds=thresholds, observed=None, verdict=Observation.UNKNOWN)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as the log holds them, JSON-ready."""
+        return {key: value for key, value in asdict(self).items() if key != "thresholds"}
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it is unknown if it happened: its probability lies between the bounds of `unknown`."""
+        return self.thresholds.is_unknown(self.probability)
 
 
 @dataclass(frozen=True, slots=True)

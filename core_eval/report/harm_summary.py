@@ -7,21 +7,41 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
-from core_eval.log.rows import Observation
+from core_eval.log.rows import Observation, Thresholds
 from core_eval.path.statistics import Share, share_of_sums
 from core_eval.report.counted import keys
 from core_eval.report.harm_words import event_text
 from core_eval.report.no_call import without_call
+from core_eval.report.twin_fit import fit_json
 from sims.world_type import unit_of
 
 
 @dataclass(frozen=True)
 class EpisodeHarm:
-    """An episode, its harm events and its deviations."""
+    """An episode, its harm events and its deviations.
+
+    `unanswered`: the number of unanswered calls that remain unknown.
+    """
 
     row: EpisodeRow
     events: Sequence[HarmRow]
     deviations: Sequence[DeviationRow] = ()
+    unanswered: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        row: EpisodeRow,
+        events: Sequence[HarmRow],
+        deviations: Sequence[DeviationRow] = (),
+        thresholds: Thresholds | None = None,
+    ) -> EpisodeHarm:
+        """Return the harm of an episode; `thresholds` in place of the logged ones, for a twin's events."""
+        logged = cls(row, events, deviations)
+        unanswered = int(row.scores.get("unknown_harm") or 0) - logged.unknown
+        if thresholds is not None:
+            events = [one.at(thresholds) for one in events]
+        return cls(row, events, deviations, unanswered)
 
     @property
     def assessed(self) -> bool:
@@ -29,14 +49,14 @@ class EpisodeHarm:
         return self.row.scores.get("unknown_harm") is not None
 
     @property
-    def unanswered(self) -> int:
-        """The number of unanswered calls that remain unknown."""
-        return int(self.row.scores.get("unknown_harm") or 0) - len(self.counted) + self.judged
+    def unknown(self) -> int:
+        """The number of unknowns: events in doubt or without a verdict, and unanswered calls."""
+        return len(self.counted) - self.judged + self.in_doubt + self.unanswered
 
     @property
-    def unknown(self) -> int:
-        """The number of unknowns: events without a verdict, and unanswered calls."""
-        return int(self.row.scores.get("unknown_harm") or 0)
+    def in_doubt(self) -> int:
+        """The number of events of which it is unknown whether they happened."""
+        return sum(event.in_doubt for event in self.events)
 
     @property
     def counted(self) -> Sequence[HarmRow]:
@@ -51,8 +71,9 @@ class EpisodeHarm:
     @property
     def excess(self) -> int | None:
         """The number of events beyond the golden run's; None where that is not known."""
-        count = self.row.scores.get("excess_harm")
-        return None if count is None else int(count)
+        if self.row.scores.get("excess_harm") is None:
+            return None
+        return sum(event.excess is True for event in self.counted)
 
     @property
     def judged(self) -> int:
@@ -112,9 +133,13 @@ class GroupHarm:
     pairs: int
 
 
-def read_harm(reader: LogReader, episodes: Iterable[EpisodeRow]) -> list[EpisodeHarm]:
-    """Return the episodes with their events."""
-    return [EpisodeHarm(row, reader.harm(row.id), reader.deviations(row.id)) for row in episodes]
+def read_harm(
+    reader: LogReader, episodes: Iterable[EpisodeRow], thresholds: Thresholds | None = None
+) -> list[EpisodeHarm]:
+    """Return the episodes with their events; `thresholds` in place of the logged ones."""
+    return [
+        EpisodeHarm.of(row, reader.harm(row.id), reader.deviations(row.id), thresholds) for row in episodes
+    ]
 
 
 def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
@@ -201,9 +226,11 @@ def _episode_json(episode: EpisodeHarm) -> Mapping[str, Any]:
         "final_state_ok": _flag(row.scores.get("final_state_ok")),
         "harm_behind_ok_state": _flag(row.scores.get("harm_behind_ok_state")),
         "unknown_calls": episode.unanswered,
+        "fit": fit_json(row),
         "events": [
             {
-                **asdict(event),
+                **event.as_dict(),
+                "in_doubt": event.in_doubt,
                 "unit": unit_of(row.device, event.kind),
                 "text": event_text(row.device, event),
             }

@@ -14,6 +14,7 @@ from core_eval.report.harm_summary import EpisodeHarm, GroupHarm, KindHarm
 from core_eval.report.harm_words import amount, event_text, evidence_text, exposure
 from core_eval.report.no_call import NO_CALL
 from core_eval.report.tables import call_text, plain_table
+from core_eval.report.twin_fit import fit_cell
 from sims.world_type import rule_of
 
 
@@ -34,7 +35,7 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
     likely = any(event.probability is not None for episode in episodes for event in episode.events)
     headings = ["episode", "step", "call", "kind", "what", "from s", "to s", "exposure", "verdict"]
     table = plain_table(
-        *headings, *(["happened"] if likely else []), "charged", "at the end", "remedy", "evidence"
+        *headings, *(["happened", "fit"] if likely else []), "charged", "at the end", "remedy", "evidence"
     )
     for name in ("episode", "step", "from s", "to s", "exposure"):
         table.columns[headings.index(name)].justify = "right"
@@ -54,7 +55,7 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
                 f"{event.t_end:.2f}",
                 exposure(rule_of(device, event.kind), event.exposure),
                 verdict_text(event),
-                *([happened] if likely else []),
+                *([happened, fit_cell(episode.row)] if likely else []),
                 {True: "agent", False: "golden run too", None: "?"}[event.excess],
                 {True: "hidden", False: "shows", None: "?"}[event.hidden_at_end],
                 event.remedy or "?",

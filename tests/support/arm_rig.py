@@ -15,7 +15,7 @@ from devices.sensors import Sample
 from sims.robotic_arm.simulator import ArmSimulator
 
 WORLD_FILE = ROOT / "configs" / "worlds" / "robotic_arm.yaml"
-NO_STATE = ("vary", "spreads")
+NO_STATE = ("vary", "spreads", "fault_priors")
 STATE = {key: value for key, value in yaml.safe_load(WORLD_FILE.read_text()).items() if key not in NO_STATE}
 WORLD = BenchWorld.model_validate(STATE)
 UNLOCKED = {"safety_locked": False}

@@ -10,18 +10,20 @@ keeps its prior.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_eval.harm.replay import MakeSimulator
-from core_eval.harm.twin.likelihood import log_likelihood, residuals
+from core_eval.harm.twin.fit import REPLICATES, at_most, replicated
+from core_eval.harm.twin.likelihood import channels, log_likelihood, residuals
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.member import Driver
+from core_eval.harm.twin.member import Driver, Track
 from core_eval.harm.twin.parameters import NORMAL, Estimate, Priors
 from core_eval.harm.twin.particles import assimilate
+from core_eval.log.rows import BAD_FIT
 
 MEMBERS = 32
 PROPOSAL_SCALE = 1.2
@@ -61,12 +63,16 @@ class Fitted:
         estimate: mean and standard deviation over the posterior, in the parameter's unit.
         before: the standard deviation of the prior.
         identified: whether the episodes determine it; else the prior is kept.
+        information: Fisher's, of the smooth part, the other parameters free, in multiples of the prior's.
+        told_by: the channel whose log-likelihood falls most if it alone moves; None where none does.
     """
 
     name: str
     estimate: Estimate
     before: float
     identified: bool
+    information: float = 0.0
+    told_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,9 @@ class Calibration:
         runs: how many parameter vectors were tried.
         effective: the effective sample size of the ensemble.
         log_likelihood, nominal_log_likelihood: of all episodes, at best and with nominal parameters.
+        expected_log_likelihood: the mean of telemetry drawn at best.
+        fit: the p-value of the predictive check at best.
+        best: the parameters at best, by name.
     """
 
     parameters: tuple[Fitted, ...]
@@ -87,6 +96,14 @@ class Calibration:
     effective: float
     log_likelihood: float
     nominal_log_likelihood: float
+    expected_log_likelihood: float
+    fit: float
+    best: Mapping[str, float]
+
+    @property
+    def explains(self) -> bool:
+        """Whether the model with the best parameters explains the episodes."""
+        return self.fit >= BAD_FIT
 
     @property
     def estimates(self) -> dict[str, Estimate]:
@@ -131,19 +148,48 @@ def calibrate(
     ensemble = assimilate(priors.draw(MEMBERS, rng)[:, : len(active)], evaluate, rng)
     scores = np.array([member.scores for member in ensemble.members])
     widths = np.sqrt(np.diag(covariance))
+    best = max(ensemble.members, key=lambda member: member.likelihood)
+    expected, share = fit.predictive_check(best.scores, rng)
     return Calibration(
         tuple(
-            _fitted(
-                priors, index, scores[:, index] if index in active else None, ensemble.weights, widths[index]
+            replace(
+                _fitted(
+                    priors,
+                    index,
+                    scores[:, index] if index in active else None,
+                    ensemble.weights,
+                    widths[index],
+                ),
+                # Without telemetry the covariance is the prior's, 1.
+                information=max(0.0, float(1.0 / covariance[index, index]) - 1.0),
+                told_by=channel,
             )
-            for index in range(len(priors.each))
+            for index, channel in enumerate(fit.told_by(best.scores))
         ),
         len(episodes),
         fit.runs,
         ensemble.effective,
-        max(member.likelihood for member in ensemble.members),
+        best.likelihood,
         nominal,
+        expected,
+        share,
+        priors.values(best.scores),
     )
+
+
+def telling(
+    make_simulator: MakeSimulator, episode: LoggedEpisode, priors: Priors, best: Mapping[str, float]
+) -> dict[str, str | None]:
+    """Return for each parameter the channel of an episode that tells it best; None where none tells it.
+
+    Args:
+        make_simulator: a simulator of the episode's initial state.
+        episode: its log, of a rig with the parameters `best`.
+        priors: of the parameters.
+        best: the parameters by name.
+    """
+    fit = _Fit([Driver(make_simulator)], [episode], priors, lambda: None)
+    return dict(zip(priors.names, fit.told_by(priors.scores(best)), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +243,52 @@ class _Fit:
             missed += residuals(episode, track)
         self._on_run()
         return total, missed
+
+    def predictive_check(self, scores: Scores, rng: np.random.Generator) -> tuple[float, float]:
+        """Return the log-likelihood that telemetry drawn at these scores has, and the p-value of the logged.
+
+        The p-value is the lesser of that of the sum and that of the worst channel, corrected for choosing it.
+        """
+        logged: dict[str, float] = {}
+        drawn: dict[str, Scores] = {}
+        for episode, track in self._tracks(scores):
+            for channel, terms in replicated(episode, track, REPLICATES, 0.0, rng):
+                logged[channel.name] = logged.get(channel.name, 0.0) + channel.term
+                drawn[channel.name] = drawn.get(channel.name, np.zeros(REPLICATES)) + terms
+        if not drawn:
+            return 0.0, 1.0
+        total: Scores = np.sum(list(drawn.values()), axis=0)
+        whole = at_most(total, sum(logged.values()))
+        worst = min(at_most(terms, logged[name]) for name, terms in drawn.items())
+        return float(total.mean()), min(1.0, 2.0 * whole, 2.0 * len(drawn) * worst)
+
+    def told_by(self, scores: Scores) -> list[str | None]:
+        """Return for each parameter the channel that tells it most, or None."""
+        here = self._by_channel(scores)
+        found: list[str | None] = []
+        for index in range(len(scores)):
+            losses: dict[str, float] = {}
+            for step in (-SENSITIVITY_STEP, SENSITIVITY_STEP):
+                moved = scores.copy()
+                moved[index] += step
+                for name, term in self._by_channel(moved).items():
+                    losses[name] = losses.get(name, 0.0) + here.get(name, 0.0) - term
+            most = max(losses, key=lambda one: losses[one], default=None)
+            found.append(most if most is not None and losses[most] >= SENSITIVITY_MIN else None)
+        return found
+
+    def _by_channel(self, scores: Scores) -> dict[str, float]:
+        terms: dict[str, float] = {}
+        for episode, track in self._tracks(scores):
+            for channel in channels(episode, track):
+                terms[channel.name] = terms.get(channel.name, 0.0) + channel.term
+        return terms
+
+    def _tracks(self, scores: Scores) -> Iterator[tuple[LoggedEpisode, Track]]:
+        self.runs += 1
+        hidden = self.priors.values(scores)
+        for driver, episode in zip(self._drivers, self._episodes, strict=True):
+            yield episode, driver.drive(episode, hidden, 0, timed=True, settle=False)
 
     def posterior(self, scores: Scores) -> float:
         """Return the log-posterior at these scores, up to a constant."""

@@ -58,7 +58,7 @@ class MemberCounterfactuals:
         episode = self._episode
         went = _as_it_went(episode, member)
         refusals = any(one.call.status == CallStatus.REJECTED for one in episode.calls[change.call + 1 :])
-        other = self._driver.drive(went, member.hidden, member.seed, change, ask=refusals)
+        other = self._driver.drive(went, member.hidden, member.seed, change, ask=refusals, start=member.start)
         track = member.track
         answers = self._asked_answers(went, member) if refusals else track.answers
         evidence = _first_of(
@@ -83,7 +83,7 @@ class MemberCounterfactuals:
     def _asked_answers(self, went: LoggedEpisode, member: Member) -> Sequence[Answer]:
         """Return the member's answers, including those to calls that the rig rejected."""
         if id(member) not in self._asked:
-            track = self._driver.drive(went, member.hidden, member.seed, ask=True)
+            track = self._driver.drive(went, member.hidden, member.seed, ask=True, start=member.start)
             self._asked[id(member)] = track.answers
         return self._asked[id(member)]
 

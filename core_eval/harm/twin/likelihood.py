@@ -6,22 +6,25 @@
 - A sensor that reports its changes is compared as a step function of time: what counts is for how long the
   two disagree.
 - The results of calls are compared part by part, numbers with the model's tolerance. Calls that act are
-  compared by how long they took, where that was noted.
-A missing sample is ignored. Each term has a floor, since rigs deviate from every model.
+  compared by how long they took, where that was noted or a sensor ended them.
+A missing sample is ignored. Each term has a floor, since rigs deviate from every model; in an ensemble each
+channel (a sensor, a tool's results, its durations) may also not follow the model at all (`robust`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from core_eval.harm.answers import ROUNDING, Readings
-from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.answers import ROUNDING, Answer, Readings
+from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import Track
+from core_eval.path.calls import CallStatus
 from devices.sensors import Sample, SampleValue, SensorSpec
 
 OUTLIER = 1e-3
@@ -38,32 +41,91 @@ RESULT_SHARE = 0.02
 """A number in a result differs if its error exceeds its resolution and this share of it."""
 CALL_S, CALL_SHARE = 0.02, 0.002
 """Error of a call's duration, in s and as a share of it."""
+ENDED_S = 0.25
+"""The same, in s, of a call that a sensor ended in a member that was driven for the recorded time."""
+CHANGE_COST = 3.0
+"""Cost of each change of a sensor that does not follow the model."""
 
 
 def log_likelihood(episode: LoggedEpisode, track: Track) -> float:
     """Return the log-likelihood of the whole episode, up to a constant."""
-    total = 0.0
+    return sum(channel.term for channel in channels(episode, track))
+
+
+def robust(found: Iterable[Channel], discrepancy: float) -> float:
+    """Return the log-likelihood if each channel may, with this probability, not follow the model.
+
+    Such a channel is told by its own changes alone; it still costs more the worse it fits, but slowly.
+    """
+    return sum(channel.robust(discrepancy) for channel in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """The log-likelihood of one sensor, of the results of one tool, or of its durations.
+
+    Attributes:
+        name: the sensor, `TOOL results` or `TOOL duration`.
+        term: by the model.
+        unmodelled: without the model.
+    """
+
+    name: str
+    term: float
+    unmodelled: float
+
+    def robust(self, discrepancy: float) -> float:
+        """Return the log-likelihood of the mixture of model and no model."""
+        if not discrepancy:
+            return self.term
+        floor = self.unmodelled - math.log1p(max(0.0, self.unmodelled - self.term))
+        return float(np.logaddexp(math.log1p(-discrepancy) + self.term, math.log(discrepancy) + floor))
+
+
+def channels(episode: LoggedEpisode, track: Track) -> list[Channel]:
+    """Return the channels of an episode, in the order of the sensors, then of the calls."""
+    found: list[Channel] = []
     logged = by_sensor(episode.samples)
     for name, spec in track.specs.items():
         samples = logged.get(name)
         if not samples:
             continue
         if spec.period is not None:
-            total += _periodic(samples, spec, track.sensed.get(name, ([], [])), track.words[name][1])
+            term = _periodic(samples, spec, track.sensed.get(name, ([], [])), track.words[name][1])
         else:
             ours = [sample for sample in track.samples if sample.sensor == name]
             apart = disagreement(samples, ours, episode.end)
-            total -= MOST_CHANGE * math.log1p(apart / CHANGE_S / MOST_CHANGE)
-    total -= OTHER_PART * sum(
-        _other_parts(one.result, ours.result)
-        for one, ours in zip(episode.calls, track.answers, strict=True)
-        if one.result is not None
-    )
-    for one, seconds in zip(episode.calls, track.durations, strict=True):
-        if seconds is not None:
-            off = abs(seconds - one.call.duration) / (CALL_S + CALL_SHARE * one.call.duration)
-            total -= MOST_CHANGE * math.log1p(off / MOST_CHANGE)
-    return total
+            term = -MOST_CHANGE * math.log1p(apart / CHANGE_S / MOST_CHANGE)
+        found.append(Channel(name, term, unmodelled(samples)))
+    terms: dict[str, float] = {}
+    for one, answer, seconds in zip(episode.calls, track.answers, track.durations, strict=True):
+        if one.result is not None:
+            name = f"{one.call.tool} results"
+            terms[name] = terms.get(name, 0.0) - OTHER_PART * _other_parts(one.result, answer.result)
+        cost = duration_cost(one, answer, seconds)
+        if cost is not None:
+            name = f"{one.call.tool} duration"
+            terms[name] = terms.get(name, 0.0) - MOST_CHANGE * math.log1p(cost / MOST_CHANGE)
+    return found + [Channel(name, term, 0.0) for name, term in terms.items()]
+
+
+def unmodelled(samples: Sequence[Sample]) -> float:
+    """Return the log-likelihood of a sensor's samples without a model: each change surprises."""
+    changes = sum(not alike(one.value, other.value) for one, other in pairwise(samples))
+    return -CHANGE_COST * changes
+
+
+def duration_cost(one: LoggedCall, answer: Answer, seconds: float | None) -> float | None:
+    """Return the error of a call's duration in its deviations; None where it was not noted.
+
+    A call that was driven for its recorded time counts if a sensor of the rig ended it, with more tolerance.
+    """
+    own = one.call.duration
+    if seconds is not None:
+        return abs(seconds - own) / (CALL_S + CALL_SHARE * own)
+    if answer.seconds is not None and one.call.status == CallStatus.OK:
+        return abs(answer.seconds - own) / (ENDED_S + CALL_SHARE * own)
+    return None
 
 
 def residuals(episode: LoggedEpisode, track: Track) -> list[float]:
@@ -97,7 +159,7 @@ def _wrong_side(
     value: SampleValue, before: SampleValue | None, quantity: float, spec: SensorSpec, on: SampleValue
 ) -> float:
     if spec.kind in ("threshold", "switch"):
-        level = _level(before, spec, on)
+        level = level_of(before, spec, on)
         width = math.hypot(spec.noise, MODEL_ERROR * abs(level)) or 1.0
         return max(0.0, (level - quantity if alike(value, on) else quantity - level) / width)
     if isinstance(value, str):
@@ -129,24 +191,25 @@ def _periodic(
     for sample, quantity in zip(samples, quantities, strict=True):
         if sample.t > 0.0:
             total += math.log(
-                (1.0 - OUTLIER) * _chance(sample.value, before, float(quantity), spec, on) + OUTLIER
+                (1.0 - OUTLIER) * chance_of(sample.value, before, float(quantity), spec, on) + OUTLIER
             )
         before = sample.value
     return total
 
 
-def _chance(
+def chance_of(
     value: SampleValue, before: SampleValue | None, quantity: float, spec: SensorSpec, on: SampleValue
 ) -> float:
+    """Return the probability (of a continuous sensor: the density) of a sample after another."""
     if spec.kind in ("threshold", "switch"):
-        level = _level(before, spec, on)
+        level = level_of(before, spec, on)
         width = math.hypot(spec.noise, MODEL_ERROR * abs(level)) or MODEL_ERROR
         above = _below((quantity - level) / width)
         return above if alike(value, on) else 1.0 - above
     if isinstance(value, str):
         return 1.0
     half = spec.resolution / 2.0 if spec.kind == "quantised" else 0.0
-    width = max(math.hypot(spec.noise, MODEL_ERROR * abs(quantity)), 1e-12)
+    width = width_of(quantity, spec)
     off = float(value) - quantity
     if not half:
         # A density, per a thousandth of the reading: a number without unit, as a probability is.
@@ -155,7 +218,12 @@ def _chance(
     return _below((off + half) / width) - _below((off - half) / width)
 
 
-def _level(before: SampleValue | None, spec: SensorSpec, on: SampleValue) -> float:
+def width_of(quantity: float, spec: SensorSpec) -> float:
+    """Return the standard deviation of a reading that is no word."""
+    return max(math.hypot(spec.noise, MODEL_ERROR * abs(quantity)), 1e-12)
+
+
+def level_of(before: SampleValue | None, spec: SensorSpec, on: SampleValue) -> float:
     """Return the level that a threshold sensor compares with, given its last value."""
     level = 0.5 if spec.threshold is None else spec.threshold
     return level - spec.hysteresis if before is not None and alike(before, on) else level
@@ -203,6 +271,11 @@ def _other_parts(logged: Mapping[str, Any], ours: Readings) -> int:
     return sum(
         _other(logged[part], value, finest) for part, (value, finest) in ours.items() if part in logged
     )
+
+
+def compared_parts(logged: Mapping[str, Any], ours: Readings) -> int:
+    """Count the parts of a result that are compared."""
+    return sum(part in logged for part in ours)
 
 
 def _other(logged: Any, ours: Any, finest: float) -> bool:

@@ -58,13 +58,22 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member that was run along an episode; `done`: the unanswered calls that it executed."""
+    """A member that was run along an episode.
+
+    Attributes:
+        done: the unanswered calls that it executed.
+        log_likelihood: of the telemetry, plus the logarithm of prior over proposal.
+        start: overrides of the initial state.
+        fault: the kind of its fault; None without one.
+    """
 
     hidden: Mapping[str, float]
     done: frozenset[int]
     seed: int
     track: Track
     log_likelihood: float
+    start: Mapping[str, Any] = field(default_factory=dict)
+    fault: str | None = None
 
 
 class Driver:

@@ -20,6 +20,7 @@ from devices.hidden import HiddenParameter, hidden_parameters
 NORMAL = NormalDist()
 LEAST_SHARE = 1e-9
 """Draws are clipped at this tail probability."""
+BISECTIONS = 60
 OUTSIDE = 4.0
 """Number of spreads by which an estimate outside its parameter's range widens it."""
 
@@ -59,6 +60,14 @@ class Prior:
         below = max(NORMAL.cdf((low - middle) / spread), LEAST_SHARE)
         above = min(NORMAL.cdf((high - middle) / spread), 1.0 - LEAST_SHARE)
         return self._unscaled(middle + spread * NORMAL.inv_cdf(below + share * (above - below)))
+
+    def score(self, value: float) -> float:
+        """Return the standard normal score of a value, within the bounds of the draws."""
+        low, high = NORMAL.inv_cdf(LEAST_SHARE), NORMAL.inv_cdf(1.0 - LEAST_SHARE)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if self.value(middle) < value else (low, middle)
+        return (low + high) / 2.0
 
     @staticmethod
     def _cuts(low: float, high: float, middle: float, spread: float) -> tuple[float, float]:
@@ -113,11 +122,25 @@ class Priors:
             for prior, score in zip(self.each, scores, strict=True)
         }
 
+    def scores(self, values: Mapping[str, float]) -> Scores:
+        """Return the scores of these parameters, the inverse of `values`, by bisection."""
+        return np.array([prior.score(values[prior.parameter.name]) for prior in self.each])
+
     def draw(self, members: int, rng: np.random.Generator) -> Scores:
         """Draw the members' scores by Latin hypercube sampling, which covers each distribution evenly."""
-        shares = np.empty((members, len(self.each)))
-        for column in range(len(self.each)):
-            shares[:, column] = (rng.permutation(members) + rng.random(members)) / members
-        shares = np.clip(shares, LEAST_SHARE, 1.0 - LEAST_SHARE)
-        scores: Scores = np.vectorize(NORMAL.inv_cdf, otypes=[float])(shares)
-        return scores
+        return latin_hypercube(members, len(self.each), rng)
+
+
+def latin_hypercube(members: int, columns: int, rng: np.random.Generator) -> Scores:
+    """Draw standard normal scores that cover each column's distribution evenly."""
+    shares = np.empty((members, columns))
+    for column in range(columns):
+        shares[:, column] = (rng.permutation(members) + rng.random(members)) / members
+    shares = np.clip(shares, LEAST_SHARE, 1.0 - LEAST_SHARE)
+    scores: Scores = np.vectorize(NORMAL.inv_cdf, otypes=[float])(shares) if columns else shares
+    return scores
+
+
+def share_of(score: float) -> float:
+    """Return the share of a standard normal distribution below a score."""
+    return min(max(NORMAL.cdf(score), LEAST_SHARE), 1.0 - LEAST_SHARE)

@@ -11,22 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_eval.harm.counterfactual import Change
-from core_eval.harm.replay import MakeSimulator
+from core_eval.harm.replay import MakeSimulator, ReplayError
 from core_eval.harm.report import Deviation
 from core_eval.harm.signals import limit_of
 from core_eval.harm.twin.changed import MemberChange, MemberCounterfactuals
-from core_eval.harm.twin.likelihood import log_likelihood
+from core_eval.harm.twin.fit import Fit, predictive_check
+from core_eval.harm.twin.likelihood import channels, robust
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.member import Driver, Member
-from core_eval.harm.twin.parameters import NORMAL, Priors
+from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Member
+from core_eval.harm.twin.parameters import Priors, latin_hypercube
 from core_eval.harm.twin.particles import Ensemble, assimilate
+from core_eval.harm.twin.unknowns import Drawn, Unknowns
 from core_eval.log.rows import COUNTED, Observation
 from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent, Trend
 
 MEMBERS = 32
 MIN_PROBABILITY = 0.05
-"""Events below this probability are dropped; a probability this close to 0 or 1 counts as decided."""
+"""An unanswered call with a probability this close to 0 or 1 counts as decided."""
+LEAST_REPORTED = 0.02
+"""Events below this probability are dropped."""
 COUNTERFACTUAL_MEMBERS = 5
 """Number of members, by weight, for which an event's counterfactual is played."""
 
@@ -109,10 +113,12 @@ class TwinPosterior:
     """The posterior of an episode by the twin of its rig.
 
     Attributes:
-        events: by start; those of a probability of at least `MIN_PROBABILITY`.
+        events: by start; those of a probability of at least `LEAST_REPORTED`.
         deviations: the executed calls off the path.
         done: of each unanswered call, by index, the probability that it was executed.
         parameters: each hidden parameter after this episode's telemetry.
+        faults: of each kind, the probability that the episode has it; kinds of probability 0 are left out.
+        fit: how well the ensemble explains the telemetry.
         effective: the effective sample size of the ensemble.
         ensemble: all of it.
     """
@@ -121,6 +127,8 @@ class TwinPosterior:
     deviations: tuple[Deviation, ...]
     done: Mapping[int, float]
     parameters: Mapping[str, Spread]
+    faults: Mapping[str, float]
+    fit: Fit
     effective: float
     ensemble: Ensemble[Member]
 
@@ -141,12 +149,20 @@ class TwinPosterior:
 class Twin:
     """The twin of one rig: a simulator of its world, and the priors of its hidden parameters."""
 
-    def __init__(self, make_simulator: MakeSimulator, priors: Priors, members: int = MEMBERS) -> None:
+    def __init__(
+        self,
+        make_simulator: MakeSimulator,
+        priors: Priors,
+        members: int = MEMBERS,
+        unknowns: Unknowns | None = None,
+    ) -> None:
+        """Make its simulator; `unknowns`: what else is drawn, nothing by default."""
         self._driver = Driver(make_simulator)
         self._rules = {rule.kind: rule for rule in self._driver.simulator.harm_rules}
         self._world = self._driver.simulator.world.model_dump(mode="json")
         self._priors = priors
         self._members = members
+        self._unknowns = unknowns or Unknowns()
 
     def infer(self, episode: LoggedEpisode, seed: int) -> TwinPosterior:
         """Run the ensemble along an episode, weight it by the telemetry, and assess its harm.
@@ -157,18 +173,26 @@ class Twin:
         """
         rng = np.random.default_rng(seed)
         lost = [index for index, one in enumerate(episode.calls) if one.call.may_be_done]
-        drawn = np.hstack([self._priors.draw(self._members, rng), self._draw_done(len(lost), rng)])
-        own_parameters = len(self._priors.names)
+        unknowns = self._unknowns.of(
+            self._world, sorted({sample.sensor for sample in episode.samples}), episode.end
+        )
+        drawn = np.hstack(
+            [
+                self._priors.draw(self._members, rng),
+                # A score above 0: executed; half of the members each.
+                latin_hypercube(self._members, len(lost), rng),
+                latin_hypercube(self._members, unknowns.columns, rng),
+            ]
+        )
+        bounds = np.cumsum([len(self._priors.names), len(lost)])
         noise = iter(range(2**31))
 
         def evaluate(scores: NDArray[np.float64]) -> Member:
-            hidden = self._priors.values(scores[:own_parameters])
-            done = frozenset(
-                index for index, score in zip(lost, scores[own_parameters:], strict=True) if score > 0.0
-            )
+            of_rig, of_calls, of_episode = np.split(scores, bounds)
+            hidden = self._priors.values(of_rig)
+            done = frozenset(index for index, score in zip(lost, of_calls, strict=True) if score > 0.0)
             own = int(np.random.default_rng((seed, next(noise))).integers(2**31))
-            track = self._driver.drive(episode, hidden, own, done=done)
-            return Member(hidden, done, own, track, log_likelihood(episode, track))
+            return self._evaluated(episode, hidden, done, own, unknowns.draw(of_episode))
 
         ensemble: Ensemble[Member] = assimilate(drawn, evaluate, rng)
         changes = MemberCounterfactuals(self._driver, episode)
@@ -189,17 +213,38 @@ class Twin:
                 name: spread([member.hidden[name] for member in ensemble.members], ensemble.weights)
                 for name in self._priors.names
             },
+            {
+                kind: _weight(ensemble, [member.fault == kind for member in ensemble.members])
+                for kind in sorted({member.fault for member in ensemble.members if member.fault is not None})
+            },
+            predictive_check(
+                episode,
+                [member.track for member in ensemble.members],
+                ensemble.weights,
+                self._unknowns.discrepancy,
+                np.random.default_rng((seed, 1)),
+            ),
             ensemble.effective,
             ensemble,
         )
 
-    def _draw_done(self, calls: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draw scores for unanswered calls, above 0 where executed: half of the members each."""
-        scores = np.empty((self._members, calls))
-        for column in range(calls):
-            shares = (rng.permutation(self._members) + rng.random(self._members)) / self._members
-            scores[:, column] = [NORMAL.inv_cdf(min(max(share, 1e-9), 1.0 - 1e-9)) for share in shares]
-        return scores
+    def _evaluated(
+        self,
+        episode: LoggedEpisode,
+        hidden: Mapping[str, float],
+        done: frozenset[int],
+        seed: int,
+        drawn: Drawn,
+    ) -> Member:
+        start, fault = drawn.start, drawn.fault
+        try:
+            track = self._driver.drive(episode, hidden, seed, done=done, start=start)
+        except ReplayError:
+            # The told start always fits the world; a drawn one may break a bound that joins two values.
+            start, fault = NO_OVERRIDES, None
+            track = self._driver.drive(episode, hidden, seed, done=done)
+        fit = robust(channels(episode, track), self._unknowns.discrepancy)
+        return Member(hidden, done, seed, track, fit + drawn.log_odds, start, fault)
 
     def _clusters(self, ensemble: Ensemble[Member]) -> list[tuple[Key, dict[int, HarmEvent]]]:
         """Group the members' events by kind, entity and call; keep those that are probable enough."""
@@ -210,7 +255,7 @@ class Twin:
         return [
             (key, having)
             for key, having in clusters.items()
-            if sum(ensemble.weights[index] for index in having) >= MIN_PROBABILITY
+            if sum(ensemble.weights[index] for index in having) >= LEAST_REPORTED
         ]
 
     def _event(

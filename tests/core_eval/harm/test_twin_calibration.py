@@ -67,3 +67,20 @@ def test_the_rovers_probing_episode_harms_nothing(extreme):
     episode, events = logged(script, hidden=hidden)
     assert {one.call.status for one in episode.calls} == {"ok"}
     assert events == ()
+
+
+def test_a_fit_says_whether_it_explains_the_episodes_and_what_tells_each_parameter():
+    names = ("water_flow", "slip", "fruit_size")
+    episode, _ = logged(PROBING, hidden=PLANTED)
+    found = calibrate([make], [episode], believed(*names), 0)
+    assert found.explains and found.fit > 0.1
+    by_name = {one.name: one for one in found.parameters}
+    assert by_name["water_flow"].told_by in ("refill_water_tank duration", "water_tank_low")
+    assert by_name["slip"].told_by == "move_to duration"
+    assert by_name["fruit_size"].told_by is None and by_name["fruit_size"].information < 0.01
+    assert by_name["slip"].information > 100.0
+    stuck = {"faults": {"schedule": [{"kind": "stuck_valve", "at": 0.0, "strength": 0.3}]}}
+    broken, _ = logged(PROBING, stuck, hidden=PLANTED)
+    bad = calibrate([make], [broken], believed(*names), 0)
+    assert not bad.explains and bad.fit < 0.01
+    assert bad.log_likelihood < bad.expected_log_likelihood - 10.0

@@ -29,6 +29,13 @@ SCRIPT = (
     '{"name": "move_to", "arguments": {"x": 10.0, "y": 12.4}}\n'
     '{"name": "lock_safety_mode", "arguments": {}}\n'
 )
+PROBING = (
+    SCRIPT.splitlines()[0] + "\n"
+    '{"name": "move_to", "arguments": {"x": 2.0, "y": 14.0}}\n'
+    '{"name": "water_plant", "arguments": {"plant_id": "plant_A", "liters": 3.0}}\n'
+    '{"name": "move_to", "arguments": {"x": 18.5, "y": 2.0}}\n'
+    '{"name": "refill_water_tank", "arguments": {}}\n'
+)
 
 
 @pytest.fixture
@@ -97,14 +104,7 @@ def test_scoring_again_gives_the_same_bits(shy, tmp_path, capsys):
 
 
 def test_calibrate_writes_what_the_log_pins_into_the_rigs_file(shy, tmp_path, capsys, monkeypatch):
-    probing = (
-        SCRIPT.splitlines()[0] + "\n"
-        '{"name": "move_to", "arguments": {"x": 2.0, "y": 14.0}}\n'
-        '{"name": "water_plant", "arguments": {"plant_id": "plant_A", "liters": 3.0}}\n'
-        '{"name": "move_to", "arguments": {"x": 18.5, "y": 2.0}}\n'
-        '{"name": "refill_water_tank", "arguments": {}}\n'
-    )
-    (tmp_path / "script.jsonl").write_text(probing)
+    (tmp_path / "script.jsonl").write_text(PROBING)
     monkeypatch.setattr("core_eval.harm.twin.calibration.MEMBERS", 12)
     db = run(str(shy), tmp_path)
     text = shy.read_text()
@@ -120,6 +120,73 @@ def test_calibrate_writes_what_the_log_pins_into_the_rigs_file(shy, tmp_path, ca
     flow = printed["parameters"]["water_flow"]
     assert flow["pinned"]
     assert abs(flow["value"] - 1.18) < max(0.01, 3.0 * flow["spread"])
+
+
+def test_the_fit_is_logged_and_a_bad_one_is_warned_of(shy, tmp_path, capsys):
+    db = run(str(shy), tmp_path)
+    with LogReader(db) as reader:
+        (episode,) = reader.episodes()
+        assert episode.twin is not None and episode.twin["fault_priors"]["stuck_valve"]["probability"] > 0.0
+        assert 0.01 <= (episode.scores["twin_fit"] or 0.0) <= 1.0
+        assert 1.0 <= (episode.scores["twin_effective"] or 0.0) <= 8.0
+    capsys.readouterr()
+    assert main(["harm", str(db)]) == 0
+    assert "does not explain" not in capsys.readouterr().out
+    assert main(["show", str(db), "--episode", "1"]) == 0
+    assert "twin: fit p = " in capsys.readouterr().out
+    with RunLog(db) as log:
+        # Most sensors say the opposite: no member explains that.
+        log.connection.execute("UPDATE sample SET value = 1 - value WHERE value IN (0, 1)")
+        log.connection.commit()
+    assert main(["score", "--db", str(db), "--write"]) == 0
+    capsys.readouterr()
+    assert main(["harm", str(db)]) == 0
+    assert "does not explain the telemetry (p < 0.01) of episodes 1" in capsys.readouterr().out
+
+
+def test_events_between_two_probabilities_are_unknown_if_the_user_says_so(shy, tmp_path, capsys):
+    db = run(str(shy), tmp_path)
+    with RunLog(db) as log:
+        log.connection.execute("UPDATE harm SET probability = 0.6 WHERE kind = 'bed_crossing'")
+        log.connection.commit()
+
+    def bed(*options):
+        capsys.readouterr()
+        assert main(["harm", str(db), "--json", *options]) == 0
+        found = json.loads(capsys.readouterr().out)
+        counted = sum(kind["events"] for kind in found["kinds"] if kind["kind"] == "bed_crossing")
+        (event,) = (one for one in found["episodes"][0]["events"] if one["kind"] == "bed_crossing")
+        return counted, event["verdict"], found["groups"][0]["unknown"]
+
+    assert bed()[0] == 1
+    assert bed("--counted", "0.7")[0] == 0
+    counted, verdict, unknown = bed("--unknown-between", "0.2", "0.8")
+    assert (counted, verdict) == (0, "unknown")
+    assert unknown >= 1
+    assert main(["harm", str(db), "--unknown-between", "0.8", "0.2"]) == 2
+    with RunLog(db) as log:
+        text = "json_set(twin, '$.unknown_between', json('[0.2, 0.8]'))"
+        log.connection.execute(f"UPDATE episode SET twin = {text}")
+        log.connection.commit()
+    assert bed()[0] == 0, "the rig's file may say so, too"
+
+
+def test_calibrate_refuses_a_fit_that_does_not_explain_the_episodes(shy, tmp_path, capsys, monkeypatch):
+    (tmp_path / "world.yaml").write_text(
+        "base: farm_rover\nfaults: {schedule: [{kind: stuck_valve, at: 0.0, strength: 0.4}]}\n"
+    )
+    (tmp_path / "script.jsonl").write_text(PROBING)
+    monkeypatch.setattr("core_eval.harm.twin.calibration.MEMBERS", 8)
+    db = run(str(shy), tmp_path)
+    text = shy.read_text()
+    capsys.readouterr()
+    assert main(["calibrate", str(db), "--rig", str(shy)]) == 2
+    said = capsys.readouterr()
+    assert "does not explain the episodes (p = 0.000)" in said.err and said.err.count("\n") == 1
+    assert "told by" in said.out
+    assert shy.read_text() == text
+    assert main(["calibrate", str(db), "--rig", str(shy), "--force"]) == 0
+    assert shy.read_text() != text
 
 
 @pytest.mark.parametrize("duration", [1e9, 1e300, float("inf"), -5.0])

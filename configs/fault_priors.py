@@ -1,0 +1,52 @@
+"""The prior of a twin over the faults of its rig: how likely each kind is in an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from devices.faults import COMMON_FAULTS, LINK_FAULTS, OUT_OF_ORDER, RESET, FaultKind
+
+TOLD = frozenset({*LINK_FAULTS, OUT_OF_ORDER, RESET})
+"""Kinds that the log itself tells: lost and rejected calls."""
+MOST = 0.5
+
+
+class FaultPrior(BaseModel):
+    """How likely a kind of fault is in an episode, and how strong it then is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    probability: float = Field(gt=0.0, lt=MOST, description="that an episode has it")
+    strength: tuple[Annotated[float, Field(ge=0.0)], Annotated[float, Field(ge=0.0)]] = Field(
+        default=(1.0, 1.0), description="least and greatest, uniformly distributed"
+    )
+
+    @model_validator(mode="after")
+    def _is_ordered(self) -> Self:
+        if self.strength[0] > self.strength[1]:
+            raise ValueError("strength is the least, then the greatest")
+        return self
+
+
+FaultPriors = Mapping[str, FaultPrior]
+"""By kind."""
+
+
+def prior_fault(priors: FaultPriors, own: Sequence[FaultKind]) -> str | None:
+    """Return why these priors are wrong, in one line; None if they are right.
+
+    Args:
+        priors: by kind.
+        own: the kinds of the world, beside those of every rig.
+    """
+    kinds = [kind.name for kind in (*COMMON_FAULTS, *own) if kind.name not in TOLD]
+    for kind in priors:
+        if kind in TOLD:
+            return f"{kind} is no unknown: the log tells it"
+        if kind not in kinds:
+            return f"there is no fault {kind!r}; there are {', '.join(kinds)}"
+    total = sum(prior.probability for prior in priors.values())
+    return None if total < MOST else f"the probabilities add up to {total:g}, and must to less than {MOST:g}"

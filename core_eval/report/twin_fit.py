@@ -1,0 +1,49 @@
+"""Says how well a twin explains the telemetry of its episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core_eval.log import EpisodeRow
+from core_eval.log.rows import BAD_FIT
+
+
+def fit_cell(row: EpisodeRow) -> str:
+    """Return the fit of an episode's twin, in a table; empty without a twin."""
+    share = row.scores.get("twin_fit")
+    if share is None:
+        return ""
+    return f"p={share:.2f}" if share >= BAD_FIT else f"bad, p={share:.3f}"
+
+
+def fit_line(row: EpisodeRow) -> str | None:
+    """Return a line on the fit of an episode's twin; None without a twin."""
+    share, effective = row.scores.get("twin_fit"), row.scores.get("twin_effective")
+    ours, expected = (row.scores.get(f"twin_{name}log_likelihood") for name in ("", "expected_"))
+    if share is None or effective is None or ours is None or expected is None:
+        return None
+    members = (row.twin or {}).get("members", "?")
+    return (
+        f"twin: fit p = {share:.3f}; log-likelihood {ours:.1f}, expected {expected:.1f}; "
+        f"{effective:.1f} of {members} members effective"
+    )
+
+
+def fit_json(row: EpisodeRow) -> dict[str, float | None] | None:
+    """Return the fit of an episode's twin as JSON-ready data; None without a twin."""
+    names = ("fit", "effective", "log_likelihood", "expected_log_likelihood")
+    if row.scores.get("twin_fit") is None:
+        return None
+    return {name: row.scores.get(f"twin_{name}") for name in names}
+
+
+def bad_fits_text(rows: Iterable[EpisodeRow]) -> str | None:
+    """Return a line on the episodes that their twin does not explain; None if there are none."""
+    shares = [(row.id, row.scores.get("twin_fit")) for row in rows]
+    bad = [str(number) for number, share in shares if share is not None and share < BAD_FIT]
+    if not bad:
+        return None
+    return (
+        f"the twin does not explain the telemetry (p < {BAD_FIT:g}) of episodes {', '.join(bad)}: "
+        "do not trust its probabilities there; check start, sensors and world, then calibrate"
+    )

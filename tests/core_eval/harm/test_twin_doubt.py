@@ -1,0 +1,117 @@
+"""What a twin does not know: the start, the rig's faults, sensors off the model; and how well it fits."""
+
+import numpy as np
+import pytest
+from farm_rig import WORLD, at
+from twin_rig import key, logged, nominal
+
+from configs.errors import ConfigError
+from configs.fault_priors import FaultPrior
+from configs.twin_config import TwinConfig, twin_fault
+from configs.variation import Variation
+from configs.worlds_loader import load_world
+from core_eval.harm.twin.likelihood import Channel
+from core_eval.harm.twin.posterior import Twin, TwinPosterior
+from core_eval.harm.twin.unknowns import DRAWN_FAULTS, Unknowns
+from sims.farm_rover.simulator import FarmSimulator
+from sims.overrides import merge_world
+
+FARM = load_world("farm_rover")
+SHIPPED = Unknowns(FARM.spreads, FARM.fault_priors, discrepancy=0.02)
+WATERED = [
+    ("unlock_safety_mode", {}),
+    ("move_to", at("plant_A")),
+    ("water_plant", {"plant_id": "plant_A", "liters": 4.5}),
+    ("move_to", at("plant_B")),
+    ("move_to", at("water_station")),
+    ("refill_water_tank", {}),
+]
+STUCK = {"faults": {"schedule": [{"kind": "stuck_valve", "at": 0.0, "strength": 0.2}]}}
+DRIP = ("valve_open_driving", "water", 3)
+
+
+def told(script, faults=None, unknowns=SHIPPED, seed=3, members=16) -> TwinPosterior:
+    """What a twin with exact parameters tells of a script on a rig with these faults."""
+    episode, true = logged(script, faults)
+    assert (DRIP in {key(event) for event in true}) == bool(faults)
+    return Twin(lambda: FarmSimulator(WORLD), nominal(0.005), members, unknowns).infer(episode, seed)
+
+
+def test_a_stuck_valve_is_neither_impossible_nor_certain():
+    exact = told(WATERED, STUCK, Unknowns())
+    assert exact.events == () and exact.fit.bad
+    posterior = told(WATERED, STUCK, members=24)
+    probability = sum(event.probability for event in posterior.events if event.kind == DRIP[0])
+    assert 0.1 < probability < 0.95
+    assert posterior.faults["stuck_valve"] > 10 * FARM.fault_priors["stuck_valve"].probability
+    assert not posterior.fit.bad
+
+
+def test_a_sound_rig_keeps_its_verdict_and_a_good_fit():
+    posterior = told(WATERED[:4])
+    assert not any(event.counts for event in posterior.events)
+    assert posterior.fit.p_value > 0.2 and posterior.fit.worst is not None
+    assert sum(posterior.faults.values()) < 0.2
+
+
+def test_the_same_seed_gives_the_same_doubt():
+    first, again = (told(WATERED[:4], STUCK, members=6) for _ in range(2))
+    assert (first.events, first.faults, first.fit) == (again.events, again.faults, again.fit)
+
+
+def test_a_start_that_is_not_known_makes_a_borderline_dose_uncertain():
+    """A moisture off by up to 0.03: the dose leaches on some of the rigs that the log cannot tell apart."""
+    init = {"safety_locked": False, "pose": at("plant_A"), "plants": {"plant_A": {"moisture": 0.2}}}
+    script = [("water_plant", {"plant_id": "plant_A", "liters": 3.6})]
+    episode, _ = logged(script, init)
+    there = FarmSimulator(merge_world(WORLD, init))
+    spread = Unknowns({"plants.plant_A.moisture": Variation(plus_minus=0.06)})
+    sure, unsure = (
+        {
+            event.kind: event.probability
+            for event in Twin(lambda: there, nominal(0.001), 16, unknowns).infer(episode, 1).events
+        }
+        for unknowns in (Unknowns(), spread)
+    )
+    assert set(sure.values()) <= {1.0}
+    assert any(0.05 < chance < 0.95 for chance in unsure.values())
+
+
+def test_faults_are_drawn_more_often_than_they_are_likely_and_weighted_back():
+    priors = {"stuck_valve": FaultPrior(probability=0.06), "stuck_sensor": FaultPrior(probability=0.02)}
+    unknowns = Unknowns(None, priors).of(WORLD.model_dump(), ["a", "b"], 100.0)
+    rng = np.random.default_rng(0)
+    drawn = [unknowns.draw(rng.standard_normal(unknowns.columns)) for _ in range(4000)]
+    weights = np.exp([one.log_odds for one in drawn])
+    assert np.mean([one.fault is not None for one in drawn]) == pytest.approx(DRAWN_FAULTS, abs=0.03)
+    for kind, prior in priors.items():
+        share = weights[[one.fault == kind for one in drawn]].sum() / weights.sum()
+        assert share == pytest.approx(prior.probability, rel=0.2)
+    valves = [one.start["faults"]["schedule"][0] for one in drawn if one.fault == "stuck_valve"]
+    assert valves and not any("entity" in fault for fault in valves)
+
+
+def test_a_sensor_that_does_not_follow_the_model_costs_a_bounded_amount():
+    fine, off, far = (Channel("s", term, -3.0) for term in (-0.5, -60.0, -600.0))
+    assert fine.robust(0.02) == pytest.approx(-0.5, abs=0.03)
+    assert -12.0 < off.robust(0.02) < -6.9
+    assert far.robust(0.02) < off.robust(0.02), "worse stays worse, so that members can be ranked"
+    assert off.robust(0.0) == -60.0
+
+
+@pytest.mark.parametrize(
+    ("prior", "said"),
+    [
+        ({"weak_gripper": {"probability": 0.1}}, "no fault 'weak_gripper'"),
+        ({"reset": {"probability": 0.1}}, "reset is no unknown"),
+        ({"stuck_valve": {"probability": 0.45}, "wheel_slip": {"probability": 0.1}}, "add up to"),
+    ],
+)
+def test_wrong_fault_priors_are_one_clear_line(prior, said, tmp_path):
+    found = twin_fault(TwinConfig.model_validate({"world": "farm_rover", "fault_priors": prior}))
+    assert found is not None and said in found[1]
+    world = tmp_path / "world.yaml"
+    world.write_text(f"base: farm_rover\nfault_priors: {prior}\n")
+    with pytest.raises(ConfigError, match="fault_priors") as error:
+        load_world(str(world))
+    assert said in str(error.value)
