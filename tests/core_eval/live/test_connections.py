@@ -160,7 +160,9 @@ def test_a_browser_that_vanishes_is_no_news_for_the_terminal(caplog: pytest.LogC
     with (
         caplog.at_level(logging.DEBUG, "asyncio"),
         serve_page(
-            LOCAL, LivePage(authorizer, history, lambda number, answer: False, lambda: None), authorizer
+            LOCAL,
+            LivePage(authorizer, {"run": history}, lambda number, answer: False, lambda: None),
+            authorizer,
         ) as url,
     ):
         request = f"GET /events?token={authorizer.token} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
