@@ -35,9 +35,16 @@ class OwnBroker(Mosquitto):
         self._config, self.port = config, port
 
     def reload(self) -> None:
-        """Read the access list again."""
+        """Read the access list again. mosquitto listens before it handles a SIGHUP, which would end it."""
         assert self._process is not None
+        assert wait_until(self._handles_hangup)
         self._process.send_signal(signal.SIGHUP)
+
+    def _handles_hangup(self) -> bool:
+        assert self._process is not None
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        (caught,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
+        return bool(int(caught, 16) >> (signal.SIGHUP - 1) & 1)
 
 
 def made(folder: Path, *, client_certificates: bool = False) -> tuple[BrokerFiles, OwnBroker]:
