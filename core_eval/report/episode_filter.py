@@ -40,17 +40,22 @@ class EpisodeFilter:
             harm = {row.id: {event.kind for event in reader.harm(row.id)} for row in episodes}
             _check(reader, "--kind", self.kinds, set().union(*harm.values()))
             chosen = [row for row in chosen if any(_fits(kind, self.kinds) for kind in harm[row.id])]
-        return chosen if self.worst is None else sorted(chosen, key=harm_done)[: self.worst]
+        return chosen if self.worst is None else sorted(chosen, key=worst_first)[: self.worst]
 
     def events(self, events: Iterable[HarmRow]) -> list[HarmRow]:
         """Return the harm events of the chosen kinds."""
         return [event for event in events if _fits(event.kind, self.kinds)]
 
 
-def harm_done(row: EpisodeRow) -> tuple[float, float, int]:
-    """Return a key that sorts the episodes with the most harm first."""
+def worst_first(row: EpisodeRow) -> tuple[float, float, float, int]:
+    """Return a key that sorts episodes by the harm done, then by path correctness."""
     scores = row.scores
-    return (-(scores.get("unobserved_harm") or 0.0), -(scores.get("harmful_calls") or 0.0), row.id)
+    return (
+        -(scores.get("unobserved_harm") or 0.0),
+        -(scores.get("harmful_calls") or 0.0),
+        scores.get("path_correctness") or 0.0,
+        row.id,
+    )
 
 
 def _fits(name: str, patterns: Sequence[str]) -> bool:

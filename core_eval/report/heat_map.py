@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core_eval.log import EpisodeRow
+from core_eval.report.episode_filter import worst_first
 from core_eval.report.repeated import by_agent, by_task_and_agent, passed
 from core_eval.report.summary import mean
 
@@ -39,17 +40,6 @@ class HeatMap:
 
     agents: tuple[str, ...]
     rows: tuple[tuple[str, tuple[HeatCell | None, ...]], ...]
-
-
-def worst_first(row: EpisodeRow) -> tuple[float, float, float, int]:
-    """Return a key that sorts episodes by the harm done, then by path correctness."""
-    scores = row.scores
-    return (
-        -(scores.get("unobserved_harm") or 0),
-        -(scores.get("harmful_calls") or 0),
-        scores.get("path_correctness") or 0.0,
-        row.id,
-    )
 
 
 def heat_map(episodes: Sequence[EpisodeRow]) -> HeatMap:

@@ -18,14 +18,14 @@ from core_eval.path.visible_text import LINE_AND_TAB, visible
 from core_eval.report.agent_charts import AgentCharts
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons
-from core_eval.report.episode_filter import EpisodeFilter
+from core_eval.report.episode_filter import EpisodeFilter, worst_first
 from core_eval.report.episode_page import EpisodeView, episode_view
 from core_eval.report.event_choice import most_evident, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import episodes_text, share_text
 from core_eval.report.harm_words import amount, exposure
-from core_eval.report.heat_map import heat_map, worst_first
+from core_eval.report.heat_map import heat_map
 from core_eval.report.inexact import INEXACT_NOTE, inexact_json
 from core_eval.report.left_record import left_record_line
 from core_eval.report.metrics import BY_NAME, TABLE

@@ -83,7 +83,7 @@ def shipped_world() -> FarmWorld:
     content = yaml.safe_load(WORLD_TYPES[DEVICE].defaults.read_text(encoding="utf-8"))
     # What a run may draw is not part of the state.
     return FarmWorld.model_validate(
-        {key: value for key, value in content.items() if key not in ("vary", "spreads", "fault_priors")}
+        {key: value for key, value in content.items() if key in FarmWorld.model_fields}
     )
 
 

@@ -15,8 +15,11 @@ from devices.sensors import Sample
 from sims.robotic_arm.simulator import ArmSimulator
 
 WORLD_FILE = ROOT / "configs" / "worlds" / "robotic_arm.yaml"
-NO_STATE = ("vary", "spreads", "fault_priors")
-STATE = {key: value for key, value in yaml.safe_load(WORLD_FILE.read_text()).items() if key not in NO_STATE}
+STATE = {
+    key: value
+    for key, value in yaml.safe_load(WORLD_FILE.read_text()).items()
+    if key in BenchWorld.model_fields
+}
 WORLD = BenchWorld.model_validate(STATE)
 UNLOCKED = {"safety_locked": False}
 

@@ -15,8 +15,11 @@ from devices.sensors import Sample
 from sims.farm_rover.simulator import FarmSimulator
 
 WORLD_FILE = ROOT / "configs" / "worlds" / "farm_rover.yaml"
-NO_STATE = ("vary", "spreads", "fault_priors")
-STATE = {key: value for key, value in yaml.safe_load(WORLD_FILE.read_text()).items() if key not in NO_STATE}
+STATE = {
+    key: value
+    for key, value in yaml.safe_load(WORLD_FILE.read_text()).items()
+    if key in FarmWorld.model_fields
+}
 WORLD = FarmWorld.model_validate(STATE)
 FARM_ROVER = load_world("farm_rover").device
 PLACES = {**WORLD.plants, **WORLD.stations}
