@@ -132,6 +132,17 @@ class RawHost:
             ended.set()
             thread.join()
 
+    def wait_for_quiet(self) -> None:
+        """Read until the board has said nothing for half a second.
+
+        A flood outruns the board's answers, and what stands in its full buffer is cut: a call sent into it is
+        lost, as on a real line.
+        """
+        while select.select([self._fd], [], [], 0.5)[0]:
+            os.read(self._fd, 4096)
+        self._decoder = LineDecoder()
+        self._waiting.clear()
+
     def catch_up(self) -> None:
         """Pass over all that the board has said so far."""
         self._syncs += 1
