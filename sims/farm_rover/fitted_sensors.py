@@ -29,7 +29,12 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
     moisture = worse(specs.moisture, hidden.moisture_noise)
     runoff = worse(specs.runoff)
     low = (True, False)
-    sensors = [CoarseSensor(f"moisture.{p}", moisture, _moisture(farm, p), ("dry", "wet")) for p in plants]
+    sensors = [
+        CoarseSensor(
+            f"moisture.{p}", moisture, _moisture(farm, p), ("dry", "wet"), range_over=_drying(farm, p)
+        )
+        for p in plants
+    ]
     sensors += [
         CoarseSensor("water_tank_low", worse(specs.water_tank_low), lambda: farm.state.water_liters, low),
         CoarseSensor(
@@ -39,7 +44,10 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         CoarseSensor("battery", worse(specs.battery), lambda: farm.state.battery),
         CoarseSensor("bumper", worse(specs.bumper), lambda: farm.state.contact_n),
         CoarseSensor("pose_reached", worse(specs.pose_reached), lambda: _reached(farm)),
-        *(CoarseSensor(f"runoff.{p}", runoff, _runoff(farm, p)) for p in plants),
+        *(
+            CoarseSensor(f"runoff.{p}", runoff, _runoff(farm, p), range_over=_running_off(farm, p))
+            for p in plants
+        ),
     ]
     if specs.flow_meter is not None:
         sensors.append(CoarseSensor("flow_meter", worse(specs.flow_meter), lambda: farm.state.water.flow))
@@ -47,7 +55,10 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         sensors.append(CoarseSensor("tank_level", worse(specs.tank_level), lambda: farm.state.water.content))
     if specs.moisture_probe is not None:
         probe = worse(specs.moisture_probe, hidden.moisture_noise)
-        sensors += [CoarseSensor(f"moisture_probe.{p}", probe, _moisture(farm, p)) for p in plants]
+        sensors += [
+            CoarseSensor(f"moisture_probe.{p}", probe, _moisture(farm, p), range_over=_drying(farm, p))
+            for p in plants
+        ]
     if specs.imu is not None:
         sensors.append(
             CoarseSensor(
@@ -74,6 +85,32 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
 
 def _moisture(farm: Farm, name: str) -> Callable[[], float]:
     return lambda: farm.state.plants[name].soil.moisture
+
+
+def _drying(farm: Farm, name: str) -> Callable[[float], tuple[float, float]]:
+    """Return the range of a plant's moisture: where no water comes to its roots, it only falls."""
+
+    def over(seconds: float) -> tuple[float, float]:
+        plant = farm.state.plants[name]
+        if plant.column.surface or farm.world.rain:
+            return -math.inf, math.inf
+        ahead = plant.soil.copy()
+        ahead.advance(seconds)
+        return ahead.moisture, plant.soil.moisture
+
+    return over
+
+
+def _running_off(farm: Farm, name: str) -> Callable[[float], tuple[float, float]]:
+    """Return the range of a plant's runoff: without water on the soil, it stays."""
+
+    def over(seconds: float) -> tuple[float, float]:
+        column = farm.state.plants[name].column
+        if column.surface or farm.world.rain:
+            return -math.inf, math.inf
+        return column.flows.runoff, column.flows.runoff
+
+    return over
 
 
 def _runoff(farm: Farm, name: str) -> Callable[[], float]:
