@@ -31,7 +31,7 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
     low = (True, False)
     sensors = [
         CoarseSensor(
-            f"moisture.{p}", moisture, _moisture(farm, p), ("dry", "wet"), range_over=_drying(farm, p)
+            f"moisture.{p}", moisture, _moisture(farm, p), ("dry", "wet"), range_over=_moisture_over(farm, p)
         )
         for p in plants
     ]
@@ -45,7 +45,7 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         CoarseSensor("bumper", worse(specs.bumper), lambda: farm.state.contact_n),
         CoarseSensor("pose_reached", worse(specs.pose_reached), lambda: _reached(farm)),
         *(
-            CoarseSensor(f"runoff.{p}", runoff, _runoff(farm, p), range_over=_running_off(farm, p))
+            CoarseSensor(f"runoff.{p}", runoff, _runoff(farm, p), range_over=_runoff_over(farm, p))
             for p in plants
         ),
     ]
@@ -56,7 +56,7 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
     if specs.moisture_probe is not None:
         probe = worse(specs.moisture_probe, hidden.moisture_noise)
         sensors += [
-            CoarseSensor(f"moisture_probe.{p}", probe, _moisture(farm, p), range_over=_drying(farm, p))
+            CoarseSensor(f"moisture_probe.{p}", probe, _moisture(farm, p), range_over=_moisture_over(farm, p))
             for p in plants
         ]
     if specs.imu is not None:
@@ -87,28 +87,33 @@ def _moisture(farm: Farm, name: str) -> Callable[[], float]:
     return lambda: farm.state.plants[name].soil.moisture
 
 
-def _drying(farm: Farm, name: str) -> Callable[[float], tuple[float, float]]:
-    """Return the range of a plant's moisture: where no water comes to its roots, it only falls."""
+def _moisture_over(farm: Farm, name: str) -> Callable[[float], tuple[float, float]]:
+    """Return the range of a plant's moisture in a rest."""
 
     def over(seconds: float) -> tuple[float, float]:
-        plant = farm.state.plants[name]
-        if plant.column.surface or farm.world.rain:
+        if farm.world.rain:
             return -math.inf, math.inf
-        ahead = plant.soil.copy()
-        ahead.advance(seconds)
-        return ahead.moisture, plant.soil.moisture
+        ahead = farm.state.plants[name].soil.copy()
+        seen = [ahead.moisture]
+        ahead.advance(seconds, 0.0, lambda stretch: seen.extend(stretch.moisture))
+        return min(seen), max(seen)
 
     return over
 
 
-def _running_off(farm: Farm, name: str) -> Callable[[float], tuple[float, float]]:
-    """Return the range of a plant's runoff: without water on the soil, it stays."""
+def _runoff_over(farm: Farm, name: str) -> Callable[[float], tuple[float, float]]:
+    """Return the range of a plant's runoff in a rest."""
 
     def over(seconds: float) -> tuple[float, float]:
-        column = farm.state.plants[name].column
-        if column.surface or farm.world.rain:
-            return -math.inf, math.inf
-        return column.flows.runoff, column.flows.runoff
+        plant = farm.state.plants[name]
+        now = later = plant.column.flows.runoff
+        if farm.world.rain:
+            later = math.inf
+        elif plant.column.surface:
+            ahead = plant.soil.copy()
+            ahead.advance(seconds)
+            later = ahead.flows.runoff
+        return now, later
 
     return over
 
