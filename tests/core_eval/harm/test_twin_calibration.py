@@ -24,6 +24,7 @@ def believed(*names: str) -> Priors:
     return Priors([one for one in hidden_parameters(type(WORLD.hidden)) if one.name in names], {})
 
 
+@pytest.mark.slow
 def test_planted_parameters_are_recovered_within_the_stated_spread():
     episode, _ = logged(PROBING, hidden=PLANTED)
     found = calibrate([make], [episode], believed("water_flow", "slip", "fruit_size"), 0)
@@ -69,6 +70,7 @@ def test_the_rovers_probing_episode_harms_nothing(extreme):
     assert events == ()
 
 
+@pytest.mark.slow
 def test_a_fit_says_whether_it_explains_the_episodes_and_what_tells_each_parameter():
     names = ("water_flow", "slip", "fruit_size")
     episode, _ = logged(PROBING, hidden=PLANTED)

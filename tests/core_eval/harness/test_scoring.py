@@ -50,6 +50,7 @@ def scripted(calls: list[tuple[str, dict[str, object]]]) -> Cell:
     return Cell(task="water_one_plant", rig="sim:farm_rover", agent="scripted:script.jsonl")
 
 
+@pytest.mark.slow
 def test_every_golden_run_passes_the_baselines_and_has_no_failure() -> None:
     run(*(Cell(task=task, rig="sim:farm_rover", agent="oracle") for task in ROVER_TASKS))
     with LogReader(Path("log.db")) as reader:

@@ -112,6 +112,7 @@ def test_a_page_tells_the_whole_log() -> None:
     assert 'fill="#' not in text and "var(--harm)" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "first", "folder"),
     [

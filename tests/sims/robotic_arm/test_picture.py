@@ -45,6 +45,7 @@ def test_a_png_file_holds_its_pixels():
     assert (pixels(png(image)) == image).all()
 
 
+@pytest.mark.slow
 @needs_opengl
 def test_the_picture_shows_the_arm_where_it_is_and_what_is_struck_in_red():
     init = {

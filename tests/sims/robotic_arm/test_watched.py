@@ -38,6 +38,7 @@ def played(script, watched):
     return simulator, samples, seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", EPISODES)
 def test_to_be_watched_changes_nothing(script):
     alone, samples, _ = played(script, watched=False)
