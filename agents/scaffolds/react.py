@@ -13,15 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from agents.agent import (
-    Action,
-    EpisodeContext,
     FirstPrompt,
     Limits,
     ModelInfo,
-    Observation,
     model_info_of,
     options_of,
 )
+from agents.agent_proxy import AgentProxy
 from agents.backends.backend import (
     ChatBackend,
     FirstAnswer,
@@ -61,7 +59,7 @@ NO_ACTION = "write an Action with its Action Input, or the Final Answer"
 PROMPTING = Prompting("react", lambda advice, declines: system_prompt(advice, declines, end=""))
 
 
-class ReactScaffold:
+class ReactScaffold(AgentProxy):
     """An agent out of any chat backend, by ReAct; limits, refusals and declining are as in `NativeScaffold`.
 
     An answer with the marks of ReAct and neither an action nor a final answer is an `InvalidAction`, as is an
@@ -80,43 +78,22 @@ class ReactScaffold:
     ) -> None:
         """Prompt a backend; the arguments are those of `NativeScaffold`."""
         self._chat = ReactChat(backend)
-        self._loop = NativeScaffold(
+        self._agent = NativeScaffold(
             self._chat, own=own, answer_tokens=answer_tokens, prompting=PROMPTING, clock=clock
         )
 
     @property
-    def name(self) -> str:
-        """The backend's name."""
-        return self._loop.name
-
-    @property
     def options(self) -> Mapping[str, Any]:
         """The backend's options, and which prompt is used."""
-        return {**self._loop.options, "format": react.FORMAT.name}
+        return {**self._agent.options, "format": react.FORMAT.name}
 
     @property
     def model_info(self) -> ModelInfo:
         """What the backend tells of the model, with the first prompt as the backend gets it."""
-        info = self._loop.model_info
+        info = self._agent.model_info
         if info.first_prompt is None:
             return info
         return replace(info, first_prompt=self._chat.in_words(info.first_prompt))
-
-    def check(self, context: EpisodeContext) -> FirstAnswer | None:
-        """Check that a first answer is possible, as `NativeScaffold` does."""
-        return self._loop.check(context)
-
-    def start(self, context: EpisodeContext) -> None:
-        """Begin an episode with a fresh conversation."""
-        self._loop.start(context)
-
-    def act(self, observation: Observation | None) -> Action:
-        """Return the next call, invalid step or stop."""
-        return self._loop.act(observation)
-
-    def close(self) -> None:
-        """Close the backend."""
-        self._loop.close()
 
 
 class ReactChat:
