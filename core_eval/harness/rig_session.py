@@ -66,6 +66,7 @@ class RigSession:
         self.call_timeout = call_timeout
         self.config = config
         self.world = world
+        self._link = link
         self.client = RigClient(
             link,
             on_sample=self._on_sample,
@@ -181,7 +182,7 @@ class RigSession:
             complete: the call with its default arguments, for the guard.
         """
         outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
-        if not self._left_record and (why := self.client.departure) is not None:
+        if not self._left_record and (why := self._link.departure) is not None:
             self._left_record = True
             self.note(LEFT_RECORD, {"call_id": call_id, "why": why})
         if self.guard is not None and complete is not None:
