@@ -45,6 +45,16 @@ class Keeper(Protocol):
         """How often it has stopped the machine because this process stood still."""
 
 
+class Record(Protocol):
+    """A recorded rig.
+
+    Attributes:
+        departure: why the answers no longer come from the record; None while they do.
+    """
+
+    departure: str | None
+
+
 class Link(ABC):
     """The host's end. Payloads are JSON; the link frames them.
 
@@ -67,6 +77,8 @@ class Link(ABC):
     """Whether the far end can confirm a stop."""
     keeper: Keeper | None = None
     """The stop keeper, where the link has one."""
+    record: Record | None = None
+    """The record, where the link repeats one instead of reaching a rig."""
 
     @property
     @abstractmethod
@@ -77,13 +89,6 @@ class Link(ABC):
     def dropped(self) -> int:
         """Number of frames with a wrong checksum."""
         return 0
-
-    @property
-    def departure(self) -> str | None:
-        """Why answers no longer come from the record that this link repeats; None where they do, or without
-        a record.
-        """
-        return None
 
     @abstractmethod
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:

@@ -88,29 +88,25 @@ class PendingRows:
     def transaction(self) -> Iterator[None]:
         """Run the block in a transaction that first writes the pending rows; committed, they are dropped."""
         with transaction(self._connection):
-            self._write()
+            first = self._written.samples
+            self._connection.executemany(
+                "INSERT INTO sample (episode_id, n, sensor, value, t) VALUES (?, ?, ?, ?, ?)",
+                [
+                    (self._episode, n, sample.sensor, sample.value, sample.t)
+                    for n, sample in enumerate(self.samples, first)
+                ],
+            )
+            self._next = replace(self._written, samples=first + len(self.samples))
+            for truth in self.truths:
+                self._write_truth(truth)
+            for status in self._statuses:
+                insert_status(self._connection, self._episode, status)
             yield
         self._written = self._next
         self.samples.clear()
         self.truths.clear()
         self._statuses.clear()
         self._flushed = time.monotonic()
-
-    def _write(self) -> None:
-        self._next = self._written
-        first = self._next.samples
-        self._connection.executemany(
-            "INSERT INTO sample (episode_id, n, sensor, value, t) VALUES (?, ?, ?, ?, ?)",
-            [
-                (self._episode, first + place, sample.sensor, sample.value, sample.t)
-                for place, sample in enumerate(self.samples)
-            ],
-        )
-        self._next = replace(self._next, samples=first + len(self.samples))
-        for truth in self.truths:
-            self._write_truth(truth)
-        for status in self._statuses:
-            insert_status(self._connection, self._episode, status)
 
     def _write_truth(self, truth: Truth) -> None:
         n, text = self._next.truths, to_json(dict(truth.state))

@@ -15,6 +15,7 @@ from devices.farm_rover.world import FarmWorld, Pose
 from devices.known_state import KnownState, read_result
 from devices.outcome import Outcome
 from devices.sensors import Sample
+from devices.tool import Effect
 
 POSE_DOUBT = 0.001
 """Rounding of a reported pose in x and y, m."""
@@ -37,6 +38,10 @@ AFFECTED = {
     "dump_hopper": ("fruit", "capacity"),
 }
 """The parts of a `RoverView` that a tool changes."""
+WITHOUT_PERSON = frozenset(
+    tool.name for tool in tools.TOOLS if tool.effect is not Effect.READ and not tool.name.startswith("lock")
+)
+"""The tools that the rover must not use with a person near: all but the reads and the lock."""
 
 
 class KnownFarmRover(KnownState):
@@ -54,7 +59,8 @@ class KnownFarmRover(KnownState):
     def __init__(self, world: FarmWorld | None = None, initial: bool = False) -> None:
         self._world = world
         self._since = 0.0
-        self._limits = SiteLimits(world)
+        self._limits = None if world is None else SiteLimits(world)
+        self._person_near = False
         self._unknown = RoverView(
             world=world,
             pose_doubt=POSE_DOUBT,
@@ -88,8 +94,23 @@ class KnownFarmRover(KnownState):
         return max(0.0, apart) * self._world.rover.drive_charge_per_m
 
     def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """Return the limit of the site that the call would violate."""
-        return self._limits.limit_violation(tool, arguments)
+        """Return a violated limit: a person near, the label, the soil's room, or a strip to keep out of."""
+        if self._person_near and tool in WITHOUT_PERSON:
+            return "A person is near the rover. Wait until the person has gone."
+        if self._world is None or self._limits is None:
+            return None
+        if tool == "move_to":
+            return self._limits.standing_in(arguments["x"], arguments["y"])
+        plant = arguments.get("plant_id", "")
+        if plant in self._world.plants:
+            match tool:
+                case "spray_pesticide":
+                    return self._limits.too_much_pesticide(plant, arguments["ml"])
+                case "water_plant":
+                    return self._limits.too_much_water(plant, arguments["liters"])
+                case "harvest_fruit":
+                    return self._limits.too_soon(plant)
+        return None
 
     # Knowledge from calls.
 
@@ -100,7 +121,8 @@ class KnownFarmRover(KnownState):
         if outcome.status in (CallStatus.REJECTED, CallStatus.INVALID):
             return
         self._since = max(self._since, outcome.t)
-        self._limits.made(tool, arguments, self._since)
+        if self._limits is not None:
+            self._limits.made(tool, arguments, self._since)
         if outcome.status != CallStatus.OK:
             self._rover = self._unknown
             return
@@ -131,7 +153,7 @@ class KnownFarmRover(KnownState):
     def on_sample(self, sample: Sample) -> None:
         """Note a person near; discard what a sensor contradicts, such as a tank filled by hand."""
         if sample.sensor == "person_near":
-            self._limits.person_near = sample.value is True
+            self._person_near = sample.value is True
         if self._world is None or sample.t <= self._since or sample.value is not False:
             return
         rover, sensors = self._rover, self._world.sensors
