@@ -42,7 +42,7 @@ class AgentProxy:
 
     @property
     def model_info(self: _HasAgent) -> ModelInfo:
-        """What the agent tells of its model."""
+        """The facts about the agent's model."""
         return model_info_of(self._agent)
 
     def check(self: _HasAgent, context: EpisodeContext) -> Any:

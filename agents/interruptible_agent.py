@@ -15,7 +15,7 @@ from agents.agent_proxy import AgentProxy
 from agents.deadline import CancelledError, Deadline
 
 GRACE_SECONDS = 0.5
-"""That an agent may take beyond its limit to say by itself that the time is up, and what it cost."""
+"""Time that an agent may take beyond its limit to report by itself that the time is up, and its cost."""
 CLOSE_SECONDS = 30.0
 """Time that a cancelled answer may delay the end of the run: llama.cpp built without an abort callback
 goes on to the end of its chunk, and its memory must not be freed before."""
@@ -26,9 +26,9 @@ T = TypeVar("T")
 class InterruptibleAgent(AgentProxy):
     """Another agent, asked on a thread of its own.
 
-    A wait for it ends when the episode is cancelled, when a model's `limits.seconds` are over, whatever it
-    does meanwhile, and when an exception strikes the thread that waits, as that of a signal does; the agent's
-    episode is then cancelled. Questions to the agent itself never overlap.
+    A wait for it ends when the episode is cancelled, when a model's `limits.seconds` are over, and when an
+    exception is raised in the waiting thread, as by a signal handler; the agent's episode is then cancelled.
+    Questions to the agent itself never overlap.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -105,7 +105,7 @@ class InterruptibleAgent(AgentProxy):
                 answer.set_result(question())
             except BaseException as error:
                 answer.set_exception(error)
-            # What was answered is not kept until the next question.
+            # Do not keep the answer in memory until the next question.
             del asked, answer, question
 
 

@@ -28,7 +28,7 @@ class LateAgent(AgentProxy):
 
     @property
     def model_info(self) -> ModelInfo:
-        """What the agent tells of its model, and how long it took to make it."""
+        """The facts about the agent's model, with the time that it took to make it."""
         info = model_info_of(self._agent)
         return replace(info, load_seconds=info.load_seconds or self._load_seconds)
 

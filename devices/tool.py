@@ -72,8 +72,8 @@ class Tool:
         towards_safe: it only takes the rig towards its safe state. Off the path it is a harmful call as any
             other, but no deviation.
         timed: a sensor of the rig ends it, so its duration is a reading.
-        destructive: whether nothing undoes it; None: as `inverse` and `towards_safe` tell.
-        idempotent: whether twice is as once; None: as `effect` and `sets` tell.
+        destructive: whether nothing undoes it; None: derived from `inverse` and `towards_safe`.
+        idempotent: whether a second identical call changes nothing; None: derived from `effect` and `sets`.
     """
 
     name: str

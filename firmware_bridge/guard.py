@@ -65,8 +65,8 @@ class Guard:
         mode: the treatment of calls that are harmful by the task's automaton.
         envelope: the rig's limits, if it has any.
         approver: asked in mode `confirm`; by default a person at the terminal.
-        known: the known state of the rig; None for tools that the kit has no rules for. Whoever makes the
-            calls updates it by their outcomes.
+        known: the known state of the rig, updated by the caller with the outcomes of calls; None for tools
+            that the kit has no rules for.
         samples: the queue of the rig's readings, which each decision empties.
     """
 

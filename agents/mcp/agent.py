@@ -1,4 +1,4 @@
-"""The agent that an MCP client is: it acts when the client calls a tool."""
+"""An MCP client as an agent: it acts when the client calls a tool."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ class McpAgent:
         return StopAction(taken, usage)
 
     def close(self) -> None:
-        """Reply to whatever the client still calls that the episode is over."""
+        """Answer all further calls of the client: the episode is over."""
         self._desk.close()

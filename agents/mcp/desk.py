@@ -52,12 +52,12 @@ class CallDesk:
         return call.reply
 
     def end(self, reason: StopReason) -> None:
-        """End the episode, after the calls that are queued: the client says so, or it is gone."""
+        """End the episode after the queued calls: the client ended its session, or was lost."""
         self._inbox.put(reason)
         self._news.set()
 
     def use(self) -> None:
-        """Tell `wait_for_use` that the client has begun with the task."""
+        """Signal `wait_for_use` that the client has begun with the task."""
         self._used = True
         self._news.set()
 

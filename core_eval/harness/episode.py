@@ -60,7 +60,7 @@ class AgentError(Exception):
 class EpisodeFailed(Exception):
     """The rig, the link or the agent failed during the logged episode `episode`. One line.
 
-    `by_agent` tells whether the rig is as it should be.
+    `by_agent`: the agent failed, so the rig can be used further.
     """
 
     def __init__(self, message: str, episode: int, *, by_agent: bool = False) -> None:

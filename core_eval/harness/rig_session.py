@@ -55,7 +55,7 @@ class RigSession:
 
     Attributes:
         samples: the readings of the episode, for its guard.
-        known: what the episode's guard knows of the rig; updated by the outcomes of calls.
+        known: the state of the rig as the guard knows it; updated by the outcomes of calls.
         first_stop: what is known of the stop with which the episode began.
         discovery: announces the rig's sensors, where its file asks for it.
     """

@@ -94,7 +94,7 @@ class SerialLink(Link):
             self._on_state(True)
 
     def send(self, payload: bytes) -> None:
-        """Write one line. Raises LinkError if the port is gone."""
+        """Write one line. Raises LinkError if the port is lost."""
         port = self._port
         if port is None:
             raise LinkError(f"{self._path} is not open; is the cable in?")
