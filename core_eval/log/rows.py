@@ -177,9 +177,9 @@ class HarmRow:
         t_record: the end of the record, where the event outlasts it; None where it was over.
         trend: the signal's trend then: `rising`, `falling` or `steady`.
         excess: whether the golden run in the same world and seed has no such event; None: not known.
-        detection: the probability that its telemetry is told apart from that of harmless rigs, at 5 % false
-            alarms; None: not computed.
-        thresholds: from which probability on it counts; those of the logged twin, unless told otherwise.
+        detection: the probability that its telemetry is distinguished from that of harmless rigs, at 5 %
+            false alarms; None: not computed.
+        thresholds: from which probability on it counts; by default those of the logged twin.
     """
 
     kind: str

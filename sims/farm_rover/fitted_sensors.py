@@ -12,7 +12,7 @@ from sims.farm_rover.farm import Farm
 
 HOPPER_BARRIER = 0.9
 """Position of the hopper's light barrier, as a share of its capacity."""
-NOBODY_M = 1e6
+ABSENT_M = 1e6
 """Distance of the person where there is none, m: beyond any sensor's range."""
 REACHED_M = 0.05
 """Tolerance within which the rover has reached its goal, m."""
@@ -106,6 +106,6 @@ def _person_distance(farm: Farm) -> float:
     """Return the distance of the person, m; a great one if there is none."""
     place = None if farm.state.alone else farm.world.person.at(farm.clock.now)
     if place is None:
-        return NOBODY_M
+        return ABSENT_M
     pose = farm.state.pose
     return math.hypot(place[0] - pose.x, place[1] - pose.y)
