@@ -20,6 +20,7 @@ from core_eval.export.tables import EPISODE, HARM, STEP, Kind
 from core_eval.export.times import nanoseconds
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.path.json_text import json_text
+from sims.world_shapes import pose_of
 
 OBJECT: Mapping[str, Any] = {"type": "object"}
 JSON_TYPES: Mapping[Kind, list[str]] = {
@@ -80,7 +81,7 @@ def _write_episode(log: LogReader, episode: EpisodeRow, file: IO[bytes]) -> None
         out.add_scene(0.0, fixed)
     for row in log.truth(episode.id):
         out.add("/truth", "pathrig.Truth", TRUTH, row.t, asdict(row))
-        at = scene.pose(row.state) if fixed else None
+        at = pose_of(row.state) if fixed else None
         if at is not None:
             out.add_scene(row.t, [scene.machine(at)])
     out.finish()

@@ -11,6 +11,7 @@ from core_eval.export.errors import missing_library
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.path.visible_text import visible
 from core_eval.report.tables import call_text
+from sims.world_shapes import pose_of
 
 TIMELINE = "device_time"
 LEVELS = {"progress": "INFO", "loop": "DEBUG", "harmful": "ERROR", "fault": "WARN"}
@@ -62,7 +63,7 @@ def _write_episode(log: LogReader, episode: EpisodeRow, path: Path) -> None:
         recording.log("harm", rr.TextLog(text, level="ERROR"))
     points: list[list[float]] = []
     for row in log.truth(episode.id) if fixed else ():
-        at = scene.pose(row.state)
+        at = pose_of(row.state)
         if at is not None:
             recording.set_time(TIMELINE, duration=row.t)
             points.append([at["x"], at["y"], at["z"]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,32 +10,12 @@ from core_eval.log import EpisodeRow, StepRow
 from core_eval.log.rows import TruthRow
 from core_eval.path.calls import CallStatus
 from sims.overrides import deep_merge
+from sims.world_shapes import Shape, has_numbers, shapes_of
 from sims.world_type import WORLD_TYPES
 
 Point = tuple[float, float]
 MOVED_SHARE = 0.002
 """An object that moved by less than this share of the field's diagonal stayed where it was."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """One thing on the field, seen from above; m and rad.
-
-    Attributes:
-        section, name: where the state has it.
-        x, y: its centre.
-        width, depth: along x and y before it is turned by `yaw`; both 0 for a mere place.
-        round: whether it is a circle, of diameter `width`.
-    """
-
-    section: str
-    name: str
-    x: float
-    y: float
-    width: float = 0.0
-    depth: float = 0.0
-    yaw: float = 0.0
-    round: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +61,7 @@ def field_of(episode: EpisodeRow, steps: Sequence[StepRow], truth: Sequence[Trut
     if world is None or not world.place_keys or not isinstance(begun, Mapping):
         return None
     state = deep_merge(begun, episode.init)
-    shapes = tuple(_shapes(state, world.place_keys))
+    shapes = tuple(shapes_of(state, world.place_keys))
     if not shapes:
         return None
     stops = _true_stops(steps, truth)
@@ -100,39 +80,10 @@ def field_of(episode: EpisodeRow, steps: Sequence[StepRow], truth: Sequence[Trut
     return Field(bounds, fence is not None, shapes, tracks, tuple(stops), moves, true_stops)
 
 
-def _shapes(state: Mapping[str, Any], place_keys: Sequence[str]) -> Iterator[Shape]:
-    for section, members in state.items():
-        if not isinstance(members, Mapping):
-            continue
-        for name, where in members.items():
-            if isinstance(where, Mapping):
-                yield from _shape(str(section), str(name), where, section in place_keys)
-
-
-def _shape(section: str, name: str, where: Mapping[str, Any], place: bool) -> Iterator[Shape]:
-    if _numbers(where, "x_min", "x_max", "y_min", "y_max"):
-        width, depth = where["x_max"] - where["x_min"], where["y_max"] - where["y_min"]
-        yield Shape(section, name, where["x_min"] + width / 2, where["y_min"] + depth / 2, width, depth)
-    elif _numbers(where, "x", "y"):
-        x, y = where["x"], where["y"]
-        size = where.get("size")
-        yaw = where["yaw"] if _numbers(where, "yaw") else 0.0
-        if _numbers(where, "radius"):
-            yield Shape(section, name, x, y, 2 * where["radius"], 2 * where["radius"], round=True)
-        elif (
-            isinstance(size, Sequence)
-            and len(size) > 1
-            and all(isinstance(side, int | float) for side in size)
-        ):
-            yield Shape(section, name, x, y, size[0], size[1], yaw, where.get("shape") == "cylinder")
-        elif place:
-            yield Shape(section, name, x, y)
-
-
 def _fence(state: Mapping[str, Any]) -> tuple[float, float, float, float] | None:
     """Return the bounds of the section that has a width and a height, and no position."""
     for part in state.values():
-        if isinstance(part, Mapping) and _numbers(part, "width", "height") and "x" not in part:
+        if isinstance(part, Mapping) and has_numbers(part, "width", "height") and "x" not in part:
             return 0.0, 0.0, float(part["width"]), float(part["height"])
     return None
 
@@ -151,7 +102,9 @@ def _track(part: Any) -> tuple[Point, ...]:
     if isinstance(part, Mapping):
         for points in part.values():
             if isinstance(points, list) and points and all(isinstance(one, Mapping) for one in points):
-                found = tuple((float(one["x"]), float(one["y"])) for one in points if _numbers(one, "x", "y"))
+                found = tuple(
+                    (float(one["x"]), float(one["y"])) for one in points if has_numbers(one, "x", "y")
+                )
                 if found:
                     return found
     return ()
@@ -162,7 +115,7 @@ def _true_stops(steps: Sequence[StepRow], truth: Sequence[TruthRow]) -> list[Sto
     stops = []
     for row in truth:
         pose = row.state.get("pose")
-        if isinstance(pose, Mapping) and _numbers(pose, "x", "y"):
+        if isinstance(pose, Mapping) and has_numbers(pose, "x", "y"):
             k = None if row.call_id is None else numbers.get(row.call_id)
             stops.append(Stop(k, float(pose["x"]), float(pose["y"])))
     return stops
@@ -172,11 +125,11 @@ def _told_stops(state: Mapping[str, Any], steps: Sequence[StepRow]) -> list[Stop
     """Return the start, and what calls that were given a position answered with one."""
     pose = state.get("pose")
     stops = []
-    if isinstance(pose, Mapping) and _numbers(pose, "x", "y"):
+    if isinstance(pose, Mapping) and has_numbers(pose, "x", "y"):
         stops.append(Stop(None, float(pose["x"]), float(pose["y"])))
     for step in steps:
         told, asked = step.result, step.arguments or {}
-        given = isinstance(told, Mapping) and _numbers(told, "x", "y") and _numbers(asked, "x", "y")
+        given = isinstance(told, Mapping) and has_numbers(told, "x", "y") and has_numbers(asked, "x", "y")
         if step.status == CallStatus.OK and given:
             stops.append(Stop(step.k, float(told["x"]), float(told["y"])))
     return stops
@@ -187,7 +140,7 @@ def _place(state: Mapping[str, Any], shape: Shape) -> Point | None:
     where = section.get(shape.name) if isinstance(section, Mapping) else None
     return (
         (float(where["x"]), float(where["y"]))
-        if isinstance(where, Mapping) and _numbers(where, "x", "y")
+        if isinstance(where, Mapping) and has_numbers(where, "x", "y")
         else None
     )
 
@@ -198,9 +151,3 @@ def _moved(points: Sequence[Point], least: float) -> list[Point]:
         if not kept or abs(x - kept[-1][0]) > least or abs(y - kept[-1][1]) > least:
             kept.append((x, y))
     return kept
-
-
-def _numbers(values: Mapping[str, Any], *names: str) -> bool:
-    return all(
-        isinstance(values.get(name), int | float) and not isinstance(values.get(name), bool) for name in names
-    )

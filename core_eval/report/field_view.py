@@ -9,9 +9,10 @@ from typing import Any
 
 from core_eval.log import HarmRow, StepRow
 from core_eval.path.calls import CallStatus, StepKind
-from core_eval.report.field_shapes import Field, Point, Shape
+from core_eval.report.field_shapes import Field, Point
 from core_eval.report.label_places import LabelPlaces
 from core_eval.report.svg_parts import short_number, text, ticks
+from sims.world_shapes import Shape
 
 WIDTH, TALLEST = 330.0, 400.0
 """In a phone's page one unit is about one pixel, so letters keep their size."""
