@@ -29,8 +29,9 @@ def pictures(reader: LogReader, episode: EpisodeRow) -> dict[str, Any] | None:
     if len(steps) > MOST_STEPS:
         return None
     answered = [step for step in steps if step.status is not None]
-    field = field_of(episode, answered, ())
-    line = episode_time_line(episode, answered, reader.samples(episode.id), (), ())
+    samples = reader.samples(episode.id)
+    field = field_of(episode, answered, (), samples)
+    line = episode_time_line(episode, answered, samples, (), ())
     drawing = narrow_drawing(reader.automaton(episode), logged_calls(answered))
     return {
         "map": None if field is None else field_view(field, answered, ()).svg,
