@@ -28,7 +28,7 @@ def watch(
         str, typer.Option(metavar="HOST:PORT", help="Where the page is served; by default this machine only.")
     ] = "127.0.0.1:0",
 ) -> None:
-    """Serve a page that follows logs and rigs until Ctrl-C. It only reads: nothing is sent to a rig."""
+    """Serve a page that follows logs and rigs until Ctrl-C. It makes no call, and sends a rig on MQTT nothing."""
     from core_eval.live.access import Address
 
     try:

@@ -40,7 +40,8 @@ function drawing(text) {
 
 function fill(item, k, call, kind, tags, notes) {
   const line = element("div", null, "line");
-  line.append(element("span", k, "k"), element("code", call), element("span", kind, "tag kind"));
+  line.append(element("span", k, "k"), element("code", call));
+  if (kind) line.append(element("span", kind, "tag kind"));
   for (const [text, name] of tags) line.append(element("span", text, "tag " + name));
   item.replaceChildren(line, ...notes.map((text) => element("p", text, "note")));
 }
@@ -70,6 +71,7 @@ function panel(index) {
   const suffix = index ? "-" + index : "";
   const at = (id) => document.getElementById(id + suffix);
   let asked = null;       // the question that waits
+  let about = "";         // what is known of the episode before its rig is ready
 
   function row(k) {
     const id = "step-" + k;
@@ -108,6 +110,13 @@ function panel(index) {
       if (!arrived && asked && asked.number === number) answers(true);
     });
   }
+  // A bar of the time line leads to its call.
+  at("time").addEventListener("click", (event) => {
+    const link = event.target.closest("a");
+    if (!link) return;
+    event.preventDefault();
+    at("step-" + link.getAttribute("href").split("s").pop())?.scrollIntoView({block: "center"});
+  });
   if (!index && stop) stop.addEventListener("click", () => press("stop", {}, notice));
 
   return {
@@ -115,13 +124,16 @@ function panel(index) {
     episode: (data) => {
       at("task").textContent = data.task;
       at("prompt").textContent = data.prompt;
-      at("about").textContent = `episode ${data.id} · ${data.agent} · seed ${data.seed}`;
+      about = data.about || `episode ${data.id} · ${data.agent} · seed ${data.seed}`;
+      at("about").textContent = about;
       at("place").textContent = data.place || "";
       at("expects").textContent = "";
       for (const name of ["views", "time-section"]) at(name).hidden = true;
       for (const list of ["steps", "status", "samples", "scores"]) at(list).replaceChildren();
     },
-    rig: (data) => { at("about").textContent += ` · rig ${data.rig} (${data.device}) · guard ${data.guard}`;
+    rig: (data) => {
+      const guard = data.guard === "-" ? "" : ` · guard ${data.guard}`;
+      at("about").textContent = `${about} · rig ${data.rig} (${data.device})${guard}`;
       if (data.camera && at("camera").getAttribute("src") !== data.camera) at("camera").src = data.camera;
       at("camera").hidden = !data.camera;
     },
@@ -152,6 +164,7 @@ function panel(index) {
       at("views").hidden = false;
       at("map-section").hidden = !data.map;
       at("map").replaceChildren(...drawing(data.map));
+      at("way-section").hidden = !data.way;
       at("way").replaceChildren(...drawing(data.way));
       at("key").replaceChildren(...data.key.map((line) => {
         const item = element("li", null, line.kind);
