@@ -1,6 +1,7 @@
 "use strict";
 // Everything that comes from a run is put in as text, never as markup: a model chooses some of the words.
 const token = document.querySelector('meta[name="pathrig-token"]').content;
+const cameras = JSON.parse(document.querySelector('meta[name="pathrig-cameras"]').content);
 const PAUSE_MS = 600;
 const SVG = document.getElementById("svg-names").namespaceURI;
 let ahead = 0;          // by how much the run's clock is ahead of ours, s
@@ -134,6 +135,9 @@ function panel(index) {
     rig: (data) => {
       const guard = data.guard === "-" ? "" : ` · guard ${data.guard}`;
       at("about").textContent = `${about} · rig ${data.rig} (${data.device})${guard}`;
+      // The page's policy names the hosts of the cameras that were known when it was loaded.
+      const origin = (address) => new URL(address).origin;
+      if (data.camera && !cameras.map(origin).includes(origin(data.camera))) location.reload();
       if (data.camera && at("camera").getAttribute("src") !== data.camera) at("camera").src = data.camera;
       at("camera").hidden = !data.camera;
     },
