@@ -28,7 +28,10 @@ def driven_way(
     Empty where the machine stayed where it was, there is no replay, or it does not stop where the log says.
     """
     logged = {row.call_id: at for row in truth if (at := _position(row.state)) is not None}
-    if len(set(logged.values())) < 2:
+    calls = executed_calls(steps)
+    ids = [step.call_id for step in steps if step.call_id is not None and step.status is not None]
+    moving = _moving(ids, logged)
+    if not moving:
         return []
     try:
         world = logged_world(reader, episode)
@@ -43,16 +46,27 @@ def driven_way(
         if at is not None:
             way.append(at)
 
-    ids = [step.call_id for step in steps if step.call_id is not None and step.status is not None]
-    simulator.watch(LOOK_S, look)
-    for call_id, call in zip(ids, executed_calls(steps), strict=True):
+    look(0.0)
+    # What follows the last motion is not replayed, and while it stands still nobody looks.
+    for place, (call_id, call) in enumerate(zip(ids[: moving[-1] + 1], calls, strict=False)):
+        simulator.watch(LOOK_S, look if place in moving else None)
         player.replay_call(call)
         look(simulator.clock.now)
         expected = logged.get(call_id)
         if expected is not None and math.dist(expected, way[-1]) > SAME_M:
             return []
-    simulator.watch(LOOK_S, None)
     return way
+
+
+def _moving(ids: Sequence[str], logged: Mapping[str | None, Point]) -> list[int]:
+    """Return the places of the calls after which the machine is elsewhere than before."""
+    at, places = logged.get(None), []
+    for place, call_id in enumerate(ids):
+        now = logged.get(call_id, at)
+        if now != at:
+            places.append(place)
+        at = now
+    return places
 
 
 def _position(state: Mapping[str, Any]) -> Point | None:
