@@ -351,6 +351,16 @@ class TruthRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RigStatusRow:
+    """What `device`, `link` or `host` said of the rig at time `t`."""
+
+    t: float
+    source: str
+    state: str
+    detail: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class EpisodeRow:
     """An episode, its task's definition and its scores.
 

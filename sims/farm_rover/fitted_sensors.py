@@ -69,6 +69,12 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         sensors.append(CoarseSensor("fruit_scale", worse(specs.fruit_scale), lambda: farm.state.heap))
     if specs.battery_gauge is not None:
         sensors.append(CoarseSensor("battery_gauge", worse(specs.battery_gauge), lambda: farm.state.battery))
+    if specs.position is not None:
+        receiver = worse(specs.position)
+        sensors += [
+            CoarseSensor("position.x", receiver, lambda: farm.state.pose.x),
+            CoarseSensor("position.y", receiver, lambda: farm.state.pose.y),
+        ]
     return sensors
 
 
