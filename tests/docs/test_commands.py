@@ -9,7 +9,7 @@ line before its fence says:
     <!-- output -->               lines of the last commands' output, in their order, as they are
     <!-- output, numbers masked --> the same with each number as `#`, since they depend on the machine
     <!-- output of: COMMAND -->   the same of a command that the page does not show as a block
-    <!-- stand-in for PORT -->    a simulator that goes on running; the port that it prints takes the place of PORT
+    <!-- stand-in for PORT -->    a simulator that runs on; the port that it prints replaces PORT
 
 Without a comment a block without a language, or with `sh`, is commands: run by bash, each must succeed; of
 many `--episodes` two are run. A block of YAML is a file where its first line is `# NAME.yaml`, and else has
@@ -39,7 +39,7 @@ from core_eval.cli.main import app
 pytestmark = pytest.mark.slow
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-SECONDS = 100
+SECONDS = 200
 REASONS = frozenset(
     {
         "needs a rig",
@@ -207,7 +207,7 @@ def check_output(block: Block, printed: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.prepare()
