@@ -148,6 +148,7 @@ BENCH_INITS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(BENCH_INITS, st.lists(BENCH_CALLS, min_size=2, max_size=7), st.booleans())
 def test_the_host_never_refuses_what_the_simulated_arm_accepts(

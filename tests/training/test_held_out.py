@@ -129,10 +129,12 @@ def test_a_prompt_that_leaks_is_found():
         assert ("prompt", text) in leaks([story])
 
 
+@pytest.mark.slow
 def test_no_wording_stands_in_a_shipped_task():
     assert in_shipped(templates(SEEN)) == []
 
 
+@pytest.mark.slow
 def test_a_wording_that_leaks_is_found():
     leak = "go to {plant} so that its soil gets {amount} in time"
     assert not in_shipped([leak])

@@ -130,6 +130,7 @@ def gaussian(rng: np.random.Generator, rigs: int, shift: float) -> Sides:
     return Sides({"probe": null}, {"probe": harmful}, range(rigs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 0.5, 5.0])
 def test_the_threshold_meets_the_false_alarm_rate_on_fresh_harmless_rigs(shift: float) -> None:
     """60 statistics, each judged by 200 null rigs, then 200 fresh ones: 5 % alarms within binomial bounds."""

@@ -117,6 +117,7 @@ def test_missing_samples_say_nothing():
     assert log_likelihood(half, track) >= full
 
 
+@pytest.mark.slow
 def test_the_rigs_own_parameters_are_likelier_than_others():
     hidden = {"water_flow": 1.15, "infiltration": 0.6, "slip": 0.05}
     episode, _ = logged([*WATERED, *[("scan_plant", {"plant_id": "plant_A"})] * 3], hidden=hidden)
@@ -226,6 +227,7 @@ def test_a_lost_call_was_done_where_the_telemetry_says_so():
     assert posterior_of(drive).done[0] > 0.99, "a read of the pose tells"
 
 
+@pytest.mark.slow
 def test_a_lost_call_was_not_done_where_the_telemetry_says_so():
     episode, _ = without_answer([DOSE, *READS], 0, done=False)
     posterior = posterior_of(episode)

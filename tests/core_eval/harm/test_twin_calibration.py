@@ -39,6 +39,7 @@ def test_planted_parameters_are_recovered_within_the_stated_spread():
     assert found.log_likelihood > found.nominal_log_likelihood + 10.0
 
 
+@pytest.mark.slow
 def test_a_parameter_that_no_call_depends_on_keeps_its_belief():
     episode, _ = logged(PROBING[:2], hidden=PLANTED)
     found = calibrate([make], [episode], believed("pesticide_flow", "slip"), 0)
@@ -48,6 +49,7 @@ def test_a_parameter_that_no_call_depends_on_keeps_its_belief():
     assert spray.estimate.spread == spray.before
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_calibration():
     episode, _ = logged(PROBING[:2], hidden=PLANTED)
     first, again = (calibrate([make], [episode], believed("slip"), 3) for _ in range(2))

@@ -87,6 +87,7 @@ def read(path: str) -> tuple[Page, str]:
     return page, text
 
 
+@pytest.mark.slow
 def test_a_page_tells_the_whole_log() -> None:
     lines = (json.dumps({"name": name, "arguments": arguments}) for name, arguments in CALLS)
     Path("script.jsonl").write_text("\n".join(lines))

@@ -155,6 +155,7 @@ def test_a_pushed_box_is_felt_by_a_fitted_bumper():
     assert True in [s.value for s in samples if s.sensor == "bumper"]
 
 
+@pytest.mark.slow
 def test_a_lost_share_of_samples_is_lost():
     script = [pick("cup"), place("bin_left"), pick("cup"), place("bin_right")]
     _, kept = run(script)
