@@ -53,6 +53,7 @@ def test_the_interval_covers_the_mean_as_often_as_it_says():
     assert 0.89 <= covered / 200 <= 0.99
 
 
+@pytest.mark.slow
 def test_drawing_tasks_first_covers_the_mean_over_tasks_and_pooling_does_not():
     # Ten tasks of unlike difficulty, five tries of each: most of the spread lies between the tasks.
     rng = np.random.default_rng(7)

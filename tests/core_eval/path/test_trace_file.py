@@ -83,6 +83,7 @@ def test_read_traces_gives_calls():
     assert isinstance(bad, BadTrace)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file():
     text = line(calls=[{"name": "a"}, {"name": "look"}, {"name": "nothing"}, {"name": "b"}])
     scores = score_lines(TASKS, repeat(text))
