@@ -169,13 +169,13 @@ class TaskFile:
     malformed: Mapping[str, tuple[str, ...]]
 
 
-def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = None) -> list[Task]:
+def list_tasks(file: Path | None = None) -> list[Task]:
     """Return every task of a file, or all that ship with the kit.
 
     Raises:
         ConfigError: the file or one of its tasks is wrong.
     """
-    return [build(init or {}) for _, build in _all_entries(file)]
+    return [build({}) for _, build in _all_entries(file)]
 
 
 def merged_files(files: Iterable[TaskFile]) -> TaskFile:

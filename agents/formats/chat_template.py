@@ -70,7 +70,6 @@ class ChatTemplate:
         eos: str = "",
         thinking: bool | None = None,
         specials: Iterable[str] = (),
-        short_tools: bool = True,
     ) -> None:
         """Compile the template and try it out.
 
@@ -79,7 +78,6 @@ class ChatTemplate:
             bos, eos: the vocabulary's tokens for the beginning and the end.
             thinking: switch thinking on or off; as the template has it where it is None.
             specials: the vocabulary's special tokens, which no data may contain.
-            short_tools: give tools as signatures, where the template prints them as they are.
 
         Raises:
             BackendError: it does not compile, or no conversation with tools can be put to it.
@@ -90,8 +88,7 @@ class ChatTemplate:
         self._data = DataText(specials)
         self._template, self._variables = compiled(self.source)
         self.use, self.form = self._try_out()
-        if short_tools:
-            self.use = self._with_signatures()
+        self.use = self._with_signatures()
         self._takes_several = self._tried_several()
 
     @property
