@@ -28,6 +28,8 @@ settings.load_profile("project")
 WALL_CLOCK = ("broker", "serial", "firmware", "browser")
 
 
+# First, because pytest-xdist reads the groups in this hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of a file in one worker, and all with pseudo terminals: the machine numbers those.
 

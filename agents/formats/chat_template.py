@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from agents.errors import BackendError
 from agents.formats.calls import CallText, Tools
@@ -16,9 +16,11 @@ from agents.formats.signature import signature
 from agents.formats.template_environment import compiled, strftime_now, to_json
 from agents.formats.template_use import NO_WORDS, TemplateUse, said_by_user, ways
 from agents.formats.thoughts import PAIRS, opened_by
+from agents.options import Effort
 
 SWITCHES = ("enable_thinking", "thinking")
 """Variables by which templates switch thinking on and off."""
+EFFORT = "reasoning_effort"
 UNKNOWN = "writes tool calls in a syntax that no format reads; docs/local-models.md lists those that are read"
 PROBE = "pour_probe"
 PROBE_SCHEMAS: tuple[Mapping[str, Any], ...] = (
@@ -70,6 +72,7 @@ class ChatTemplate:
         eos: str = "",
         thinking: bool | None = None,
         specials: Iterable[str] = (),
+        reasoning_effort: str | None = None,
     ) -> None:
         """Compile the template and try it out.
 
@@ -78,18 +81,23 @@ class ChatTemplate:
             bos, eos: the vocabulary's tokens for the beginning and the end.
             thinking: switch thinking on or off; as the template has it where it is None.
             specials: the vocabulary's special tokens, which no data may contain.
+            reasoning_effort: how much the model thinks; as the template has it where it is None.
 
         Raises:
-            BackendError: it does not compile, or no conversation with tools can be put to it.
+            BackendError: it does not compile, no conversation with tools can be put to it, or it does not
+                take the reasoning effort.
         """
         self.source = source or CHAT_TEMPLATE
         self._thinking = thinking
+        self._effort: str | None = None
         self._tokens = {"bos_token": bos, "eos_token": eos}
         self._data = DataText(specials)
         self._template, self._variables = compiled(self.source)
         self.use, self.form = self._try_out()
         self.use = self._with_signatures()
         self._takes_several = self._tried_several()
+        if reasoning_effort is not None:
+            self._set_effort(reasoning_effort)
 
     @property
     def thinking_switch(self) -> str | None:
@@ -124,6 +132,8 @@ class ChatTemplate:
             }
         if self._thinking is not None:
             variables |= dict.fromkeys(self._variables & {*SWITCHES}, self._thinking)
+        if self._effort is not None:
+            variables[EFFORT] = self._effort
         try:
             return self._template.render(
                 messages=messages, add_generation_prompt=True, **variables, **self._tokens
@@ -174,6 +184,21 @@ class ChatTemplate:
             return self.use
         shown = all(f'"{key}"' in text and line in text for key, line in SIGNATURE["parameters"].items())
         return short if shown and f'"{PROBE}"' in text and SIGNATURE["description"] in text else self.use
+
+    def _set_effort(self, asked: str) -> None:
+        """Use a reasoning effort; the template must take it, and print another text for another one."""
+        messages = self.use.messages(_conversation()[:2], PROBE_SCHEMAS, self.form)
+        texts = {self._render(messages, PROBE_SCHEMAS, self.use)}
+        for effort in get_args(Effort):
+            self._effort = effort
+            try:
+                texts.add(self._render(messages, PROBE_SCHEMAS, self.use))
+            except BackendError as error:
+                if effort == asked:
+                    raise BackendError(f"{EFFORT}={asked}: {error}") from None
+        if len(texts) == 1:
+            raise BackendError(f"the model's chat template takes no {EFFORT}: leave the option out")
+        self._effort = asked
 
     def _tried_several(self) -> bool:
         """Return whether several calls of one answer show, with their results."""

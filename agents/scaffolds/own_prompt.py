@@ -42,10 +42,15 @@ class Example(BaseModel):
 
 @dataclass(frozen=True)
 class OwnPrompt:
-    """A system prompt, None for the kit's, and examples."""
+    """A system prompt, None for the kit's, and examples.
+
+    Attributes:
+        short_tools: whether a prompt that has the tools in words has them as signatures, not as schemas.
+    """
 
     system: str | None = None
     examples: tuple[Example, ...] = ()
+    short_tools: bool = True
 
     def system_prompt(self, usual: str, advice: str) -> str:
         """Return the system prompt; `usual` where none is given."""
@@ -62,7 +67,7 @@ def own_prompt(options: ModelOptions) -> OwnPrompt:
     if options.system_prompt_file is not None:
         system = _text(options.system_prompt_file)
     path = options.examples_file
-    return OwnPrompt(system, () if path is None else _examples(path))
+    return OwnPrompt(system, () if path is None else _examples(path), options.tools == "short")
 
 
 def native_messages(example: Example) -> list[Message]:

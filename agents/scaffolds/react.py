@@ -32,7 +32,7 @@ from agents.backends.backend import (
 from agents.deadline import Deadline
 from agents.formats import react
 from agents.formats.calls import CallText, Nonsense, to_json
-from agents.formats.signature import signature
+from agents.formats.signature import SCHEMAS, SIGNATURES, signature
 from agents.scaffolds.native import NativeScaffold
 from agents.scaffolds.own_prompt import OwnPrompt
 from agents.scaffolds.prompting import Prompting, system_prompt
@@ -77,15 +77,17 @@ class ReactScaffold(AgentProxy):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prompt a backend; the arguments are those of `NativeScaffold`."""
-        self._chat = ReactChat(backend)
+        self._short_tools = own is None or own.short_tools
+        self._chat = ReactChat(backend, short_tools=self._short_tools)
         self._agent = NativeScaffold(
             self._chat, own=own, answer_tokens=answer_tokens, prompting=PROMPTING, clock=clock
         )
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The backend's options, and which prompt is used."""
-        return {**self._agent.options, "format": react.FORMAT.name}
+        """The backend's options, which prompt is used, and how it shows the tools."""
+        shown = SIGNATURES if self._short_tools else SCHEMAS
+        return {**self._agent.options, "format": react.FORMAT.name, "tools": shown}
 
     @property
     def model_info(self) -> ModelInfo:
@@ -99,8 +101,9 @@ class ReactScaffold(AgentProxy):
 class ReactChat:
     """A chat backend that passes a conversation with tools to another one as ReAct text."""
 
-    def __init__(self, backend: ChatBackend) -> None:
+    def __init__(self, backend: ChatBackend, *, short_tools: bool = True) -> None:
         self._backend = backend
+        self._tool_line = tool_line if short_tools else whole_tool_line
         self._help = ""
 
     @property
@@ -134,7 +137,7 @@ class ReactChat:
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], _plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
-        self._help = HELP.format(tools="\n".join(map(tool_line, schemas)))
+        self._help = HELP.format(tools="\n".join(map(self._tool_line, schemas)))
         self._backend.start(seed, schemas, PLAIN)
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
@@ -187,6 +190,12 @@ def tool_line(schema: Mapping[str, Any]) -> str:
     """Describe a tool: its name, what it does, and its input."""
     short = signature(schema)
     return f"- {short['name']}: {short['description']} Input: {to_json(short.get('parameters', {}))}"
+
+
+def whole_tool_line(schema: Mapping[str, Any]) -> str:
+    """Return a tool in words, with the whole schema of its input."""
+    function = schema["function"]
+    return f"- {function['name']}: {function['description']} Input: {to_json(function['parameters'])}"
 
 
 def is_final(words: str) -> bool:

@@ -124,11 +124,12 @@ class RunLog:
             replace_scores(self.connection, episode, scores, harm, failures, pairs, deviations)
 
     def write_detection(self, episode: int, row: HarmRow) -> None:
-        """Replace detection and verdict of a harm event that the log holds."""
+        """Replace detection, ROC curves and verdict of a harm event that the log holds."""
         self._write(
-            "UPDATE harm SET detection = ?, verdict = ?"
+            "UPDATE harm SET detection = ?, roc = ?, verdict = ?"
             " WHERE episode_id = ? AND kind = ? AND entity = ? AND t_start = ?",
-            *(row.detection, row.verdict, episode, row.kind, row.entity, row.t_start),
+            *(row.detection, None if row.roc is None else to_json(row.roc)),
+            *(row.verdict, episode, row.kind, row.entity, row.t_start),
         )
 
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
