@@ -72,6 +72,7 @@ class ChatTemplate:
         eos: str = "",
         thinking: bool | None = None,
         specials: Iterable[str] = (),
+        short_tools: bool = True,
         reasoning_effort: str | None = None,
     ) -> None:
         """Compile the template and try it out.
@@ -81,6 +82,7 @@ class ChatTemplate:
             bos, eos: the vocabulary's tokens for the beginning and the end.
             thinking: switch thinking on or off; as the template has it where it is None.
             specials: the vocabulary's special tokens, which no data may contain.
+            short_tools: give tools as signatures, where the template prints them as they are.
             reasoning_effort: how much the model thinks; as the template has it where it is None.
 
         Raises:
@@ -94,7 +96,8 @@ class ChatTemplate:
         self._data = DataText(specials)
         self._template, self._variables = compiled(self.source)
         self.use, self.form = self._try_out()
-        self.use = self._with_signatures()
+        if short_tools:
+            self.use = self._with_signatures()
         self._takes_several = self._tried_several()
         if reasoning_effort is not None:
             self._set_effort(reasoning_effort)
