@@ -58,9 +58,9 @@ class TaskEntry(BaseModel):
         default=None,
         description="in place of a world: a device file, for tasks of a rig that nothing simulates",
     )
-    prompt: str = Field(min_length=1, description="what the agent is told")
+    prompt: str = Field(min_length=1, description="the agent's prompt")
     paraphrases: list[str] = Field(
-        default=[], description="the prompt in other words, which ask for the same"
+        default=[], description="other wordings of the prompt, which ask for the same"
     )
     difficulty: Difficulty | None = Field(
         default=None,
