@@ -107,7 +107,7 @@ def test_a_sensor_that_does_not_follow_the_model_costs_a_bounded_amount():
     ("prior", "said"),
     [
         ({"weak_gripper": {"probability": 0.1}}, "no fault 'weak_gripper'"),
-        ({"reset": {"probability": 0.1}}, "reset is no unknown"),
+        ({"reset": {"probability": 0.1}}, "reset needs no prior"),
         ({"stuck_valve": {"probability": 0.45}, "wheel_slip": {"probability": 0.1}}, "add up to"),
     ],
 )
