@@ -175,7 +175,7 @@ def _detect(
         events = list(found)
     with RunLog(db) as log:
         for event in events:
-            log.write_detection(event.episode, event.row.detected(event.share))
+            log.write_detection(event.episode, event.row.detected(event.share, event.thinned_curves()))
     if out is not None:
         curves = [(event.row.kind, event.curves()) for event in events if event.detection is not None]
         write_file(out, "-o", roc_svg(curves_by_rule(curves)), inputs=[db])

@@ -108,10 +108,15 @@ def advise(
     screen = console()
     of_all = "" if len(told) == total else f" of {total}"
     screen.print(Text(f"{len(told)} harm events{of_all}; detection at 5 % false alarms"))
+    if len(told) < len(chosen):
+        rare = len(chosen) - len(told)
+        screen.print(Text(f"{rare} more happen on too few of the drawn rigs: give --rigs a greater number"))
     _print_candidates(
         screen, {kind: advisor.choice((kind,)) for kind in found.specs}, found.pieces, greedy[0]
     )
     _print_choices(screen, "greedy: the most gain for its price first", greedy, prices.currency)
+    if len(greedy) == 1:
+        screen.print(Text("no candidate detects more than the rig's own telemetry"))
     if exact is None:
         screen.print(Text("exact: not tried, too many candidates", style="yellow"))
     else:

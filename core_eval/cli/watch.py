@@ -62,7 +62,7 @@ def _serve(
 
     histories = {name: History() for name in names}
     for path in logs.values():
-        # A file that is no log is told of before anything is served.
+        # A file that is no log is reported before anything is served.
         LogReader(path).connection.close()
     for name, config in rigs.items():
         stack.enter_context(watched_rig(config, histories[name]))
