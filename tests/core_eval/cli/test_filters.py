@@ -96,6 +96,33 @@ def test_a_pipe_gets_progress_only_if_asked(
     assert "pathrig: scoring: 4 of 4, about 0 s left" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (["report", "LOG", "-o", "OUT.html"], "writing episodes"),
+        (["report", "LOG", "-o", "OUT"], "writing episodes"),
+        (["export", "LOG", "--format", "jsonl", "-o", "OUT"], "writing"),
+        (["export", "LOG", "--format", "inspect", "-o", "OUT"], "writing"),
+        (["compare", "LOG", "-o", "OUT.html"], "reading"),
+        (["harm", "LOG"], "reading harm"),
+        (["baseline", "save", "LOG", "-o", "OUT"], "reading"),
+    ],
+)
+def test_what_reads_all_episodes_counts_them(
+    log: Path,
+    command: list[str],
+    what: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    capsys.readouterr()
+    names = {"LOG": str(log), "OUT": str(tmp_path / "out"), "OUT.html": str(tmp_path / "out.html")}
+    assert main(["--progress", *(names.get(word, word) for word in command)]) == 0
+    assert f"pathrig: {what}: 4 of 4, about 0 s left" in capsys.readouterr().err
+
+
 def test_a_run_as_json_counts_its_episodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "oracle"]
     command += ["--episodes", "2", "--db", str(tmp_path / "l.db"), "--json"]

@@ -249,6 +249,24 @@ def test_the_automaton_is_as_narrow_as_a_phone_and_tells_the_way() -> None:
         assert 0 <= float(text.get("x") or -1) <= width and 0 <= float(text.get("y") or -1) <= height
 
 
+def test_many_attempts_at_one_state_stay_within_their_column() -> None:
+    automaton = compile_plan(PLAN, free_reads=["look"], file="f", task="t")
+    wrong = [Call("fly", {}) for _ in range(20)]
+    for calls in (
+        [Call("unlock", {}), Call("water", {}), *wrong],
+        [Call("unlock", {}), Call("harvest", {}), *wrong],
+    ):
+        drawing = narrow_drawing(automaton, calls)
+        root = ElementTree.fromstring(drawing.svg)
+        (text,) = [one for one in root.iter("text") if str(one.text).startswith("✗")]
+        assert text.text == "✗ 2-21" and len(drawing.key) >= 20
+        half = LETTER * len(str(text.text)) / 2
+        assert half <= float(text.get("x") or 0) <= drawing.width - half
+    scattered = [one for pair in zip(wrong, [Call("look", {})] * 20, strict=True) for one in pair]
+    drawing = narrow_drawing(automaton, [Call("unlock", {}), Call("water", {}), *scattered])
+    assert "✗ 2…" in drawing.svg
+
+
 def test_agents_have_letters_bars_and_a_map(log: LogReader) -> None:
     episodes = log.episodes()
     charts = AgentCharts(episodes)
