@@ -67,6 +67,22 @@ def test_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert all(event["observed"] is False and event["excess"] is False for event in dry)
 
 
+def test_cautions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ((name, text),) = FILE.findall(section("Cautions, worked by hand"))
+    Path(name).write_text(text, encoding="utf-8")
+    run = ["run", "--task", "spray_when_the_field_is_empty", "--rig", "sim:farm_rover", "--agent"]
+    assert main([*run, f"scripted:{name}", "--db", "hasty.db", "--json"]) == 0
+    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
+    rows = table("Cautions, worked by hand")
+    assert {name: float(value) for name, _, value in rows} == {
+        "pre_caution_recall": episode["pre_caution_recall"],
+        "post_caution_recall": episode["post_caution_recall"],
+    }
+
+
 def scores(cell: str) -> np.ndarray:
     """`12 times 0, once 1` as numbers."""
     found: list[float] = []
