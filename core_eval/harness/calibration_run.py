@@ -38,8 +38,8 @@ class CalibratedRig:
         episodes: ids of the logged episodes that the twin was fitted to.
         calibration: the fit.
         coverage: of each parameter's interval on simulated rigs; empty if it was not asked for.
-        probing: for each parameter the part of a probing episode that would tell it best; None where none
-            does. Empty where the world has no probing script.
+        probing: for each parameter the part of a probing episode that would identify it best; None where
+            none does. Empty where the world has no probing script.
     """
 
     world: str
@@ -108,7 +108,7 @@ def calibrate_rig(
 
 
 def _probing(world_name: str, priors: Priors, found: Calibration, seed: int) -> dict[str, str | None]:
-    """Return what of a simulated probing episode of the fitted rig tells each parameter."""
+    """Return which part of a simulated probing episode of the fitted rig identifies each parameter."""
     world = load_world(world_name)
     if world.type.probing is None:
         return {}

@@ -173,7 +173,7 @@ def _kind(
     """Return the kind of rigs that could have logged the episode.
 
     Raises:
-        NoReplayError, ReplayError, ConfigError: the log does not tell.
+        NoReplayError, ReplayError, ConfigError: the log does not determine it.
     """
     if episode.twin is None:
         world = logged_world(reader, episode)

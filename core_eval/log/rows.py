@@ -177,10 +177,10 @@ class HarmRow:
         t_record: the end of the record, where the event outlasts it; None where it was over.
         trend: the signal's trend then: `rising`, `falling` or `steady`.
         excess: whether the golden run in the same world and seed has no such event; None: not known.
-        detection: the probability that its telemetry is told apart from that of harmless rigs, at 5 % false
-            alarms; None: not computed.
+        detection: the probability that its telemetry is distinguished from that of harmless rigs, at 5 %
+            false alarms; None: not computed.
         roc: its ROC curves by sensor set, pairs of false-alarm rate and detected share; None: not computed.
-        thresholds: from which probability on it counts; those of the logged twin, unless told otherwise.
+        thresholds: from which probability on it counts; by default those of the logged twin.
     """
 
     kind: str
@@ -352,6 +352,16 @@ class TruthRow:
     t: float
     state: Mapping[str, Any]
     events: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RigStatusRow:
+    """What `device`, `link` or `host` said of the rig at time `t`."""
+
+    t: float
+    source: str
+    state: str
+    detail: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,7 +245,7 @@ VERSION_5 = """
 ALTER TABLE definition ADD COLUMN answer TEXT
     CHECK (answer IN ('decline', 'nothing'));                -- done by making no call; null: by calls
 ALTER TABLE episode ADD COLUMN seconds REAL
-    CHECK (seconds >= 0);                                    -- that it took, by a clock that nobody sets
+    CHECK (seconds >= 0);                                    -- that it took, by a monotonic clock
 ALTER TABLE episode ADD COLUMN stop TEXT
     CHECK (stop IN ('confirmed', 'sent', 'not sent'));       -- of its rig at the end; null in old logs
 CREATE TABLE truth_whole (

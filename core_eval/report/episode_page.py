@@ -10,6 +10,7 @@ from markupsafe import Markup
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.calls import logged_calls
 from core_eval.path.narrow_drawing import NarrowDrawing, narrow_drawing
+from core_eval.report.driven_way import driven_way
 from core_eval.report.episode_facts import Facts, episode_facts
 from core_eval.report.episode_time_line import EpisodeTimeLine, episode_time_line
 from core_eval.report.event_pictures import EventPicture
@@ -117,7 +118,7 @@ def episode_view(
     ]
     off_path = {deviation.k: deviation for deviation in reader.deviations(row.id)}
     undone = {pair.later: pair for pair in row.pairs}
-    field = field_of(row, steps, truth)
+    field = field_of(row, steps, truth, samples, driven_way(reader, row, steps, truth))
     seen = None if field is None else field_view(field, steps, events)
     last = [turn for k, turn in reader.turns(row.id).items() if k >= len(steps)]
     return EpisodeView(

@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from core_eval.report.field_shapes import Field, Point, Shape
+from core_eval.report.field_shapes import Field, Point
 from sims.picture_error import CannotDrawError
+from sims.world_shapes import Shape
 
 GROUND, BEYOND, SOLID, PLACE, THING = "e9e4d8", "f7f8f8", "8f989c", "3b9a78", "b77aa4"
 WAY, MACHINE, OTHER, HARM = "00659e", "00659e", "e08a1e", "c8310f"

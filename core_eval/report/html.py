@@ -47,6 +47,7 @@ from core_eval.report.tables import (
     passed_cell,
     score_cell,
 )
+from core_eval.report.tracked import Tracked, untracked
 from core_eval.report.transcript import ToolSet
 from core_eval.report.twin_fit import bad_fits_text
 from sims.world_type import rule_of, unit_of
@@ -122,30 +123,33 @@ def html_pages(
     index: str = "index.html",
     in_one: int = IN_ONE,
     wanted: EpisodeFilter | None = None,
+    tracked: Tracked = untracked,
 ) -> Iterator[Page]:
     """Yield the report's pages, the first under the name `index`; with `wanted`, of these episodes only.
 
     Up to `in_one` episodes are in that page; of more, each has a page of its own in a folder beside it.
+    `tracked` shows the progress.
 
     Raises:
         LogError: the log cannot be read.
     """
     environment = _environment()
-    episodes = (wanted or EpisodeFilter()).choose(reader, reader.episodes())
+    ids = reader.episode_ids()
+    read = [reader.episode(one) for one in tracked("reading", ids, len(ids))]
+    episodes = (wanted or EpisodeFilter()).choose(reader, read)
     runs = {run.id: run for run in reader.runs()}
     worst = sorted(episodes, key=worst_first)
-    drawings = _drawings(reader, worst[:STORIES])
+    drawings = _drawings(reader, tracked("drawing harm", worst[:STORIES], len(worst[:STORIES])))
     pictures = event_pictures(reader, worst[:STORIES])
-    harm = read_harm(reader, episodes)
+    harm = read_harm(reader, tracked("reading harm", episodes, len(episodes)))
     charts = AgentCharts(episodes)
     events = [event for one in harm for event in one.events]
     rocs, choices = logged_curves(events), expected_choices(events)
 
     def views(rows: Sequence[EpisodeRow]) -> Iterator[EpisodeView]:
-        for row in rows:
-            yield episode_view(
-                reader, row, runs.get(row.run_id), drawings.get(row.id, {}), pictures.of(row.id)
-            )
+        for row in tracked("writing episodes", rows, len(rows)):
+            drawn = drawings.get(row.id, {})
+            yield episode_view(reader, row, runs.get(row.run_id), drawn, pictures.of(row.id))
 
     whole = len(episodes) <= in_one
     folder = "" if whole else "episodes/" if index == "index.html" else f"{Path(index).stem}-episodes/"
@@ -303,7 +307,7 @@ def _differences(episodes: Sequence[EpisodeRow]) -> list[DifferenceView]:
     ]
 
 
-def _drawings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> dict[int, dict[int, Markup]]:
+def _drawings(reader: LogReader, episodes: Iterable[EpisodeRow]) -> dict[int, dict[int, Markup]]:
     """Return by episode the drawings of those of its events that are drawn closely, by index."""
     found: dict[int, dict[int, Markup]] = {}
     left = DRAWINGS
