@@ -238,7 +238,7 @@ class LlamaBackend:
         return self._engine.n_batch
 
     def _keep(self, prompt: list[int]) -> int:
-        """Rewind the context to what the prompt has in common with it; returns how many tokens those are.
+        """Rewind the context to its common prefix with the prompt; return the prefix's length in tokens.
 
         At least one token is evaluated: the last one's logits are needed.
         """

@@ -35,7 +35,7 @@ class OpenAIBackend:
     def __init__(
         self, base_url: str, model: str, options: ModelOptions | None = None, *, key: str | None = None
     ) -> None:
-        """Remember where the model is, and the key of a server of our own; nothing is sent yet.
+        """Store the server's address and, if the kit started it, its key; nothing is sent yet.
 
         Raises:
             AgentSpecError: the base URL is none, or holds credentials; a variable is not set.
@@ -167,7 +167,7 @@ def _with_text(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fixed(options: ModelOptions) -> dict[str, Any]:
-    """Return what is the same in each request."""
+    """Return the constant part of the requests."""
     body: dict[str, Any] = {"temperature": options.temperature}
     body |= {name: value for name in SENT if (value := getattr(options, name)) is not None}
     if options.thinking is not None:

@@ -1,4 +1,4 @@
-"""What a user tells a model in place of, and beside, the kit's own words: a system prompt and examples."""
+"""The user's own prompt: a system prompt in place of the kit's, and examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.path.foreign_text import ForeignTextError, read_text
 
 ADVICE = "{advice}"
-"""Where a system prompt says this, the device type's advice stands."""
+"""Placeholder of the device type's advice in a system prompt."""
 
 
 class ExampleStep(BaseModel):
