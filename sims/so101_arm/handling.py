@@ -224,7 +224,8 @@ class Handling:
                 pose = np.array([*point, pitch, 0.0])
                 try:
                     for _ in range(TURNS):
-                        pose[4] = wrapped(kinematics.heading(pose, beside) - across - k * period)
+                        off = across + k * period - kinematics.across(pose, beside)
+                        pose[4] = wrapped(float(pose[4]) + off)
                     kinematics.joint_angles(np.array([pose, self._over(pose, thing)]), beside)
                 except UnreachableError:
                     continue
@@ -299,9 +300,9 @@ class Handling:
         self._turn_gripper(CLOSED, CLOSING_SPEED)
         held = self._monitor.held
         if held is not None:
-            _, _, _, pitch, roll = self._physics.tip()
-            across = -float(self._physics.angles()[0]) - roll
-            self._gripped = pitch, self._physics.object_pose(held)[3] - across
+            pose = self._physics.kinematics.pose(self._physics.angles()[:-1])
+            across = self._physics.kinematics.across(pose)
+            self._gripped = float(pose[3]), self._physics.object_pose(held)[3] - across
 
     def _near(self) -> Iterator[BenchObject]:
         """Return the objects that the jaws may close on."""

@@ -83,11 +83,13 @@ class Kinematics:
             roll: of the wrist (n,), rad.
             beside: the point's offset from the fingertips in the frame of the gripper, m.
         """
-        arm = self._tip + self._to_gripper @ beside
-        along = self._axis * (self._axis @ arm)
-        across, side = arm - along, np.cross(self._axis, arm)
-        turned = np.cos(roll)[:, None] * across + np.sin(roll)[:, None] * side
-        return np.asarray(self._wrist + along + turned)
+        return np.asarray(self._wrist + self._turned(self._tip + self._to_gripper @ beside, roll))
+
+    def _turned(self, vector: Array, roll: Array) -> Array:
+        """Return a vector (n, 3) turned about the roll axis, at pitch 0."""
+        along = self._axis * (self._axis @ vector)
+        across, side = vector - along, np.cross(self._axis, vector)
+        return np.asarray(along + np.cos(roll)[:, None] * across + np.sin(roll)[:, None] * side)
 
     def joint_angles(self, poses: Array, beside: Array | None = None) -> Array:
         """Return joint angles (n, 5) for poses (n, 5) of the fingertips, or of a point beside them.
@@ -135,9 +137,11 @@ class Kinematics:
         x, y = self.pan[0] + c * out - s * beside, self.pan[1] + s * out + c * beside
         return np.array([x, y, self._height + up, pitch, roll])
 
-    def heading(self, pose: Array, beside: Array | None = None) -> float:
-        """Return the direction of the arm's plane at a pose (5,), rad."""
-        return -float(self.joint_angles(pose[None], beside)[0, PAN])
+    def across(self, pose: Array, beside: Array | None = None) -> float:
+        """Return the direction in which the jaws close at a pose (5,), seen from above, rad."""
+        heading = -float(self.joint_angles(pose[None], beside)[0, PAN])
+        jaws = self._turned(self._to_gripper[:, 0], pose[ROLL:])[0]
+        return heading + float(np.arctan2(jaws[1], np.cos(pose[3]) * jaws[0] + np.sin(pose[3]) * jaws[2]))
 
     def reaches(self, pose: Array, beside: Array | None = None) -> bool:
         """Return whether a pose (5,) has joint angles."""

@@ -104,7 +104,7 @@ def scene_xml(world: So101World) -> str:
   <compiler angle="radian" autolimits="true"/>
   <option timestep="{TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="{IMPRATIO}" 
           iterations="50" noslip_iterations="{NOSLIP}" tolerance="1e-9">
-   <flag multiccd="enable"/>
+   <flag multiccd="enable" sleep="enable"/>
   </option>
   <size memory="4M"/>
   <default><geom solref="{CONTACT_TIME} 1" solimp="{CONTACT_IMPEDANCE}" condim="{CONDIM}"/></default>
