@@ -23,8 +23,8 @@ from devices.robotic_arm.tools import (
 from devices.so101_arm.world import DOWN
 from devices.tool import Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
 
-Angle = Annotated[float, Reads(0.001)]
-"""As the servo's encoder tells it: rad, to three decimals."""
+Angle = Annotated[float, Reads(0.0015)]
+"""As the servo's encoder of 4,096 steps tells it, rad."""
 Load = Annotated[float, Reads(0.1)]
 """As the servo's register tells it: N m, to one decimal."""
 
@@ -63,8 +63,18 @@ class Pose(ToolResult):
 class Joints(ToolResult):
     """Angle and load of every joint's servo."""
 
-    angles: dict[str, Angle]
-    loads: dict[str, Load]
+    shoulder_pan: Angle
+    shoulder_lift: Angle
+    elbow_flex: Angle
+    wrist_flex: Angle
+    wrist_roll: Angle
+    gripper: Angle
+    shoulder_pan_load: Load
+    shoulder_lift_load: Load
+    elbow_flex_load: Load
+    wrist_flex_load: Load
+    wrist_roll_load: Load
+    gripper_load: Load
 
 
 TOOLS = (

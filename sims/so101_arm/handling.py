@@ -27,7 +27,7 @@ TICK = 0.04
 """Device time between two checks for a stop, s."""
 SETTLE_TICK, LONGEST_SETTLING = 0.02, 2.0
 """A motion ends when everything rests, checked at this interval, or after this time, s."""
-OPENING_SPEED, CLOSING_SPEED = 2.0, 0.2
+OPENING_SPEED, CLOSING_SPEED, SOFT_SPEED = 2.0, 0.2, 0.02
 """Of the gripper's joint, rad/s: a rotor that meets an object at speed presses it harder than its torque."""
 STALLED, MOST_WAITS = 0.01, 20
 """Speed, rad/s, below which the gripper has closed, and for how many pauses that is waited for."""
@@ -297,7 +297,7 @@ class Handling:
             lever = self._physics.kinematics.lever
             torque = min(torque, SOFT_SHARE * borne * lever / self.world.hidden.grip_force)
         self._physics.limit_grip(torque)
-        self._turn_gripper(CLOSED, CLOSING_SPEED)
+        self._turn_gripper(CLOSED, SOFT_SPEED if self._aid.soft_grip else CLOSING_SPEED)
         held = self._monitor.held
         if held is not None:
             pose = self._physics.kinematics.pose(self._physics.angles()[:-1])

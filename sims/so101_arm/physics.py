@@ -6,15 +6,16 @@ A grip is the contact of the two jaws and its friction, and nothing else.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import mujoco
 import numpy as np
 
-from devices.so101_arm.world import JOINTS, So101World
+from devices.so101_arm.world import JOINTS, So101Pose, So101World
+from sims.overrides import WorldError
 from sims.robotic_arm.bench_model import BenchModel, Engine
 from sims.so101_arm import scene
-from sims.so101_arm.kinematics import AXES, GRIPPER, Array, Kinematics
+from sims.so101_arm.kinematics import AXES, GRIPPER, Array, Kinematics, UnreachableError
 
 FREE = AXES + 1
 """First index of the objects in positions and velocities: after the arm's joints and the gripper's."""
@@ -32,23 +33,38 @@ CLOSED = -0.17
 """Angle that the gripper closes to, rad."""
 
 
+@lru_cache(4)
+def kinematics_of(tip: float) -> Kinematics:
+    """Return the kinematics of the arm with the fingertips' point so far from the fixed jaw, m."""
+    return Kinematics(mujoco.MjModel.from_xml_string(scene.table_xml(tip)))
+
+
+def joints_at(world: So101World, key: Literal["pose", "home"]) -> Array:
+    """Return the joint angles (5,) of the pose at the start, or of the rest pose.
+
+    Raises:
+        WorldError: the arm does not reach it.
+    """
+    pose: So101Pose = getattr(world, key)
+    try:
+        return kinematics_of(world.arm.tip).joint_angles(np.array([list(pose.model_dump().values())]))[0]
+    except UnreachableError as error:
+        raise WorldError(f"{key}: {error}") from None
+
+
 @lru_cache(TABLES)
-def _table(xml: str, start: tuple[float, ...], gripper: float) -> tuple[BenchModel, Kinematics]:
-    """Return the compiled table, settled, with the arm at a pose and the gripper at an angle, rad."""
-    found: list[Kinematics] = []
+def _table(xml: str, joints: tuple[float, ...]) -> BenchModel:
+    """Return the compiled table, settled, with the arm's and the gripper's joints at these angles, rad."""
 
     def settle(model: Any, data: Any) -> None:
-        found.append(Kinematics(model))
-        data.qpos[:AXES] = found[0].joint_angles(np.array([start]))[0]
-        data.qpos[GRIPPER] = gripper
-        data.ctrl[:] = data.qpos[:FREE]
+        data.qpos[:FREE] = data.ctrl[:] = joints
         for _ in range(MOST_SETTLING):
             mujoco.mj_step(model, data, SETTLING_STEPS)
             if np.abs(data.qvel).max() < CREEP:
                 break
         data.time = 0.0
 
-    return BenchModel(xml, settle), found[0]
+    return BenchModel(xml, settle)
 
 
 class So101Physics:
@@ -56,10 +72,10 @@ class So101Physics:
 
     def __init__(self, world: So101World) -> None:
         self.world = world
-        pose = world.pose
-        start = pose.x, pose.y, pose.z, pose.pitch, pose.roll
         opening = world.arm.opening if world.gripper == "open" else CLOSED
-        self.bench, self.kinematics = _table(scene.scene_xml(world), start, opening)
+        self.kinematics = kinematics_of(world.arm.tip)
+        joints = *joints_at(world, "pose").tolist(), opening
+        self.bench = _table(scene.scene_xml(world), joints)
         """The constant part, shared with every copy."""
         self._engine = self.bench.engine()
         self.objects = tuple(world.objects)

@@ -43,7 +43,7 @@ STAND_MEETS = f'contype="{SOLID}" conaffinity="0"'
 """Objects meet the arm's foot; the arm, which stands on it, does not."""
 
 
-@lru_cache(1)
+@lru_cache(4)
 def arm_parts(tip: float) -> dict[str, str]:
     """Return the parts of the arm's MJCF by tag: `default`, `worldbody`, `asset` and `actuator`.
 
@@ -93,13 +93,18 @@ def _text(part: ElementTree.Element) -> str:
 
 def scene_xml(world: So101World) -> str:
     """Return the MJCF text of a table, every object at its initial pose."""
-    parts = arm_parts(world.arm.tip)
     bodies = [bin_xml(name, tray) for name, tray in world.bins.items()]
     bodies += [obstacle_xml(name, block) for name, block in world.obstacles.items()]
     bodies += [
         object_xml(name, thing, world.base_height(thing), world.hidden)
         for name, thing in world.objects.items()
     ]
+    return table_xml(world.arm.tip, "".join(bodies))
+
+
+def table_xml(tip: float, bodies: str = "") -> str:
+    """Return the MJCF text of the arm on a table with these bodies; `tip` as in `arm_parts`."""
+    parts = arm_parts(tip)
     return f"""<mujoco model="so101">
   <compiler angle="radian" autolimits="true"/>
   <option timestep="{TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="{IMPRATIO}" 
@@ -112,7 +117,7 @@ def scene_xml(world: So101World) -> str:
   <worldbody>
     <geom name="{TABLE}" type="plane" size="2 2 0.1" {FLOOR_MEETS}/>
     <geom name="{STAND}" type="cylinder" fromto="0 0 0 0 0 {BASE_HEIGHT}" size="{BASE_RADIUS}" {STAND_MEETS}/>
-    {parts["worldbody"]}{"".join(bodies)}
+    {parts["worldbody"]}{bodies}
   </worldbody>
   {parts["actuator"]}
 </mujoco>"""

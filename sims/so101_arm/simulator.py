@@ -9,6 +9,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from core_eval.path.calls import CallStatus
+from devices.outcome import Outcome
 from devices.robotic_arm.tools import Gripper, NamedPose, Objects, OneObject, Picked, Placed, SafetyState
 from devices.so101_arm.harm_rules import HARM_RULES
 from devices.so101_arm.interlocks import SO101_INTERLOCKS, So101View
@@ -17,7 +19,7 @@ from devices.so101_arm.world import JOINTS, SensorName, So101Pose, So101World
 from devices.tool import NoArguments, ToolResult
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
-from sims.overrides import WorldError
+from sims.overrides import WorldError, merge_world
 from sims.robotic_arm.aid import Aid
 from sims.simulator import CallOptions, Simulator
 from sims.so101_arm import assets, scene, sensors
@@ -26,7 +28,7 @@ from sims.so101_arm.harm_monitor import SAME_EVENT, HarmMonitor
 from sims.so101_arm.interventions import SO101_INTERVENTIONS
 from sims.so101_arm.kinematics import GRIPPER, Array, UnreachableError
 from sims.so101_arm.motion import Motion
-from sims.so101_arm.physics import So101Physics
+from sims.so101_arm.physics import So101Physics, joints_at
 
 LOCK_TIME = 0.1
 """Switching time of the safety lock, s."""
@@ -56,17 +58,23 @@ class So101Simulator(Simulator[So101World]):
         self.firmware = f"pathrig-sim-so101 (MuJoCo {mujoco.__version__}, {assets.package_version()})"
         super().__init__(world, seed)
 
+    def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
+        """Return to the initial state of the default world with these overrides merged in."""
+        try:
+            world = merge_world(self.default_world, state)
+            joints_at(world, "pose")
+            joints_at(world, "home")
+        except WorldError as error:
+            return Outcome(CallStatus.INVALID, code="bad_state", message=str(error), t=self.clock.now)
+        return super().init(state, seed)
+
     # The base's hooks.
 
     def begin(self) -> None:
         """Build the table anew and let the objects settle."""
         world = self.world
-        try:
-            self._physics = So101Physics(world)
-        except UnreachableError as error:
-            raise WorldError(f"pose: {error}") from None
-        if not self._physics.kinematics.reaches(_pose_of(world.home)):
-            raise WorldError("home: beyond the reach of the arm")
+        joints_at(world, "home")
+        self._physics = So101Physics(world)
         self._locked = world.safety_locked
         self._monitor = HarmMonitor(self._physics, self.ledger)
         self._motion = Motion(self._physics, self._monitor)
@@ -316,10 +324,9 @@ class So101Simulator(Simulator[So101World]):
 
     def _joint_reading(self) -> Joints:
         angles, loads = self._physics.angles().tolist(), self._physics.torques()
-        return Joints(
-            angles={joint: round(angle, 3) + 0.0 for joint, angle in zip(JOINTS, angles, strict=True)},
-            loads={joint: round(load, 1) + 0.0 for joint, load in loads.items()},
-        )
+        readings = {joint: round(angle, 3) + 0.0 for joint, angle in zip(JOINTS, angles, strict=True)}
+        readings |= {f"{joint}_load": round(load, 1) + 0.0 for joint, load in loads.items()}
+        return Joints(**readings)
 
     def _gripper_reading(self) -> Gripper:
         return Gripper(gripper=self._handling.gripper, holding=self._handling.holding)
