@@ -47,7 +47,8 @@ def joints_at(world: So101World, key: Literal["pose", "home"]) -> Array:
     """
     pose: So101Pose = getattr(world, key)
     try:
-        return kinematics_of(world.arm.tip).joint_angles(np.array([list(pose.model_dump().values())]))[0]
+        found = kinematics_of(world.arm.tip).joint_angles(np.array([list(pose.model_dump().values())]))
+        return np.asarray(found[0])
     except UnreachableError as error:
         raise WorldError(f"{key}: {error}") from None
 
