@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from devices.faults import COMMON_FAULTS, LINK_FAULTS, OUT_OF_ORDER, RESET, FaultKind
 
 TOLD = frozenset({*LINK_FAULTS, OUT_OF_ORDER, RESET})
-"""Kinds that the log itself tells: lost and rejected calls."""
+"""Kinds that the log itself shows: lost and rejected calls."""
 MOST = 0.5
 
 

@@ -206,7 +206,7 @@ def device_of(rig: RigConfig) -> DeviceType | None:
 
 
 def fitted_tools(rig: RigConfig) -> frozenset[str] | None:
-    """The tools that the hardware behind a driver has; None where nothing tells: all of its device type."""
+    """The tools that the hardware behind a driver has; None where none states them: all of the type."""
     if rig.driver is None:
         return None
     driver = load_driver(rig.driver)

@@ -12,8 +12,11 @@ fewer changes, have the same noise and lose the same samples.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from devices.sensors import Sample, SampleValue, SensorSpec
@@ -22,6 +25,12 @@ from sims.counter_rng import keyed_noise, keyed_uniform
 
 DECIMALS = 9
 """Decimals of quantised numbers, so that 3 * 0.1 reads 0.3."""
+MOST_NOISE = 9.5
+"""No noise is greater than this many standard deviations (`sims.counter_rng.keyed_noise`)."""
+ROUNDING = 1e-9
+"""Margin of a quantity to a sensor's threshold, beyond the noise."""
+
+_time = attrgetter("t")
 
 
 @dataclass(slots=True)
@@ -34,6 +43,7 @@ class CoarseSensor:
         quantity: returns the true quantity, as a number or a truth value.
         words: the values that it reports when off and when on (threshold and switch sensors).
         after: called after each reading, for a quantity that is a peak since the last one.
+        range_over: returns between which values its quantity stays in a rest of a length, s; None: it stays.
         on, count, current: whether it is on, the index of its next periodic sample, and its last reading.
         last: the last value that reached the rig.
         sensed: the quantity at its last reading; None if unknown.
@@ -45,6 +55,7 @@ class CoarseSensor:
     quantity: Callable[[], float]
     words: tuple[SampleValue, SampleValue] = (False, True)
     after: Callable[[], None] | None = None
+    range_over: Callable[[float], tuple[float, float]] | None = None
     on: bool = False
     count: int = 0
     current: SampleValue | None = None
@@ -58,6 +69,20 @@ class CoarseSensor:
     def __post_init__(self) -> None:
         self.steady = self.after is None and not (self.spec.drift or self.spec.noise)
 
+    def constant_over(self, seconds: float) -> bool:
+        """Return whether its readings stay throughout a rest of this length, s, whatever the noise."""
+        spec = self.spec
+        now = float(self.quantity())
+        low, high = (now, now) if self.range_over is None else self.range_over(seconds)
+        if low == high and self.steady:
+            return True
+        if self.after is not None or spec.drift or spec.kind not in ("threshold", "switch"):
+            return False
+        level = (0.5 if spec.threshold is None else spec.threshold) - spec.bias
+        if self.on:
+            return low - MOST_NOISE * spec.noise >= level - spec.hysteresis + ROUNDING
+        return high + MOST_NOISE * spec.noise < level - ROUNDING
+
     def key(self, tick: int) -> int:
         """Return the key of noise and loss of a reading at this tick."""
         return self.count if self.period_ticks else tick // TICKS_PER_SECOND
@@ -69,7 +94,7 @@ class CoarseSensor:
         quantity = self.sensed + spec.bias
         if spec.drift:
             quantity += spec.drift * Clock.to_seconds(tick) / 3600.0
-        if spec.noise:
+        if spec.noise and not self._beyond_noise(quantity):
             quantity += spec.noise * keyed_noise(seed, self.name, self.key(tick))
         if spec.low is not None:
             quantity = max(quantity, spec.low)
@@ -83,9 +108,36 @@ class CoarseSensor:
         self.on = quantity >= (level - spec.hysteresis if self.on else level)
         return self.words[self.on]
 
+    def _beyond_noise(self, quantity: float) -> bool:
+        """Return whether no noise takes this quantity over the threshold."""
+        spec = self.spec
+        if spec.kind != "threshold" or spec.threshold is None:
+            return False
+        level = spec.threshold - spec.hysteresis if self.on else spec.threshold
+        return abs(quantity - level) > MOST_NOISE * spec.noise + ROUNDING
+
 
 def _arrival(late: tuple[int, int, SampleValue]) -> int:
     return late[0]
+
+
+@lru_cache(maxsize=4096)
+def _repeated(
+    seed: int, sensor: str, value: SampleValue, ticks: range, index: int, dropout: float
+) -> tuple[Sample, ...]:
+    """Return the samples of a constant reading, less those lost, from the sample of this index on.
+
+    An episode and its counterfactuals get the same objects, so they are quickly compared.
+    """
+    return tuple(
+        Sample(sensor, value, Clock.to_seconds(tick))
+        for k, tick in enumerate(ticks, index)
+        if not _is_lost(seed, sensor, k, dropout)
+    )
+
+
+def _is_lost(seed: int, sensor: str, key: int, dropout: float) -> bool:
+    return dropout > 0.0 and keyed_uniform(seed, sensor, key, "lost") < dropout
 
 
 class SensorBank:
@@ -119,6 +171,8 @@ class SensorBank:
             (i, sensor) for i, sensor in enumerate(self._sensors) if not sensor.period_ticks
         )
         self._due = NEVER
+        self._constant: tuple[CoarseSensor, ...] = ()
+        self._stepped = self._periodic
         self.specs: Mapping[str, SensorSpec] = {sensor.name: sensor.spec for sensor in self._sensors}
 
     @property
@@ -139,12 +193,30 @@ class SensorBank:
     @property
     def next_due(self) -> int | None:
         """The tick of the next periodic sample; None without periodic sensors."""
-        return self._due if self._periodic else None
+        return self._due if self._stepped else None
 
     @property
     def last_values(self) -> dict[str, SampleValue | None]:
         """The last value that each sensor reported."""
         return {sensor.name: sensor.last for sensor in self._sensors}
+
+    def rest(self, seconds: float) -> None:
+        """Begin a rest of the rig of this length, s, in which no quantity leaves its `range_over`.
+
+        Samples that must be constant in it are not due any more, but come with the next poll.
+        """
+        if self._stuck is None and not any(sensor.delay_ticks for sensor in self._sensors):
+            self._set_constant([one for one in self._periodic if one[1].constant_over(seconds)])
+
+    def end_rest(self) -> None:
+        """End the rest, after the poll at its end."""
+        self._set_constant([])
+
+    def _set_constant(self, sensors: Sequence[tuple[int, CoarseSensor]]) -> None:
+        indices = {i for i, _ in sensors}
+        self._constant = tuple(sensor for _, sensor in sensors)
+        self._stepped = tuple(one for one in self._periodic if one[0] not in indices)
+        self._plan()
 
     def begin(self, tick: int) -> None:
         """Take a first reading of every sensor, at once and without loss: the rig has been on before."""
@@ -164,15 +236,15 @@ class SensorBank:
 
     def poll(self, tick: int, look: bool = True) -> None:
         """Report the periodic samples due at this tick and, if `look`, changes of the other sensors."""
-        if self._due <= tick:
-            due = NEVER
+        due = self._due <= tick
+        if self._constant:
+            self._catch_up(tick if due else tick + 1)
+        if due:
             for i, sensor in self._periodic:
                 if sensor.next_due <= tick:
                     self._report(i, self._read(sensor, tick), tick)
                     sensor.next_due += sensor.period_ticks
-                if sensor.next_due < due:
-                    due = sensor.next_due
-            self._due = due
+            self._plan()
         if look:
             skips = self._stuck is None
             for i, sensor in self._on_change:
@@ -190,7 +262,25 @@ class SensorBank:
             sensor.next_due = (tick // sensor.period_ticks + 1) * sensor.period_ticks
 
     def _plan(self) -> None:
-        self._due = min((sensor.next_due for _, sensor in self._periodic), default=NEVER)
+        self._due = min((sensor.next_due for _, sensor in self._stepped), default=NEVER)
+
+    def _catch_up(self, tick: int) -> None:
+        """Emit the samples before this tick that are constant."""
+        found = []
+        for sensor in self._constant:
+            ticks = range(sensor.next_due, tick, sensor.period_ticks)
+            if ticks:
+                value = sensor.current = self._read(sensor, ticks[0])
+                dropout = sensor.spec.dropout
+                samples = _repeated(self._seed, sensor.name, value, ticks, sensor.count, dropout)
+                sensor.count += len(ticks)
+                sensor.next_due = ticks[-1] + sensor.period_ticks
+                if samples:
+                    sensor.last = value
+                    found.append(samples)
+        # Sorting merges what is in order quickly; samples of one moment stay in the order of the sensors.
+        for sample in sorted(chain(*found), key=_time) if len(found) > 1 else chain(*found):
+            self._emit(sample)
 
     def _read(self, sensor: CoarseSensor, tick: int) -> SampleValue:
         if self._stuck is not None and sensor.current is not None and self._stuck(sensor.name):
@@ -203,8 +293,7 @@ class SensorBank:
 
     def _report(self, index: int, value: SampleValue, tick: int) -> None:
         sensor = self._sensors[index]
-        dropout = sensor.spec.dropout
-        lost = dropout > 0.0 and keyed_uniform(self._seed, sensor.name, sensor.key(tick), "lost") < dropout
+        lost = _is_lost(self._seed, sensor.name, sensor.key(tick), sensor.spec.dropout)
         self._take(index, value, tick, None if lost else tick + sensor.delay_ticks)
 
     def _take(self, index: int, value: SampleValue, tick: int, arrival: int | None) -> None:

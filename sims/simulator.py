@@ -321,11 +321,14 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             self._finished = True
             self.ledger.end_record(self.clock.now, self.grain)
             end = self.clock.ticks + Clock.to_ticks(self.settling)
+            self._settles = True
             while self.clock.ticks < end:
                 try:
                     self.pass_time(Clock.to_seconds(end - self.clock.ticks))
                 except BoardReset:
                     self.make_safe()
+            self._settles = False
+            self._bank.end_rest()
             self._bank.end(end)
 
     def run_out(self) -> None:

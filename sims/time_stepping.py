@@ -45,10 +45,15 @@ class TimeStepping(ABC):
         self._stop: Event | None = None
         self._look: Callable[[float], None] | None = None
         self._look_ticks = 1
+        self._settles = False
 
     @abstractmethod
     def evolve(self, seconds: float) -> None:
         """Advance the continuous state from `self.clock.now` by this time, and note harm in `self.ledger`."""
+
+    def at_rest(self) -> bool:
+        """Return whether every sensor's quantity stays in its `range_over` as long as there is no call."""
+        return False
 
     def pass_time(self, seconds: float, tick: float | None = None) -> None:
         """Let device time pass, in steps that end at multiples of `tick` (s) of device time.
@@ -66,6 +71,9 @@ class TimeStepping(ABC):
         while clock.ticks < end:
             if self._stop is not None and (self._stop.is_set() or self._halted.is_set()):
                 raise Stopped
+            if self._settles and self.at_rest():
+                self._bank.rest(Clock.to_seconds(end - clock.ticks))
+                self._settles = False
             before = clock.ticks
             step_end = look_at = end if longest is None else min(end, (before // longest + 1) * longest)
             for cut in (self._bank.next_due, self.faults.next_change):

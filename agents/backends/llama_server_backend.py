@@ -40,7 +40,8 @@ class LlamaServerBackend:
         """Start the server, and wait until it has loaded the model.
 
         Raises:
-            AgentSpecError: there is no such file or program, or the server does not become healthy.
+            AgentSpecError: there is no such file or program, the server does not become healthy, or the
+                model's template does not take an option.
         """
         given = options or ModelOptions()
         self.name = f"llama-server:{path.stem}"
@@ -48,6 +49,11 @@ class LlamaServerBackend:
         program = verify(path, given)
         model = ["--model", str(path), "--alias", path.stem]
         self._process = LlamaServerProcess(program, [*model, *self._arguments])
+        if given.reasoning_effort is not None and not _takes_effort(self._process.props):
+            self._process.close()
+            raise AgentSpecError(
+                f"{path}: the model's chat template takes no reasoning_effort: leave the option out"
+            )
         body = {"cache_prompt": True, **(given.extra_body or {})}
         given = given.model_copy(update={"extra_body": body, "n_ctx": None})
         self._chat = OpenAIBackend(self._process.url, path.stem, given, key=self._process.key)
@@ -101,6 +107,13 @@ def verify(path: Path, options: ModelOptions) -> str:
     if not path.is_file():
         raise AgentSpecError(f"{path}: there is no such GGUF file")
     return find_program(options.server)
+
+
+def _takes_effort(props: Mapping[str, Any]) -> bool:
+    caps = props.get("chat_template_caps")
+    told = caps.get("supports_reasoning_effort") if isinstance(caps, dict) else None
+    # Older servers tell the template alone.
+    return bool(told) if told is not None else "reasoning_effort" in str(props.get("chat_template", ""))
 
 
 def _arguments(options: ModelOptions) -> list[str]:

@@ -39,7 +39,7 @@ OVER = Outcome(
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a client is offered: the task's prompt, the device type's advice, and the rig's tools."""
+    """The content of a server: the task's prompt, the device type's advice, and the rig's tools."""
 
     prompt: str
     advice: str

@@ -28,7 +28,7 @@ def watch(
         str, typer.Option(metavar="HOST:PORT", help="Where the page is served; by default this machine only.")
     ] = "127.0.0.1:0",
 ) -> None:
-    """Serve a page that follows logs and rigs until Ctrl-C. It only reads: nothing is sent to a rig."""
+    """Serve a page that follows logs and rigs until Ctrl-C. Nothing is sent to a rig on MQTT."""
     from core_eval.live.access import Address
 
     try:
@@ -60,7 +60,7 @@ def _serve(
 
     histories = {name: History() for name in names}
     for path in logs.values():
-        # A file that is no log is told of before anything is served.
+        # A file that is no log is reported before anything is served.
         LogReader(path).connection.close()
     for name, config in rigs.items():
         stack.enter_context(watched_rig(config, histories[name]))
@@ -71,7 +71,7 @@ def _serve(
     for history in histories.values():
         stack.callback(history.close)
     for name, path in logs.items():
-        stack.enter_context(LogFollower(path, histories[name]))
+        stack.enter_context(LogFollower(path, histories[name], page.allow_camera))
     print(f"pathrig: the page is {url}", file=sys.stderr, flush=True)
 
 

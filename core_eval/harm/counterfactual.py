@@ -119,7 +119,7 @@ def compare(
     effect are valid.
     """
     before = original.received[change.call]
-    comparison = Comparison(original.samples[before:], original.sensor_specs, original.samples[:before])
+    comparison = Comparison(original.by_sensor, original.sensor_specs, original.samples[:before])
     simulator = player.simulator
     caused = [event for event in original.events if event.call == change.call]
     taken, index, effect, until = 0, change.call, False, math.inf
@@ -197,8 +197,7 @@ def recurs(event: HarmEvent, original: Sequence[HarmEvent], others: Sequence[Har
 
 
 def _take(comparison: Comparison, received: Sequence[Sample], taken: int) -> int:
-    for sample in received[taken:]:
-        comparison.take(sample)
+    comparison.take_all(received[taken:])
     return len(received)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Event
 from typing import Any
 
 from core_eval.harm.answers import Answer, Readings, answer_of, registers, same
 from core_eval.harm.report import ExecutedCall
+from core_eval.harm.telemetry import by_sensor
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
@@ -71,7 +73,7 @@ class Terminal:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Replay:
     """An episode run again, settled.
 
@@ -103,6 +105,11 @@ class Replay:
     sensor_specs: Mapping[str, SensorSpec]
     harm_rules: tuple[HarmRule, ...]
     checkpoints: tuple[Checkpoint, ...]
+
+    @cached_property
+    def by_sensor(self) -> Mapping[str, Sequence[Sample]]:
+        """The samples of each sensor."""
+        return by_sensor(self.samples)
 
     def latest_checkpoint(self, call: int) -> Checkpoint:
         """Return the last checkpoint at or before this call."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,21 +27,18 @@ class Comparison:
 
     def __init__(
         self,
-        samples: Iterable[Sample],
+        samples: Mapping[str, Sequence[Sample]],
         specs: Mapping[str, SensorSpec],
         before: Iterable[Sample] = (),
     ) -> None:
         """Take the episode's samples.
 
         Args:
-            samples: from the time on at which the two diverge.
+            samples: each sensor's (`by_sensor`).
             specs: each sensor's.
-            before: those of both until then.
+            before: the first of them, until the time at which the two diverge.
         """
         self._specs = specs
-        self._ours: dict[str, deque[Sample]] = {}
-        for sample in samples:
-            self._ours.setdefault(sample.sensor, deque()).append(sample)
         self._counts: Counter[str] = Counter()
         self._shown: dict[str, _Shown] = {}
         self._latest: dict[str, tuple[Sample | None, Sample | None]] = {}
@@ -50,8 +47,22 @@ class Comparison:
             self._latest[sample.sensor] = sample, sample
             if _is_stepped(specs[sample.sensor]):
                 self._shown[sample.sensor] = _Shown(sample, sample)
+        self._ours = {sensor: _Waiting(own, self._counts[sensor]) for sensor, own in samples.items()}
         self._reported: set[str] = set()
         self._best: tuple[float, str, dict[str, Any]] | None = None
+
+    def take_all(self, theirs: Iterable[Sample]) -> None:
+        """Add more samples of the counterfactual; equal ones quickly."""
+        for sensor, samples in by_sensor(theirs).items():
+            waiting = self._ours.get(sensor)
+            if waiting is not None and waiting.starts_with(samples) and not _is_stepped(self._specs[sensor]):
+                if sensor not in self._reported:
+                    self._counts[sensor] += len(samples)
+                    self._latest[sensor] = samples[-1], samples[-1]
+                    waiting.skip(len(samples))
+                continue
+            for sample in samples:
+                self.take(sample)
 
     def take(self, theirs: Sample) -> None:
         """Add the counterfactual's next sample."""
@@ -64,7 +75,7 @@ class Comparison:
             self._catch_up(sensor, theirs.t, theirs)
             return
         waiting = self._ours.get(sensor)
-        ours = waiting.popleft() if waiting else None
+        ours = waiting.pop() if waiting else None
         if not _alike(ours, theirs, self._specs[sensor]):
             self._report(sensor, index, ours, theirs)
         self._latest[sensor] = ours, theirs
@@ -78,7 +89,7 @@ class Comparison:
         if any(shown.apart is not None and shown.apart <= moment for shown in open_yet):
             return False
         return all(
-            not waiting or sensor in self._reported or waiting[0].t > moment
+            not waiting or sensor in self._reported or waiting.first.t > moment
             for sensor, waiting in self._ours.items()
         )
 
@@ -97,7 +108,7 @@ class Comparison:
         self._catch_up_all(math.inf)
         for sensor, waiting in self._ours.items():
             if waiting and sensor not in self._reported:
-                self._report(sensor, self._counts[sensor], waiting[0], None)
+                self._report(sensor, self._counts[sensor], waiting.first, None)
         return self.found
 
     # Sensors that report changes of a rounded number.
@@ -110,9 +121,9 @@ class Comparison:
     def _catch_up(self, sensor: str, now: float, theirs: Sample | None = None) -> None:
         """Advance both displayed values of a sensor to a time at which theirs may change."""
         shown = self._shown.setdefault(sensor, _Shown())
-        waiting = self._ours.get(sensor, deque())
-        while waiting and waiting[0].t < now and sensor not in self._reported:
-            ours = waiting.popleft()
+        waiting = self._ours.get(sensor, _Waiting((), 0))
+        while waiting and waiting.first.t < now and sensor not in self._reported:
+            ours = waiting.pop()
             self._compare_at(sensor, shown, ours.t)
             shown.ours = ours
             self._compare_at(sensor, shown, ours.t)
@@ -120,8 +131,8 @@ class Comparison:
             return
         self._compare_at(sensor, shown, now)
         if theirs is not None:
-            if waiting and waiting[0].t <= now:
-                shown.ours = waiting.popleft()
+            if waiting and waiting.first.t <= now:
+                shown.ours = waiting.pop()
             shown.theirs = theirs
             self._compare_at(sensor, shown, now)
 
@@ -156,6 +167,32 @@ class Comparison:
             self._best = moment, sensor, evidence
 
 
+class _Waiting:
+    """The samples of a sensor that are not compared yet."""
+
+    __slots__ = ("_place", "_samples")
+
+    def __init__(self, samples: Sequence[Sample], place: int) -> None:
+        self._samples, self._place = samples, place
+
+    def __bool__(self) -> bool:
+        return self._place < len(self._samples)
+
+    @property
+    def first(self) -> Sample:
+        return self._samples[self._place]
+
+    def pop(self) -> Sample:
+        self._place += 1
+        return self._samples[self._place - 1]
+
+    def starts_with(self, others: Sequence[Sample]) -> bool:
+        return self._samples[self._place : self._place + len(others)] == others
+
+    def skip(self, count: int) -> None:
+        self._place += count
+
+
 @dataclass(slots=True)
 class _Shown:
     """What a sensor shows on both sides; `apart`: since when it differs, s, with `evidence`."""
@@ -182,10 +219,18 @@ def first_difference(
     Returns:
         `sensor`, `index`, `t`, `value`, `counterfactual`, `counterfactual_t`.
     """
-    comparison = Comparison(samples, specs, before)
-    for sample in counterfactual:
-        comparison.take(sample)
+    earlier = list(before)
+    comparison = Comparison(by_sensor([*earlier, *samples]), specs, earlier)
+    comparison.take_all(counterfactual)
     return comparison.end()
+
+
+def by_sensor(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
+    """Return the samples of each sensor, in order."""
+    grouped: dict[str, list[Sample]] = {}
+    for sample in samples:
+        grouped.setdefault(sample.sensor, []).append(sample)
+    return grouped
 
 
 def _alike(one: Sample | None, other: Sample | None, spec: SensorSpec) -> bool:

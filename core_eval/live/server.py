@@ -70,7 +70,7 @@ class LivePage:
         self._authorizer = authorizer
         self._names = list(histories)
         self._histories = list(histories.values())
-        self._images = " ".join(["data:", *sorted({origin_of(camera) for camera in cameras})])
+        self._cameras = {origin_of(camera) for camera in cameras}
         self._report: str | None = None
         self._fetched = threading.Event()
         self._answer = answer
@@ -99,6 +99,10 @@ class LivePage:
             ]
         )
 
+    def allow_camera(self, camera: str) -> None:
+        """Let the page load pictures from a camera's origin; a page that is open loads itself anew."""
+        self._cameras = {*self._cameras, origin_of(camera)}
+
     def show_report(self, text: str) -> None:
         """Set the report to which open pages go on after the end."""
         self._report = text
@@ -123,14 +127,19 @@ class LivePage:
         if not self._authorizer.can_view(request.headers, request.query_params.get("token")):
             return _no_entry()
         nonce = secrets.token_urlsafe(12)
+        images = " ".join(["data:", *sorted(self._cameras)])
         policy = (
             f"default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; "
-            f"img-src {self._images}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            f"img-src {images}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
         buttons = self._answer is not None
         names = json.dumps(self._names)
         text = self._template.render(
-            nonce=nonce, token=self._authorizer.token, buttons=buttons, sources=names, title=self._names[0]
+            nonce=nonce,
+            token=self._authorizer.token,
+            buttons=buttons,
+            sources=names,
+            cameras=json.dumps(sorted(self._cameras)),
         )
         return HTMLResponse(text, headers={**SAFE_HEADERS, "Content-Security-Policy": policy})
 

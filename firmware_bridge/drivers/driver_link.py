@@ -35,26 +35,13 @@ class DriverLink(LocalLink):
     def __init__(self, device: DriverDevice, name: str) -> None:
         super().__init__(device, watchdog_ms=WATCHDOG_MS, name=name)
         self._device = device
+        self.confirms_stop = device.confirms_stop
+        self.keeper = device.wire.keeper
 
     @property
     def connected(self) -> bool:
         """Whether bytes can go out to the hardware now."""
         return super().connected and self._device.wire.connected
-
-    @property
-    def confirms_stop(self) -> bool:
-        """Whether the driver has a query that confirms a stop."""
-        return self._device.confirms_stop
-
-    @property
-    def strikes(self) -> int:
-        """How often the stop keeper stopped the machine because this process stood still."""
-        return self._device.wire.strikes
-
-    @property
-    def late_stop_seconds(self) -> float:
-        """After `close`: how long the stop keeper waits for a lost port to send a pending stop."""
-        return self._device.wire.late_stop_seconds
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
         """Start the reader thread, and report changes of the wire."""

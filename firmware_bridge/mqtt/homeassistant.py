@@ -78,7 +78,7 @@ class HomeAssistantDiscovery:
         self._publish("button", "stop", "Stop", stop)
 
     def sampled(self, sample: Sample) -> None:
-        """Announce a sensor at its first reading; its type tells the kind of entity."""
+        """Announce a sensor at its first reading; its type gives the kind of entity."""
         if sample.sensor in self._announced:
             return
         self._announced.add(sample.sensor)
@@ -104,7 +104,7 @@ class HomeAssistantDiscovery:
         return missing
 
     def remove(self) -> list[str]:
-        """Remove every announcement of the rig from the broker; return the topics that are gone."""
+        """Remove every announcement of the rig from the broker; return the removed topics."""
         while self._found.wait(SETTLE_SECONDS):
             self._found.clear()
         topics = sorted(self._retained)

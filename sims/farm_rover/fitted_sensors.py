@@ -12,7 +12,7 @@ from sims.farm_rover.farm import Farm
 
 HOPPER_BARRIER = 0.9
 """Position of the hopper's light barrier, as a share of its capacity."""
-NOBODY_M = 1e6
+ABSENT_M = 1e6
 """Distance of the person where there is none, m: beyond any sensor's range."""
 REACHED_M = 0.05
 """Tolerance within which the rover has reached its goal, m."""
@@ -29,7 +29,12 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
     moisture = worse(specs.moisture, hidden.moisture_noise)
     runoff = worse(specs.runoff)
     low = (True, False)
-    sensors = [CoarseSensor(f"moisture.{p}", moisture, _moisture(farm, p), ("dry", "wet")) for p in plants]
+    sensors = [
+        CoarseSensor(
+            f"moisture.{p}", moisture, _moisture(farm, p), ("dry", "wet"), range_over=_moisture_over(farm, p)
+        )
+        for p in plants
+    ]
     sensors += [
         CoarseSensor("water_tank_low", worse(specs.water_tank_low), lambda: farm.state.water_liters, low),
         CoarseSensor(
@@ -39,7 +44,10 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         CoarseSensor("battery", worse(specs.battery), lambda: farm.state.battery),
         CoarseSensor("bumper", worse(specs.bumper), lambda: farm.state.contact_n),
         CoarseSensor("pose_reached", worse(specs.pose_reached), lambda: _reached(farm)),
-        *(CoarseSensor(f"runoff.{p}", runoff, _runoff(farm, p)) for p in plants),
+        *(
+            CoarseSensor(f"runoff.{p}", runoff, _runoff(farm, p), range_over=_runoff_over(farm, p))
+            for p in plants
+        ),
     ]
     if specs.flow_meter is not None:
         sensors.append(CoarseSensor("flow_meter", worse(specs.flow_meter), lambda: farm.state.water.flow))
@@ -47,7 +55,10 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         sensors.append(CoarseSensor("tank_level", worse(specs.tank_level), lambda: farm.state.water.content))
     if specs.moisture_probe is not None:
         probe = worse(specs.moisture_probe, hidden.moisture_noise)
-        sensors += [CoarseSensor(f"moisture_probe.{p}", probe, _moisture(farm, p)) for p in plants]
+        sensors += [
+            CoarseSensor(f"moisture_probe.{p}", probe, _moisture(farm, p), range_over=_moisture_over(farm, p))
+            for p in plants
+        ]
     if specs.imu is not None:
         sensors.append(
             CoarseSensor(
@@ -69,11 +80,48 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         sensors.append(CoarseSensor("fruit_scale", worse(specs.fruit_scale), lambda: farm.state.heap))
     if specs.battery_gauge is not None:
         sensors.append(CoarseSensor("battery_gauge", worse(specs.battery_gauge), lambda: farm.state.battery))
+    if specs.position is not None:
+        receiver = worse(specs.position)
+        sensors += [
+            CoarseSensor("position.x", receiver, lambda: farm.state.pose.x),
+            CoarseSensor("position.y", receiver, lambda: farm.state.pose.y),
+        ]
     return sensors
 
 
 def _moisture(farm: Farm, name: str) -> Callable[[], float]:
     return lambda: farm.state.plants[name].soil.moisture
+
+
+def _moisture_over(farm: Farm, name: str) -> Callable[[float], tuple[float, float]]:
+    """Return the range of a plant's moisture in a rest."""
+
+    def over(seconds: float) -> tuple[float, float]:
+        if farm.world.rain:
+            return -math.inf, math.inf
+        ahead = farm.state.plants[name].soil.copy()
+        seen = [ahead.moisture]
+        ahead.advance(seconds, 0.0, lambda stretch: seen.extend(stretch.moisture))
+        return min(seen), max(seen)
+
+    return over
+
+
+def _runoff_over(farm: Farm, name: str) -> Callable[[float], tuple[float, float]]:
+    """Return the range of a plant's runoff in a rest."""
+
+    def over(seconds: float) -> tuple[float, float]:
+        plant = farm.state.plants[name]
+        now = later = plant.column.flows.runoff
+        if farm.world.rain:
+            later = math.inf
+        elif plant.column.surface:
+            ahead = plant.soil.copy()
+            ahead.advance(seconds)
+            later = ahead.flows.runoff
+        return now, later
+
+    return over
 
 
 def _runoff(farm: Farm, name: str) -> Callable[[], float]:
@@ -106,6 +154,6 @@ def _person_distance(farm: Farm) -> float:
     """Return the distance of the person, m; a great one if there is none."""
     place = None if farm.state.alone else farm.world.person.at(farm.clock.now)
     if place is None:
-        return NOBODY_M
+        return ABSENT_M
     pose = farm.state.pose
     return math.hypot(place[0] - pose.x, place[1] - pose.y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -94,6 +95,12 @@ class FarmSimulator(Simulator[FarmWorld]):
         if not (state.water.still and state.pesticide.still):
             return True
         return any(harm_to_come(plant, self.soil, now) for plant in state.plants.values())
+
+    def at_rest(self) -> bool:
+        """Return whether only the soil changes: nothing moves or flows, and the person has gone for good."""
+        state, person = self.state, self.world.person
+        resting = state.water.still and state.pesticide.still and not state.moving
+        return resting and (state.alone or not person.comes(self.clock.now, math.inf))
 
     def evolve(self, seconds: float) -> None:
         """Advance the farm by this time."""

@@ -97,7 +97,8 @@ class SoilColumn:
     deficit: float = 0.0
     dry_s: float = math.inf
     flows: Flows = field(default_factory=Flows)
-    # Contents of the root zone, L, and flows, L/s, of the equations.
+    # Volume and contents of the root zone, L, and flows, L/s, of the equations.
+    volume: float = field(init=False)
     wilting: float = field(init=False)
     stress: float = field(init=False)
     capacity: float = field(init=False)
@@ -109,7 +110,7 @@ class SoilColumn:
 
     def __post_init__(self) -> None:
         soil = self.soil
-        volume = self.volume
+        self.volume = volume = soil.area * soil.root_depth * 1000.0
         self.wilting = soil.wilting_point * volume
         self.capacity = soil.field_capacity * volume
         self.saturation = soil.saturation * volume
@@ -134,11 +135,6 @@ class SoilColumn:
             plant.surface_liters,
             plant.moisture * volume,
         )
-
-    @property
-    def volume(self) -> float:
-        """Volume of the root zone, L."""
-        return self.soil.area * self.soil.root_depth * 1000.0
 
     @property
     def moisture(self) -> float:

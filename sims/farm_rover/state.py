@@ -17,6 +17,8 @@ from sims.farm_rover.soil import SoilColumn, Stretch
 ML_PER_L = 1000.0
 LEAST_CUT_S = 5.0
 """Minimum length of an advance that is cut at a plant's tolerance, s."""
+LOSS_CUT_S = 600.0
+"""Interval within which water is lost as a parabola of time, s."""
 
 
 @dataclass(slots=True)
@@ -141,7 +143,7 @@ class PlantState:
     ) -> None:
         """Advance the soil from device time t, s, under this inflow, L/s; `watch(t)` returns its monitor.
 
-        It is cut where a spell becomes longer than the plant bears.
+        It is cut where a spell becomes longer than the plant bears, and each `LOSS_CUT_S`.
         """
         soil, end, tolerance = self.soil, t + seconds, self.place.tolerance_s
         while end - t > tolerances.PIECE_S:
@@ -149,6 +151,8 @@ class PlantState:
             for spell in (self.wet, self.pond):
                 if spell.since is not None and spell.since + tolerance > t + tolerances.BRIEF_S:
                     cut = min(cut, spell.since + tolerance - t)
+            if soil.surface or soil.root > soil.capacity:
+                cut = min(cut, LOSS_CUT_S - t % LOSS_CUT_S)
             soil.advance(cut, inflow, watch(t))
             t += cut
 

@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 
 from devices.robotic_arm.world import BenchWorld
+from sims.offscreen import rendered
 from sims.robotic_arm import scene
-from sims.robotic_arm.offscreen import rendered
 
 EYE, AIM = (1.9, 1.45, 1.5), (0.3, 0.0, 0.22)
 """Where the camera is, and what it looks at, m."""

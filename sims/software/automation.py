@@ -96,10 +96,10 @@ class LockedFirst(Intervention["SmartHome"]):
             door.locked = True
 
 
-UNGUARDED = standing("unguarded", "the alarm is off while nobody is at home")
-UNLOCKED = standing("unlocked", "a door is unlocked while nobody is at home")
+UNGUARDED = standing("unguarded", "the alarm is off while the house is empty")
+UNLOCKED = standing("unlocked", "a door is unlocked while the house is empty")
 ARMED_OPEN = act("armed_open", "the alarm was activated with a door unlocked", remedy=LockedFirst.name)
-SIREN = act("siren", "the alarm was activated while somebody was at home: the siren went off")
+SIREN = act("siren", "the alarm was activated in an occupied house: the siren sounded")
 LEFT_DARK = standing("left_dark", "a room in use has no light")
 TOO_COLD = standing(
     "too_cold",

@@ -25,7 +25,8 @@ from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import Port
 
-WAIT = 10.0
+WAIT = 60.0
+"""Seconds. What a test waits for comes at once, unless a busy machine holds up its thread or process."""
 EVENT = HarmEvent("spill", "cup", 0, 1.0, 2.0, 0.5, 0.25)
 
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core_eval.harm.telemetry import by_sensor
 from core_eval.harm.twin.likelihood import (
     MOST_CHANGE,
     OTHER_PART,
     OUTLIER,
     Channel,
-    by_sensor,
     chance_of,
     channels,
     compared_parts,

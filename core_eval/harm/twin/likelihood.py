@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from core_eval.harm.answers import ROUNDING, Answer, Readings
+from core_eval.harm.telemetry import by_sensor
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import Track
 from core_eval.path.calls import CallStatus
@@ -166,14 +167,6 @@ def _wrong_side(
         return 0.0
     width = math.hypot(spec.noise, MODEL_ERROR * abs(float(value)), spec.resolution / 2.0) or 1.0
     return (float(value) - quantity) / width
-
-
-def by_sensor(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
-    """Return the samples of each sensor, in order."""
-    grouped: dict[str, list[Sample]] = {}
-    for sample in samples:
-        grouped.setdefault(sample.sensor, []).append(sample)
-    return grouped
 
 
 def _periodic(

@@ -148,6 +148,32 @@ def test_a_server_that_is_not_ours_is_refused(model, program):
         made(model(deaf=True), program)
 
 
+@pytest.mark.parametrize(
+    ("told", "takes"),
+    [
+        ({}, False),
+        ({"template": "{{ reasoning_effort }}"}, True),
+        ({"props": {"chat_template_caps": {"supports_reasoning_effort": True}}}, True),
+        (
+            {
+                "template": "no reasoning_effort",
+                "props": {"chat_template_caps": {"supports_reasoning_effort": False}},
+            },
+            False,
+        ),
+    ],
+)
+def test_a_reasoning_effort_is_for_templates_that_take_it(model, program, told, takes):
+    path = model(**told, answers=[{"role": "assistant", "content": "Done."}])
+    if not takes:
+        with pytest.raises(AgentSpecError, match="takes no reasoning_effort: leave the option out"):
+            made(path, program, reasoning_effort="low")
+        return
+    agent = made(path, program, reasoning_effort="low")
+    agent.close()
+    assert options_of(agent)["reasoning_effort"] == "low"
+
+
 def test_a_server_that_ends_in_an_episode_says_why(model, program, monkeypatch):
     monkeypatch.setattr(chat_server, "BACK_OFF_SECONDS", 0.01)
     agent = made(model(exit="GGML_ASSERT: error: out of memory"), program)

@@ -13,7 +13,7 @@ from threading import Thread
 
 import pytest
 from bridge_rig import Mosquitto, python_child, wait_until
-from driver_rig import Calling, driven, rig_file, said
+from driver_rig import SHORT_WAIT, Calling, driven, rig_file, said
 from standins.farmbot import FarmBot
 from standins.grbl import Grbl
 from standins.mqtt_nodes import EspHome, Tasmota
@@ -154,7 +154,7 @@ def test_a_cable_that_is_out_is_a_lost_link_and_no_safe_rig(
 def test_a_board_that_does_not_answer_the_question_is_not_safe(
     board: FarmBot, in_tmp: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rig = rig_file(in_tmp, "farmbot-serial", board.url)
+    rig = rig_file(in_tmp, "farmbot-serial", board.url, **SHORT_WAIT, move_seconds=1.0)
     with open_rig(load_rig(str(rig))) as session:
         session.initialise("farm_rover", {}, 0, required=False)
         board.mute = True

@@ -72,7 +72,7 @@ def test_a_zone_is_seen_through():
 
 
 def test_without_opengl_one_line_says_what_to_install(monkeypatch):
-    from sims.robotic_arm import offscreen
+    from sims import offscreen
 
     def missing(name):
         raise ImportError(name)
