@@ -15,7 +15,7 @@ from devices.tool import Tool
 
 StopReason = Literal["done", "decline", "max_steps", "max_tokens", "max_time", "context"]
 Answer = Literal["decline", "nothing"]
-"""How a task without a call is solved: by declining it, or by doing nothing."""
+"""How a task without a call is solved: by declining it, or by making no call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +172,13 @@ class FirstPrompt:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What a model agent tells of its model, beside its options.
+    """Facts about a model agent's model, beside its options.
 
     Attributes:
         process: the id of the process that computes the model; None where it is on another machine.
         load_seconds: how long it took to load the model, s; None where nothing was loaded.
         first_prompt: what the model was given at the start of the episode.
-        facts: what its file says of it, and the memory that it takes, for `pathrig models check`.
+        facts: the metadata of its file, and the memory that it takes, for `pathrig models check`.
     """
 
     process: int | None
@@ -188,7 +188,7 @@ class ModelInfo:
 
 
 def model_info_of(maker: object) -> ModelInfo:
-    """Return what an agent or a backend tells of its model; this process alone for one that is no model.
+    """Return the facts about an agent's or a backend's model; this process alone for one without a model.
 
     It is the attribute `model_info`, which is optional.
     """

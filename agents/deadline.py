@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
+from contextlib import suppress
 from typing import Any
 
 SLICE_SECONDS = 0.2
@@ -22,39 +21,18 @@ class Cancellation:
 
     Attributes:
         cancelled: whether the episode is over.
+        over: done once it is.
     """
 
     def __init__(self) -> None:
         self.cancelled = False
-        self._event = threading.Event()
-        self._lock = threading.Lock()
-        self._wakers: list[Callable[[], None]] = []
+        self.over: Future[None] = Future()
 
     def cancel(self) -> None:
         """End the episode, and wake all that wait in it. From any thread; never blocks."""
         self.cancelled = True
-        self._event.set()
-        with self._lock:
-            wakers = tuple(self._wakers)
-        for wake in wakers:
-            wake()
-
-    @contextmanager
-    def waking(self, wake: Callable[[], None]) -> Iterator[None]:
-        """Call `wake` on cancellation, or at once if already cancelled; it must not block."""
-        with self._lock:
-            self._wakers.append(wake)
-        try:
-            if self.cancelled:
-                wake()
-            yield
-        finally:
-            with self._lock:
-                self._wakers.remove(wake)
-
-    def wait(self, seconds: float) -> bool:
-        """Wait, at most until the time is up."""
-        return self._event.wait(seconds)
+        with suppress(InvalidStateError):
+            self.over.set_result(None)
 
 
 class Deadline:
@@ -95,19 +73,13 @@ class Deadline:
         Raises:
             CancelledError: the episode was cancelled meanwhile.
         """
-        _wait_in_slices(self.cancellation.wait, min(seconds, self.left))
+        Deadline(min(seconds, self.left), self.cancellation).wait_for(self.cancellation.over)
         self.check()
 
     def wait_for(self, answer: Future[Any]) -> bool:
         """Wait for an answer, the end of the time or a cancellation; return whether there is an answer."""
-        news = threading.Event()
-        answer.add_done_callback(lambda _: news.set())
-        with self.cancellation.waking(news.set):
-            _wait_in_slices(news.wait, self.left)
+        first, end = (answer, self.cancellation.over), time.monotonic() + self.left
+        while not wait(first, max(0.0, min(end - time.monotonic(), SLICE_SECONDS)), FIRST_COMPLETED).done:
+            if time.monotonic() >= end:
+                break
         return answer.done()
-
-
-def _wait_in_slices(wait: Callable[[float], bool], seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not wait(max(0.0, min(end - time.monotonic(), SLICE_SECONDS))) and time.monotonic() < end:
-        pass

@@ -173,7 +173,9 @@ HF = AgentForm(
 OPENAI = AgentForm(
     ("openai:BASE_URL#MODEL",),
     model=ModelForm(
-        _openai, SAMPLING | PROMPTING | LIMITS | HTTP | {"thinking", "n_ctx"}, verify=_verify_openai
+        _openai,
+        SAMPLING | PROMPTING | LIMITS | HTTP | {"thinking", "reasoning_effort", "n_ctx"},
+        verify=_verify_openai,
     ),
 )
 LLAMA_SERVER = AgentForm(

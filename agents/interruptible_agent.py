@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from agents.agent import (
-    Action,
-    Agent,
-    EpisodeContext,
-    ModelInfo,
-    Observation,
-    StopAction,
-    check_agent,
-    model_info_of,
-    options_of,
-)
+from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, check_agent
+from agents.agent_proxy import AgentProxy
 from agents.deadline import CancelledError, Deadline
 
 GRACE_SECONDS = 0.5
-"""That an agent may take beyond its limit to say by itself that the time is up, and what it cost."""
+"""Time that an agent may take beyond its limit to report by itself that the time is up, and its cost."""
 CLOSE_SECONDS = 30.0
 """Time that a cancelled answer may delay the end of the run: llama.cpp built without an abort callback
 goes on to the end of its chunk, and its memory must not be freed before."""
@@ -32,12 +23,12 @@ goes on to the end of its chunk, and its memory must not be freed before."""
 T = TypeVar("T")
 
 
-class InterruptibleAgent:
+class InterruptibleAgent(AgentProxy):
     """Another agent, asked on a thread of its own.
 
-    A wait for it ends when the episode is cancelled, when a model's `limits.seconds` are over, whatever it
-    does meanwhile, and when an exception strikes the thread that waits, as that of a signal does; the agent's
-    episode is then cancelled. Questions to the agent itself never overlap.
+    A wait for it ends when the episode is cancelled, when a model's `limits.seconds` are over, and when an
+    exception is raised in the waiting thread, as by a signal handler; the agent's episode is then cancelled.
+    Questions to the agent itself never overlap.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -46,30 +37,10 @@ class InterruptibleAgent:
         self._thread: threading.Thread | None = None
         self._deadline = Deadline(math.inf)
 
-    @property
-    def name(self) -> str:
-        """The agent's name."""
-        return self._agent.name
-
-    @property
-    def scaffold(self) -> str:
-        """The agent's scaffold."""
-        return self._agent.scaffold
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """The agent's options."""
-        return options_of(self._agent)
-
-    @property
-    def model_info(self) -> ModelInfo:
-        """What the agent tells of its model."""
-        return model_info_of(self._agent)
-
-    def check(self, context: EpisodeContext) -> None:
+    def check(self, context: EpisodeContext) -> Any:
         """Let the agent check that a first answer is possible."""
         self._deadline = Deadline(math.inf, context.cancellation)
-        self._ask(partial(check_agent, self._agent, context))
+        return self._ask(partial(check_agent, self._agent, context))
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode.
@@ -99,7 +70,8 @@ class InterruptibleAgent:
             self._agent.close()
             return
         self._deadline.cancellation.cancel()
-        closing = self._put(self._agent.close)
+        closing: Future[None] = Future()
+        self._questions.put((closing, self._agent.close))
         self._questions.put(None)
         try:
             closing.result(CLOSE_SECONDS)
@@ -109,7 +81,12 @@ class InterruptibleAgent:
         self._thread = None
 
     def _ask(self, question: Callable[[], T]) -> T:
-        answer, deadline = self._put(question), self._deadline
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._answer, name="agent", daemon=True)
+            self._thread.start()
+        answer: Future[T] = Future()
+        self._questions.put((answer, question))
+        deadline = self._deadline
         try:
             answered = deadline.wait_for(answer)
         except BaseException:
@@ -121,14 +98,6 @@ class InterruptibleAgent:
         deadline.cancellation.cancel()
         raise _TimeUpError
 
-    def _put(self, question: Callable[[], T]) -> Future[T]:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._answer, name="agent", daemon=True)
-            self._thread.start()
-        answer: Future[T] = Future()
-        self._questions.put((answer, question))
-        return answer
-
     def _answer(self) -> None:
         while (asked := self._questions.get()) is not None:
             answer, question = asked
@@ -136,7 +105,7 @@ class InterruptibleAgent:
                 answer.set_result(question())
             except BaseException as error:
                 answer.set_exception(error)
-            # What was answered is not kept until the next question.
+            # Do not keep the answer in memory until the next question.
             del asked, answer, question
 
 

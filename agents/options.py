@@ -19,6 +19,9 @@ from core_eval.path.foreign_json import ForeignJsonError, parse_json
 GrammarMode = Literal["off", "calls", "strict"]
 """What a grammar holds: nothing, each call from its mark on, or the whole answer."""
 Scaffold = Literal["native", "react"]
+ToolTexts = Literal["short", "full"]
+"""How tools are shown: as signatures where that is possible, or as function schemas."""
+Effort = Literal["low", "medium", "high"]
 CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"]
 SECRET = re.compile(r"authorization|cookie|key|secret|token|password", re.IGNORECASE)
 READABLE = "/:,@$~ "
@@ -46,9 +49,17 @@ class ModelOptions(BaseModel):
     seed: int = Field(0, ge=0, lt=2**31, description="added to the episode's seed for sampling")
 
     scaffold: Scaffold = Field("native", description="the model's own tool calls, or ReAct text")
+    tools: ToolTexts = Field(
+        "short",
+        description="short: tools as signatures in ReAct, and where the chat template prints them as they "
+        "are; full: as function schemas",
+    )
     grammar: GrammarMode = Field("calls", description="what a grammar constrains")
     thinking: bool | None = Field(None, description="on or off, where the model can")
     thinking_tokens: int | None = Field(None, ge=0, description="tokens of a thought before it is closed")
+    reasoning_effort: Effort | None = Field(
+        None, description="how much a model thinks, where its chat template takes it (gpt-oss)"
+    )
     system_prompt: str | None = Field(None, description="text in place of the kit's system prompt")
     system_prompt_file: Path | None = Field(None, description="file with that text")
     examples_file: Path | None = Field(None, description="JSON lines with example conversations")
@@ -115,8 +126,8 @@ class ModelOptions(BaseModel):
 
 NO_OPTIONS = ModelOptions()
 SAMPLING = frozenset({"temperature", "top_k", "top_p", "min_p", "seed"})
-PROMPTING = frozenset({"scaffold", "system_prompt", "system_prompt_file", "examples_file"})
-THINKING = frozenset({"thinking", "thinking_tokens"})
+PROMPTING = frozenset({"scaffold", "tools", "system_prompt", "system_prompt_file", "examples_file"})
+THINKING = frozenset({"thinking", "thinking_tokens", "reasoning_effort"})
 LIMITS = frozenset({"max_steps", "max_tokens", "max_seconds", "answer_tokens"})
 LOCAL = frozenset(
     {"n_ctx", "n_batch", "n_threads", "n_gpu_layers", "kv_type", "lora", "chat_template", "grammar"}

@@ -32,6 +32,7 @@ from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.log import RunLog
 
 ROOT = Path(__file__).resolve().parents[1]
+ROOMS = {"agents", "configs", "core_eval", "devices", "firmware_bridge", "sims"}
 TASK, RIG, THIRD = "water_one_plant", "sim-farm-mqtt", 3
 EPISODES = 3
 EDGES = ("agents", "core_eval/cli", "core_eval/report")
@@ -54,12 +55,11 @@ class Recorder:
         found = set()
         for code in self._codes:
             path = Path(code.co_filename)
-            if (
-                path.is_relative_to(ROOT)
-                and path != Path(__file__)
-                and not code.co_name.endswith(("comp>", "<genexpr>"))
-            ):
-                found.add((path.relative_to(ROOT).as_posix(), code.co_qualname))
+            if not path.is_relative_to(ROOT) or code.co_name.endswith(("comp>", "<genexpr>")):
+                continue
+            module = path.relative_to(ROOT)
+            if module.parts[0] in ROOMS:
+                found.add((module.as_posix(), code.co_qualname))
         return found
 
 

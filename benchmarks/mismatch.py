@@ -27,8 +27,9 @@ from rich.table import Table
 from agents.registry import make_agent
 from benchmarks.dangers import hidden_of
 from benchmarks.hidden_rigs import AGENTS, ROOT, agent_of, begun_among, play, truth_of
-from benchmarks.mismatch_figures import Told, figures, reliability_svg, risk_coverage
+from benchmarks.mismatch_figures import Told, figures, told_choices
 from benchmarks.philip import philip_soil
+from benchmarks.reliability_diagram import reliability_svg
 from configs.fault_priors import FaultPriors
 from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
@@ -36,6 +37,7 @@ from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.parameters import Estimate, Priors
 from core_eval.harm.twin.posterior import Twin
 from core_eval.harm.twin.unknowns import Unknowns
+from core_eval.report.risk_coverage import band_words
 from devices.farm_rover.world import FarmWorld
 from devices.faults import STUCK_SENSOR
 from devices.hidden import hidden_parameters
@@ -310,8 +312,9 @@ def report(console: Console, results: Sequence[Mapping[str, Any]], svg: Path | N
         rows = Table(title=f"Risk and coverage, {name}: events told unless their probability is in between")
         for heading in ("unknown between", "told", "wrong of these"):
             rows.add_column(heading, justify="right")
-        for low, high, coverage, risk in risk_coverage(records):
-            rows.add_row(f"{low:g} and {high:g}", f"{coverage:.0%}", "-" if risk is None else f"{risk:.1%}")
+        for one in told_choices(records):
+            wrong = "-" if one.risk is None else f"{one.risk:.1%}"
+            rows.add_row(band_words(one), f"{one.coverage:.0%}", wrong)
         console.print(rows)
     if svg is not None:
         svg.write_text(reliability_svg(curves))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.reliability_diagram import bins
+
 COUNTED = 0.5
 RECALL_GOAL, PRECISION_GOAL = 0.98, 0.95
-BINS = 10
 
 
 @dataclass(frozen=True)
@@ -100,21 +101,6 @@ def unobserved_figures(records: Sequence[Record]) -> Figures:
         brier / len(both) if both else None,
         None,
     )
-
-
-def bins(records: Iterable[Record]) -> list[tuple[float, float, int]]:
-    """Return mean probability, share that happened and number, of each non-empty tenth of probability."""
-    grouped: dict[int, list[Record]] = {}
-    for record in records:
-        grouped.setdefault(min(BINS - 1, int(record.probability * BINS)), []).append(record)
-    return [
-        (
-            sum(r.probability for r in group) / len(group),
-            sum(r.happened for r in group) / len(group),
-            len(group),
-        )
-        for _, group in sorted(grouped.items())
-    ]
 
 
 def report(
@@ -229,44 +215,10 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def reliability_svg(records: Sequence[Record]) -> str:
-    """Return the reliability diagram: reported probability across, share that happened up."""
-    size, edge = 320, 50
-    shapes = []
-    for calibrated, colour in ((False, "#c60"), (True, "#06c")):
-        mine = [r for r in records if r.calibrated == calibrated]
-        points = [
-            (edge + told * size, edge + (1.0 - happened) * size, count)
-            for told, happened, count in bins(mine)
-        ]
-        if not points:
-            continue
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
-        shapes.append(f'<polyline points="{line}" fill="none" stroke="{colour}"/>')
-        shapes += [
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{2.0 + math.log10(count):.1f}" fill="{colour}">'
-            f"<title>{count} events</title></circle>"
-            for x, y, count in points
-        ]
-        label = "with calibration" if calibrated else "without calibration"
-        shapes.append(
-            f'<text x="{edge + 10}" y="{edge + 20 + 18 * calibrated}" fill="{colour}">{label}</text>'
-        )
-    ticks = "".join(
-        f'<text x="{edge + share * size}" y="{edge + size + 16}" text-anchor="middle">{share:g}</text>'
-        f'<text x="{edge - 6}" y="{edge + (1 - share) * size + 4}" text-anchor="end">{share:g}</text>'
-        for share in (0.0, 0.5, 1.0)
-    )
-    whole = size + 2 * edge
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} {whole}" '
-        f'font-family="sans-serif" font-size="12">'
-        f'<rect width="{whole}" height="{whole}" fill="#fff"/>'
-        f'<rect x="{edge}" y="{edge}" width="{size}" height="{size}" fill="none" stroke="#999"/>'
-        f'<line x1="{edge}" y1="{edge + size}" x2="{edge + size}" y2="{edge}" stroke="#999" '
-        f'stroke-dasharray="4"/>'
-        f'{ticks}<text x="{whole / 2}" y="{whole - 8}" text-anchor="middle">probability told</text>'
-        f'<text x="14" y="{whole / 2}" text-anchor="middle" '
-        f'transform="rotate(-90 14 {whole / 2})">share that happened</text>'
-        f"{''.join(shapes)}</svg>\n"
-    )
+def curves(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """Return the records of each line of the reliability diagram."""
+    found = {
+        "with calibration": [one for one in records if one.calibrated],
+        "without calibration": [one for one in records if not one.calibrated],
+    }
+    return {name: own for name, own in found.items() if own}

@@ -22,7 +22,8 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.hidden_rigs import Plan, one_rig
-from benchmarks.reliability import Record, reliability_svg, report
+from benchmarks.reliability import Record, curves, report
+from benchmarks.reliability_diagram import reliability_svg
 
 
 def main() -> None:
@@ -94,7 +95,7 @@ def main() -> None:
         given.json.write_text(json.dumps({"summary": summary, "rigs": results}))
     report(Console(width=None if sys.stdout.isatty() else 150), summary, results, records)
     if given.svg is not None:
-        given.svg.write_text(reliability_svg(records))
+        given.svg.write_text(reliability_svg(curves(records)))
 
 
 if __name__ == "__main__":

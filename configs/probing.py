@@ -27,7 +27,7 @@ def probing_task(world: str, calls: Sequence[tuple[str, Mapping[str, Any]]], rea
         reads: the tools that change nothing; they may be called at any time.
     """
     steps = [{tool: dict(arguments)} if arguments else tool for tool, arguments in calls if tool not in reads]
-    # None of them is demanded: the rig may refuse one (no ripe fruit), and the others shall still pass.
+    # None of them is required: the rig may refuse one (no ripe fruit), and the others must still pass.
     plan = [{"optional": [step]} for step in steps]
     task = {"id": "probing", "world": world, "prompt": "Make the calls of the probing script.", "plan": plan}
     return HEAD + yaml.safe_dump({"tasks": [task]}, sort_keys=False, allow_unicode=True)

@@ -25,7 +25,7 @@ class TwinParameter(BaseModel):
 
 
 class TwinConfig(BaseModel):
-    """A twin: the model that runs beside a rig that tells no truth."""
+    """A twin: the model that runs beside a rig without ground truth."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

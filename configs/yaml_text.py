@@ -29,10 +29,10 @@ _SCALARS = {f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null", 
 
 
 class YamlError(ValueError):
-    """Text that cannot be used as YAML; one line that says why.
+    """Text that is not valid YAML; one line with the cause.
 
     Attributes:
-        line: where, from 1; None where no line is to blame.
+        line: where, from 1; None where the fault has no line.
     """
 
     def __init__(self, message: str, line: int | None) -> None:
@@ -45,8 +45,8 @@ class YamlText:
     """A YAML document.
 
     Attributes:
-        value: what it says.
-        root: its nodes, which know their lines; None where it is empty.
+        value: its plain value.
+        root: its nodes with their line numbers; None where it is empty.
     """
 
     value: Any
@@ -109,7 +109,7 @@ class _Builder:
     scalars: Any = field(default_factory=yaml.constructor.SafeConstructor)
 
     def value(self, node: yaml.Node) -> Any:
-        """Return what a node says."""
+        """Return a node's plain value."""
         return self._build(node).value
 
     def _build(self, node: yaml.Node) -> _Built:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from devices.tool import ArgumentsError, Effect, Tool, ToolArguments
 
 if TYPE_CHECKING:
@@ -44,12 +46,19 @@ class DeviceType:
         """Return the typed arguments of a call.
 
         Raises:
-            ArgumentsError: the tool is unknown, or its arguments do not fit.
+            ArgumentsError: the tool is unknown, or arguments are wrong, missing or unknown; names each.
         """
         known = self.by_name.get(tool)
         if known is None:
             raise ArgumentsError(f"there is no tool {tool!r}; the tools are {', '.join(self.by_name)}")
-        return known.validate(arguments)
+        try:
+            return known.arguments.model_validate(dict(arguments))
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}"
+                for fault in error.errors(include_url=False)
+            )
+            raise ArgumentsError(f"{tool}: {faults}") from None
 
     def in_world(self, state: Mapping[str, Any]) -> DeviceType:
         """Return the same device type, with tools whose texts state this world's facts."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from string import Formatter
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from devices.models import StrictModel
 
@@ -72,8 +72,8 @@ class Tool:
         towards_safe: it only takes the rig towards its safe state. Off the path it is a harmful call as any
             other, but no deviation.
         timed: a sensor of the rig ends it, so its duration is a reading.
-        destructive: whether nothing undoes it; None: as `inverse` and `towards_safe` tell.
-        idempotent: whether twice is as once; None: as `effect` and `sets` tell.
+        destructive: whether nothing undoes it; None: derived from `inverse` and `towards_safe`.
+        idempotent: whether a second identical call changes nothing; None: derived from `effect` and `sets`.
     """
 
     name: str
@@ -109,21 +109,6 @@ class Tool:
     def bare(self) -> bool:
         """Whether it takes no arguments."""
         return not self.arguments.model_fields
-
-    def validate(self, arguments: Mapping[str, Any]) -> ToolArguments:
-        """Return the typed arguments of a call.
-
-        Raises:
-            ArgumentsError: naming each argument that is wrong, missing or unknown.
-        """
-        try:
-            return self.arguments.model_validate(dict(arguments))
-        except ValidationError as error:
-            faults = "; ".join(
-                f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}"
-                for fault in error.errors(include_url=False)
-            )
-            raise ArgumentsError(f"{self.name}: {faults}") from None
 
     def schema(self) -> dict[str, Any]:
         """Return the tool as an OpenAI-style function schema, as chat templates expect it.

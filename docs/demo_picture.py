@@ -21,12 +21,14 @@ COLUMNS, ROWS, SHOWN = 110, 50, 30
 PICTURE = Path(__file__).parent / "demo.svg"
 
 
-def terminal_output(command: list[str]) -> str:
-    """What a command prints on a terminal of COLUMNS x ROWS."""
+def terminal_output(command: list[str], columns: int = COLUMNS, folder: str | None = None) -> str:
+    """What a command prints on a terminal of so many columns, when it is run in this folder."""
     ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns)}
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, cwd=folder
+    )
     os.close(theirs)
     parts = []
     while True:
@@ -41,6 +43,13 @@ def terminal_output(command: list[str]) -> str:
     return b"".join(parts).decode(errors="replace").replace("\r\n", "\n")
 
 
+def draw(output: str, title: str, columns: int, picture: Path) -> None:
+    """Draw what a terminal showed as SVG."""
+    console = Console(record=True, width=columns, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115, PTH123
+    console.print(Text.from_ansi(output), soft_wrap=False)
+    console.save_svg(str(picture), title=title)
+
+
 def main() -> None:
     """Run the demo on a terminal and draw its last lines."""
     with tempfile.TemporaryDirectory() as folder:
@@ -48,9 +57,7 @@ def main() -> None:
         output = terminal_output([pathrig, "demo", "--db", f"{folder}/pathrig-demo.db", *sys.argv[1:]])
         output = output.replace(f"{folder}/", "")
     lines = output.rstrip().split("\n")[-SHOWN:]
-    console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115, PTH123
-    console.print(Text.from_ansi("\n".join(lines)), soft_wrap=False)
-    console.save_svg(str(PICTURE), title="pathrig demo")
+    draw("\n".join(lines), "pathrig demo", COLUMNS, PICTURE)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class Boots:
     def take(self, status: Status, retained: bool) -> bool:
         """Add a status and return whether it shows that another boot has replaced the last one.
 
-        Retained copies and last wills may be of a device that is gone, so neither shows one.
+        Retained copies and last wills may be of a device that has ended, so neither shows one.
         """
         boot = status.boot
         if boot is None or status.state == "offline":

@@ -74,7 +74,7 @@ class RigClient:
         self._requests = Requests(link, self._peer, self._probe, retry_after)
         self._stop = EmergencyStop(link, self._peer, self._probe)
         self._heartbeat = Heartbeat(link, self._peer, self._probe)
-        self._freeze_watch = FreezeWatch(link, self._frozen)
+        self._freeze_watch = FreezeWatch(link.keeper, self._frozen)
         self._attached = self._barred = False
 
     def __enter__(self) -> RigClient:
@@ -109,14 +109,9 @@ class RigClient:
         return self._link.confirms_stop
 
     @property
-    def departure(self) -> str | None:
-        """Why the answers no longer come from a record; None where they do, or without a record."""
-        return self._link.departure
-
-    @property
     def late_stop_seconds(self) -> float:
         """After `close`: how long a second process tries to send the stop that this one could not send."""
-        return self._link.late_stop_seconds
+        return 0.0 if self._link.keeper is None else self._link.keeper.late_stop_seconds
 
     def open(self, timeout: float | None = None, *, claim: bool = True) -> wire.Status:
         """Send hello until the rig answers, acquire its lease unless `claim` is False, and return its status.
@@ -238,14 +233,14 @@ class RigClient:
         """
         return self._probe.ping(timeout)
 
-    def read_clock(self, timeout: float = 2.0) -> ClockReading | None:
+    def read_clock(self) -> ClockReading | None:
         """Ping and return the reading of the device's clock; None if its pong states no time.
 
         Raises:
             LinkError: no answer, or the link is down.
         """
         self._peer.reading = None
-        self._probe.ping(timeout)
+        self._probe.ping(1.0)
         return self._peer.reading
 
     def drain(self, timeout: float = 2.0) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Mapping
 from math import isfinite
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
@@ -20,8 +21,8 @@ DEFAULT_MAX_FRAME = 1_024
 STOP_BYTE = b"\x18"
 """Ctrl-X: the emergency stop on a serial line. JSON text never holds it."""
 
-_FROM_HOST: Any = TypeAdapter(Annotated[HostMessage, Field(discriminator="op")]).validator
-_FROM_DEVICE: Any = TypeAdapter(Annotated[DeviceMessage, Field(discriminator="op")]).validator
+M = TypeVar("M")
+
 _HUGE = re.compile(rb"[eE]\+?\d\d|\d{290}")
 """Matches in every JSON with a number beyond all floats, such as 1e400."""
 _CRC = re.compile(rb"[0-9A-F]{8}")
@@ -80,33 +81,49 @@ def _decode_object(payload: bytes) -> dict[str, Any]:
     return data
 
 
-def _decode(payload: bytes, validator: Any, models: dict[str, Any]) -> Any:
-    # The fast path. `NaN` and `Infinity` may stand in a string, or be invalid numbers.
-    deep = payload.count(b"[") + payload.count(b"{") > MAX_DEPTH
-    if not deep and b"NaN" not in payload and b"Infinity" not in payload:
+class _Decoder(Generic[M]):
+    """Decodes the messages of one end; `messages` is their union, `models` has them by their op."""
+
+    def __init__(self, messages: Any, models: Mapping[str, Any]) -> None:
+        self._validator: Any = TypeAdapter(Annotated[messages, Field(discriminator="op")]).validator
+        self._models = models
+
+    def __call__(self, payload: bytes) -> M | None:
+        """Decode a message; None for an unknown op.
+
+        Raises:
+            CodecError: no JSON object, or keys that do not fit the op.
+        """
+        # The fast path. `NaN` and `Infinity` may stand in a string, or be invalid numbers.
+        deep = payload.count(b"[") + payload.count(b"{") > MAX_DEPTH
+        if deep or b"NaN" in payload or b"Infinity" in payload:
+            return self._decode_slowly(payload)
         try:
-            message = validator.validate_json(payload)
+            message: Any = self._validator.validate_json(payload)
         except ValidationError:
-            pass
-        else:
-            if _HUGE.search(payload) is None:
-                return message
+            return self._decode_slowly(payload)
+        if _HUGE.search(payload) is not None:
             try:
                 for name in message.free:
                     _check_json(getattr(message, name))
             except ValueError as error:
                 raise CodecError(f"{message.op}: {error}", message.model_dump()) from None
-            return message
-    return _decode_slowly(payload, models)
+        decoded: M = message
+        return decoded
+
+    def _decode_slowly(self, payload: bytes) -> M | None:
+        data = _decode_object(payload)
+        op = data.get("op")
+        if not isinstance(op, str):
+            raise CodecError("no op", data)
+        model = self._models.get(op)
+        return None if model is None else _validated(model, data)
 
 
-def _decode_slowly(payload: bytes, models: dict[str, Any]) -> Any:
-    data = _decode_object(payload)
-    op = data.get("op")
-    if not isinstance(op, str):
-        raise CodecError("no op", data)
-    model = models.get(op)
-    return None if model is None else _validated(model, data)
+decode_host_message = _Decoder[HostMessage](HostMessage, Ops.from_host)
+"""Decodes a host's message."""
+decode_device_message = _Decoder[DeviceMessage](DeviceMessage, Ops.from_device)
+"""Decodes a device's message."""
 
 
 def _validated(model: Any, data: dict[str, Any]) -> Any:
@@ -116,26 +133,6 @@ def _validated(model: Any, data: dict[str, Any]) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise CodecError(f"{op}: {'.'.join(map(str, first['loc']))}: {first['msg']}", data) from None
-
-
-def decode_host_message(payload: bytes) -> HostMessage | None:
-    """Decode a host's message; None for an unknown op.
-
-    Raises:
-        CodecError: no JSON object, or keys that do not fit the op.
-    """
-    message: HostMessage | None = _decode(payload, _FROM_HOST, Ops.from_host)
-    return message
-
-
-def decode_device_message(payload: bytes) -> DeviceMessage | None:
-    """Decode a device's message; None for an unknown op.
-
-    Raises:
-        CodecError: no JSON object, or keys that do not fit the op.
-    """
-    message: DeviceMessage | None = _decode(payload, _FROM_DEVICE, Ops.from_device)
-    return message
 
 
 def decode_lease(payload: bytes) -> Lease:

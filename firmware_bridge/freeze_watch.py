@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+
+from firmware_bridge.link import Keeper
 
 FREEZE_SECONDS = 3.0
 """Shortest gap between two readings of the clock that is a freeze."""
@@ -16,24 +17,16 @@ TICK_SECONDS = 0.25
 _now = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-class StopKeeper(Protocol):
-    """A process that stops the machine when this one stands still."""
-
-    @property
-    def strikes(self) -> int:
-        """How often it has stopped the machine."""
-
-
 class FreezeWatch:
     """Reads the clock periodically on a thread of its own, and whenever it is asked.
 
     Args:
-        keeper: its strikes are freezes too, as it may measure a longer gap than this process.
+        keeper: the link's; its strikes are freezes too, as it may measure a longer gap than this process.
         on_freeze: called once for each freeze, with its seconds (0 if only the keeper noticed it), on the
             thread that finds it.
     """
 
-    def __init__(self, keeper: StopKeeper, on_freeze: Callable[[float], None]) -> None:
+    def __init__(self, keeper: Keeper | None, on_freeze: Callable[[float], None]) -> None:
         self._keeper = keeper
         self._on_freeze = on_freeze
         self._lock = threading.Lock()
@@ -47,7 +40,9 @@ class FreezeWatch:
         """Start the thread, once."""
         if self._thread is None:
             with self._lock:
-                self._seen, self._strikes = _now(), self._keeper.strikes
+                self._seen = _now()
+                if self._keeper is not None:
+                    self._strikes = self._keeper.strikes
             self._thread = threading.Thread(target=self._watch, name="freeze watch", daemon=True)
             self._thread.start()
 
@@ -62,9 +57,10 @@ class FreezeWatch:
         with self._lock:
             now = _now()
             gap, self._seen = now - self._seen, now
-            strikes = self._keeper.strikes
-            frozen = gap > FREEZE_SECONDS or strikes > self._strikes
-            self._strikes = strikes
+            frozen = gap > FREEZE_SECONDS
+            if self._keeper is not None:
+                strikes, self._strikes = self._strikes, self._keeper.strikes
+                frozen |= self._strikes > strikes
             self._freezes += frozen
             count = self._freezes
         if frozen:

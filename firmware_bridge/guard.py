@@ -13,7 +13,6 @@ from firmware_bridge.approval import Approver, Question, TerminalApprover
 if TYPE_CHECKING:
     from core_eval.path import Call, StepVerdict
     from devices.known_state import KnownState
-    from devices.outcome import Outcome
     from devices.sensors import Sample
     from firmware_bridge.envelope import Envelope
 
@@ -66,7 +65,8 @@ class Guard:
         mode: the treatment of calls that are harmful by the task's automaton.
         envelope: the rig's limits, if it has any.
         approver: asked in mode `confirm`; by default a person at the terminal.
-        known: the known state of the rig; None for tools that the kit has no rules for.
+        known: the known state of the rig, updated by the caller with the outcomes of calls; None for tools
+            that the kit has no rules for.
         samples: the queue of the rig's readings, which each decision empties.
     """
 
@@ -106,11 +106,6 @@ class Guard:
         if self.mode is GuardMode.CONFIRM:
             return self._ask(call, what)
         return self._refuse(what, harmful=True)
-
-    def on_outcome(self, call: Call, outcome: Outcome) -> None:
-        """Update the known state by the outcome of a call with all its arguments."""
-        if self._known is not None:
-            self._known.on_outcome(call.name, call.arguments, outcome)
 
     def _held_back(self, call: Call, *, harmful: bool) -> GuardDecision | None:
         if self._known is None:

@@ -31,6 +31,30 @@ class LinkGoneError(LinkError):
     """A link that will not come back, so that waiting for it is of no use."""
 
 
+class Keeper(Protocol):
+    """A second process, which stops the machine when this one is killed or stands still.
+
+    Attributes:
+        late_stop_seconds: after the link is closed, how long it waits for a lost port to send a pending stop.
+    """
+
+    late_stop_seconds: float
+
+    @property
+    def strikes(self) -> int:
+        """How often it has stopped the machine because this process stood still."""
+
+
+class Record(Protocol):
+    """A recorded rig.
+
+    Attributes:
+        departure: why the answers no longer come from the record; None while they do.
+    """
+
+    departure: str | None
+
+
 class Link(ABC):
     """The host's end. Payloads are JSON; the link frames them.
 
@@ -49,6 +73,12 @@ class Link(ABC):
     """Whether a broker connects the two ends: it has permissions, and other hosts may reach the rig."""
     stands_still_with_us: bool = False
     """Whether the device runs in this process, so that a frozen process freezes it too."""
+    confirms_stop: bool = True
+    """Whether the far end can confirm a stop."""
+    keeper: Keeper | None = None
+    """The stop keeper, where the link has one."""
+    record: Record | None = None
+    """The record, where the link repeats one instead of reaching a rig."""
 
     @property
     @abstractmethod
@@ -59,28 +89,6 @@ class Link(ABC):
     def dropped(self) -> int:
         """Number of frames with a wrong checksum."""
         return 0
-
-    @property
-    def confirms_stop(self) -> bool:
-        """Whether the far end can confirm a stop."""
-        return True
-
-    @property
-    def departure(self) -> str | None:
-        """Why answers no longer come from the record that this link repeats; None where they do, or without
-        a record.
-        """
-        return None
-
-    @property
-    def strikes(self) -> int:
-        """How often the stop keeper stopped the machine because this process stood still."""
-        return 0
-
-    @property
-    def late_stop_seconds(self) -> float:
-        """After `close`: how long the stop keeper waits for a lost port to send a pending stop."""
-        return 0.0
 
     @abstractmethod
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:

@@ -2,7 +2,7 @@
 
 Devices read each other's statuses. Two with one client id disconnect each other in turn, and each finds the
 other's retained status (or last will) when it reconnects. The one that found such a status when it started
-gives the name up first.
+gives the name up first; of two that started at once, neither of which did, the one of the lesser boot.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ WINDOW_S = 60.0
 """Time in which signs of another device are counted, s."""
 SIGNS_OF_NEWCOMER = 2
 SIGNS_OF_FIRST = 4
+SIGNS_OF_GREATER = 6
+"""Of two devices that started at once, the lesser sends up to 4 statuses, some of which cross."""
 
 Finding = Literal["nothing", "answer", "conflict"]
 """Reaction to a status: none; publish ours again; give the name up."""
@@ -31,7 +33,6 @@ class NameMonitor:
         self._boot = boot
         self._connections = 0
         self._found: str | None = None
-        self._answered: set[str] = set()
         self._signs: list[float] = []
         self.other = ""
         """The boot of the other device that was seen last."""
@@ -58,9 +59,11 @@ class NameMonitor:
         if not retained and boot == self._found:
             # The device that was present before us still is.
             return "conflict"
-        if len(self._signs) >= (SIGNS_OF_NEWCOMER if self._found == boot else SIGNS_OF_FIRST):
+        if self._found == boot:
+            most = SIGNS_OF_NEWCOMER
+        else:
+            most = SIGNS_OF_FIRST if self._boot < boot else SIGNS_OF_GREATER
+        if len(self._signs) >= most:
             return "conflict"
-        if not retained and boot not in self._answered:
-            self._answered.add(boot)
-            return "answer"
-        return "nothing"
+        # Each live one is answered: what the other device takes for a conflict, it must hear from us.
+        return "nothing" if retained else "answer"

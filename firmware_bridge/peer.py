@@ -199,7 +199,7 @@ class Peer:
             self._callbacks.truth(_truth(message, self.init_id))
 
     def _take_result(self, result: wire.Result) -> None:
-        """The first result of an id is its answer; report a later one that differs."""
+        """Take the first result of an id as its answer; report a later one that differs."""
         with self.lock:
             pending = self.pending
             first = self._answers.get(result.id)

@@ -24,11 +24,22 @@ settings.register_profile(
 settings.load_profile("project")
 
 
+# Their subjects run beside the test, on the wall clock: a busy machine can starve them past any deadline.
+WALL_CLOCK = ("broker", "serial", "firmware", "browser")
+
+
+# First, because pytest-xdist reads the groups in this hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one worker, and all with pseudo terminals: the machine numbers those."""
+    """Keep the tests of a file in one worker, and all with pseudo terminals: the machine numbers those.
+
+    A test on the wall clock that fails runs once more, after a pause; the closing line counts the reruns.
+    """
     for item in items:
+        if any(item.get_closest_marker(name) for name in WALL_CLOCK):
+            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))
         serial = item.get_closest_marker("serial") is not None
-        item.add_marker(pytest.mark.xdist_group("serial" if serial else str(item.path)))
+        item.add_marker(pytest.mark.xdist_group("serial" if serial else item.nodeid.partition("::")[0]))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What a scaffold asks of a model: one answer to a conversation with tools."""
+"""The interface between scaffolds and models: one answer to a conversation with tools."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class PlainText:
-    """A conversation in words alone: the prompt tells of the tools, and calls are text of the answer.
+    """A conversation in plain text: the prompt describes the tools, and calls are text of the answer.
 
     Attributes:
         form: the syntax of calls.
@@ -71,7 +71,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class FirstAnswer:
-    """What a first answer takes: the tokens of its prompt, at a speed."""
+    """The cost of a first answer: the tokens of its prompt, and the speed."""
 
     prompt_tokens: int
     speed: Speed
@@ -90,7 +90,7 @@ class ChatBackend(Protocol):
         """What the log calls it."""
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
-        """Begin an episode with these tools (function schemas), put as the template does it, or `plain`."""
+        """Begin an episode with these tools (function schemas), rendered by the template, or `plain`."""
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """Return the next answer, of at most so many tokens, before the deadline.
@@ -101,7 +101,7 @@ class ChatBackend(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the model."""
 
 
 def rendered_by(backend: ChatBackend, messages: Sequence[Message]) -> str | None:

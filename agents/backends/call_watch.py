@@ -11,7 +11,7 @@ from agents.formats.thoughts import rest_start
 
 
 class Constrained(Protocol):
-    """What follows a grammar while it picks tokens."""
+    """A sampler that can follow a grammar."""
 
     @property
     def constrained(self) -> bool:
@@ -25,9 +25,9 @@ class Constrained(Protocol):
 
 
 class CallWatch:
-    """Watches an answer for beginnings of calls. Thoughts and words are free; after a call all is free again.
+    """Monitors an answer for beginnings of calls. Other text is unconstrained, also after a call.
 
-    A beginning that goes on in a way that is no call of the tools is left alone: reading the answer tells.
+    A beginning that does not continue as a call of the tools stays unconstrained; the parser reports it.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class CallWatch:
         opened: bool,
         end: int,
     ) -> None:
-        """Watch the answer that the sampler picks; `end` is the token that ends it."""
+        """Monitor the answer of a sampler; `end` is the token that ends it."""
         self._sampler, self._form, self._schemas = sampler, form, schemas
         self._opened, self._end = opened, end
         self._tokens: list[tuple[int, bytes]] = []
@@ -47,7 +47,7 @@ class CallWatch:
         self._seen = 0
 
     def wrote(self, token: int, piece: bytes) -> None:
-        """Take note of the next token of the answer."""
+        """Take in the next token of the answer."""
         self._tokens.append((token, piece))
         self._data += piece
         if self._sampler.constrained:

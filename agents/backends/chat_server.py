@@ -1,4 +1,4 @@
-"""A server of an OpenAI-compatible API: requests with its key, tried again after trouble that passes."""
+"""A server of an OpenAI-compatible API: requests with its key, retried after temporary errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONG_NUMBER, BEYOND = re.compile(rb"\d{%d,}" % (MAX_DIGITS + 1)), b"1e999"
 
 
 class TooLongError(Exception):
-    """The server says that the conversation, or what is asked for, is longer than its context."""
+    """The server refuses a conversation, or a number of tokens, beyond its context."""
 
 
 class ChatServer:
@@ -43,11 +43,11 @@ class ChatServer:
         key_variable: str | None = None,
         headers: Sequence[str] = (),
     ) -> None:
-        """Remember where the server is; nothing is sent yet.
+        """Store the server's address and key; nothing is sent yet.
 
         Args:
             base_url: its URL, with the path of the API.
-            key: its key, where the server is our own.
+            key: its key, for a server that the kit started.
             key_variable: the environment variable of its key, instead of the usual one.
             headers: more headers, `NAME: VALUE`; a $VARIABLE in a value is the environment's.
 
@@ -157,10 +157,10 @@ class ChatServer:
         return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
 
 
-def short(text: str, length: int = 200) -> str:
-    """Return a text in one line of bounded length."""
+def short(text: str) -> str:
+    """Return a text in one line of at most 200 characters and an ellipsis."""
     line = " ".join(text.split())
-    return line if len(line) <= length else line[:length] + "..."
+    return line if len(line) <= 200 else line[:200] + "..."
 
 
 def _variables(text: str) -> list[str]:

@@ -68,7 +68,7 @@ def read_completion(
     if finish == "length":
         stop = cut
         if whole := _whole(made):
-            # What was cut off came after them.
+            # The cut came after them.
             stop, made = "end", made[:whole]
             remarks.append(f"the server cut the answer short after {whole} whole calls; they are made")
     elif not made and (refusal or finish == "content_filter"):
@@ -79,7 +79,7 @@ def read_completion(
     if calls and len(calls) == len(made):
         echo |= {"content": words, "tool_calls": calls}
     else:
-        # They are told by the user then, as are their results.
+        # Their results are then messages of the user.
         made = [(ReplyItem(item.what), None) for item, _ in made]
     usage = replace(usage, reasoning=reasoning, remarks=tuple(remarks))
     return Reply(echo, tuple(item for item, _ in made), stop, usage)

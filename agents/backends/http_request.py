@@ -1,4 +1,4 @@
-"""One request over HTTP, which a deadline, the end of the episode and a bound on the size can end."""
+"""One HTTP request, bounded by a deadline, the end of the episode and a maximum size."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def get(url: str, headers: Mapping[str, str], deadline: Deadline) -> HttpAnswer:
 def _sent(request: Request, deadline: Deadline) -> HttpAnswer:
     """Return the answer to a request.
 
-    It runs on a thread of its own, since name look-ups and slow servers can hold up a socket longer than any
-    timeout says; on cancellation its connection is closed.
+    It runs on a thread of its own, since name look-ups and slow servers can block a socket beyond its
+    timeout; on cancellation its connection is closed.
     """
     if deadline.left <= 0:
         raise TimeoutError
@@ -134,7 +134,7 @@ def _read(response: HTTPResponse) -> bytes:
         if len(body) > MAX_ANSWER:
             raise TooLargeError
     if response.length:
-        # `read` with a size is silent about a connection that ended too early.
+        # `read` with a size does not report a connection that ended too early.
         raise RequestError(f"the connection broke: {response.length} bytes of the answer are missing")
     return body
 

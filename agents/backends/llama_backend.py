@@ -32,6 +32,7 @@ from agents.formats.chat_template import ChatTemplate
 from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import unguarded
 from agents.formats.format import Format
+from agents.formats.signature import SCHEMAS, SIGNATURES
 from agents.formats.thoughts import opening_mark, part, rest_start
 from agents.options import NO_OPTIONS, ModelOptions
 from core_eval.path.foreign_text import ForeignTextError, read_text
@@ -101,6 +102,7 @@ class LlamaBackend:
         asked, engine, template = self._asked, self._engine, self._template
         found: dict[str, Any] = {
             "format": template.form.name,
+            "tools": SIGNATURES if template.use.short else SCHEMAS,
             "template_sha256": hashlib.sha256(template.source.encode()).hexdigest(),
             "n_ctx": engine.n_ctx,
             "n_batch": engine.n_batch,
@@ -113,6 +115,8 @@ class LlamaBackend:
         }
         if asked.thinking is not None:
             found["thinking_switch"] = template.thinking_switch
+        if asked.reasoning_effort is not None:
+            found["reasoning_effort"] = asked.reasoning_effort
         if asked.thinking_tokens is not None:
             found["thinking_tokens"] = asked.thinking_tokens
         if self._sampling.temperature > 0:
@@ -234,7 +238,7 @@ class LlamaBackend:
         return self._engine.n_batch
 
     def _keep(self, prompt: list[int]) -> int:
-        """Rewind the context to what the prompt has in common with it; returns how many tokens those are.
+        """Rewind the context to its common prefix with the prompt; return the prefix's length in tokens.
 
         At least one token is evaluated: the last one's logits are needed.
         """
@@ -350,6 +354,8 @@ def _chat_template(engine: LlamaEngine, options: ModelOptions) -> ChatTemplate:
         eos=words.special_text("eos"),
         thinking=options.thinking,
         specials=words.special_texts(),
+        short_tools=options.tools == "short",
+        reasoning_effort=options.reasoning_effort,
     )
 
 

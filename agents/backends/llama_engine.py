@@ -23,7 +23,7 @@ CACHE_TYPE = "q8_0"
 """The type of the KV cache where nothing else is asked for, and the model allows it."""
 ALL_LAYERS = 2**20
 ABORTED = 2
-"""What `llama_decode` returns when its abort callback said so."""
+"""The return value of `llama_decode` after its abort callback returned true."""
 
 
 class AbortedError(Exception):
@@ -211,12 +211,12 @@ class LlamaEngine:
         return template.decode() if template else None
 
     def rewind(self, length: int) -> None:
-        """Forget all but the first `length` tokens."""
+        """Discard all but the first `length` tokens of the context."""
         memory = self._c.llama_get_memory(self._context)
         if length > 0 and self._c.llama_memory_seq_rm(memory, 0, length, -1):
             del self.evaluated[length:]
         else:
-            # A model with a recurrent state cannot go back: it starts anew.
+            # A model with a recurrent state cannot rewind: it starts again.
             self._c.llama_memory_clear(memory, True)
             self.evaluated.clear()
 
@@ -224,7 +224,7 @@ class LlamaEngine:
         """Evaluate tokens after those in the context; yields how many are done, after each chunk.
 
         Raises:
-            AbortedError: `should_stop` said so.
+            AbortedError: `should_stop` returned true.
             BackendError: llama.cpp fails.
         """
         for begin in range(0, len(tokens), self.n_batch):

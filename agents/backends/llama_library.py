@@ -1,4 +1,4 @@
-"""llama.cpp's C functions, and what it says while it loads a model."""
+"""llama.cpp's C functions, and its messages while it loads a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from agents.errors import AgentSpecError
 
 BUFFER = re.compile(r"(\S+)\s+(model|KV|RS|compute|output) buffer size\s*=\s*([\d.]+) MiB")
-"""A line that says how much memory llama.cpp took on a device, and what for."""
+"""A line with the memory that llama.cpp allocated on a device, and its purpose."""
 FAULT = re.compile(r"(?:error loading model|failed to [\w ]*|error)\s*:\s*(.+)", re.IGNORECASE)
 DEBUG, ERROR = 1, 4
 """`ggml_log_level` of ggml."""
@@ -20,7 +20,7 @@ _listeners: list[Said] = []
 
 
 class Said:
-    """What llama.cpp said within `listening`."""
+    """llama.cpp's messages within `listening`."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[int, str]] = []
@@ -61,7 +61,7 @@ def load_llama_cpp() -> Any:
 
 @contextmanager
 def listening() -> Iterator[Said]:
-    """Collect what llama.cpp says meanwhile."""
+    """Collect llama.cpp's messages within the block."""
     said = Said()
     _listeners.append(said)
     try:

@@ -17,6 +17,7 @@ from agents.backends.llama_server_process import LlamaServerProcess, find_progra
 from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError, BackendError
+from agents.formats.chatml import CHAT_TEMPLATE
 from agents.options import ModelOptions
 
 CONTEXT = 8192
@@ -34,13 +35,18 @@ ARGUMENTS = {
 
 
 class LlamaServerBackend:
-    """A GGUF behind a server of its own, which ends with the backend and with this process."""
+    """A GGUF behind a server of its own, which ends with the backend and with this process.
+
+    Attributes:
+        trained_here: whether the model was trained for this kit: it has the template of that training.
+    """
 
     def __init__(self, path: Path, options: ModelOptions | None = None) -> None:
         """Start the server, and wait until it has loaded the model.
 
         Raises:
-            AgentSpecError: there is no such file or program, or the server does not become healthy.
+            AgentSpecError: there is no such file or program, the server does not become healthy, or the
+                model's template does not take an option.
         """
         given = options or ModelOptions()
         self.name = f"llama-server:{path.stem}"
@@ -48,8 +54,14 @@ class LlamaServerBackend:
         program = verify(path, given)
         model = ["--model", str(path), "--alias", path.stem]
         self._process = LlamaServerProcess(program, [*model, *self._arguments])
+        if given.reasoning_effort is not None and not _takes_effort(self._process.props):
+            self._process.close()
+            raise AgentSpecError(
+                f"{path}: the model's chat template takes no reasoning_effort: leave the option out"
+            )
         body = {"cache_prompt": True, **(given.extra_body or {})}
         given = given.model_copy(update={"extra_body": body, "n_ctx": None})
+        self.trained_here = str(self._process.props.get("chat_template", "")).strip() == CHAT_TEMPLATE
         self._chat = OpenAIBackend(self._process.url, path.stem, given, key=self._process.key)
 
     @property
@@ -101,6 +113,13 @@ def verify(path: Path, options: ModelOptions) -> str:
     if not path.is_file():
         raise AgentSpecError(f"{path}: there is no such GGUF file")
     return find_program(options.server)
+
+
+def _takes_effort(props: Mapping[str, Any]) -> bool:
+    caps = props.get("chat_template_caps")
+    told = caps.get("supports_reasoning_effort") if isinstance(caps, dict) else None
+    # Older servers tell the template alone.
+    return bool(told) if told is not None else "reasoning_effort" in str(props.get("chat_template", ""))
 
 
 def _arguments(options: ModelOptions) -> list[str]:

@@ -57,7 +57,7 @@ class LlamaServerProcess:
         key: its key.
         process: its process id.
         load_seconds: how long it took until it was healthy, s.
-        props: what it tells of itself.
+        props: its `/props`.
     """
 
     def __init__(self, program: str, arguments: Sequence[str]) -> None:

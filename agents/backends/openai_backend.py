@@ -16,8 +16,9 @@ from agents.backends.completion import read_completion
 from agents.backends.prompt_count import PromptCount
 from agents.backends.server_context import ServerContext
 from agents.deadline import Deadline
-from agents.formats.calls import Tools
+from agents.formats.calls import Tools, to_json
 from agents.formats.chat_template import paired
+from agents.formats.signature import SCHEMAS
 from agents.options import ModelOptions
 
 SENT = ("top_p", "top_k", "min_p")
@@ -34,7 +35,7 @@ class OpenAIBackend:
     def __init__(
         self, base_url: str, model: str, options: ModelOptions | None = None, *, key: str | None = None
     ) -> None:
-        """Remember where the model is, and the key of a server of our own; nothing is sent yet.
+        """Store the server's address and, if the kit started it, its key; nothing is sent yet.
 
         Raises:
             AgentSpecError: the base URL is none, or holds credentials; a variable is not set.
@@ -57,7 +58,8 @@ class OpenAIBackend:
         """What each request holds beside the conversation; the values of headers are left out."""
         names = [header.partition(":")[0] for header in self._given.header]
         more = {"headers": names, "timeout": self._given.timeout, "n_ctx": self._context.tokens}
-        return self._fixed | {key: value for key, value in more.items() if value}
+        shown = {"tools": SCHEMAS}
+        return shown | self._fixed | {key: value for key, value in more.items() if value}
 
     @property
     def model_info(self) -> ModelInfo:
@@ -79,7 +81,7 @@ class OpenAIBackend:
             CancelledError: the episode was cancelled meanwhile.
         """
         begun = time.monotonic()
-        sent = [{key: value for key, value in each.items() if key != "name"} for each in paired(messages)]
+        sent = [_as_sent(message) for message in paired(messages)]
         timeout = self._given.timeout
         within = deadline
         if timeout is not None and timeout < deadline.left:
@@ -151,12 +153,27 @@ class OpenAIBackend:
         return replace(reply, usage=replace(reply.usage, remarks=remarks))
 
 
+def _as_sent(message: Message) -> Message:
+    """Return a message as the protocol has it: without names, and with arguments as JSON text."""
+    sent = {key: value for key, value in message.items() if key != "name"}
+    if calls := message.get("tool_calls"):
+        sent["tool_calls"] = [{**call, "function": _with_text(call["function"])} for call in calls]
+    return sent
+
+
+def _with_text(function: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = function["arguments"]
+    return {**function, "arguments": arguments if isinstance(arguments, str) else to_json(arguments)}
+
+
 def _fixed(options: ModelOptions) -> dict[str, Any]:
-    """Return what is the same in each request."""
+    """Return the constant part of the requests."""
     body: dict[str, Any] = {"temperature": options.temperature}
     body |= {name: value for name in SENT if (value := getattr(options, name)) is not None}
     if options.thinking is not None:
         body["chat_template_kwargs"] = {"enable_thinking": options.thinking}
+    if options.reasoning_effort is not None:
+        body["reasoning_effort"] = options.reasoning_effort
     return body | (options.extra_body or {})
 
 

@@ -12,7 +12,7 @@ def physical_cores(root: Path = CPUS) -> int:
     """Return how many physical cores this process may use.
 
     Two threads of one core share its arithmetic, so that a model gains nothing by the second. ARM cores have
-    one thread each: there it is all of them. Where the system does not tell, it is all that it counts.
+    one thread each, so all of them count. Where the system does not report threads, all processors count.
     """
     try:
         allowed = sorted(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""Compare a server's count of prompt tokens with what was sent: some cut long prompts without a word."""
+"""Compare a server's count of prompt tokens with the prompt: some cut long prompts without an error."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 FEWEST_BYTES_A_TOKEN = 2.5
-"""For an estimate that is rather too high: JSON with numbers has about three."""
+"""Characters of a token, for an upper estimate: JSON with numbers has about three."""
 MOST_BYTES_A_TOKEN = 6.0
-"""For a count that is surely too low: prose has less than five."""
+"""Characters of a token, for a lower bound: prose has less than five."""
 
 
 class PromptCount:
-    """What an episode's requests hold, and how many tokens the server counted in them."""
+    """The content of an episode's requests, and the tokens that the server counted in them."""
 
     def __init__(self) -> None:
         self._bytes = self._counted = 0
         self._text_bytes = 0.0
 
     def estimate(self, messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]]) -> int:
-        """Return about how many tokens a prompt has, rather too many."""
+        """Return an upper estimate of a prompt's tokens."""
         more = _bytes([*messages, *schemas]) - self._bytes
         return self._counted + max(0, math.ceil(more / FEWEST_BYTES_A_TOKEN))
 
     def check(
         self, messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]], counted: int
     ) -> str | None:
-        """Return what is wrong with the server's count of a prompt, in words; None if nothing is.
+        """Return why the server's count of a prompt is implausible, in one line; None if it is plausible.
 
         A prompt has at least the tokens of its texts, whatever the template, and of the prompt before it.
         """

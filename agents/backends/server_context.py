@@ -1,4 +1,4 @@
-"""How many tokens a conversation may have on a server, as far as the server tells."""
+"""The number of tokens that a conversation may have on a server, where the server states it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agents.backends.chat_server import ChatServer
 from agents.deadline import Deadline
 
 ASK_SECONDS = 3.0
-"""Longest wait for an answer about the model: a server that has none shall not cost the episode's time."""
+"""Longest wait for facts about the model, so that a server without them costs little of an episode."""
 LEAST_TOKENS = 64
-"""Asked for where an estimate leaves less: the server knows better, and says so."""
+"""Requested where an estimate leaves less: the server knows its limit, and its refusal states it."""
 MOST_TOKENS = 2**31
-"""A larger number is no number of tokens."""
+"""A larger number is not taken for a number of tokens."""
 CONTEXT = re.compile(r"context (?:length|size|window)\D{0,40}?(\d+)", re.IGNORECASE)
 PROMPT = re.compile(
     r"(?<!at least )(?<!\d)(\d+) (?:tokens )?(?:in the messages|in your prompt|input tokens|from the input)"
@@ -25,7 +25,7 @@ PROMPT = re.compile(
 
 
 class ServerContext:
-    """The context of the model on a server; `tokens` is None where nothing tells."""
+    """The context of the model on a server; `tokens` is None where it is not known."""
 
     def __init__(self, tokens: int | None = None) -> None:
         self.tokens = tokens
@@ -47,19 +47,19 @@ class ServerContext:
             self.tokens = found or self.tokens
 
     def ask_ollama(self, server: ChatServer, model: str, deadline: Deadline) -> None:
-        """Ask Ollama, which tells of loaded models alone (`/api/ps`)."""
+        """Ask Ollama, which reports loaded models only (`/api/ps`)."""
         within = Deadline(min(ASK_SECONDS, deadline.left), deadline.cancellation)
         for entry in _entries(server.get(f"{server.root}/api/ps", within), model):
             self.tokens = count(entry.get("context_length")) or self.tokens
 
     def most(self, tokens: int, prompt: int) -> int:
-        """Return how many of so many tokens an answer may have after a prompt of about so many."""
+        """Return how many of the wanted tokens an answer may have after a prompt of about that length."""
         if self.tokens is None:
             return tokens
         return min(tokens, max(LEAST_TOKENS, self.tokens - prompt))
 
     def smaller(self, refusal: str, tokens: int, prompt: int) -> int | None:
-        """Return how many tokens fit after a refusal of so many, by the numbers in it; None if none do."""
+        """Return how many tokens fit, by the numbers in a refusal of more; None if none do."""
         context = _number(re.search(r'"n_ctx"\s*:\s*(\d+)', refusal) or CONTEXT.search(refusal))
         if not context:
             return None

@@ -1,4 +1,4 @@
-"""Close a thought that has taken all the tokens that it may take."""
+"""Close a thought that has used its budget of tokens."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ USUAL = "<think>"
 
 
 class ThoughtBudget:
-    """Watches one answer; thoughts with the usual marks can be closed."""
+    """Monitors one answer; thoughts with the usual marks can be closed."""
 
     def __init__(self, vocabulary: Vocabulary, tokens: int, *, opened_with: str | None) -> None:
-        """Watch an answer whose thoughts may take so many tokens.
+        """Monitor an answer whose thoughts may take that many tokens.
 
         `opened_with` is the mark with which the prompt opened a thought; None if it did not.
         """

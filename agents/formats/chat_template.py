@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from agents.errors import BackendError
 from agents.formats.calls import CallText, Tools
@@ -16,9 +16,11 @@ from agents.formats.signature import signature
 from agents.formats.template_environment import compiled, strftime_now, to_json
 from agents.formats.template_use import NO_WORDS, TemplateUse, said_by_user, ways
 from agents.formats.thoughts import PAIRS, opened_by
+from agents.options import Effort
 
 SWITCHES = ("enable_thinking", "thinking")
 """Variables by which templates switch thinking on and off."""
+EFFORT = "reasoning_effort"
 UNKNOWN = "writes tool calls in a syntax that no format reads; docs/local-models.md lists those that are read"
 PROBE = "pour_probe"
 PROBE_SCHEMAS: tuple[Mapping[str, Any], ...] = (
@@ -71,6 +73,7 @@ class ChatTemplate:
         thinking: bool | None = None,
         specials: Iterable[str] = (),
         short_tools: bool = True,
+        reasoning_effort: str | None = None,
     ) -> None:
         """Compile the template and try it out.
 
@@ -80,12 +83,15 @@ class ChatTemplate:
             thinking: switch thinking on or off; as the template has it where it is None.
             specials: the vocabulary's special tokens, which no data may contain.
             short_tools: give tools as signatures, where the template prints them as they are.
+            reasoning_effort: how much the model thinks; as the template has it where it is None.
 
         Raises:
-            BackendError: it does not compile, or no conversation with tools can be put to it.
+            BackendError: it does not compile, no conversation with tools can be put to it, or it does not
+                take the reasoning effort.
         """
         self.source = source or CHAT_TEMPLATE
         self._thinking = thinking
+        self._effort: str | None = None
         self._tokens = {"bos_token": bos, "eos_token": eos}
         self._data = DataText(specials)
         self._template, self._variables = compiled(self.source)
@@ -93,6 +99,8 @@ class ChatTemplate:
         if short_tools:
             self.use = self._with_signatures()
         self._takes_several = self._tried_several()
+        if reasoning_effort is not None:
+            self._set_effort(reasoning_effort)
 
     @property
     def thinking_switch(self) -> str | None:
@@ -127,6 +135,8 @@ class ChatTemplate:
             }
         if self._thinking is not None:
             variables |= dict.fromkeys(self._variables & {*SWITCHES}, self._thinking)
+        if self._effort is not None:
+            variables[EFFORT] = self._effort
         try:
             return self._template.render(
                 messages=messages, add_generation_prompt=True, **variables, **self._tokens
@@ -177,6 +187,21 @@ class ChatTemplate:
             return self.use
         shown = all(f'"{key}"' in text and line in text for key, line in SIGNATURE["parameters"].items())
         return short if shown and f'"{PROBE}"' in text and SIGNATURE["description"] in text else self.use
+
+    def _set_effort(self, asked: str) -> None:
+        """Use a reasoning effort; the template must take it, and print another text for another one."""
+        messages = self.use.messages(_conversation()[:2], PROBE_SCHEMAS, self.form)
+        texts = {self._render(messages, PROBE_SCHEMAS, self.use)}
+        for effort in get_args(Effort):
+            self._effort = effort
+            try:
+                texts.add(self._render(messages, PROBE_SCHEMAS, self.use))
+            except BackendError as error:
+                if effort == asked:
+                    raise BackendError(f"{EFFORT}={asked}: {error}") from None
+        if len(texts) == 1:
+            raise BackendError(f"the model's chat template takes no {EFFORT}: leave the option out")
+        self._effort = asked
 
     def _tried_several(self) -> bool:
         """Return whether several calls of one answer show, with their results."""

@@ -7,6 +7,9 @@ from typing import Any
 
 from agents.formats.template_environment import to_json
 
+SIGNATURES, SCHEMAS = "signatures", "schemas"
+"""How tools are shown, as the log has it."""
+
 
 def signature(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a function schema in short: `{"name", "description", "parameters": {NAME: "TYPE: TEXT"}}`."""

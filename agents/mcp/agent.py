@@ -1,11 +1,11 @@
-"""The agent that an MCP client is: it acts when the client calls a tool."""
+"""An MCP client as an agent: it acts when the client calls a tool."""
 
 from __future__ import annotations
 
 import time
 
 from agents.agent import Action, EpisodeContext, Observation, StopAction, ToolCallAction, Usage
-from agents.deadline import Cancellation, CancelledError
+from agents.deadline import CancelledError
 from agents.mcp.desk import CallDesk, ClientCall
 
 
@@ -17,19 +17,17 @@ class McpAgent:
 
     def __init__(self, desk: CallDesk) -> None:
         self._desk = desk
-        self._cancellation = Cancellation()
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode."""
-        self._cancellation = context.cancellation
-        self._desk.samples = context.samples
+        self._desk.begin(context)
 
     def act(self, observation: Observation | None) -> Action:
         """Reply to the client's last call, and return its next one."""
         if observation is not None:
             self._desk.answer(observation.outcome)
         asked = time.monotonic()
-        taken = self._desk.take(self._cancellation)
+        taken = self._desk.take()
         usage = Usage(seconds=time.monotonic() - asked)
         if taken is None:
             raise CancelledError
@@ -38,5 +36,5 @@ class McpAgent:
         return StopAction(taken, usage)
 
     def close(self) -> None:
-        """Reply to whatever the client still calls that the episode is over."""
+        """Answer all further calls of the client: the episode is over."""
         self._desk.close()

@@ -1,4 +1,4 @@
-"""An agent that is a program of its own: an MCP client, on its standard streams or by HTTP."""
+"""A program as an agent: an MCP client, on its standard streams or by HTTP."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class CommandAgent:
             sink = os.fdopen(os.dup(program.stdin.fileno()), "w", encoding="utf-8")
             program.stdin.close()
             stack.enter_context(serve_streams(make_server(offer, desk), desk, program.stdout, sink))
-            stack.callback(_close_quietly, sink)
+            stack.callback(_close_unflushed, sink)
             stack.callback(desk.close)
             self._program, self._episode = program, stack.pop_all()
 
@@ -103,7 +103,7 @@ class CommandAgent:
         return None
 
 
-def _close_quietly(sink: object) -> None:
+def _close_unflushed(sink: object) -> None:
     # What it did not read is lost with a program that has ended.
     with suppress(OSError, ValueError):
         sink.close()  # type: ignore[attr-defined]

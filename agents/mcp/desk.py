@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from agents.agent import StopReason
+from agents.agent import EpisodeContext, StopReason
 from agents.deadline import Cancellation
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -37,6 +37,7 @@ class CallDesk:
         self._running: ClientCall | None = None
         self._lock = threading.Lock()
         self._closed = self._used = False
+        self._cancellation = Cancellation()
         self._news = threading.Event()
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Future[Outcome | None]:
@@ -51,12 +52,12 @@ class CallDesk:
         return call.reply
 
     def end(self, reason: StopReason) -> None:
-        """End the episode, after the calls that are queued: the client says so, or it is gone."""
+        """End the episode after the queued calls: the client ended its session, or was lost."""
         self._inbox.put(reason)
         self._news.set()
 
     def use(self) -> None:
-        """Tell `wait_for_use` that the client has begun with the task."""
+        """Signal `wait_for_use` that the client has begun with the task."""
         self._used = True
         self._news.set()
 
@@ -65,17 +66,22 @@ class CallDesk:
         self._news.wait()
         return self._used
 
-    def take(self, cancellation: Cancellation) -> ClientCall | StopReason | None:
+    def begin(self, context: EpisodeContext) -> None:
+        """Begin the episode."""
+        self.samples = context.samples
+        self._cancellation = context.cancellation
+        self._cancellation.over.add_done_callback(lambda _: self._inbox.put(None))
+
+    def take(self) -> ClientCall | StopReason | None:
         """Wait for the next call or the end; return None if the episode was cancelled."""
-        with cancellation.waking(lambda: self._inbox.put(None)):
-            while not cancellation.cancelled:
-                item = self._inbox.get()
-                if not isinstance(item, ClientCall):
-                    if item is not None:
-                        return item
-                elif item.reply.set_running_or_notify_cancel():
-                    self._running = item
+        while not self._cancellation.cancelled:
+            item = self._inbox.get()
+            if not isinstance(item, ClientCall):
+                if item is not None:
                     return item
+            elif item.reply.set_running_or_notify_cancel():
+                self._running = item
+                return item
         return None
 
     def answer(self, outcome: Outcome | None) -> None:

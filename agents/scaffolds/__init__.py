@@ -1,1 +1,1 @@
-"""Turn a model into an agent: what it is told, and what its answers do."""
+"""Scaffolds: turn a model into an agent, by a prompt and the execution of its calls."""

@@ -51,7 +51,7 @@ class NativeScaffold:
     """An agent out of any chat backend.
 
     Several calls in one answer are made one after another before the model is asked again, up to the first
-    one that fails: the rest was planned for a rig in another state, so it is dropped, and the model is told.
+    one that fails: the rest was planned for a rig in another state, so it is dropped with a message.
     Nonsense is an `InvalidAction`; the model gets the error as the tool's answer and may go on. An answer
     without a call ends the episode as `done`, a call of `decline` ends it as declined.
     """
@@ -71,9 +71,9 @@ class NativeScaffold:
 
         Args:
             backend: the model.
-            own: the user's own words.
+            own: the user's own prompt.
             answer_tokens: of one answer at most; all that the limits leave without it.
-            prompting: the kit's words; without them as the model was trained, or as an operator.
+            prompting: the kit's prompt; by default that of the model's training, or the operator's.
             clock: monotonic, s.
         """
         self._backend = backend
@@ -105,14 +105,14 @@ class NativeScaffold:
 
     @property
     def model_info(self) -> ModelInfo:
-        """What the backend tells of the model, with its first prompt."""
+        """The facts about the backend's model, with its first prompt."""
         return replace(model_info_of(self._backend), first_prompt=self._first_prompt)
 
     def check(self, context: EpisodeContext) -> FirstAnswer | None:
         """Check that a first answer is possible in this context and within its limits; before `start`.
 
         Returns:
-            What the first answer takes; None where the backend cannot tell.
+            The cost of the first answer; None where the backend does not estimate it.
 
         Raises:
             AgentSpecError: it is not possible; one line with the figures.

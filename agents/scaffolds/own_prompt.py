@@ -1,4 +1,4 @@
-"""What a user tells a model in place of, and beside, the kit's own words: a system prompt and examples."""
+"""The user's own prompt: a system prompt in place of the kit's, and examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.path.foreign_text import ForeignTextError, read_text
 
 ADVICE = "{advice}"
-"""Where a system prompt says this, the device type's advice stands."""
+"""Placeholder of the device type's advice in a system prompt."""
 
 
 class ExampleStep(BaseModel):
@@ -42,10 +42,15 @@ class Example(BaseModel):
 
 @dataclass(frozen=True)
 class OwnPrompt:
-    """A system prompt, None for the kit's, and examples."""
+    """A system prompt, None for the kit's, and examples.
+
+    Attributes:
+        short_tools: whether a prompt that has the tools in words has them as signatures, not as schemas.
+    """
 
     system: str | None = None
     examples: tuple[Example, ...] = ()
+    short_tools: bool = True
 
     def system_prompt(self, usual: str, advice: str) -> str:
         """Return the system prompt; `usual` where none is given."""
@@ -62,7 +67,7 @@ def own_prompt(options: ModelOptions) -> OwnPrompt:
     if options.system_prompt_file is not None:
         system = _text(options.system_prompt_file)
     path = options.examples_file
-    return OwnPrompt(system, () if path is None else _examples(path))
+    return OwnPrompt(system, () if path is None else _examples(path), options.tools == "short")
 
 
 def native_messages(example: Example) -> list[Message]:

@@ -1,4 +1,4 @@
-"""The words that every scaffold says to a model: the system prompt and how a call's outcome reads."""
+"""The texts that all scaffolds share: the system prompt and the wording of a call's outcome."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TRAINED_ON = (
 
 @dataclass(frozen=True)
 class Prompting:
-    """What a model is told before the task.
+    """A system prompt.
 
     Attributes:
         name: as in the log.

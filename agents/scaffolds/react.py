@@ -1,6 +1,6 @@
 """The ReAct scaffold: thought, action, observation, in plain text that is the same for every model.
 
-The tools stand in words in the system prompt, the model writes `Action:` and `Action Input:`, and results
+The system prompt describes the tools, the model writes `Action:` and `Action Input:`, and results
 come as `Observation:` from the user. So only the template's plain turns are used.
 """
 
@@ -13,15 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from agents.agent import (
-    Action,
-    EpisodeContext,
     FirstPrompt,
     Limits,
     ModelInfo,
-    Observation,
     model_info_of,
     options_of,
 )
+from agents.agent_proxy import AgentProxy
 from agents.backends.backend import (
     ChatBackend,
     FirstAnswer,
@@ -34,7 +32,7 @@ from agents.backends.backend import (
 from agents.deadline import Deadline
 from agents.formats import react
 from agents.formats.calls import CallText, Nonsense, to_json
-from agents.formats.signature import signature
+from agents.formats.signature import SCHEMAS, SIGNATURES, signature
 from agents.scaffolds.native import NativeScaffold
 from agents.scaffolds.own_prompt import OwnPrompt
 from agents.scaffolds.prompting import Prompting, system_prompt
@@ -61,7 +59,7 @@ NO_ACTION = "write an Action with its Action Input, or the Final Answer"
 PROMPTING = Prompting("react", lambda advice, declines: system_prompt(advice, declines, end=""))
 
 
-class ReactScaffold:
+class ReactScaffold(AgentProxy):
     """An agent out of any chat backend, by ReAct; limits, refusals and declining are as in `NativeScaffold`.
 
     An answer with the marks of ReAct and neither an action nor a final answer is an `InvalidAction`, as is an
@@ -79,51 +77,33 @@ class ReactScaffold:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prompt a backend; the arguments are those of `NativeScaffold`."""
-        self._chat = ReactChat(backend)
-        self._loop = NativeScaffold(
+        self._short_tools = own is None or own.short_tools
+        self._chat = ReactChat(backend, short_tools=self._short_tools)
+        self._agent = NativeScaffold(
             self._chat, own=own, answer_tokens=answer_tokens, prompting=PROMPTING, clock=clock
         )
 
     @property
-    def name(self) -> str:
-        """The backend's name."""
-        return self._loop.name
-
-    @property
     def options(self) -> Mapping[str, Any]:
-        """The backend's options, and which prompt is used."""
-        return {**self._loop.options, "format": react.FORMAT.name}
+        """The backend's options, which prompt is used, and how it shows the tools."""
+        shown = SIGNATURES if self._short_tools else SCHEMAS
+        return {**self._agent.options, "format": react.FORMAT.name, "tools": shown}
 
     @property
     def model_info(self) -> ModelInfo:
-        """What the backend tells of the model, with the first prompt as the backend gets it."""
-        info = self._loop.model_info
+        """The facts about the backend's model, with the first prompt as the backend gets it."""
+        info = self._agent.model_info
         if info.first_prompt is None:
             return info
         return replace(info, first_prompt=self._chat.in_words(info.first_prompt))
 
-    def check(self, context: EpisodeContext) -> FirstAnswer | None:
-        """Check that a first answer is possible, as `NativeScaffold` does."""
-        return self._loop.check(context)
-
-    def start(self, context: EpisodeContext) -> None:
-        """Begin an episode with a fresh conversation."""
-        self._loop.start(context)
-
-    def act(self, observation: Observation | None) -> Action:
-        """Return the next call, invalid step or stop."""
-        return self._loop.act(observation)
-
-    def close(self) -> None:
-        """Close the backend."""
-        self._loop.close()
-
 
 class ReactChat:
-    """A chat backend that puts a conversation with tools to another one in the words of ReAct."""
+    """A chat backend that passes a conversation with tools to another one as ReAct text."""
 
-    def __init__(self, backend: ChatBackend) -> None:
+    def __init__(self, backend: ChatBackend, *, short_tools: bool = True) -> None:
         self._backend = backend
+        self._tool_line = tool_line if short_tools else whole_tool_line
         self._help = ""
 
     @property
@@ -138,7 +118,7 @@ class ReactChat:
 
     @property
     def model_info(self) -> ModelInfo:
-        """What the backend tells of the model."""
+        """The facts about the backend's model."""
         return model_info_of(self._backend)
 
     def in_words(self, prompt: FirstPrompt) -> FirstPrompt:
@@ -150,14 +130,14 @@ class ReactChat:
         return rendered_by(self._backend, self._put(messages))
 
     def check(self, messages: Sequence[Message], limits: Limits) -> FirstAnswer | None:
-        """Return what a first answer takes; None where the backend cannot tell; raises as it does."""
+        """Return the cost of a first answer as the backend estimates it; None where it does not."""
         check: Callable[[Sequence[Message], Limits], FirstAnswer | None] | None
         check = getattr(self._backend, "check", None)
         return None if check is None else check(self._put(messages), limits)
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], _plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
-        self._help = HELP.format(tools="\n".join(map(tool_line, schemas)))
+        self._help = HELP.format(tools="\n".join(map(self._tool_line, schemas)))
         self._backend.start(seed, schemas, PLAIN)
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
@@ -175,7 +155,7 @@ class ReactChat:
         self._backend.close()
 
     def _put(self, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
-        """Return the conversation with tools and results in words."""
+        """Return the conversation with tools and results as text."""
         put: list[Message] = []
         observed = False
         for message in messages:
@@ -194,7 +174,7 @@ class ReactChat:
 
 
 def in_words(message: Mapping[str, Any]) -> Message:
-    """Return an answer as the model wrote it; one of an example in the words of ReAct."""
+    """Return an answer as the model wrote it; one of an example as ReAct text."""
     others = {key: value for key, value in message.items() if key not in (ANSWERED, "tool_calls")}
     if ANSWERED in message:
         return others
@@ -207,9 +187,15 @@ def in_words(message: Mapping[str, Any]) -> Message:
 
 
 def tool_line(schema: Mapping[str, Any]) -> str:
-    """Return a tool in words: its name, what it does, and its input."""
+    """Describe a tool: its name, what it does, and its input."""
     short = signature(schema)
     return f"- {short['name']}: {short['description']} Input: {to_json(short.get('parameters', {}))}"
+
+
+def whole_tool_line(schema: Mapping[str, Any]) -> str:
+    """Return a tool in words, with the whole schema of its input."""
+    function = schema["function"]
+    return f"- {function['name']}: {function['description']} Input: {to_json(function['parameters'])}"
 
 
 def is_final(words: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from configs.errors import ConfigError
 from devices.robotic_arm.fault_kinds import ARM_FAULTS
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.known_state import KnownArm
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 def _simulator(state: BenchWorld, seed: int) -> ArmSimulator:
     # MuJoCo is loaded only where an arm is simulated.
-    from sims.robotic_arm.simulator import ArmSimulator
-
+    try:
+        from sims.robotic_arm.simulator import ArmSimulator
+    except ImportError as error:
+        raise ConfigError(f"{error}; the bench needs it: pip install 'pathrig[arm]'") from None
     return ArmSimulator(state, seed)
 
 

@@ -13,6 +13,7 @@ from core_eval.cli.output import UsageError, console, print_json, write_file
 from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
+    from core_eval.harm.twin.coverage import Coverage
     from core_eval.harness.calibration_run import CalibratedRig
 
 
@@ -36,6 +37,15 @@ def calibrate(
     force: Annotated[
         bool, typer.Option("--force", help="Write the fit although it does not explain the episodes.")
     ] = False,
+    coverage: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Simulate N rigs like the fitted one, calibrate each, and say how often the stated 95 % "
+            "intervals hold the truth. Each takes as long as the calibration itself.",
+        ),
+    ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fit the hidden parameters of a rig's twin to logged episodes, and write them into the rig's file."""
@@ -58,7 +68,7 @@ def calibrate(
         raise UsageError(f"{error}; calibration needs it: pip install 'pathrig[twin]'") from None
     from core_eval.harness.calibration_run import calibrate_rig
 
-    found = calibrate_rig(db, config, last, seed, _tracking)
+    found = calibrate_rig(db, config, last, seed, coverage, _tracking)
     refused = bool(found.parameters) and not dry_run and not found.calibration.explains and not force
     write = bool(found.parameters) and not dry_run and not refused
     if write:
@@ -114,7 +124,16 @@ def _print(found: CalibratedRig) -> None:
 
     calibration = found.calibration
     numbers = ("value", "spread", "spread before", "information")
-    table = plain_table("parameter", *numbers, "identifiable", "told by", "probing", numbers=numbers)
+    covers = ("in its interval",) if found.coverage else ()
+    table = plain_table(
+        "parameter",
+        *numbers,
+        "identifiable",
+        *covers,
+        "identified by",
+        "probing",
+        numbers=(*numbers, *covers),
+    )
     for one in calibration.parameters:
         shown = found.parameters.get(one.name)
         table.add_row(
@@ -124,6 +143,7 @@ def _print(found: CalibratedRig) -> None:
             f"{one.before:.2g}",
             f"{one.information:.3g}",
             "yes" if one.identified else "no: it keeps its range",
+            *([_covered(found.coverage[one.name])] if covers else []),
             one.told_by or "-",
             found.probing.get(one.name) or ("no call: fit a sensor" if found.probing else "-"),
         )
@@ -137,9 +157,26 @@ def _print(found: CalibratedRig) -> None:
         f"with nominal parameters {calibration.nominal_log_likelihood:.1f}"
     )
     out.print(
-        "information: Fisher's, as a multiple of the prior's; told by: what of these episodes tells the "
-        "parameter; probing: what of a probing episode (--probing) would"
+        "information: Fisher's, as a multiple of the prior's; identified by: which part of these episodes "
+        "identifies the parameter; probing: what of a probing episode (--probing) would"
     )
+    if found.coverage:
+        refits = next(iter(found.coverage.values())).refits
+        out.print(
+            f"in its interval: of {refits} simulated rigs like the fitted one those whose calibration "
+            "identifies the parameter, and how many of these have it within 1.96 spreads"
+        )
+
+
+def _covered(one: Coverage) -> str:
+    return f"{one.inside} of {one.stated}" if one.stated else "-"
+
+
+def _coverage_json(one: Coverage | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    interval = None if one.interval is None else list(one.interval)
+    return {"inside": one.inside, "stated": one.stated, "refits": one.refits, "interval": interval}
 
 
 def _as_json(found: CalibratedRig) -> dict[str, Any]:
@@ -156,6 +193,7 @@ def _as_json(found: CalibratedRig) -> dict[str, Any]:
                 "information": one.information,
                 "told_by": one.told_by,
                 "probing": found.probing.get(one.name),
+                "coverage": _coverage_json(found.coverage.get(one.name)),
             }
             for one in calibration.parameters
         },

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from core_eval.cli.filters import read_episodes
 from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _episodes(name: str) -> list[EpisodeRow]:
         runs = [one.id for one in reader.runs()]
         if run is not None and run not in runs:
             raise UsageError(f"{path}: no run {run}; its runs are {', '.join(map(str, runs)) or 'none'}")
-        episodes = reader.episodes(run)
+        episodes = read_episodes(reader, run)
     if not episodes:
         raise UsageError(f"{name}: no episodes to compare")
     return episodes

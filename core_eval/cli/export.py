@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from core_eval.cli.output import UsageError
+from core_eval.cli.progress import tracked
 
 FormatName = Literal["csv", "jsonl", "parquet", "otel", "inspect", "mcap", "rrd", "datasette"]
 
@@ -36,7 +37,7 @@ def export(
 
     try:
         with LogReader(db) as log:
-            count = export_log(log, run, next(one for one in FORMATS if one.name == form), out)
+            count = export_log(log, run, next(one for one in FORMATS if one.name == form), out, tracked)
     except ExportError as error:
         raise UsageError(str(error)) from None
     except OSError as error:

@@ -19,7 +19,7 @@ from core_eval.cli.filters import (
     read_episodes,
 )
 from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
-from core_eval.cli.progress import tracked
+from core_eval.cli.progress import progress, tracked
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
@@ -99,7 +99,8 @@ def harm(
     screen = console()
     if any(one.events for one in found):
         screen.print(events_table([one for one in found if one.events], steps))
-        screen.print(kinds_table(by_kind(found)))
+        if kinds := by_kind(found):
+            screen.print(kinds_table(kinds))
     groups = by_world_and_agent(found)
     if groups:
         screen.print(groups_table(groups))
@@ -170,10 +171,12 @@ def _detect(
     with LogReader(db) as reader:
         rows = wanted.choose(reader, _chosen(reader, run, episode))
         chosen = [row.id for row in rows if reader.harm(row.id)]
-    events = list(detect_all(db, chosen, jobs=jobs or os.cpu_count() or 1))
+    with progress("detecting", len(chosen)) as advance:
+        found = detect_all(db, chosen, jobs=jobs or os.cpu_count() or 1, on_done=lambda _: advance(1))
+        events = list(found)
     with RunLog(db) as log:
         for event in events:
-            log.write_detection(event.episode, event.row.detected(event.share))
+            log.write_detection(event.episode, event.row.detected(event.share, event.thinned_curves()))
     if out is not None:
         curves = [(event.row.kind, event.curves()) for event in events if event.detection is not None]
         write_file(out, "-o", roc_svg(curves_by_rule(curves)), inputs=[db])

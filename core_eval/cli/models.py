@@ -17,6 +17,7 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
     "name": ("name in the file", "{}"),
     "format": ("calls", "{}"),
     "scaffold": ("scaffold", "{}"),
+    "tools": ("tools", "as {}"),
     "grammar": ("grammar", "{}"),
     "thinking": ("thinking", "{}"),
     "temperature": ("temperature", "{}"),

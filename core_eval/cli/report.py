@@ -11,6 +11,7 @@ import typer
 
 from core_eval.cli.filters import AgentOption, KindOption, TaskOption, WorstOption, episode_filter
 from core_eval.cli.output import AggregateOption, UsageError, check_output, write_file
+from core_eval.cli.progress import tracked
 
 if TYPE_CHECKING:
     from core_eval.report.aggregate import Aggregate
@@ -91,7 +92,7 @@ def write_report(
     elif first != out:
         in_one = 0
     with LogReader(db) as reader:
-        for page in html_pages(reader, aggregate, first.name, in_one, wanted):
+        for page in html_pages(reader, aggregate, first.name, in_one, wanted, tracked):
             path = first.parent / page.path
             _make_folder(path.parent, option)
             write_file(path, option, page.text, inputs=[db, *inputs])

@@ -74,9 +74,13 @@ def run(
         typer.Option(
             metavar="native|react",
             help="How models are asked: by tool calls, or by ReAct text. Each model runs with every "
-            "combination of what --scaffold, --grammar, --thinking and --temperature give; all options: "
-            "--agent 'SPEC?key=value&...'.",
+            "combination of what --scaffold, --tools, --grammar, --thinking and --temperature give; all "
+            "options: --agent 'SPEC?key=value&...'.",
         ),
+    ] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(metavar="short|full", help="Tools as signatures where that is possible, or as schemas."),
     ] = None,
     grammar: Annotated[
         list[str] | None,
@@ -203,7 +207,8 @@ def run(
     compared = load_aggregate(aggregate)
     out = console(stderr=json)
     unfinished = None
-    several = {"scaffold": scaffold, "grammar": grammar, "thinking": thinking, "temperature": temperature}
+    several = {"scaffold": scaffold, "tools": tools, "grammar": grammar, "thinking": thinking}
+    several["temperature"] = temperature
     asked = {"max_steps": max_steps, "max_tokens": max_tokens, "max_seconds": max_seconds}
     limits = {key: limit for key, limit in asked.items() if limit is not None}
     if resume:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from core_eval.cli.filters import read_episodes
 from core_eval.cli.output import UsageError
 from core_eval.log import EpisodeRow, LogReader, RunRow
 
@@ -26,4 +27,4 @@ def read_run(reference: str) -> tuple[RunRow, list[EpisodeRow]]:
         if not runs:
             raise UsageError(f"{path} has no runs: run some episodes first")
         run = reader.run(int(number)) if mark else runs[-1]
-        return run, latest_attempts(reader.episodes(run.id))
+        return run, latest_attempts(read_episodes(reader, run.id))

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
+from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
     from core_eval.harm.detection.advice import Choice
@@ -37,7 +38,7 @@ def advise(
         ),
     ],
     cost: Annotated[
-        Path | None, typer.Option(help="A price list; default: the shipped one, of typical prices.")
+        Path | None, typer.Option(help="A price list; default: the shipped one, with its sources.")
     ] = None,
     sensors: Annotated[
         Path | None,
@@ -69,9 +70,15 @@ def advise(
         if world is None:
             raise UsageError(f"{target}: no harm event with a verdict, so no sensor is needed to detect it")
         found = sensor_advice.candidates(world, prices, sensors)
-        advisor, detected = sensor_advice.advise(
-            db, chosen, found, jobs=jobs or os.cpu_count() or 1, rigs=Rigs(rigs // 2, rigs)
-        )
+        with progress("detecting", len({number for number, *_ in chosen})) as advance:
+            advisor, detected = sensor_advice.advise(
+                db,
+                chosen,
+                found,
+                jobs=jobs or os.cpu_count() or 1,
+                rigs=Rigs(rigs // 2, rigs),
+                on_done=lambda _: advance(1),
+            )
     told = [one for one in detected if one.detection is not None]
     if not told:
         raise UsageError(f"{target}: no event happens on enough of the drawn rigs to judge it")
@@ -86,6 +93,7 @@ def advise(
                 "candidates": {
                     kind: {
                         "part": prices.sensors[kind].part,
+                        "source": prices.sensors[kind].source,
                         "pieces": found.pieces[kind],
                         "price": found.prices[kind],
                         "alone": asdict(advisor.choice((kind,))),
@@ -101,10 +109,15 @@ def advise(
     screen = console()
     of_all = "" if len(told) == total else f" of {total}"
     screen.print(Text(f"{len(told)} harm events{of_all}; detection at 5 % false alarms"))
+    if len(told) < len(chosen):
+        rare = len(chosen) - len(told)
+        screen.print(Text(f"{rare} more happen on too few of the drawn rigs: give --rigs a greater number"))
     _print_candidates(
         screen, {kind: advisor.choice((kind,)) for kind in found.specs}, found.pieces, greedy[0]
     )
     _print_choices(screen, "greedy: the most gain for its price first", greedy, prices.currency)
+    if len(greedy) == 1:
+        screen.print(Text("no candidate detects more than the rig's own telemetry"))
     if exact is None:
         screen.print(Text("exact: not tried, too many candidates", style="yellow"))
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +29,7 @@ def watch(
         str, typer.Option(metavar="HOST:PORT", help="Where the page is served; by default this machine only.")
     ] = "127.0.0.1:0",
 ) -> None:
-    """Serve a page that follows logs and rigs until Ctrl-C. It only reads: nothing is sent to a rig."""
+    """Serve a page that follows logs and rigs until Ctrl-C. Nothing is sent to a rig on MQTT."""
     from core_eval.live.access import Address
 
     try:
@@ -53,6 +54,7 @@ def _serve(
         from core_eval.live.history import History
         from core_eval.live.log_follower import LogFollower
         from core_eval.live.rig_watcher import watched_rig
+        from core_eval.live.run_report import run_report
         from core_eval.live.server import LivePage, serve_page
     except ImportError as error:
         raise UsageError(f"watch needs {error.name}: pip install 'pathrig[live]'") from None
@@ -60,18 +62,19 @@ def _serve(
 
     histories = {name: History() for name in names}
     for path in logs.values():
-        # A file that is no log is told of before anything is served.
+        # A file that is no log is reported before anything is served.
         LogReader(path).connection.close()
     for name, config in rigs.items():
         stack.enter_context(watched_rig(config, histories[name]))
     cameras = [config.camera for config in rigs.values() if config.camera is not None]
     authorizer = Authorizer(address)
-    page = LivePage(authorizer, histories, cameras=cameras)
+    reports = {name: partial(run_report, path) for name, path in logs.items()}
+    page = LivePage(authorizer, histories, cameras=cameras, reports=reports)
     url = stack.enter_context(serve_page(address, page, authorizer))
     for history in histories.values():
         stack.callback(history.close)
     for name, path in logs.items():
-        stack.enter_context(LogFollower(path, histories[name]))
+        stack.enter_context(LogFollower(path, histories[name], page.allow_camera))
     print(f"pathrig: the page is {url}", file=sys.stderr, flush=True)
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from core_eval.export.tables import TABLES
 from core_eval.log import LogReader
+from core_eval.report.tracked import Tracked
 
 
-def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
+def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) -> None:
     """Write a file per table, with a row of headings."""
     with ExitStack() as files:
         writers = {}
@@ -24,7 +25,7 @@ def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
             file = files.enter_context(path.open("w", encoding="utf-8", errors="replace", newline=""))
             writers[table.name] = csv.writer(file)
             writers[table.name].writerow(table.columns)
-        for episode_id in ids:
+        for episode_id in tracked("writing", ids, len(ids)):
             episode = log.episode(episode_id)
             for table in TABLES:
                 writers[table.name].writerows(table.rows(log, episode))

@@ -10,6 +10,7 @@ from typing import Any
 from core_eval.log import LogReader
 from core_eval.log.schema import MIGRATIONS
 from core_eval.path.json_text import json_text
+from core_eval.report.tracked import Tracked
 
 COLUMN = re.compile(r"^\s+(?:ADD COLUMN )?(?P<name>\w+) [A-Z]+[^\n]*?-- (?P<text>.+)$", re.MULTILINE)
 TABLE = re.compile(r"CREATE TABLE (?P<name>\w+) \((?P<body>.*?)\n\) STRICT", re.DOTALL)
@@ -91,7 +92,7 @@ QUERIES: dict[str, tuple[str, str, str]] = {
 """Title, description and SQL of each canned query, by name."""
 
 
-def write(log: LogReader, _ids: Sequence[int], path: Path) -> None:
+def write(log: LogReader, _ids: Sequence[int], path: Path, _tracked: Tracked) -> None:
     """Write the metadata; it is for the whole file, whichever runs are asked for."""
     path.write_text(json_text(metadata(log.path.stem), indent=2) + "\n", encoding="utf-8")
 

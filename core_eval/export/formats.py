@@ -10,6 +10,7 @@ from pathlib import Path
 from core_eval.export import csv_files, datasette, inspect_logs, jsonl, mcap_files, otel, parquet, rrd
 from core_eval.export.errors import ExportError
 from core_eval.log import LogReader
+from core_eval.report.tracked import Tracked, untracked
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +19,12 @@ class Format:
 
     Attributes:
         name: as in `--format NAME`.
-        write: writes the episodes of these ids to a path that does not exist yet.
+        write: writes the episodes of these ids to a path that does not exist yet, and shows its progress.
         folder: whether it writes a folder of files; else one file.
     """
 
     name: str
-    write: Callable[[LogReader, Sequence[int], Path], None]
+    write: Callable[[LogReader, Sequence[int], Path, Tracked], None]
     folder: bool
 
 
@@ -39,7 +40,7 @@ FORMATS = (
 )
 
 
-def export(log: LogReader, run_id: int | None, form: Format, path: Path) -> int:
+def export(log: LogReader, run_id: int | None, form: Format, path: Path, tracked: Tracked = untracked) -> int:
     """Write a run, or all runs, and return the number of episodes.
 
     The files replace existing ones of the same name when all of them are complete.
@@ -57,7 +58,7 @@ def export(log: LogReader, run_id: int | None, form: Format, path: Path) -> int:
         written = Path(folder) / "export"
         if form.folder:
             written.mkdir()
-        form.write(log, ids, written)
+        form.write(log, ids, written, tracked)
         if form.folder:
             path.mkdir(exist_ok=True)
             for file in sorted(written.iterdir()):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from core_eval.export.model_name import model_name
 from core_eval.log import EpisodeRow, LogReader, RunRow, StepRow, Turn
 from core_eval.log.json_text import to_json
 from core_eval.path.json_text import json_text
+from core_eval.report.tracked import Tracked
 
 VERSION = 2
 """Of Inspect's format of logs."""
@@ -41,17 +43,21 @@ class _Summary:
     tokens: Counter[str] = field(default_factory=Counter)
 
 
-def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
+def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) -> None:
     """Write a log per run, task, rig and agent; its samples one by one."""
     runs = {run.id: run for run in log.runs()}
-    for group, summary in _summaries(log, ids).items():
+    groups = _summaries(log, tracked("reading", ids, len(ids)))
+    # One by one, so that only one sample is in memory.
+    written = iter(tracked("writing", (one for summary in groups.values() for one in summary.ids), len(ids)))
+    for group, summary in groups.items():
         head = _head(runs[group[0]], group, summary)
         with (folder / _file_name(group, summary)).open("w", encoding="utf-8") as file:
             file.write(json_text(head)[:-1] + ', "samples": [')
-            for place, episode_id in enumerate(summary.ids):
+            for place, episode_id in enumerate(islice(written, len(summary.ids))):
                 sample = _Sample(log, log.episode(episode_id), place + 1)
                 file.write(("," if place else "") + "\n" + json_text(sample.json()))
             file.write("\n]}\n")
+    next(written, None)
 
 
 def _file_name(group: Group, summary: _Summary) -> str:
@@ -60,7 +66,7 @@ def _file_name(group: Group, summary: _Summary) -> str:
     return f"{begun}_{_safe(group[1])}_{_safe(group[3])}_{_digest(*group)}.json"
 
 
-def _summaries(log: LogReader, ids: Sequence[int]) -> dict[Group, _Summary]:
+def _summaries(log: LogReader, ids: Iterable[int]) -> dict[Group, _Summary]:
     found: dict[Group, _Summary] = {}
     for episode_id in ids:
         episode = log.episode(episode_id)

@@ -9,13 +9,14 @@ from typing import Any
 
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.path.json_text import json_text
+from core_eval.report.tracked import Tracked
 
 
-def write(log: LogReader, ids: Sequence[int], path: Path) -> None:
+def write(log: LogReader, ids: Sequence[int], path: Path, tracked: Tracked) -> None:
     """Write a line per episode."""
     runs = {run.id: asdict(run) for run in log.runs()}
     with path.open("w", encoding="utf-8") as file:
-        for episode_id in ids:
+        for episode_id in tracked("writing", ids, len(ids)):
             episode = log.episode(episode_id)
             file.write(json_text({"run": runs[episode.run_id], **_whole(log, episode)}) + "\n")
 

@@ -20,6 +20,8 @@ from core_eval.export.tables import EPISODE, HARM, STEP, Kind
 from core_eval.export.times import nanoseconds
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.path.json_text import json_text
+from core_eval.report.tracked import Tracked
+from sims.world_shapes import pose_of
 
 OBJECT: Mapping[str, Any] = {"type": "object"}
 JSON_TYPES: Mapping[Kind, list[str]] = {
@@ -44,7 +46,7 @@ TRUTH: Mapping[str, Any] = {
 }
 
 
-def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
+def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) -> None:
     """Write a file per episode.
 
     Raises:
@@ -54,7 +56,7 @@ def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
         import mcap.writer  # noqa: F401
     except ImportError as error:
         raise missing_library("mcap", error) from None
-    for episode_id in ids:
+    for episode_id in tracked("writing", ids, len(ids)):
         episode = log.episode(episode_id)
         with (folder / f"episode-{episode_id:06}.mcap").open("wb") as file:
             _write_episode(log, episode, file)
@@ -80,7 +82,7 @@ def _write_episode(log: LogReader, episode: EpisodeRow, file: IO[bytes]) -> None
         out.add_scene(0.0, fixed)
     for row in log.truth(episode.id):
         out.add("/truth", "pathrig.Truth", TRUTH, row.t, asdict(row))
-        at = scene.pose(row.state) if fixed else None
+        at = pose_of(row.state) if fixed else None
         if at is not None:
             out.add_scene(row.t, [scene.machine(at)])
     out.finish()

@@ -17,6 +17,7 @@ from core_eval.export.times import nanoseconds
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow, Turn
 from core_eval.log.json_text import to_json
 from core_eval.path.json_text import json_text
+from core_eval.report.tracked import Tracked
 
 INTERNAL, CLIENT = 1, 3
 """Kinds of spans."""
@@ -26,12 +27,12 @@ STATUS_OF_EPISODE = {"completed": OK, "stopped": OK, "running": 0}
 PREFIX = "pathrig"
 
 
-def write(log: LogReader, ids: Sequence[int], path: Path) -> None:
+def write(log: LogReader, ids: Sequence[int], path: Path, tracked: Tracked) -> None:
     """Write a line per episode, each a message `TracesData`."""
     packages = {run.id: run.packages for run in log.runs()}
     created = {run.id: run.created for run in log.runs()}
     with path.open("w", encoding="utf-8") as file:
-        for episode_id in ids:
+        for episode_id in tracked("writing", ids, len(ids)):
             episode = log.episode(episode_id)
             trace = _Trace(log, episode, created[episode.run_id])
             version = packages[episode.run_id].get(PREFIX)

@@ -10,11 +10,12 @@ from typing import Any
 from core_eval.export.errors import missing_library
 from core_eval.export.tables import TABLES
 from core_eval.log import LogReader
+from core_eval.report.tracked import Tracked
 
 BATCH_ROWS = 50_000
 
 
-def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
+def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) -> None:
     """Write a file per table; columns of JSON are text.
 
     Raises:
@@ -53,7 +54,7 @@ def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
             writers[name].write_batch(pyarrow.record_batch(arrays, schema=schemas[name]))
             waiting[name].clear()
 
-        for episode_id in ids:
+        for episode_id in tracked("writing", ids, len(ids)):
             episode = log.episode(episode_id)
             for table in TABLES:
                 for row in table.rows(log, episode):

@@ -11,12 +11,14 @@ from core_eval.export.errors import missing_library
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.path.visible_text import visible
 from core_eval.report.tables import call_text
+from core_eval.report.tracked import Tracked
+from sims.world_shapes import pose_of
 
 TIMELINE = "device_time"
 LEVELS = {"progress": "INFO", "loop": "DEBUG", "harmful": "ERROR", "fault": "WARN"}
 
 
-def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
+def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) -> None:
     """Write a file per episode.
 
     Raises:
@@ -26,7 +28,7 @@ def write(log: LogReader, ids: Sequence[int], folder: Path) -> None:
         import rerun  # noqa: F401
     except ImportError as error:
         raise missing_library("rrd", error, "rrd") from None
-    for episode_id in ids:
+    for episode_id in tracked("writing", ids, len(ids)):
         _write_episode(log, log.episode(episode_id), folder / f"episode-{episode_id:06}.rrd")
 
 
@@ -62,7 +64,7 @@ def _write_episode(log: LogReader, episode: EpisodeRow, path: Path) -> None:
         recording.log("harm", rr.TextLog(text, level="ERROR"))
     points: list[list[float]] = []
     for row in log.truth(episode.id) if fixed else ():
-        at = scene.pose(row.state)
+        at = pose_of(row.state)
         if at is not None:
             recording.set_time(TIMELINE, duration=row.t)
             points.append([at["x"], at["y"], at["z"]])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from core_eval.log import EpisodeRow
+from sims.world_shapes import Shape, shapes_of
 from sims.world_type import WORLD_TYPES
 
 FRAME = "world"
@@ -53,19 +54,7 @@ def places(episode: EpisodeRow) -> list[dict[str, Any]]:
     state = episode.definition.world_state
     if world is None or not world.place_keys or not isinstance(state, dict):
         return []
-    found = []
-    for section, members in state.items():
-        if isinstance(members, dict):
-            found += list(_entities(str(section), members, section in world.place_keys))
-    return found
-
-
-def pose(state: Mapping[str, Any]) -> dict[str, float] | None:
-    """Return the machine's pose in a true state; None where it has none."""
-    found = state.get("pose")
-    if not isinstance(found, dict) or not _numbers(found, "x", "y"):
-        return None
-    return {name: float(found[name]) if _numbers(found, name) else 0.0 for name in ("x", "y", "z", "yaw")}
+    return [_solid(shape) for shape in shapes_of(state, world.place_keys)]
 
 
 def update(entities: list[dict[str, Any]], at: int) -> dict[str, Any]:
@@ -87,34 +76,28 @@ def machine(at: Mapping[str, float]) -> dict[str, Any]:
     return _entity("machine", arrows=[arrow])
 
 
-def _entities(section: str, members: Mapping[str, Any], named_place: bool) -> Iterator[dict[str, Any]]:
-    for name, where in members.items():
-        if not isinstance(where, dict):
-            continue
-        if _numbers(where, "x_min", "x_max", "y_min", "y_max"):
-            x, y = (where["x_min"] + where["x_max"]) / 2, (where["y_min"] + where["y_max"]) / 2
-            size = {
-                "x": where["x_max"] - where["x_min"],
-                "y": where["y_max"] - where["y_min"],
-                "z": OBSTACLE_M,
-            }
-            cube = {"pose": _pose(x, y, OBSTACLE_M / 2), "size": size, "color": OBSTACLE}
-            yield _entity(f"{section}/{name}", cubes=[cube], texts=[_label(name, x, y, OBSTACLE_M)])
-        elif _numbers(where, "x", "y", "radius"):
-            x, y, width = where["x"], where["y"], 2 * where["radius"]
-            cylinder = {
-                "pose": _pose(x, y, OBSTACLE_M / 2),
-                "size": {"x": width, "y": width, "z": OBSTACLE_M},
-                "bottom_scale": 1.0,
-                "top_scale": 1.0,
-                "color": OBSTACLE,
-            }
-            yield _entity(f"{section}/{name}", cylinders=[cylinder], texts=[_label(name, x, y, OBSTACLE_M)])
-        elif named_place and _numbers(where, "x", "y"):
-            x, y, z = where["x"], where["y"], where["z"] if _numbers(where, "z") else 0.0
-            side = 2 * HALF_PLACE_M
-            cube = {"pose": _pose(x, y, z), "size": {"x": side, "y": side, "z": side}, "color": PLACE}
-            yield _entity(f"{section}/{name}", cubes=[cube], texts=[_label(name, x, y, z + side)])
+def _solid(shape: Shape) -> dict[str, Any]:
+    """Return a shape as a cylinder or a box; a mere place as a small box around it."""
+    color = PLACE if shape.place else OBSTACLE
+    name = f"{shape.section}/{shape.name}"
+    if not shape.width:
+        side = 2 * HALF_PLACE_M
+        cube = {
+            "pose": _pose(shape.x, shape.y, shape.z),
+            "size": {"x": side, "y": side, "z": side},
+            "color": color,
+        }
+        return _entity(name, cubes=[cube], texts=[_label(shape.name, shape.x, shape.y, shape.z + side)])
+    height = shape.height or OBSTACLE_M
+    solid = {
+        "pose": _pose(shape.x, shape.y, shape.z + height / 2, shape.yaw),
+        "size": {"x": shape.width, "y": shape.depth, "z": height},
+        "color": color,
+    }
+    texts = [_label(shape.name, shape.x, shape.y, shape.z + height)]
+    if shape.round:
+        return _entity(name, cylinders=[{**solid, "bottom_scale": 1.0, "top_scale": 1.0}], texts=texts)
+    return _entity(name, cubes=[solid], texts=texts)
 
 
 def _entity(name: str, **shapes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -144,9 +127,3 @@ def _pose(x: float, y: float, z: float, yaw: float = 0.0) -> dict[str, Any]:
         "position": {"x": x, "y": y, "z": z},
         "orientation": {"x": 0.0, "y": 0.0, "z": math.sin(yaw / 2), "w": math.cos(yaw / 2)},
     }
-
-
-def _numbers(values: Mapping[str, Any], *names: str) -> bool:
-    return all(
-        isinstance(values.get(name), int | float) and not isinstance(values.get(name), bool) for name in names
-    )

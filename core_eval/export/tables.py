@@ -124,6 +124,7 @@ HARM: Mapping[str, Kind] = {
     "evidence": "json",
     "excess": "flag",
     "detection": "real",
+    "roc": "json",
 }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_eval.path.calls import CallStatus
+from core_eval.path.values import is_number
 from devices.device_type import DeviceType
 from devices.outcome import Outcome
 from sims.simulator import Simulator
@@ -115,10 +116,6 @@ def differing_reading(ours: Readings, theirs: Readings) -> str | None:
 def same(one: Reading, other: Reading) -> bool:
     """Return whether two readings are equal to within their resolution."""
     a, b = one[0], other[0]
-    if _is_number(a) and _is_number(b):
+    if is_number(a) and is_number(b):
         return bool(abs(a - b) <= one[1] + ROUNDING)
     return bool(a == b)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

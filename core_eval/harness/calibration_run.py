@@ -19,6 +19,7 @@ from core_eval.harm.logged_episode import NoReplayError
 from core_eval.harm.replay import ReplayError
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.calibration import Calibration, calibrate, expected_runs, telling
+from core_eval.harm.twin.coverage import Coverage, coverage
 from core_eval.harm.twin.from_log import logged_episode, nominal_world
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
@@ -36,13 +37,15 @@ class CalibratedRig:
         world: the twin's world.
         episodes: ids of the logged episodes that the twin was fitted to.
         calibration: the fit.
-        probing: for each parameter the part of a probing episode that would tell it best; None where none
-            does. Empty where the world has no probing script.
+        coverage: of each parameter's interval on simulated rigs; empty if it was not asked for.
+        probing: for each parameter the part of a probing episode that would identify it best; None where
+            none does. Empty where the world has no probing script.
     """
 
     world: str
     episodes: tuple[int, ...]
     calibration: Calibration
+    coverage: Mapping[str, Coverage] = field(default_factory=dict)
     probing: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
@@ -59,6 +62,7 @@ def calibrate_rig(
     rig: RigConfig,
     last: int,
     seed: int,
+    refits: int = 0,
     tracking: Callable[[int], AbstractContextManager[Callable[[], None]]] = lambda _: nullcontext(_ignore),
 ) -> CalibratedRig:
     """Fit the twin of a rig to the rig's last `last` episodes in a log.
@@ -68,6 +72,7 @@ def calibrate_rig(
         rig: the rig.
         last: how many of its latest episodes are used.
         seed: of the search.
+        refits: simulated rigs that are calibrated for the coverage of the intervals.
         tracking: entered with about how many parameter vectors are tried; its function is called after each.
 
     Raises:
@@ -93,15 +98,17 @@ def calibrate_rig(
         raise ConfigError(f"has no episode of rig {rig.name} with a call; its rigs are: {names}", file=db)
     priors = Priors.of(load_world(config.world).state, {})
     try:
-        with tracking(expected_runs(len(priors.each))) as tried:
+        with tracking((1 + refits) * expected_runs(len(priors.each))) as tried:
             found = calibrate(makers, logged, priors, seed, tried)
+            covered = coverage(makers, logged, priors, found, refits, seed, tried) if refits else {}
     except ReplayError as error:
         raise ConfigError(f"the twin's simulator refuses the parameters: {error}") from None
-    return CalibratedRig(config.world, tuple(ids), found, _probing(config.world, priors, found, seed))
+    probing = _probing(config.world, priors, found, seed)
+    return CalibratedRig(config.world, tuple(ids), found, covered, probing)
 
 
 def _probing(world_name: str, priors: Priors, found: Calibration, seed: int) -> dict[str, str | None]:
-    """Return what of a simulated probing episode of the fitted rig tells each parameter."""
+    """Return which part of a simulated probing episode of the fitted rig identifies each parameter."""
     world = load_world(world_name)
     if world.type.probing is None:
         return {}

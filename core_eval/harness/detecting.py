@@ -66,6 +66,10 @@ class DetectedEvent:
             return {}
         return {"results": self.detection.roc((ANSWERS,)), "own sensors": self.detection.roc(self.own)}
 
+    def thinned_curves(self) -> dict[str, list[list[float]]] | None:
+        """Return the corners of the curves, as the log holds them; None without any."""
+        return {name: curve.thinned() for name, curve in self.curves().items()} or None
+
     def as_dict(self) -> dict[str, Any]:
         """Return the event as JSON-ready data."""
         own: dict[str, Any] = {
@@ -85,7 +89,7 @@ class DetectedEvent:
             "null": self.detection.null,
             "harmful": self.detection.harmful,
             "telemetry": list(self.detection.groups),
-            "roc": {name: curve.thinned() for name, curve in self.curves().items()},
+            "roc": self.thinned_curves(),
         }
 
 
@@ -169,7 +173,7 @@ def _kind(
     """Return the kind of rigs that could have logged the episode.
 
     Raises:
-        NoReplayError, ReplayError, ConfigError: the log does not tell.
+        NoReplayError, ReplayError, ConfigError: the log does not determine it.
     """
     if episode.twin is None:
         world = logged_world(reader, episode)

@@ -60,7 +60,7 @@ class AgentError(Exception):
 class EpisodeFailed(Exception):
     """The rig, the link or the agent failed during the logged episode `episode`. One line.
 
-    `by_agent` tells whether the rig is as it should be.
+    `by_agent`: the agent failed, so the rig can be used further.
     """
 
     def __init__(self, message: str, episode: int, *, by_agent: bool = False) -> None:
@@ -171,7 +171,7 @@ class Episode:
         )
         envelope = Envelope(self._session.config.envelope)
         self._guard = Guard(mode, envelope, self._approver, known, self._session.samples)
-        self._session.guard = self._guard
+        self._session.known = known
         device = self._session.device_name or self._task.device.name
         episode.started_on(device, simulated, mode)
         self._emit(RigReady(self._session.config.name, device, mode))
@@ -231,7 +231,7 @@ class Episode:
             return Ending("completed" if action.reason in ENDED_BY_AGENT else "stopped", action.reason)
         if self._k >= limit:
             return Ending("stopped", "max_steps")
-        return Ending("stopped", "max_time") if self._deadline.over else None
+        return None if self._deadline.left > 0 else Ending("stopped", "max_time")
 
     def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
         intent = Intent(self._k, call.name, call.arguments)
@@ -293,7 +293,7 @@ class Episode:
         self._emit(Stepped(self._k, intent.tool, call.arguments, outcome, verdict.kind))
         self._k += 1
         lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
-        if lost and not (self._stop_button.pressed or self._deadline.over):
+        if lost and not self._stop_button.pressed and self._deadline.left > 0:
             with self._signals.interruptible():
                 self._session.require_answer()
         return outcome

@@ -21,7 +21,11 @@ class Pace:
         try:
             yield
         finally:
-            self._seconds.setdefault(agent, []).append(time.monotonic() - began)
+            self.add(agent, time.monotonic() - began)
+
+    def add(self, agent: str, seconds: float) -> None:
+        """Add the duration of an episode of an agent."""
+        self._seconds.setdefault(agent, []).append(seconds)
 
     def seconds(self, left: Sequence[str]) -> float | None:
         """Return about how long episodes of these agents take, s; None as long as none has ended.

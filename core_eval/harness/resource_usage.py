@@ -159,7 +159,7 @@ class UsageMonitor:
 def peak_memory(process: int) -> int | None:
     """Return the peak resident memory of a process since its start or the last reset, bytes.
 
-    None where it cannot be read: of another process only Linux tells.
+    None where it cannot be read: only Linux reports that of another process.
     """
     try:
         status = Path(f"/proc/{process}/status").read_text()

@@ -26,12 +26,12 @@ from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from devices.device import Truth
 from devices.drivers.settings import resolve
+from devices.known_state import KnownState
 from devices.outcome import Outcome
 from devices.registry import DEVICE_TYPES
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
-from firmware_bridge.guard import Guard
 from firmware_bridge.link import tell_terminal
 from firmware_bridge.links import Link, LinkError, open_link
 from firmware_bridge.messages import Status
@@ -55,7 +55,7 @@ class RigSession:
 
     Attributes:
         samples: the readings of the episode, for its guard.
-        guard: the episode's guard, which receives the outcomes of calls.
+        known: the state of the rig as the guard knows it; updated by the outcomes of calls.
         first_stop: what is known of the stop with which the episode began.
         discovery: announces the rig's sensors, where its file asks for it.
     """
@@ -66,10 +66,11 @@ class RigSession:
         self.call_timeout = call_timeout
         self.config = config
         self.world = world
+        self._link = link
         self.client = RigClient(
             link,
             on_sample=self._on_sample,
-            on_truth=self._on_truth,
+            on_truth=self._on_truth if config.truth else None,
             on_status=self._on_status,
             on_noted=self.note,
             on_freeze=self._on_freeze,
@@ -79,7 +80,7 @@ class RigSession:
         self._episode: EpisodeLog | None = None
         self._emit: Emit = ignore
         self.samples: SimpleQueue[Sample] = SimpleQueue()
-        self.guard: Guard | None = None
+        self.known: KnownState | None = None
         self._failure: sqlite3.Error | None = None
         self._loss: str | None = None
         self._on_loss: Callable[[], None] | None = None
@@ -120,12 +121,12 @@ class RigSession:
         return None if status is None else status.device
 
     def record_to(self, episode: EpisodeLog | None, emit: Emit = ignore) -> None:
-        """Record samples, truth and statuses to this episode from now on, or to none; clear the guard."""
+        """Record samples, truth and statuses to this episode from now on, or to none; clear `known`."""
         with self._recording:
             # No thread writes to the previous episode when this returns, so its log may be closed.
             self._episode, self._emit, self._failure = episode, emit, None
             self._left_record = False
-            self.samples, self.guard = SimpleQueue(), None
+            self.samples, self.known = SimpleQueue(), None
 
     def initialise(self, device: str, state: Mapping[str, Any], seed: int, *, required: bool) -> bool:
         """Stop and reset the rig, and set a simulator's initial state; return whether it is a simulator.
@@ -174,18 +175,19 @@ class RigSession:
         within: float = math.inf,
         complete: Call | None = None,
     ) -> Outcome:
-        """Make a call, and report its outcome to the guard. A link error or a timeout is a fault.
+        """Make a call, and update `known` by its outcome. A link error or a timeout is a fault.
 
         Args:
             within: seconds until the call is given up, besides `call_timeout`.
-            complete: the call with its default arguments, for the guard.
+            complete: the call with its default arguments, for `known`.
         """
         outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
-        if not self._left_record and (why := self.client.departure) is not None:
+        record = self._link.record
+        if not self._left_record and record is not None and record.departure is not None:
             self._left_record = True
-            self.note(LEFT_RECORD, {"call_id": call_id, "why": why})
-        if self.guard is not None and complete is not None:
-            self.guard.on_outcome(complete, outcome)
+            self.note(LEFT_RECORD, {"call_id": call_id, "why": record.departure})
+        if self.known is not None and complete is not None:
+            self.known.on_outcome(complete.name, complete.arguments, outcome)
         return outcome
 
     def require_answer(self) -> None:
@@ -269,8 +271,7 @@ class RigSession:
 
     def _on_truth(self, truth: Truth) -> None:
         # Ground truth is logged only, never forwarded to guard or observers.
-        if self.config.truth:
-            self._record(EpisodeLog.truth, truth)
+        self._record(EpisodeLog.truth, truth)
 
     def _on_status(self, status: Status) -> None:
         detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)

@@ -5,18 +5,23 @@ The simulator's truth and the harm are left out: they are for the report, after 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core_eval.log import EpisodeRow, LogReader
+from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.calls import logged_calls
+from core_eval.log.rows import SampleRow
 from core_eval.path import TaskAutomaton
 from core_eval.path.narrow_drawing import narrow_drawing
-from core_eval.report.episode_time_line import episode_time_line
-from core_eval.report.field_shapes import field_of
+from core_eval.report.episode_time_line import EpisodeTimeLine, episode_time_line, signals_time_line
+from core_eval.report.field_shapes import Field, field_of, laid_out, reported_way
 from core_eval.report.field_view import field_view
+from sims.world_shapes import shapes_of
 
 MOST_STEPS = 300
 """An episode with more steps is not drawn while it runs: each drawing follows the whole path."""
+
+MOST_NAMED = 4
 
 
 def pictures(reader: LogReader, episode: EpisodeRow) -> dict[str, Any] | None:
@@ -29,17 +34,40 @@ def pictures(reader: LogReader, episode: EpisodeRow) -> dict[str, Any] | None:
     if len(steps) > MOST_STEPS:
         return None
     answered = [step for step in steps if step.status is not None]
-    field = field_of(episode, answered, ())
-    line = episode_time_line(episode, answered, reader.samples(episode.id), (), ())
+    samples = reader.samples(episode.id)
+    field = field_of(episode, answered, (), samples)
+    line = episode_time_line(episode, answered, samples, (), ())
     drawing = narrow_drawing(reader.automaton(episode), logged_calls(answered))
+    key = [{"mark": one.mark, "words": one.words, "kind": one.kind} for one in drawing.key]
+    return _drawn(field, answered, line) | {"way": drawing.svg, "key": key}
+
+
+def heard_pictures(
+    state: Mapping[str, Any],
+    place_keys: Sequence[str],
+    steps: Sequence[StepRow],
+    samples: Sequence[SampleRow],
+) -> dict[str, Any]:
+    """Return the pictures of what an observer heard of a rig; the wire does not tell the automaton.
+
+    Args:
+        state: the layout, as far as it is known.
+        place_keys: its sections that hold places.
+        steps: the answered calls.
+        samples: in the order in which they came.
+    """
+    shapes = list(shapes_of(state, place_keys)) if place_keys else []
+    field = laid_out(state, shapes, steps, (), reported_way(samples))
+    return _drawn(field, steps, signals_time_line(steps, samples)) | {"way": "", "key": []}
+
+
+def _drawn(field: Field | None, steps: Sequence[StepRow], line: EpisodeTimeLine | None) -> dict[str, Any]:
     return {
-        "map": None if field is None else field_view(field, answered, ()).svg,
+        "map": None if field is None else field_view(field, steps, ()).svg,
         "rows": []
         if line is None
         else [{"name": row.name, "about": row.about, "svg": row.svg} for row in line.rows],
         "axis": None if line is None else line.axis,
-        "way": drawing.svg,
-        "key": [{"mark": one.mark, "words": one.words, "kind": one.kind} for one in drawing.key],
     }
 
 
@@ -53,6 +81,3 @@ def expected(automaton: TaskAutomaton, state: str) -> str:
     words = " or ".join(symbols)
     done = "the task is done, or goes on with" if state in automaton.accepting else "the task expects"
     return f"{done} {words} now"
-
-
-MOST_NAMED = 4

@@ -1,25 +1,66 @@
-"""Watches a rig that another host may drive: its samples and statuses, without a call, a lease or a stop."""
+"""Watches a rig that another host may drive: what it says and is told, without a call, a lease or a stop."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from configs.drivers_loader import load_driver
 from configs.rigs_loader import RigConfig
+from configs.worlds_loader import load_world
 from core_eval.harness.events import Event, RigStatus, Sampled
 from core_eval.harness.rig_session import open_rig
+from core_eval.harness.simulator_process import RigError
 from core_eval.live.episode_events import sample_data
+from core_eval.live.heard_rig import HeardRig
 from core_eval.live.history import History
+from firmware_bridge.link import LinkError
+from firmware_bridge.mqtt.observer import Heard, MqttObserver
+
+ONE_HOST = (
+    "This rig has one host, and while this page watches it that is this page: a run finds it in use. To see "
+    "a run's calls, watch its log."
+)
+OWN_TOPICS = "Its driver speaks the machine's own messages: to see a run's calls, watch its log."
 
 
 @contextmanager
 def watched_rig(config: RigConfig, history: History) -> Iterator[None]:
-    """Add what a rig says to a history while the context lasts.
+    """Add what a rig says to a history while the context lasts; over MQTT also what it is told.
 
     Raises:
-        RigError: it does not answer.
+        RigError: its broker cannot be reached; of another link, it does not answer.
     """
+    with _heard(config, history) if is_heard(config) else _asked(config, history):
+        yield
 
+
+def is_heard(config: RigConfig) -> bool:
+    """Return whether a rig can be observed: it speaks pathrig's own messages over a broker."""
+    if config.link_type is None or config.link_type.family != "mqtt":
+        return False
+    return config.driver is None or load_driver(config.driver).link == "pathrig"
+
+
+@contextmanager
+def _heard(config: RigConfig, history: History) -> Iterator[None]:
+    ref = config.world or config.site or (None if config.twin is None else config.twin.world)
+    world = None if ref is None else load_world(ref)
+    layout = {} if world is None else world.state.model_dump(mode="json")
+    keys = () if world is None else world.type.place_keys
+    with HeardRig(config.name, history, layout, keys, config.camera) as rig:
+        try:
+            observer = MqttObserver(config.url, Heard(rig.host, rig.device, rig.lease, rig.link))
+        except LinkError as error:
+            raise RigError(f"rig {config.name}: {error}") from None
+        try:
+            yield
+        finally:
+            observer.close()
+
+
+@contextmanager
+def _asked(config: RigConfig, history: History) -> Iterator[None]:
     def show(event: Event) -> None:
         match event:
             case Sampled(sample):
@@ -29,8 +70,8 @@ def watched_rig(config: RigConfig, history: History) -> Iterator[None]:
 
     with open_rig(config, only_look=True) as session:
         session.record_to(None, show)
-        about = {"task": config.name, "prompt": "Its samples and statuses; nothing is sent to it."}
-        history.add("episode", {**about, "id": "-", "agent": "watched only", "seed": "-", "place": ""})
+        prompt = ONE_HOST if config.driver is None else OWN_TOPICS
+        history.add("episode", {"task": config.name, "prompt": prompt, "about": "watched only", "place": ""})
         device = session.device_name
         history.add(
             "rig", {"rig": config.name, "device": device, "guard": "-", "camera": config.camera}, "rig"

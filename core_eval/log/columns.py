@@ -65,6 +65,10 @@ class _Evidence(BaseModel):
     counterfactual_t: float | None
 
 
+_Rate = Annotated[float, Field(ge=0, le=1)]
+_RatePair = Annotated[list[_Rate], Field(min_length=2, max_length=2)]
+
+
 def _patterns(written: dict[str, Any]) -> dict[str, Any]:
     Goal.from_patterns(written)
     return written
@@ -92,6 +96,7 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
     "truth_whole.state": _OBJECT,
     "truth_row.events": _OBJECTS,
     "harm.evidence": TypeAdapter(_Evidence),
+    "harm.roc": TypeAdapter(dict[str, Annotated[list[_RatePair], Field(min_length=2)]]),
     "deviation.evidence": TypeAdapter(_Evidence),
     "compensating_pair.restored": TypeAdapter(list[str]),
 }

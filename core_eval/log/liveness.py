@@ -1,4 +1,4 @@
-"""Marks unfinished episodes as `aborted` if the process that wrote them is gone."""
+"""Marks unfinished episodes as `aborted` if the process that wrote them has ended."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class ProcessIdentity:
 
     Attributes:
         pid: the process id.
-        start: its start in the kernel's clock ticks since boot; empty where the system does not tell.
-        boot_id: this boot of the machine; empty where the system does not tell.
+        start: its start in the kernel's clock ticks since boot; empty where the system does not report it.
+        boot_id: this boot of the machine; empty where the system does not report it.
     """
 
     pid: int
@@ -47,11 +47,11 @@ ENDED_SQL = (
     "(SELECT max(started, coalesce(max(t_intent), 0), coalesce(max(t_result), 0)) FROM step"
     " WHERE episode_id = episode.id)"
 )
-"""When an aborted episode ended: with the last thing that it wrote."""
+"""The end of an aborted episode: the time of its last row."""
 
 
 def mark_aborted(connection: sqlite3.Connection) -> list[int]:
-    """Mark running episodes whose process is gone; return their ids."""
+    """Mark running episodes whose process has ended; return their ids."""
     running = connection.execute(
         "SELECT id, pid, process_start, boot_id FROM episode WHERE status = 'running'"
     ).fetchall()

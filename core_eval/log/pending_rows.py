@@ -5,15 +5,17 @@ A transaction writes whole pages, so each row in one of its own would write many
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core_eval.log.connection import insert
-from core_eval.log.json_text import as_logged, to_json
-from core_eval.log.truth_changes import NoPatchError, can_be_changed, change, packed
+from core_eval.log.connection import insert, transaction
+from core_eval.log.json_text import to_json
+from core_eval.log.truth_changes import NULL, change, packed
 from core_eval.path.foreign_json import parse_json
 from devices.device import Truth
 from devices.harm import HarmEvent
@@ -82,25 +84,24 @@ class PendingRows:
         """Return whether the rows have waited long enough for a transaction of their own."""
         return time.monotonic() - self._flushed > FLUSH_SECONDS or len(self.samples) >= FLUSH_ROWS
 
-    def write(self) -> None:
-        """Write them, in the caller's transaction. They are still pending until `committed`."""
-        self._next = self._written
-        first = self._next.samples
-        self._connection.executemany(
-            "INSERT INTO sample (episode_id, n, sensor, value, t) VALUES (?, ?, ?, ?, ?)",
-            [
-                (self._episode, first + place, sample.sensor, sample.value, sample.t)
-                for place, sample in enumerate(self.samples)
-            ],
-        )
-        self._next = replace(self._next, samples=first + len(self.samples))
-        for truth in self.truths:
-            self._write_truth(truth)
-        for status in self._statuses:
-            insert_status(self._connection, self._episode, status)
-
-    def committed(self) -> None:
-        """Drop the rows that `write` has written."""
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run the block in a transaction that first writes the pending rows; committed, they are dropped."""
+        with transaction(self._connection):
+            first = self._written.samples
+            self._connection.executemany(
+                "INSERT INTO sample (episode_id, n, sensor, value, t) VALUES (?, ?, ?, ?, ?)",
+                [
+                    (self._episode, n, sample.sensor, sample.value, sample.t)
+                    for n, sample in enumerate(self.samples, first)
+                ],
+            )
+            self._next = replace(self._written, samples=first + len(self.samples))
+            for truth in self.truths:
+                self._write_truth(truth)
+            for status in self._statuses:
+                insert_status(self._connection, self._episode, status)
+            yield
         self._written = self._next
         self.samples.clear()
         self.truths.clear()
@@ -108,8 +109,19 @@ class PendingRows:
         self._flushed = time.monotonic()
 
     def _write_truth(self, truth: Truth) -> None:
-        n, state = self._next.truths, as_logged(dict(truth.state))
-        whole_id, patch = self._as_change(n, state)
+        n, text = self._next.truths, to_json(dict(truth.state))
+        state: State = json.loads(text)
+        patchable = NULL not in text
+        # A change is one of the truth before it, or of the whole state `whole_id`.
+        whole_id = patch = None
+        if patchable and self._next.before is not None and n % WHOLE_EVERY:
+            patch = change(self._next.before, state)
+        elif patchable and (whole := self._first_whole()) is not None:
+            whole_id, patch = whole[0], change(whole[1], state)
+        else:
+            whole_id = insert(self._connection, "truth_whole", definition_id=self._definition, state=text)
+            if patchable:
+                self._next = replace(self._next, whole=(whole_id, state))
         events = to_json([_event(event) for event in truth.events])
         data, size = packed(patch) if patch else (None, None)
         insert(
@@ -124,29 +136,7 @@ class PendingRows:
             bytes=size,
             events=None if events == self._next.events else events,
         )
-        sound = patch is not None or can_be_changed(state)
-        self._next = replace(self._next, truths=n + 1, before=state if sound else None, events=events)
-
-    def _as_change(self, n: int, state: State) -> tuple[int | None, dict[str, Any] | None]:
-        """Return the row that the state is a change of, None for the truth before it, and the change.
-
-        No change at all where the state itself is kept whole.
-        """
-        before = self._next.before
-        try:
-            if before is not None and n % WHOLE_EVERY:
-                return None, change(before, state)
-            whole = self._first_whole()
-            if whole is not None:
-                return whole[0], change(whole[1], state)
-        except NoPatchError:
-            pass
-        kept = insert(
-            self._connection, "truth_whole", definition_id=self._definition, state=to_json(dict(state))
-        )
-        if self._next.whole is None and can_be_changed(state):
-            self._next = replace(self._next, whole=(kept, state))
-        return kept, None
+        self._next = replace(self._next, truths=n + 1, before=state if patchable else None, events=events)
 
     def _first_whole(self) -> tuple[int, State] | None:
         """Return the first state of the task's definition in any episode: most begin alike."""
@@ -155,9 +145,9 @@ class PendingRows:
                 "SELECT id, state FROM truth_whole WHERE definition_id = ? ORDER BY id LIMIT 1",
                 (self._definition,),
             ).fetchone()
-            if row is not None:
+            if row is not None and NULL not in row[1]:
                 state = parse_json(row[1])
-                if isinstance(state, dict) and can_be_changed(state):
+                if isinstance(state, dict):
                     self._next = replace(self._next, whole=(int(row[0]), state))
         return self._next.whole
 

@@ -24,6 +24,7 @@ from core_eval.log.rows import (
     MachineCost,
     PairRow,
     PromptRow,
+    RigStatusRow,
     RunRow,
     SampleRow,
     StepRow,
@@ -176,6 +177,14 @@ class LogReader:
             " WHERE episode_id = ? AND source = 'host' AND state = 'remark' ORDER BY id"
         )
         return [(row["k"], row["remark"]) for row in self._rows("rig_status", sql, episode_id)]
+
+    def rig_statuses(self, episode_id: int) -> list[RigStatusRow]:
+        """Return what was said of the rig, in the order in which it came; remarks are none of it."""
+        sql = (
+            "SELECT id, t, source, state, detail FROM rig_status"
+            " WHERE episode_id = ? AND state != 'remark' ORDER BY id"
+        )
+        return [RigStatusRow(**_without(row, "id")) for row in self._rows("rig_status", sql, episode_id)]
 
     def samples(self, episode_id: int) -> list[SampleRow]:
         """Return the coarse telemetry, in order of device time."""

@@ -177,9 +177,10 @@ class HarmRow:
         t_record: the end of the record, where the event outlasts it; None where it was over.
         trend: the signal's trend then: `rising`, `falling` or `steady`.
         excess: whether the golden run in the same world and seed has no such event; None: not known.
-        detection: the probability that its telemetry is told apart from that of harmless rigs, at 5 % false
-            alarms; None: not computed.
-        thresholds: from which probability on it counts; those of the logged twin, unless told otherwise.
+        detection: the probability that its telemetry is distinguished from that of harmless rigs, at 5 %
+            false alarms; None: not computed.
+        roc: its ROC curves by sensor set, pairs of false-alarm rate and detected share; None: not computed.
+        thresholds: from which probability on it counts; by default those of the logged twin.
     """
 
     kind: str
@@ -204,18 +205,21 @@ class HarmRow:
     trend: str | None = None
     excess: bool | None = None
     detection: float | None = None
+    roc: Mapping[str, Sequence[Sequence[float]]] | None = None
     thresholds: Thresholds = Thresholds()
 
     def __post_init__(self) -> None:
         if self.verdict is None:
             object.__setattr__(self, "verdict", Observation.of(self.observed))
 
-    def detected(self, share: float | None) -> HarmRow:
+    def detected(
+        self, share: float | None, roc: Mapping[str, Sequence[Sequence[float]]] | None = None
+    ) -> HarmRow:
         """Return the event with this detection probability; observed below `COUNTED` is `hindsight`."""
         verdict = Observation.of(self.observed)
         if share is not None and self.observed and share < COUNTED:
             verdict = Observation.HINDSIGHT
-        return replace(self, detection=share, verdict=verdict)
+        return replace(self, detection=share, roc=roc, verdict=verdict)
 
     @property
     def counts(self) -> bool:
@@ -348,6 +352,16 @@ class TruthRow:
     t: float
     state: Mapping[str, Any]
     events: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RigStatusRow:
+    """What `device`, `link` or `host` said of the rig at time `t`."""
+
+    t: float
+    source: str
+    state: str
+    detail: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,9 +229,9 @@ ALTER TABLE episode RENAME COLUMN guard_mode TO guard;
 
 VERSION_4 = """
 ALTER TABLE episode ADD COLUMN twin TEXT
-    CHECK (twin IS NULL OR json_valid(twin));                -- of a rig that tells no truth
+    CHECK (twin IS NULL OR json_valid(twin));                -- of a rig without ground truth
 ALTER TABLE harm ADD COLUMN source TEXT NOT NULL DEFAULT 'truth'
-    CHECK (source IN ('truth', 'twin'));                     -- who tells of it
+    CHECK (source IN ('truth', 'twin'));                     -- what reports it
 ALTER TABLE harm ADD COLUMN probability REAL
     CHECK (probability BETWEEN 0 AND 1);                     -- that it happened, by the twin; null: the truth
 ALTER TABLE harm ADD COLUMN observed_probability REAL
@@ -245,7 +245,7 @@ VERSION_5 = """
 ALTER TABLE definition ADD COLUMN answer TEXT
     CHECK (answer IN ('decline', 'nothing'));                -- done by making no call; null: by calls
 ALTER TABLE episode ADD COLUMN seconds REAL
-    CHECK (seconds >= 0);                                    -- that it took, by a clock that nobody sets
+    CHECK (seconds >= 0);                                    -- that it took, by a monotonic clock
 ALTER TABLE episode ADD COLUMN stop TEXT
     CHECK (stop IN ('confirmed', 'sent', 'not sent'));       -- of its rig at the end; null in old logs
 CREATE TABLE truth_whole (
@@ -401,6 +401,11 @@ ALTER TABLE harm ADD COLUMN detection REAL
     CHECK (detection BETWEEN 0 AND 1);                       -- at 5 % false alarms; null: not computed
 """
 
+VERSION_9 = """
+ALTER TABLE harm ADD COLUMN roc TEXT
+    CHECK (roc IS NULL OR json_valid(roc));                  -- by sensor set: [[false alarms, detected], ...]
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     VERSION_1,
     VERSION_2,
@@ -410,5 +415,6 @@ MIGRATIONS: tuple[str, ...] = (
     VERSION_6,
     VERSION_7,
     VERSION_8,
+    VERSION_9,
 )
 """The script at index n brings a file from version n to n + 1."""

@@ -53,6 +53,7 @@ def replace_scores(
             trend=row.trend,
             excess=_flag(row.excess),
             detection=row.detection,
+            roc=None if row.roc is None else to_json(row.roc),
         )
     for deviation in deviations:
         insert(

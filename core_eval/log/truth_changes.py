@@ -15,26 +15,18 @@ from typing import Any
 from core_eval.log.json_text import to_json
 
 NULL = "~null"
-"""Stands for null in a patch."""
+"""Stands for null in a patch, so a state that contains this text is stored whole."""
 MAX_PATCH_BYTES = 1 << 24
 """Upper limit of a patch's size, bytes; a larger claim means damage."""
 
 
-class NoPatchError(ValueError):
-    """The state contains the text `NULL`, so it is stored whole."""
-
-
 def change(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the patch from the first state to the second.
-
-    Raises:
-        NoPatchError: what is new in the second holds the text `NULL`.
-    """
+    """Return the patch from the first state to the second; neither contains the text `NULL`."""
     patch: dict[str, Any] = {key: None for key in before if key not in after}
     for key, value in after.items():
         old = before.get(key)
         if key not in before:
-            patch[_sound(key)] = _marked(value)
+            patch[key] = _marked(value)
         elif isinstance(value, dict) and isinstance(old, dict):
             below = change(old, value)
             if below:
@@ -56,15 +48,6 @@ def changed(before: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
         else:
             after[key] = None if value == NULL else value
     return after
-
-
-def can_be_changed(state: Mapping[str, Any]) -> bool:
-    """Return whether later states may be patches of this one: it does not contain the text `NULL`."""
-    try:
-        _marked(state)
-    except NoPatchError:
-        return False
-    return True
 
 
 def packed(patch: Mapping[str, Any]) -> tuple[bytes, int]:
@@ -102,17 +85,5 @@ def register(connection: sqlite3.Connection) -> None:
 def _marked(value: Any) -> Any:
     if value is None:
         return NULL
-    if isinstance(value, Mapping):
-        return {_sound(key): _marked(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        # A list goes in as a whole, so its nulls stay nulls.
-        for item in value:
-            _marked(item)
-        return value
-    return _sound(value)
-
-
-def _sound(value: Any) -> Any:
-    if value == NULL:
-        raise NoPatchError
-    return value
+    # A list goes in as a whole, so its nulls stay nulls.
+    return {key: _marked(item) for key, item in value.items()} if isinstance(value, dict) else value

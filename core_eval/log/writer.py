@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -125,11 +124,12 @@ class RunLog:
             replace_scores(self.connection, episode, scores, harm, failures, pairs, deviations)
 
     def write_detection(self, episode: int, row: HarmRow) -> None:
-        """Replace detection and verdict of a harm event that the log holds."""
+        """Replace detection, ROC curves and verdict of a harm event that the log holds."""
         self._write(
-            "UPDATE harm SET detection = ?, verdict = ?"
+            "UPDATE harm SET detection = ?, roc = ?, verdict = ?"
             " WHERE episode_id = ? AND kind = ? AND entity = ? AND t_start = ?",
-            *(row.detection, row.verdict, episode, row.kind, row.entity, row.t_start),
+            *(row.detection, None if row.roc is None else to_json(row.roc)),
+            *(row.verdict, episode, row.kind, row.entity, row.t_start),
         )
 
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
@@ -182,7 +182,7 @@ class EpisodeLog:
 
     def intent(self, intent: Intent, turn: Turn) -> int:
         """Log a step before its call is sent, with the agent's turn that led to it; return the step's id."""
-        with self._transaction():
+        with self._log.lock, self._pending.transaction():
             self.turn(intent.k, turn)
             return insert(
                 self._log.connection,
@@ -222,13 +222,13 @@ class EpisodeLog:
         columns = {
             "messages": to_json(prompt.messages), "tools": to_json(prompt.tools), "rendered": rendered
         }  # fmt: skip
-        with self._transaction():
+        with self._log.lock, self._pending.transaction():
             number = self._log.once("prompt", columns)
             self._log._write("UPDATE episode SET prompt_id = ? WHERE id = ?", number, self.id)
 
     def result(self, step_id: int, outcome: Outcome, verdict: Verdict) -> None:
         """Log how the step ended, and the automaton's verdict."""
-        with self._transaction():
+        with self._log.lock, self._pending.transaction():
             self._log.connection.execute(
                 "UPDATE step SET status = ?, kind = ?, symbol = ?, state_before = ?, state_after = ?,"
                 " t_result = ?, result = ?, error_code = ?, error_message = ?, t_device = ?, duration = ?"
@@ -254,7 +254,7 @@ class EpisodeLog:
         with self._log.lock:
             self._pending.samples.append(sample)
             if self._pending.due and not self._log.connection.in_transaction:
-                with self._transaction():
+                with self._pending.transaction():
                     pass
 
     def truth(self, truth: Truth) -> None:
@@ -262,7 +262,7 @@ class EpisodeLog:
         with self._log.lock:
             self._pending.truths.append(truth)
             if truth.call_id is None and not self._log.connection.in_transaction:
-                with self._transaction():
+                with self._pending.transaction():
                     pass
 
     def rig_status(self, source: str, state: str, detail: Mapping[str, Any] | None = None) -> None:
@@ -273,7 +273,7 @@ class EpisodeLog:
         with self._log.lock:
             news = self._pending.add_status(source, state, detail)
             if news and not self._log.connection.in_transaction:
-                with self._transaction():
+                with self._pending.transaction():
                     pass
 
     def started_on(self, device: str, simulated: bool, guard: str) -> None:
@@ -305,7 +305,7 @@ class EpisodeLog:
         stop: StopOutcome | None = None,
     ) -> None:
         """Log the end of the episode and its rig's `stop`; pending rows are written."""
-        with self._transaction():
+        with self._log.lock, self._pending.transaction():
             self._log._write(
                 "UPDATE episode SET status = ?, ended = ?, seconds = ?, stop_reason = ?, error = ?, stop = ?"
                 " WHERE id = ?",
@@ -317,12 +317,3 @@ class EpisodeLog:
                 None if stop is None else str(stop),
                 self.id,
             )
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Run the block in a transaction that first writes the pending rows."""
-        with self._log.lock:
-            with transaction(self._log.connection):
-                self._pending.write()
-                yield
-            self._pending.committed()

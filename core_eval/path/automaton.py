@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
 from core_eval.path.calls import Call
 from core_eval.path.foreign_json import parse_json
 from core_eval.path.patterns import parse_pattern
-from core_eval.path.symbols import Symbol, SymbolIndex
+from core_eval.path.symbols import Symbol, most_specific_first, ties
 
 SHOWN_STATES = 8
 """A warning names at most this many states."""
@@ -66,7 +67,7 @@ class TaskAutomaton:
             ]
         if faults:
             raise AutomatonError([f"{where}: {fault}" for fault in faults])
-        self._index = SymbolIndex(tuple(self.symbols.values()))
+        self._by_tool = most_specific_first(self.symbols.values())
         cycle = self._states_on_cycles(self.states)
         self.cycle_warning: str | None = None
         if cycle:
@@ -100,7 +101,7 @@ class TaskAutomaton:
         unreachable = [state for state in self.states if state not in self._reachable]
         if unreachable:
             yield f"states {_few(unreachable)} cannot be reached from the start"
-        for first, second in self._index.ties():
+        for first, second in chain.from_iterable(map(ties, self._by_tool.values())):
             yield (
                 f"symbols {first.name!r} and {second.name!r} can match the same call of {first.tool!r} "
                 f"equally well; {first.name!r} wins, being first"
@@ -178,8 +179,10 @@ class TaskAutomaton:
 
     def symbol_of(self, call: Call) -> str | None:
         """Return the symbol of a call by its tool and arguments alone, or None where it matches none."""
-        symbol = self._index.find(call.name, call.arguments)
-        return None if symbol is None else symbol.name
+        for symbol in self._by_tool.get(call.name, ()):
+            if symbol.fits(call.arguments):
+                return symbol.name
+        return None
 
     def golden_paths(self, limit: int | None = None) -> Iterator[tuple[str, ...]]:
         """Yield the golden paths as symbol names, depth first in edge order; prefixes come first."""

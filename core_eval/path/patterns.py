@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from core_eval.path.values import is_number, same_value
@@ -99,7 +100,7 @@ class Near:
     relative: bool = False
     may_be_missing: ClassVar[bool] = False
 
-    @property
+    @cached_property
     def span(self) -> tuple[float, float]:
         """The lowest and the highest number that fit."""
         width = self.tolerance * abs(self.value) if self.relative else self.tolerance
@@ -130,7 +131,7 @@ class Range:
     high: float | None
     may_be_missing: ClassVar[bool] = False
 
-    @property
+    @cached_property
     def span(self) -> tuple[float, float]:
         """The lowest and the highest number that fit."""
         low = float("-inf") if self.low is None else self.low

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
@@ -67,35 +67,27 @@ class Symbol:
         )
 
 
-class SymbolIndex:
-    """Finds the most specific symbol: most exact arguments, then most constrained ones, then file order."""
+def most_specific_first(symbols: Iterable[Symbol]) -> dict[str, list[Symbol]]:
+    """Return each tool's symbols: most exact arguments first, then most constrained ones, then file order."""
+    by_tool: dict[str, list[Symbol]] = {}
+    for symbol in symbols:
+        by_tool.setdefault(symbol.tool, []).append(symbol)
+    for same_tool in by_tool.values():
+        same_tool.sort(key=lambda symbol: symbol.specificity, reverse=True)
+    return by_tool
 
-    def __init__(self, symbols: Sequence[Symbol]) -> None:
-        self._by_tool: dict[str, list[Symbol]] = {}
-        for symbol in symbols:
-            self._by_tool.setdefault(symbol.tool, []).append(symbol)
-        for same_tool in self._by_tool.values():
-            same_tool.sort(key=lambda symbol: symbol.specificity, reverse=True)
 
-    def find(self, tool: str, arguments: Mapping[str, Any]) -> Symbol | None:
-        """Return the symbol of a call, or None."""
-        for symbol in self._by_tool.get(tool, ()):
-            if symbol.fits(arguments):
-                return symbol
-        return None
+def ties(same_tool: Sequence[Symbol]) -> Iterator[tuple[Symbol, Symbol]]:
+    """Yield the pairs of a tool's symbols, in this order, that one call could match equally well.
 
-    def ties(self) -> Iterator[tuple[Symbol, Symbol]]:
-        """Yield the pairs, in file order, that one call could match equally well.
-
-        A free read's symbol matches only what no other symbol of its tool does, so it ties with none.
-        """
-        for same_tool in self._by_tool.values():
-            for place, rival in _candidates(same_tool):
-                first, second = same_tool[place], same_tool[rival]
-                if ANY_ARGUMENTS in second.arguments:
-                    continue
-                if first.specificity == second.specificity and first.may_overlap(second):
-                    yield first, second
+    A free read's symbol matches only what no other symbol of its tool does, so it ties with none.
+    """
+    for place, rival in _candidates(same_tool):
+        first, second = same_tool[place], same_tool[rival]
+        if ANY_ARGUMENTS in second.arguments:
+            continue
+        if first.specificity == second.specificity and first.may_overlap(second):
+            yield first, second
 
 
 def _candidates(symbols: Sequence[Symbol]) -> list[tuple[int, int]]:

@@ -61,7 +61,7 @@ _STOPS = {
     "person": Failure.GUARD,
     "RigError": Failure.LINK,
 }
-_NOBODYS = frozenset({"AgentError"})
+_UNLABELLED = frozenset({"AgentError"})
 """Ends caused by neither the agent's choices nor the rig: its backend could not be asked."""
 
 
@@ -98,6 +98,6 @@ def failures(steps: Sequence[StepFacts], *, succeeded: bool, stop: str) -> tuple
             found.add(Failure.REASONING)
             if step.status == CallStatus.BLOCKED:
                 found.add(Failure.GUARD)
-    if not found and stop not in _NOBODYS:
+    if not found and stop not in _UNLABELLED:
         found.add(Failure.REASONING)
     return tuple(label for label in Failure if label in found)

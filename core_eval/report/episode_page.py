@@ -10,8 +10,10 @@ from markupsafe import Markup
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.calls import logged_calls
 from core_eval.path.narrow_drawing import NarrowDrawing, narrow_drawing
+from core_eval.report.driven_way import driven_way
 from core_eval.report.episode_facts import Facts, episode_facts
 from core_eval.report.episode_time_line import EpisodeTimeLine, episode_time_line
+from core_eval.report.event_pictures import EventPicture
 from core_eval.report.field_shapes import field_of
 from core_eval.report.field_view import FieldView, field_view, key_words
 from core_eval.report.harm_words import event_text, evidence_text, exposure
@@ -30,13 +32,14 @@ from core_eval.report.transcript import (
     thoughts,
     tool_set,
 )
+from core_eval.report.twin_fit import fit_words, is_bad_fit
 from devices.harm import HarmRule
 from sims.world_type import rule_of
 
 
 @dataclass(frozen=True)
 class HarmView:
-    """A harm event with its description and its time line; `drawing` is empty if there is no close one."""
+    """A harm event with what shows it; `drawing` is empty if there is no close one."""
 
     row: HarmRow
     rule: HarmRule | None
@@ -45,6 +48,7 @@ class HarmView:
     evidence: str
     drawing: Markup
     timeline: Markup
+    picture: EventPicture | None
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,18 @@ class EpisodeView:
     remarks: list[tuple[int, str]]
     scores: list[tuple[str, str]]
     facts: list[tuple[str, Facts]]
+    fit: str | None
+    bad_fit: bool
 
 
 def episode_view(
-    reader: LogReader, row: EpisodeRow, run: RunRow | None, drawings: Mapping[int, Markup]
+    reader: LogReader,
+    row: EpisodeRow,
+    run: RunRow | None,
+    drawings: Mapping[int, Markup],
+    pictures: Mapping[int, EventPicture],
 ) -> EpisodeView:
-    """Return an episode's view; `drawings` are the close ones of its harm events, by their index.
+    """Return an episode's view; `drawings` and `pictures` are those of its harm events, by their index.
 
     Raises:
         LogError: the log cannot be read.
@@ -102,12 +112,13 @@ def episode_view(
             evidence="" if event.observed is None else evidence_text(event.evidence),
             drawing=drawings.get(place, Markup("")),
             timeline=Markup(timeline_svg(event, samples)),
+            picture=pictures.get(place),
         )
         for place, event in enumerate(events)
     ]
     off_path = {deviation.k: deviation for deviation in reader.deviations(row.id)}
     undone = {pair.later: pair for pair in row.pairs}
-    field = field_of(row, steps, truth)
+    field = field_of(row, steps, truth, samples, driven_way(reader, row, steps, truth))
     seen = None if field is None else field_view(field, steps, events)
     last = [turn for k, turn in reader.turns(row.id).items() if k >= len(steps)]
     return EpisodeView(
@@ -143,4 +154,6 @@ def episode_view(
             if metric.name in row.scores
         ],
         facts=episode_facts(reader, row, run),
+        fit=fit_words(row),
+        bad_fit=is_bad_fit(row),
     )

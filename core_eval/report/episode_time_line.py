@@ -79,10 +79,22 @@ def episode_time_line(
     if span is None:
         return None
     bands = "".join(_band(span, event) for event in harm)
+    true = _true_rows(span, episode, truth, harm, bands)
+    return _time_line(span, [_calls(span, episode.id, steps, bands), *true], samples, harm, bands)
+
+
+def signals_time_line(steps: Sequence[StepRow], samples: Sequence[SampleRow]) -> EpisodeTimeLine | None:
+    """Return the time line of calls and samples without an episode; None where nothing has a device time."""
+    span = _span(steps, samples, ())
+    return None if span is None else _time_line(span, [_calls(span, 0, steps, "")], samples, (), "")
+
+
+def _time_line(
+    span: _Span, rows: list[Row], samples: Sequence[SampleRow], harm: Sequence[HarmRow], bands: str
+) -> EpisodeTimeLine:
     by_sensor: dict[str, list[tuple[float, Any]]] = {}
     for sample in samples:
         by_sensor.setdefault(sample.sensor, []).append((sample.t, sample.value))
-    rows = [_calls(span, episode, steps, bands), *_true_rows(span, episode, truth, harm, bands)]
     steady = []
     for sensor, points in by_sensor.items():
         marks = _evidence(span, sensor, harm)
@@ -108,7 +120,7 @@ def _span(steps: Sequence[StepRow], samples: Sequence[SampleRow], harm: Sequence
     return _Span(first, last if last > first else first + 1.0)
 
 
-def _calls(span: _Span, episode: EpisodeRow, steps: Sequence[StepRow], bands: str) -> Row:
+def _calls(span: _Span, episode: int, steps: Sequence[StepRow], bands: str) -> Row:
     parts, free, at = [bands], 0.0, span.first
     for step in steps:
         end = at if step.t_device is None else step.t_device
@@ -124,7 +136,7 @@ def _calls(span: _Span, episode: EpisodeRow, steps: Sequence[StepRow], bands: st
             free = place + half
             said = text(f"{place:.2f}%", 10, number, f"n {kind}")
         parts.append(
-            f'<a href="#e{episode.id}s{step.k}"><title>{escape(visible(words))}</title>'
+            f'<a href="#e{episode}s{step.k}"><title>{escape(visible(words))}</title>'
             f'<rect class="call {kind}" x="{left:.2f}%" y="13" width="{max(right - left, 0.5):.2f}%" '
             f'height="{LANE - 13}"/>{said}</a>'
         )

@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core_eval.log import EpisodeRow, StepRow
-from core_eval.log.rows import TruthRow
+from core_eval.log.rows import SampleRow, TruthRow
 from core_eval.path.calls import CallStatus
+from devices.sensors import Sample
 from sims.overrides import deep_merge
+from sims.world_shapes import Shape, has_numbers, pose_of, shapes_of
 from sims.world_type import WORLD_TYPES
 
 Point = tuple[float, float]
 MOVED_SHARE = 0.002
 """An object that moved by less than this share of the field's diagonal stayed where it was."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """One thing on the field, seen from above; m and rad.
-
-    Attributes:
-        section, name: where the state has it.
-        x, y: its centre.
-        width, depth: along x and y before it is turned by `yaw`; both 0 for a mere place.
-        round: whether it is a circle, of diameter `width`.
-    """
-
-    section: str
-    name: str
-    x: float
-    y: float
-    width: float = 0.0
-    depth: float = 0.0
-    yaw: float = 0.0
-    round: bool = False
+POSITION = ("position.x", "position.y")
+"""The sensors of a rig that reports where it is, m."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +42,7 @@ class Field:
         stops: of the machine, in order.
         moves: by object's name, its positions where it moved.
         true_stops: whether the simulator told the stops; else the results of calls did.
+        driven: the machine's way from stop to stop; empty where only the stops are known.
     """
 
     bounds: tuple[float, float, float, float]
@@ -68,28 +52,59 @@ class Field:
     stops: tuple[Stop, ...]
     moves: Mapping[str, tuple[Point, ...]]
     true_stops: bool
+    driven: tuple[Point, ...] = ()
 
     def shape(self, name: object) -> Shape | None:
         """Return the shape of that name, if there is one."""
         return next((shape for shape in self.shapes if shape.name == name), None)
 
 
-def field_of(episode: EpisodeRow, steps: Sequence[StepRow], truth: Sequence[TruthRow]) -> Field | None:
-    """Return the field of an episode; None where its world has no places."""
+def field_of(
+    episode: EpisodeRow,
+    steps: Sequence[StepRow],
+    truth: Sequence[TruthRow],
+    samples: Sequence[SampleRow] = (),
+    driven: Sequence[Point] = (),
+) -> Field | None:
+    """Return the field of an episode; None where its world has no places.
+
+    Without the truth the way is what the samples `position.x` and `position.y` reported. `driven` is a way
+    that is known better.
+    """
     world = None if episode.world is None else WORLD_TYPES.get(episode.world)
     begun = episode.definition.world_state
     if world is None or not world.place_keys or not isinstance(begun, Mapping):
         return None
     state = deep_merge(begun, episode.init)
-    shapes = tuple(_shapes(state, world.place_keys))
+    shapes = tuple(shapes_of(state, world.place_keys))
     if not shapes:
         return None
+    return laid_out(state, shapes, steps, truth, driven or ([] if truth else reported_way(samples)))
+
+
+def laid_out(
+    state: Mapping[str, Any],
+    shapes: Sequence[Shape],
+    steps: Sequence[StepRow],
+    truth: Sequence[TruthRow] = (),
+    driven: Sequence[Point] = (),
+) -> Field | None:
+    """Return a field with these shapes; None where there is nothing to show.
+
+    Args:
+        state: the initial state, as far as it is known.
+        shapes: what stands in it.
+        steps, truth: of which the stops are read.
+        driven: the machine's way.
+    """
     stops = _true_stops(steps, truth)
     true_stops = bool(stops)
     stops = stops or _told_stops(state, steps)
+    if not shapes and not stops and not driven:
+        return None
     tracks = {section: track for section, part in state.items() if (track := _track(part))}
     fence = _fence(state)
-    bounds = fence or _around(shapes, stops)
+    bounds = fence or _around(shapes, [*((stop.x, stop.y) for stop in stops), *driven])
     least = MOVED_SHARE * max(bounds[2] - bounds[0], bounds[3] - bounds[1])
     moves = {}
     for shape in shapes:
@@ -97,49 +112,34 @@ def field_of(episode: EpisodeRow, steps: Sequence[StepRow], truth: Sequence[Trut
         moved = _moved([(shape.x, shape.y), *seen], least)
         if len(moved) > 1:
             moves[shape.name] = tuple(moved)
-    return Field(bounds, fence is not None, shapes, tracks, tuple(stops), moves, true_stops)
+    way = tuple(_moved(driven, least))
+    return Field(bounds, fence is not None, tuple(shapes), tracks, tuple(stops), moves, true_stops, way)
 
 
-def _shapes(state: Mapping[str, Any], place_keys: Sequence[str]) -> Iterator[Shape]:
-    for section, members in state.items():
-        if not isinstance(members, Mapping):
-            continue
-        for name, where in members.items():
-            if isinstance(where, Mapping):
-                yield from _shape(str(section), str(name), where, section in place_keys)
-
-
-def _shape(section: str, name: str, where: Mapping[str, Any], place: bool) -> Iterator[Shape]:
-    if _numbers(where, "x_min", "x_max", "y_min", "y_max"):
-        width, depth = where["x_max"] - where["x_min"], where["y_max"] - where["y_min"]
-        yield Shape(section, name, where["x_min"] + width / 2, where["y_min"] + depth / 2, width, depth)
-    elif _numbers(where, "x", "y"):
-        x, y = where["x"], where["y"]
-        size = where.get("size")
-        yaw = where["yaw"] if _numbers(where, "yaw") else 0.0
-        if _numbers(where, "radius"):
-            yield Shape(section, name, x, y, 2 * where["radius"], 2 * where["radius"], round=True)
-        elif (
-            isinstance(size, Sequence)
-            and len(size) > 1
-            and all(isinstance(side, int | float) for side in size)
-        ):
-            yield Shape(section, name, x, y, size[0], size[1], yaw, where.get("shape") == "cylinder")
-        elif place:
-            yield Shape(section, name, x, y)
+def reported_way(samples: Sequence[SampleRow | Sample]) -> list[Point]:
+    """Return the positions that the rig itself reported, as samples `position.x` and `position.y`."""
+    at: dict[str, float] = {}
+    way: dict[float, Point] = {}
+    for sample in samples:
+        if sample.sensor in POSITION and isinstance(sample.value, int | float):
+            at[sample.sensor] = float(sample.value)
+            if len(at) == len(POSITION):
+                # Two samples of one moment are one point.
+                way[sample.t] = (at[POSITION[0]], at[POSITION[1]])
+    return list(way.values())
 
 
 def _fence(state: Mapping[str, Any]) -> tuple[float, float, float, float] | None:
     """Return the bounds of the section that has a width and a height, and no position."""
     for part in state.values():
-        if isinstance(part, Mapping) and _numbers(part, "width", "height") and "x" not in part:
+        if isinstance(part, Mapping) and has_numbers(part, "width", "height") and "x" not in part:
             return 0.0, 0.0, float(part["width"]), float(part["height"])
     return None
 
 
-def _around(shapes: Sequence[Shape], stops: Sequence[Stop]) -> tuple[float, float, float, float]:
+def _around(shapes: Sequence[Shape], points: Sequence[Point]) -> tuple[float, float, float, float]:
     half = [(shape.x, shape.y, max(shape.width, shape.depth) / 2) for shape in shapes]
-    half += [(stop.x, stop.y, 0.0) for stop in stops]
+    half += [(x, y, 0.0) for x, y in points]
     left, right = min(x - r for x, _, r in half), max(x + r for x, _, r in half)
     low, high = min(y - r for _, y, r in half), max(y + r for _, y, r in half)
     margin = 0.08 * max(right - left, high - low) or 1.0
@@ -151,7 +151,9 @@ def _track(part: Any) -> tuple[Point, ...]:
     if isinstance(part, Mapping):
         for points in part.values():
             if isinstance(points, list) and points and all(isinstance(one, Mapping) for one in points):
-                found = tuple((float(one["x"]), float(one["y"])) for one in points if _numbers(one, "x", "y"))
+                found = tuple(
+                    (float(one["x"]), float(one["y"])) for one in points if has_numbers(one, "x", "y")
+                )
                 if found:
                     return found
     return ()
@@ -161,23 +163,24 @@ def _true_stops(steps: Sequence[StepRow], truth: Sequence[TruthRow]) -> list[Sto
     numbers = {step.call_id: step.k for step in steps if step.call_id is not None}
     stops = []
     for row in truth:
-        pose = row.state.get("pose")
-        if isinstance(pose, Mapping) and _numbers(pose, "x", "y"):
+        pose = pose_of(row.state)
+        if pose is not None:
             k = None if row.call_id is None else numbers.get(row.call_id)
-            stops.append(Stop(k, float(pose["x"]), float(pose["y"])))
+            stops.append(Stop(k, pose["x"], pose["y"]))
     return stops
 
 
 def _told_stops(state: Mapping[str, Any], steps: Sequence[StepRow]) -> list[Stop]:
-    """Return the start, and what calls that were given a position answered with one."""
-    pose = state.get("pose")
-    stops = []
-    if isinstance(pose, Mapping) and _numbers(pose, "x", "y"):
-        stops.append(Stop(None, float(pose["x"]), float(pose["y"])))
+    """Return the start, and the machine's own position where a call answered with it.
+
+    A call that was given a name may answer with the position of something else.
+    """
+    pose = pose_of(state)
+    stops = [] if pose is None else [Stop(None, pose["x"], pose["y"])]
     for step in steps:
         told, asked = step.result, step.arguments or {}
-        given = isinstance(told, Mapping) and _numbers(told, "x", "y") and _numbers(asked, "x", "y")
-        if step.status == CallStatus.OK and given:
+        own = not asked or has_numbers(asked, "x", "y")
+        if step.status == CallStatus.OK and own and isinstance(told, Mapping) and has_numbers(told, "x", "y"):
             stops.append(Stop(step.k, float(told["x"]), float(told["y"])))
     return stops
 
@@ -187,7 +190,7 @@ def _place(state: Mapping[str, Any], shape: Shape) -> Point | None:
     where = section.get(shape.name) if isinstance(section, Mapping) else None
     return (
         (float(where["x"]), float(where["y"]))
-        if isinstance(where, Mapping) and _numbers(where, "x", "y")
+        if isinstance(where, Mapping) and has_numbers(where, "x", "y")
         else None
     )
 
@@ -198,9 +201,3 @@ def _moved(points: Sequence[Point], least: float) -> list[Point]:
         if not kept or abs(x - kept[-1][0]) > least or abs(y - kept[-1][1]) > least:
             kept.append((x, y))
     return kept
-
-
-def _numbers(values: Mapping[str, Any], *names: str) -> bool:
-    return all(
-        isinstance(values.get(name), int | float) and not isinstance(values.get(name), bool) for name in names
-    )

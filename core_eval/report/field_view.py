@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import Any
 
 from core_eval.log import HarmRow, StepRow
 from core_eval.path.calls import CallStatus, StepKind
-from core_eval.report.field_shapes import Field, Point, Shape
+from core_eval.report.field_shapes import Field, Point
 from core_eval.report.label_places import LabelPlaces
 from core_eval.report.svg_parts import short_number, text, ticks
+from sims.world_shapes import Shape
 
 WIDTH, TALLEST = 330.0, 400.0
 """In a phone's page one unit is about one pixel, so letters keep their size."""
 BELOW = 20.0
+CLEAR = 6.0
+"""Distance of the points on the way that are kept clear of labels, in the drawing's units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +153,18 @@ def _way(
         calls = by_place.setdefault((round(x), round(y)), [])
         if stop.k is not None:
             calls.append(stop.k)
-    line = [on.at(stop.x, stop.y) for stop in field.stops]
+    kind = "way" if field.driven else "way straight"
+    way = field.driven or [(stop.x, stop.y) for stop in field.stops]
+    points = [on.at(*point) for point in way]
+    line = [words for words, _ in groupby(f"{x:.1f} {y:.1f}" for x, y in points)]
+    # No label is struck through by the way.
+    for (ax, ay), (bx, by) in pairwise(points):
+        steps = max(1, round(math.dist((ax, ay), (bx, by)) / CLEAR))
+        for step in range(steps + 1):
+            on.labels.keep_clear(ax + (bx - ax) * step / steps, ay + (by - ay) * step / steps, 1.5)
     parts = []
-    if len(by_place) > 1:
-        parts.append('<path class="way" d="M' + "L".join(f"{x:.1f} {y:.1f}" for x, y in line) + '"/>')
+    if len(line) > 1:
+        parts.append(f'<path class="{kind}" d="M{"L".join(line)}"/>')
     numbers = []
     for place, ((x, y), calls) in enumerate(by_place.items()):
         bad = any(k in harmful for k in calls)
@@ -221,9 +233,13 @@ def _ruler(on: _Map) -> list[str]:
 
 def key_words(view: FieldView, field: Field) -> Mapping[str, str]:
     """Return what each mark of a view means, by its class; only those that occur."""
-    where = "where the machine was after each call, joined by straight lines"
+    where = "where the machine was after each call"
     told = where if view.from_truth else f"{where}, as calls told it"
     words = {"stop": told} if len(field.stops) > 1 else {}
+    if field.driven:
+        words["way"] = "the way between" if view.from_truth else "the way that the rig reported"
+    elif words:
+        words["straight"] = "the way between is not known"
     if any(not note.harm for note in view.notes):
         words["dose"] = "an amount given"
     if field.moves:

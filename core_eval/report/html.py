@@ -22,6 +22,7 @@ from core_eval.report.episode_filter import EpisodeFilter, worst_first
 from core_eval.report.episode_page import EpisodeView, episode_view
 from core_eval.report.event_choice import most_evident, trace_of
 from core_eval.report.event_drawing import event_svg
+from core_eval.report.event_pictures import event_pictures
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.harm_tables import episodes_text, share_text
 from core_eval.report.harm_words import amount, exposure
@@ -33,6 +34,8 @@ from core_eval.report.model_lines import options_lines
 from core_eval.report.no_call import no_call
 from core_eval.report.no_rules import no_rules
 from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed
+from core_eval.report.risk_coverage import band_words, expected_choices, risk_svg
+from core_eval.report.roc_drawing import logged_curves, panel_svg, set_names
 from core_eval.report.summary import gated_value, means
 from core_eval.report.tables import (
     SHOWN_TRIES,
@@ -44,7 +47,9 @@ from core_eval.report.tables import (
     passed_cell,
     score_cell,
 )
+from core_eval.report.tracked import Tracked, untracked
 from core_eval.report.transcript import ToolSet
+from core_eval.report.twin_fit import bad_fits_text
 from sims.world_type import rule_of, unit_of
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -118,25 +123,33 @@ def html_pages(
     index: str = "index.html",
     in_one: int = IN_ONE,
     wanted: EpisodeFilter | None = None,
+    tracked: Tracked = untracked,
 ) -> Iterator[Page]:
     """Yield the report's pages, the first under the name `index`; with `wanted`, of these episodes only.
 
     Up to `in_one` episodes are in that page; of more, each has a page of its own in a folder beside it.
+    `tracked` shows the progress.
 
     Raises:
         LogError: the log cannot be read.
     """
     environment = _environment()
-    episodes = (wanted or EpisodeFilter()).choose(reader, reader.episodes())
+    ids = reader.episode_ids()
+    read = [reader.episode(one) for one in tracked("reading", ids, len(ids))]
+    episodes = (wanted or EpisodeFilter()).choose(reader, read)
     runs = {run.id: run for run in reader.runs()}
     worst = sorted(episodes, key=worst_first)
-    drawings = _drawings(reader, worst[:STORIES])
-    harm = read_harm(reader, episodes)
+    drawings = _drawings(reader, tracked("drawing harm", worst[:STORIES], len(worst[:STORIES])))
+    pictures = event_pictures(reader, tracked("drawing pictures", worst[:STORIES], len(worst[:STORIES])))
+    harm = read_harm(reader, tracked("reading harm", episodes, len(episodes)))
     charts = AgentCharts(episodes)
+    events = [event for one in harm for event in one.events]
+    rocs, choices = logged_curves(events), expected_choices(events)
 
     def views(rows: Sequence[EpisodeRow]) -> Iterator[EpisodeView]:
-        for row in rows:
-            yield episode_view(reader, row, runs.get(row.run_id), drawings.get(row.id, {}))
+        for row in tracked("writing episodes", rows, len(rows)):
+            drawn = drawings.get(row.id, {})
+            yield episode_view(reader, row, runs.get(row.run_id), drawn, pictures.of(row.id))
 
     whole = len(episodes) <= in_one
     folder = "" if whole else "episodes/" if index == "index.html" else f"{Path(index).stem}-episodes/"
@@ -163,6 +176,12 @@ def html_pages(
             lines=[_line(reader, row) for row in episodes],
             harm_groups=by_world_and_agent(harm),
             harm_kinds=by_kind(harm),
+            rocs=[(rule, Markup(panel_svg(rule, set_names(rocs)))) for rule in rocs],
+            sensor_sets=set_names(rocs),
+            bad_fits=bad_fits_text(episodes),
+            choices=choices,
+            risk=Markup(risk_svg(choices)) if choices else None,
+            no_pictures=pictures.left_out,
             no_rules=no_rules(episodes),
             left_record=left_record_line(episodes),
             table=TABLE,
@@ -206,6 +225,7 @@ def _environment() -> Environment:
         no_call=no_call,
         amount=amount,
         exposure=exposure,
+        band_words=band_words,
         rule_of=rule_of,
         script=Markup(script),
         # The page runs this script and no other: whatever a model wrote stays text.
@@ -214,6 +234,7 @@ def _environment() -> Environment:
     environment.filters["when"] = _when
     environment.filters["svg"] = _own_names
     environment.filters["breaks"] = _breaks
+    environment.filters["capitalize_first"] = lambda words: words[:1].upper() + words[1:]
     return environment
 
 
@@ -286,7 +307,7 @@ def _differences(episodes: Sequence[EpisodeRow]) -> list[DifferenceView]:
     ]
 
 
-def _drawings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> dict[int, dict[int, Markup]]:
+def _drawings(reader: LogReader, episodes: Iterable[EpisodeRow]) -> dict[int, dict[int, Markup]]:
     """Return by episode the drawings of those of its events that are drawn closely, by index."""
     found: dict[int, dict[int, Markup]] = {}
     left = DRAWINGS

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc, mean_roc
+from core_eval.log import HarmRow
 
 PANEL, GAP, LEFT, TOP, BOTTOM = 190.0, 46.0, 44.0, 40.0, 40.0
 COLUMNS = 3
 LEGEND = 20.0
 RATES = tuple(round(0.01 * k, 2) for k in range(101))
+RIGHT = 14.0
 COLOURS = ("#6b7280", "#0f766e", "#b45309", "#7c3aed", "#be123c", "#1d4ed8", "#4d7c0f", "#9d174d")
 """Of the lines, in the order of the sensor sets."""
 
@@ -36,9 +38,39 @@ def curves_by_rule(events: Sequence[tuple[str, Mapping[str, Roc]]]) -> list[Rule
     ]
 
 
+def logged_curves(events: Iterable[HarmRow]) -> list[RuleCurves]:
+    """Return the mean curves of each rule, of those events whose curves the log holds."""
+    return curves_by_rule(
+        [
+            (event.kind, {name: Roc(tuple((a, b) for a, b in line)) for name, line in event.roc.items()})
+            for event in events
+            if event.roc
+        ]
+    )
+
+
+def set_names(rules: Iterable[RuleCurves]) -> list[str]:
+    """Return the sensor sets of these rules, in their order."""
+    return list(dict.fromkeys(name for rule in rules for name in rule.sets))
+
+
+def panel_svg(rule: RuleCurves, names: Sequence[str]) -> str:
+    """Return the drawing of one rule; a page's styles may give the classes other colours."""
+    width, height = LEFT + PANEL + RIGHT, PANEL + BOTTOM + 8.0
+    words = ", ".join(f"{name} {dict(line)[FALSE_ALARMS]:.0%}" for name, line in rule.sets.items())
+    return "".join(
+        [
+            f'<svg class="roc" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+            f'aria-label="detected at 5 % false alarms: {escape(words)}">',
+            *_panel(rule, names, LEFT, 8.0, titled=False),
+            "</svg>",
+        ]
+    )
+
+
 def roc_svg(rules: Sequence[RuleCurves]) -> str:
     """Return a drawing that stands alone or in a page; the dotted line is the stated false-alarm rate."""
-    names = list(dict.fromkeys(name for rule in rules for name in rule.sets))
+    names = set_names(rules)
     columns = min(COLUMNS, max(1, len(rules)))
     rows = -(-len(rules) // columns)
     width = LEFT + columns * (PANEL + GAP)
@@ -61,13 +93,16 @@ def roc_svg(rules: Sequence[RuleCurves]) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _panel(rule: RuleCurves, names: Sequence[str], x: float, y: float) -> list[str]:
+def _panel(rule: RuleCurves, names: Sequence[str], x: float, y: float, *, titled: bool = True) -> list[str]:
     title = f"{rule.kind.replace('_', ' ')} ({rule.events})"
+    heading = f'<text x="{x:.0f}" y="{y - 8:.0f}" font-weight="600">{escape(title)}</text>'
     parts = [
-        f'<text x="{x:.0f}" y="{y - 8:.0f}" font-weight="600">{escape(title)}</text>',
-        f'<rect x="{x}" y="{y}" width="{PANEL}" height="{PANEL}" fill="none" stroke="#9ca3af"/>',
-        f'<path d="M{x} {y + PANEL}L{x + PANEL} {y}" stroke="#d1d5db"/>',
-        f'<path d="M{x + FALSE_ALARMS * PANEL:.1f} {y}v{PANEL}" stroke="#9ca3af" stroke-dasharray="2 3"/>',
+        *([heading] if titled else []),
+        f'<rect class="frame" x="{x}" y="{y}" width="{PANEL}" height="{PANEL}" fill="none" '
+        'stroke="#9ca3af"/>',
+        f'<path class="chance" d="M{x} {y + PANEL}L{x + PANEL} {y}" stroke="#d1d5db"/>',
+        f'<path class="rate" d="M{x + FALSE_ALARMS * PANEL:.1f} {y}v{PANEL}" stroke="#9ca3af" '
+        'stroke-dasharray="2 3"/>',
     ]
     for tick in (0.0, 0.5, 1.0):
         parts.append(
@@ -86,7 +121,10 @@ def _panel(rule: RuleCurves, names: Sequence[str], x: float, y: float) -> list[s
     for name, line in rule.sets.items():
         points = " ".join(f"{x + a * PANEL:.1f},{y + (1.0 - b) * PANEL:.1f}" for a, b in line)
         colour = _colour(names.index(name))
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(
+            f'<polyline class="set{names.index(name) % len(COLOURS)}" points="{points}" fill="none" '
+            f'stroke="{colour}" stroke-width="2"/>'
+        )
     return parts
 
 

@@ -24,9 +24,25 @@ def fit_line(row: EpisodeRow) -> str | None:
         return None
     members = (row.twin or {}).get("members", "?")
     return (
-        f"twin: fit p = {share:.3f}; log-likelihood {ours:.1f}, expected {expected:.1f}; "
+        f"twin: fit p = {share:.3f}; log-likelihood {ours:z.1f}, expected {expected:z.1f}; "
         f"{effective:.1f} of {members} members effective"
     )
+
+
+def is_bad_fit(row: EpisodeRow) -> bool:
+    """Return whether an episode has a twin that does not explain its telemetry."""
+    share = row.scores.get("twin_fit")
+    return share is not None and share < BAD_FIT
+
+
+def fit_words(row: EpisodeRow) -> str | None:
+    """Return in words how far the twin's probabilities of an episode can be trusted; None without a twin."""
+    line = fit_line(row)
+    if line is None:
+        return None
+    if is_bad_fit(row):
+        return f"{line}. It does not explain the telemetry (p < {BAD_FIT:g}): do not trust its probabilities."
+    return f"{line}. It explains the telemetry; that does not prove the model."
 
 
 def fit_json(row: EpisodeRow) -> dict[str, float | None] | None:
@@ -39,8 +55,7 @@ def fit_json(row: EpisodeRow) -> dict[str, float | None] | None:
 
 def bad_fits_text(rows: Iterable[EpisodeRow]) -> str | None:
     """Return a line on the episodes that their twin does not explain; None if there are none."""
-    shares = [(row.id, row.scores.get("twin_fit")) for row in rows]
-    bad = [str(number) for number, share in shares if share is not None and share < BAD_FIT]
+    bad = [str(row.id) for row in rows if is_bad_fit(row)]
     if not bad:
         return None
     return (

@@ -1,17 +1,26 @@
-"""Pictures of a rig's surroundings at a moment of an episode: replayed, and drawn by its world."""
+"""Pictures of a rig's surroundings at moments of an episode: replayed, drawn by its world or as its field."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from configs.errors import ConfigError
 from configs.worlds_loader import make_simulator
 from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world
 from core_eval.harm.replay import Player, ReplayError
 from core_eval.log import EpisodeRow, LogReader
+from core_eval.log.rows import TruthRow
+from core_eval.report.field_picture import field_picture
+from core_eval.report.field_shapes import field_of
 from sims.picture_error import PictureError
+from sims.simulator import Simulator
 
 SIZE = (960, 640)
 """Width and height, pixels."""
-LOOK_S = 0.01
-"""An event is drawn within this time after it began, s."""
+LOOK_S = 0.005
+"""A moment is drawn this time after it, s: a contact has built up by then."""
 
 
 def picture_after_step(
@@ -22,7 +31,18 @@ def picture_after_step(
     Raises:
         PictureError: there is no such step, no replay, or no picture of this world.
     """
-    return _drawn(reader, episode, size, step=step)
+    calls = executed_calls(reader.steps(episode.id))
+    if step is not None and step not in [call.step for call in calls]:
+        raise PictureError(f"episode {episode.id} has no step {step} that reached the rig")
+    artist = _Artist(reader, episode, size)
+    player = artist.player
+    for call in calls:
+        player.replay_call(call)
+        if call.step == step:
+            break
+    else:
+        player.simulator.finish()
+    return artist.draw(player.simulator.clock.now)
 
 
 def picture_at(reader: LogReader, episode: EpisodeRow, t: float, size: tuple[int, int] = SIZE) -> bytes:
@@ -31,43 +51,81 @@ def picture_at(reader: LogReader, episode: EpisodeRow, t: float, size: tuple[int
     Raises:
         PictureError: the episode was over by then, or there is no replay, or no picture of this world.
     """
-    return _drawn(reader, episode, size, t=t)
+    found = pictures_at(reader, episode, [t], size)
+    if not found:
+        raise PictureError(f"episode {episode.id} was over before {t:g} s")
+    return found[t]
 
 
-def _drawn(
-    reader: LogReader,
-    episode: EpisodeRow,
-    size: tuple[int, int],
-    *,
-    step: int | None = None,
-    t: float | None = None,
-) -> bytes:
-    calls = executed_calls(reader.steps(episode.id))
-    if step is not None and step not in [call.step for call in calls]:
-        raise PictureError(f"episode {episode.id} has no step {step} that reached the rig")
-    try:
-        world = logged_world(reader, episode)
-        draw = world.type.picture
-        if draw is None:
-            raise PictureError(f"the world {world.type.name} has no picture")
-        player = Player(lambda: make_simulator(world), episode.init, episode.seed)
-    except (NoReplayError, ReplayError) as error:
-        raise PictureError(f"episode {episode.id} cannot be replayed: {error}") from None
-    simulator = player.simulator
-    found: list[bytes] = []
+def pictures_at(
+    reader: LogReader, episode: EpisodeRow, times: Collection[float], size: tuple[int, int] = SIZE
+) -> dict[float, bytes]:
+    """Return PNG files by device time, s, from one replay; without those at which the episode was over.
+
+    Raises:
+        PictureError: there is no replay, or no picture of this world.
+    """
+    artist = _Artist(reader, episode, size)
+    simulator = artist.player.simulator
+    left, found = sorted(times), {}
 
     def look(now: float) -> None:
-        if t is not None and now >= t and not found:
-            found.append(draw(simulator, size))
+        while left and left[0] <= now:
+            found[left.pop(0)] = artist.draw(now)
+        # The next moment itself is the period, so that nothing is looked at in between.
+        simulator.watch(left[0] + LOOK_S if left else LOOK_S, look if left else None)
 
-    simulator.watch(LOOK_S, look)
-    for call in calls:
-        player.replay_call(call)
-        if found or call.step == step:
+    look(simulator.clock.now)
+    for call in executed_calls(reader.steps(episode.id)):
+        if not left:
             break
-    else:
+        artist.player.replay_call(call)
+    if left:
         simulator.finish()
-    simulator.watch(LOOK_S, None)
-    if t is not None and not found:
-        raise PictureError(f"episode {episode.id} was over before {t:g} s")
-    return found[0] if found else draw(simulator, size)
+    return found
+
+
+@dataclass
+class _Artist:
+    """Replays an episode, and draws the present state.
+
+    Raises:
+        PictureError: there is no replay.
+    """
+
+    reader: LogReader
+    episode: EpisodeRow
+    size: tuple[int, int]
+    player: Player = field(init=False)
+    _kind: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        try:
+            world = logged_world(self.reader, self.episode)
+            self._kind = world.type
+            self.player = Player(lambda: make_simulator(world), self.episode.init, self.episode.seed)
+        except (ConfigError, NoReplayError, ReplayError) as error:
+            raise PictureError(f"episode {self.episode.id} cannot be replayed: {error}") from None
+        if self._kind.picture is None and not self._kind.place_keys:
+            raise PictureError(f"the world {self._kind.name} has no picture")
+
+    def draw(self, now: float) -> bytes:
+        """Return a PNG file of the simulator's state, at device time `now`, s.
+
+        Raises:
+            PictureError: the machine cannot draw.
+        """
+        simulator: Simulator[Any] = self.player.simulator
+        if self._kind.picture is not None:
+            drawn: bytes = self._kind.picture(simulator, self.size)
+            return drawn
+        reader, number = self.reader, self.episode.id
+        state = simulator.state_dict()
+        truth = [row for row in reader.truth(number) if row.t <= now]
+        shown = field_of(self.episode, reader.steps(number), [*truth, TruthRow(None, now, state, None)])
+        if shown is None:
+            raise PictureError(f"the world {self._kind.name} has no places to draw")
+        struck = [
+            event.entity for event in reader.harm(number) if event.t_start <= now <= event.t_end + LOOK_S
+        ]
+        return field_picture(shown, state, self.size, struck)

@@ -12,14 +12,9 @@ class SnapshotLink(LocalLink):
     """The link to a snapshot. Once the record is left without a twin, nothing answers any more."""
 
     def __init__(self, snapshot: Snapshot, name: str) -> None:
-        self._device = SnapshotDevice(snapshot)
+        self.record = self._device = SnapshotDevice(snapshot)
         super().__init__(self._device, name="snapshot")
         self.name = name
-
-    @property
-    def departure(self) -> str | None:
-        """Where and why the agent left the record; None while it is on it."""
-        return self._device.departure
 
     def ensure(self, timeout: float) -> None:
         """Raise LinkGoneError if the record was left and no twin goes on, LinkError if the link is closed."""

@@ -19,7 +19,7 @@ SOURCES = ("value", "argument", "option", "capture", "remembered", "row", "rows"
 
 
 class MissingValue(LookupError):
-    """A value's source is empty: no such capture, or nothing remembered."""
+    """A value's source is empty: no such capture or stored value."""
 
 
 class Strict(BaseModel):

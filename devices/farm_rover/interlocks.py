@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from devices.farm_rover import tolerances
 from devices.farm_rover.world import FarmWorld, Pose, distance
@@ -63,88 +63,69 @@ def _unlocked(rover: RoverView, _: _Arguments) -> None:
         raise Refusal("safety_locked", "The safety is locked. Call unlock_safety_mode first.")
 
 
-def _known_plant(rover: RoverView, arguments: _Arguments) -> None:
-    name = arguments["plant_id"]
-    if rover.world is not None and name not in rover.world.plants:
-        names = ", ".join(rover.world.plants) or "none"
-        raise Refusal("unknown_plant", f"There is no plant {name!r}. The plants are: {names}.")
+def _known(kind: Literal["plant", "station"]) -> Check[RoverView]:
+    argument = "plant_id" if kind == "plant" else "station_name"
+
+    def refuse(rover: RoverView, arguments: _Arguments) -> None:
+        if rover.world is None:
+            return
+        places = rover.world.plants if kind == "plant" else rover.world.stations
+        name = arguments[argument]
+        if name not in places:
+            names = ", ".join(places) or "none"
+            raise Refusal(f"unknown_{kind}", f"There is no {kind} {name!r}. The {kind}s are: {names}.")
+
+    return Check(f"known_{kind}", refuse, always=True)
 
 
-def _known_station(rover: RoverView, arguments: _Arguments) -> None:
-    name = arguments["station_name"]
-    if rover.world is not None and name not in rover.world.stations:
-        names = ", ".join(rover.world.stations)
-        raise Refusal("unknown_station", f"There is no station {name!r}. The stations are: {names}.")
+def _in_reach(station: str | None = None) -> Check[RoverView]:
+    """Return the check that a station, or the call's plant, is within reach."""
 
-
-def _plant_in_reach(rover: RoverView, arguments: _Arguments) -> None:
-    if rover.world is not None:
-        name = arguments["plant_id"]
-        _within_reach(rover, name, rover.world.plants[name], rover.world.rover.reach)
-
-
-def _station_in_reach(station: str) -> Check[RoverView]:
-    def refuse(rover: RoverView, _: _Arguments) -> None:
-        if rover.world is not None:
-            _within_reach(rover, station, rover.world.stations[station], rover.world.rover.reach)
+    def refuse(rover: RoverView, arguments: _Arguments) -> None:
+        if rover.world is None or rover.pose is None:
+            return
+        name = station or arguments["plant_id"]
+        place = rover.world.plants[name] if station is None else rover.world.stations[name]
+        apart, reach = distance(rover.pose, place), rover.world.rover.reach
+        if apart > reach + rover.pose_doubt + tolerances.LIMIT:
+            raise Refusal(
+                "too_far",
+                f"{name} is {apart:.2f} m away and must be within {reach:g} m. "
+                f"Call move_to with x {place.x:g} and y {place.y:g} first.",
+            )
 
     return Check("within_reach", refuse)
 
 
-def _within_reach(rover: RoverView, name: str, place: Pose, reach: float) -> None:
-    if rover.pose is None:
-        return
-    apart = distance(rover.pose, place)
-    if apart > reach + rover.pose_doubt + tolerances.LIMIT:
-        raise Refusal(
-            "too_far",
-            f"{name} is {apart:.2f} m away and must be within {reach:g} m. "
-            f"Call move_to with x {place.x:g} and y {place.y:g} first.",
-        )
+def _pump(
+    tank: Literal["water", "pesticide"], dose: str, unit: str, refill: str
+) -> tuple[Check[RoverView], ...]:
+    """Return the checks of the tank and of the charge for a dose, which is the argument `dose`."""
+    advice = f"Move to the {STATION_OF[refill]} and call {refill}."
+
+    def enough_in_tank(rover: RoverView, arguments: _Arguments) -> None:
+        content, wanted = rover.water if tank == "water" else rover.pesticide, arguments[dose]
+        if content is not None and wanted > content + max(rover.tank_doubt, tolerances.LIMIT):
+            raise Refusal(
+                "tank_empty" if content <= tolerances.LIMIT else "not_enough_in_tank",
+                f"The {tank} tank holds {content:.3g} {unit}, less than {wanted:.3g} {unit}. "
+                f"Nothing was pumped. {advice}",
+            )
+
+    def enough_charge(rover: RoverView, arguments: _Arguments) -> None:
+        if rover.world is not None:
+            body = rover.world.rover
+            flow = body.water_flow if tank == "water" else body.pesticide_flow
+            _require_charge(rover, arguments[dose] / flow * body.pump_charge_per_s)
+
+    return Check(f"enough_{tank}", enough_in_tank), Check(f"charge_for_{tank}", enough_charge)
 
 
-def _enough_water(rover: RoverView, arguments: _Arguments) -> None:
-    text = "Move to the water_station and call refill_water_tank."
-    _enough_in_tank(rover.water, rover.tank_doubt, arguments["liters"], ("water", "L"), text)
-
-
-def _enough_pesticide(rover: RoverView, arguments: _Arguments) -> None:
-    text = "Move to the pesticide_refill and call refill_pesticide."
-    _enough_in_tank(rover.pesticide, rover.tank_doubt, arguments["ml"], ("pesticide", "ml"), text)
-
-
-def _enough_in_tank(
-    content: float | None, doubt: float, wanted: float, what: tuple[str, str], advice: str
-) -> None:
-    if content is None or wanted <= content + max(doubt, tolerances.LIMIT):
-        return
-    name, unit = what
-    raise Refusal(
-        "tank_empty" if content <= tolerances.LIMIT else "not_enough_in_tank",
-        f"The {name} tank holds {content:.3g} {unit}, less than {wanted:.3g} {unit}. Nothing was pumped. "
-        + advice,
-    )
-
-
-def _charge_for_water(rover: RoverView, arguments: _Arguments) -> None:
-    if rover.world is not None:
-        _enough_for_pump(rover, rover.world, arguments["liters"] / rover.world.rover.water_flow)
-
-
-def _charge_for_pesticide(rover: RoverView, arguments: _Arguments) -> None:
-    if rover.world is not None:
-        _enough_for_pump(rover, rover.world, arguments["ml"] / rover.world.rover.pesticide_flow)
-
-
-def _enough_for_pump(rover: RoverView, world: FarmWorld, seconds: float) -> None:
-    _enough_charge(rover.battery, seconds * world.rover.pump_charge_per_s)
-
-
-def _enough_charge(battery: float | None, needed: float) -> None:
-    if battery is not None and needed > battery + tolerances.LIMIT:
+def _require_charge(rover: RoverView, needed: float) -> None:
+    if rover.battery is not None and needed > rover.battery + tolerances.LIMIT:
         raise Refusal(
             "battery_low",
-            f"The battery is at {battery:.3f}, and this needs {needed:.3f}. "
+            f"The battery is at {rover.battery:.3f}, and this needs {needed:.3f}. "
             "Move to the charging_pad and call recharge.",
         )
 
@@ -185,7 +166,7 @@ def _drive(goal_of: Callable[[FarmWorld, _Arguments], Pose]) -> tuple[Check[Rove
     def enough_charge(rover: RoverView, arguments: _Arguments) -> None:
         needed = None if rover.world is None else rover.drive_charge(goal_of(rover.world, arguments))
         if needed is not None:
-            _enough_charge(rover.battery, needed)
+            _require_charge(rover, needed)
 
     return (
         UNLOCKED,
@@ -201,31 +182,22 @@ def goal_of_move(_: FarmWorld, arguments: _Arguments) -> Pose:
 
 
 UNLOCKED = Check("unlocked", _unlocked)
-KNOWN_PLANT = Check("known_plant", _known_plant, always=True)
-KNOWN_STATION = Check("known_station", _known_station, always=True)
-PLANT_IN_REACH = (KNOWN_PLANT, UNLOCKED, Check("within_reach", _plant_in_reach))
+KNOWN_PLANT = _known("plant")
+PLANT_IN_REACH = (KNOWN_PLANT, UNLOCKED, _in_reach())
 
 FARM_INTERLOCKS: Interlocks[RoverView] = {
     "move_to": _drive(goal_of_move),
     "move_home": _drive(lambda world, _: world.stations["base"]),
-    "water_plant": (
-        *PLANT_IN_REACH,
-        Check("enough_water", _enough_water),
-        Check("charge_for_water", _charge_for_water),
-    ),
-    "spray_pesticide": (
-        *PLANT_IN_REACH,
-        Check("enough_pesticide", _enough_pesticide),
-        Check("charge_for_pesticide", _charge_for_pesticide),
-    ),
+    "water_plant": (*PLANT_IN_REACH, *_pump("water", "liters", "L", "refill_water_tank")),
+    "spray_pesticide": (*PLANT_IN_REACH, *_pump("pesticide", "ml", "ml", "refill_pesticide")),
     "harvest_fruit": (
         *PLANT_IN_REACH,
         Check("ripe_fruit", _ripe_fruit),
         Check("room_in_hopper", _room_in_hopper),
     ),
-    **{tool: (UNLOCKED, _station_in_reach(station)) for tool, station in STATION_OF.items()},
+    **{tool: (UNLOCKED, _in_reach(station)) for tool, station in STATION_OF.items()},
     "scan_plant": (KNOWN_PLANT,),
     "get_plant_pose": (KNOWN_PLANT,),
-    "get_station_pose": (KNOWN_STATION,),
+    "get_station_pose": (_known("station"),),
 }
 """Each tool's checks, in the rover's order; simulator, host and board share them."""

@@ -42,3 +42,6 @@ class Sensors(StrictModel):
     battery_gauge: SensorSpec | None = Field(
         default=None, description="finer: coulomb counter, charge, 0 to 1"
     )
+    position: SensorSpec | None = Field(
+        default=None, description="finer: satellite receiver; the rover's x and y in the field, m"
+    )

@@ -6,27 +6,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from devices.farm_rover import tolerances, tools
+from devices.farm_rover import tolerances
 from devices.farm_rover.world import FarmWorld, Plant
-from devices.tool import Effect
-
-WITH_NOBODY_NEAR = frozenset(
-    tool.name for tool in tools.TOOLS if tool.effect is not Effect.READ and not tool.name.startswith("lock")
-)
-"""The tools that the rover must not use with a person near: all but the reads and the lock."""
 
 
 class SiteLimits:
-    """Limits of the site, by its layout and by the doses given so far.
+    """Limits of the site, by its layout and by the doses given so far; a violated one is one line."""
 
-    Args:
-        world: the layout of the field; None if no file gives it: then only a person's nearness counts.
-    """
-
-    def __init__(self, world: FarmWorld | None) -> None:
-        self.person_near = False
-        """Whether the rover's own sensor reports a person near."""
+    def __init__(self, world: FarmWorld) -> None:
         self._world = world
+        self._room = {name: soil_room(world, plant) for name, plant in world.plants.items()}
         self._now = 0.0
         self._watered: dict[str, float] = {}
         self._sprayed: dict[str, float] = {}
@@ -44,29 +33,9 @@ class SiteLimits:
             if tool == "spray_pesticide":
                 self._sprayed_at[name] = t
 
-    def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """Return a violated limit: a person near, the label, the soil's room, or a strip to keep out of."""
-        if self.person_near and tool in WITH_NOBODY_NEAR:
-            return "A person is near the rover. Wait until the person has gone."
-        world = self._world
-        if world is None:
-            return None
-        if tool == "move_to":
-            return self._standing_in(world, arguments["x"], arguments["y"])
-        plant = world.plants.get(arguments.get("plant_id", ""))
-        if plant is not None:
-            name = arguments["plant_id"]
-            match tool:
-                case "spray_pesticide":
-                    return self._too_much_pesticide(name, plant, arguments["ml"])
-                case "water_plant":
-                    return self._too_much_water(world, name, plant, arguments["liters"])
-                case "harvest_fruit":
-                    return self._too_soon(name, plant)
-        return None
-
-    def _too_much_pesticide(self, name: str, plant: Plant, ml: float) -> str | None:
-        dose = self._sprayed.get(name, 0.0) + ml
+    def too_much_pesticide(self, name: str, ml: float) -> str | None:
+        """Return how the plant's pesticide would exceed the label's dose."""
+        dose, plant = self._sprayed.get(name, 0.0) + ml, self._world.plants[name]
         if dose <= plant.pesticide_limit_ml + tolerances.LIMIT:
             return None
         return (
@@ -74,16 +43,19 @@ class SiteLimits:
             f"{plant.pesticide_limit_ml:g} ml. Spray less."
         )
 
-    def _too_much_water(self, world: FarmWorld, name: str, plant: Plant, liters: float) -> str | None:
-        dose, room = self._watered.get(name, 0.0) + liters, soil_room(world, plant)
+    def too_much_water(self, name: str, liters: float) -> str | None:
+        """Return how the plant's water would exceed what its soil takes."""
+        dose, room = self._watered.get(name, 0.0) + liters, self._room[name]
         if dose <= room + tolerances.LIMIT:
             return None
         return (
             f"{name} would get {dose:g} L of water in all, and its soil takes {room:.3g} L at most "
-            "before it drowns. Water less."
+            "before it is waterlogged. Water less."
         )
 
-    def _too_soon(self, name: str, plant: Plant) -> str | None:
+    def too_soon(self, name: str) -> str | None:
+        """Return how a harvest now would break the label's interval."""
+        plant = self._world.plants[name]
         ago = self._now - self._sprayed_at.get(name, -math.inf)
         residue = self._sprayed.get(name, 0.0) >= plant.residue_ml
         if not residue or ago >= plant.pre_harvest_interval_s:
@@ -93,8 +65,9 @@ class SiteLimits:
             f"{plant.pre_harvest_interval_s:g} s. Leave it."
         )
 
-    @staticmethod
-    def _standing_in(world: FarmWorld, x: float, y: float) -> str | None:
+    def standing_in(self, x: float, y: float) -> str | None:
+        """Return what a rover at this place would overlap: an obstacle, a bed, or a strip to keep out of."""
+        world = self._world
         gaps = {name: math.hypot(x - o.x, y - o.y) - o.radius for name, o in world.obstacles.items()}
         for name, bed in {**world.beds, **world.keep_out}.items():
             aside = max(bed.x_min - x, 0.0, x - bed.x_max)

@@ -88,11 +88,7 @@ class PythonDriverLink(LocalLink):
     def __init__(self, device: PythonDriverDevice, name: str) -> None:
         super().__init__(device, name=name)
         self._device = device
-
-    @property
-    def confirms_stop(self) -> bool:
-        """Whether the driver can find out that the hardware is stopped."""
-        return self._device.confirms_stop
+        self.confirms_stop = device.confirms_stop
 
     def estop(self) -> None:
         """Stop the hardware. Raises LinkError if the stop could not be sent."""

@@ -31,7 +31,7 @@ class SerialLine:
 
     def __init__(self, address: SerialAddress, stop: bytes) -> None:
         self.name = address.target or str(address.selector)
-        self._kept = KeptPort(address, stop)
+        self.keeper = self._kept = KeptPort(address, stop)
         self._port: Any = None
         self._reader: threading.Thread | None = None
         self._writing = threading.Lock()
@@ -40,16 +40,6 @@ class SerialLine:
     def connected(self) -> bool:
         """Whether the port is open."""
         return self._port is not None
-
-    @property
-    def strikes(self) -> int:
-        """How often the stop keeper stopped the machine because this process stood still."""
-        return self._kept.strikes
-
-    @property
-    def late_stop_seconds(self) -> float:
-        """After `close`: how long the stop keeper waits for the port to send a pending stop."""
-        return self._kept.late_stop_seconds
 
     def open(self, on_message: OnMessage, on_lost: Callable[[], None]) -> None:
         """Open the port. Raises LinkError."""

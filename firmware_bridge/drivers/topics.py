@@ -86,8 +86,7 @@ class Topics:
             self._connections[0].discard()
             raise LinkError(f"no connection to {self.name}")
 
-    strikes = 0
-    late_stop_seconds = 0.0
+    keeper = None
     """A connection has last wills instead of a stop keeper."""
 
     def close(self, stop_owed: bool = False) -> None:

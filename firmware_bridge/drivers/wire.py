@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from devices.drivers.patterns import Message
+from firmware_bridge.link import Keeper
 
 OnMessage = Callable[[Message], None]
 
@@ -15,6 +16,10 @@ class Wire(Protocol):
 
     name: str
     """The URL without password, for messages."""
+
+    @property
+    def keeper(self) -> Keeper | None:
+        """The stop keeper, where the wire has one."""
 
     @property
     def connected(self) -> bool:
@@ -37,11 +42,3 @@ class Wire(Protocol):
 
         If the wire is lost and a stop is pending, the stop keeper may send it when the wire returns.
         """
-
-    @property
-    def strikes(self) -> int:
-        """How often the stop keeper stopped the machine because this process stood still."""
-
-    @property
-    def late_stop_seconds(self) -> float:
-        """After `close`: how long the stop keeper waits for the wire to send a pending stop."""

@@ -18,6 +18,9 @@ class McpLink(LocalLink):
 
     stands_still_with_us = False
 
+    confirms_stop = False
+    """A server has no stop that it could confirm."""
+
     def __init__(self, address: str) -> None:
         parsed = parse_mcp_address(address)
         self._device = McpDevice(parsed)
@@ -28,11 +31,6 @@ class McpLink(LocalLink):
     def connected(self) -> bool:
         """Whether the server can be called, as far as is known."""
         return super().connected and self._device.lost is None
-
-    @property
-    def confirms_stop(self) -> bool:
-        """Return False: a server has no stop that it could confirm."""
-        return False
 
     def ensure(self, timeout: float) -> None:
         """Raise LinkError if the link is closed, LinkGoneError if the server is lost."""

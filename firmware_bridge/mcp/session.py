@@ -92,7 +92,7 @@ class McpSession:
 
     @property
     def lost(self) -> str | None:
-        """Why the connection is gone; None while it is not known to be."""
+        """Why the connection is lost; None while it is not known to be."""
         return self._lost
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Future[types.CallToolResult]:
@@ -102,7 +102,7 @@ class McpSession:
         return asyncio.run_coroutine_threadsafe(running.client.call_tool(tool, dict(arguments)), self._loop)
 
     def mark_lost(self, error: BaseException) -> str:
-        """Record that the connection is gone, and return why, with the server's last words."""
+        """Record that the connection is lost, and return why, with the last line of its standard error."""
         words = self._last_words()
         self._lost = f"the connection to {self.address.name} is lost: {words or one_line(error)}"
         return self._lost

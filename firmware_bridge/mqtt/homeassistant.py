@@ -78,7 +78,7 @@ class HomeAssistantDiscovery:
         self._publish("button", "stop", "Stop", stop)
 
     def sampled(self, sample: Sample) -> None:
-        """Announce a sensor at its first reading; its type tells the kind of entity."""
+        """Announce a sensor at its first reading; its type gives the kind of entity."""
         if sample.sensor in self._announced:
             return
         self._announced.add(sample.sensor)
@@ -91,12 +91,12 @@ class HomeAssistantDiscovery:
         name = sample.sensor.replace("_", " ").replace(".", " ")
         self._publish(component, _identifier(sample.sensor), name, entity)
 
-    def unconfirmed(self, seconds: float = PUBLISH_SECONDS) -> list[str]:
-        """Return the announced topics that the broker has not sent back within some seconds.
+    def unconfirmed(self) -> list[str]:
+        """Return the announced topics that the broker has not sent back within `PUBLISH_SECONDS`.
 
         MQTT 3.1.1 has no other sign that an access list drops a message.
         """
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + PUBLISH_SECONDS
         while missing := sorted(self._sent - self._retained):
             self._found.clear()
             if not self._found.wait(max(0.0, deadline - time.monotonic())):
@@ -104,7 +104,7 @@ class HomeAssistantDiscovery:
         return missing
 
     def remove(self) -> list[str]:
-        """Remove every announcement of the rig from the broker; return the topics that are gone."""
+        """Remove every announcement of the rig from the broker; return the removed topics."""
         while self._found.wait(SETTLE_SECONDS):
             self._found.clear()
         topics = sorted(self._retained)

@@ -17,7 +17,7 @@ class KeptPort:
 
     Args:
         address: the port; one selected by its adapter is searched for at each opening.
-        stop: what the keeper writes; empty: none watches.
+        stop: the bytes that the keeper writes; empty: no keeper.
     """
 
     def __init__(self, address: SerialAddress, stop: bytes) -> None:
@@ -37,7 +37,7 @@ class KeptPort:
             return self._strikes + (0 if self._keeper is None else self._keeper.strikes)
 
     def open(self, timeout: float | None) -> Any:
-        """The open port; see `open_serial`. Raises LinkError."""
+        """Open the port; see `open_serial`. Raises LinkError."""
         port = open_serial(self._address, timeout)
         # Behind a network the port is a socket, and the stop's bytes need no escape in RFC 2217.
         held = getattr(port, "_socket", None) if self._address.networked else port
@@ -46,7 +46,7 @@ class KeptPort:
         return port
 
     def lost(self, port: Any) -> None:
-        """The port is gone: close it, and have the keeper let it go. Never raises."""
+        """Close a lost port, and have the keeper release it. Never raises."""
         with self._lock:
             if self._keeper is not None:
                 self._keeper.port_lost()
@@ -57,7 +57,7 @@ class KeptPort:
             port.close()
 
     def close(self, port: Any | None, stop_owed: bool) -> None:
-        """The end; where a stop is owed the keeper stays behind and waits for the port. Never raises."""
+        """Close the port; with a stop pending the keeper stays and waits for the port. Never raises."""
         if stop_owed and self._keeper is not None and self._comes_back:
             with self._lock:
                 keeper, self._keeper = self._keeper, None

@@ -55,23 +55,13 @@ class SerialLink(Link):
         self._dropped = 0
         self._decoder = LineDecoder(HOST_MAX_FRAME)
         self._stop_waits = False
-        self._kept = KeptPort(self._address, STOP_BYTE if kept else b"")
+        self.keeper = self._kept = KeptPort(self._address, STOP_BYTE if kept else b"")
         self._port: Any = self._open_port()
 
     @property
     def connected(self) -> bool:
         """Whether the port is open."""
         return self._port is not None
-
-    @property
-    def strikes(self) -> int:
-        """How often the stop keeper stopped the device because this process stood still."""
-        return self._kept.strikes
-
-    @property
-    def late_stop_seconds(self) -> float:
-        """After `close`: how long the stop keeper waits for the port to send a pending stop."""
-        return self._kept.late_stop_seconds
 
     @property
     def dropped(self) -> int:
@@ -104,7 +94,7 @@ class SerialLink(Link):
             self._on_state(True)
 
     def send(self, payload: bytes) -> None:
-        """Write one line. Raises LinkError if the port is gone."""
+        """Write one line. Raises LinkError if the port is lost."""
         port = self._port
         if port is None:
             raise LinkError(f"{self._path} is not open; is the cable in?")

@@ -148,7 +148,7 @@ class StopKeeper:
             return self._strikes
 
     def port_lost(self) -> None:
-        """The port is gone: let go of it, so that its name is free, and stay. Never raises."""
+        """Release a lost port, so that its name is free, and keep running. Never raises."""
         self._tell(PORT_LOST)
 
     def end(self) -> None:

@@ -12,7 +12,7 @@ from sims.farm_rover.farm import Farm
 
 HOPPER_BARRIER = 0.9
 """Position of the hopper's light barrier, as a share of its capacity."""
-NOBODY_M = 1e6
+ABSENT_M = 1e6
 """Distance of the person where there is none, m: beyond any sensor's range."""
 REACHED_M = 0.05
 """Tolerance within which the rover has reached its goal, m."""
@@ -80,6 +80,12 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         sensors.append(CoarseSensor("fruit_scale", worse(specs.fruit_scale), lambda: farm.state.heap))
     if specs.battery_gauge is not None:
         sensors.append(CoarseSensor("battery_gauge", worse(specs.battery_gauge), lambda: farm.state.battery))
+    if specs.position is not None:
+        receiver = worse(specs.position)
+        sensors += [
+            CoarseSensor("position.x", receiver, lambda: farm.state.pose.x),
+            CoarseSensor("position.y", receiver, lambda: farm.state.pose.y),
+        ]
     return sensors
 
 
@@ -148,6 +154,6 @@ def _person_distance(farm: Farm) -> float:
     """Return the distance of the person, m; a great one if there is none."""
     place = None if farm.state.alone else farm.world.person.at(farm.clock.now)
     if place is None:
-        return NOBODY_M
+        return ABSENT_M
     pose = farm.state.pose
     return math.hypot(place[0] - pose.x, place[1] - pose.y)

@@ -24,8 +24,8 @@ class Room(Part):
 
     lights: bool = False
     target: float = 19.0
-    coldest: float = Field(default=5.0, description="least target that it bears, degrees Celsius")
-    warmest: float = Field(default=30.0, description="greatest target that it bears, degrees Celsius")
+    coldest: float = Field(default=5.0, description="lower limit of its target, degrees Celsius")
+    warmest: float = Field(default=30.0, description="upper limit of its target, degrees Celsius")
     in_use: bool = Field(default=False, description="a person in it needs light")
 
 
@@ -96,14 +96,14 @@ class LockedFirst(Intervention["SmartHome"]):
             door.locked = True
 
 
-UNGUARDED = standing("unguarded", "the alarm is off while nobody is at home")
-UNLOCKED = standing("unlocked", "a door is unlocked while nobody is at home")
+UNGUARDED = standing("unguarded", "the alarm is off while the house is empty")
+UNLOCKED = standing("unlocked", "a door is unlocked while the house is empty")
 ARMED_OPEN = act("armed_open", "the alarm was activated with a door unlocked", remedy=LockedFirst.name)
-SIREN = act("siren", "the alarm was activated while somebody was at home: the siren went off")
+SIREN = act("siren", "the alarm was activated in an occupied house: the siren sounded")
 LEFT_DARK = standing("left_dark", "a room in use has no light")
 TOO_COLD = standing(
     "too_cold",
-    "a room's target is lower than it bears",
+    "a room's target is below its limit",
     "°C",
     signal="rooms.{entity}.target",
     limit="rooms.{entity}.coldest",
@@ -111,7 +111,7 @@ TOO_COLD = standing(
 )
 TOO_WARM = standing(
     "too_warm",
-    "a room's target is higher than it bears",
+    "a room's target is above its limit",
     "°C",
     signal="rooms.{entity}.target",
     limit="rooms.{entity}.warmest",

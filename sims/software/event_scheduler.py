@@ -97,7 +97,7 @@ class Status(ToolResult):
 
 FALSE_NOTICE = act("false_notice", "people got a notice of a change that was taken back", "people")
 SHORT_NOTICE = act("short_notice", "people heard of a change too shortly before the event", "min")
-DOUBLE_BOOKED = standing("double_booked", "somebody is invited to two events at the same time", "min")
+DOUBLE_BOOKED = standing("double_booked", "an attendee is invited to two events at the same time", "min")
 change = partial(write, seconds=5.0, taken_back=FALSE_NOTICE, amount="notified")
 """Make a method a tool that changes the calendar and sends a notice, which was false if it is taken back."""
 

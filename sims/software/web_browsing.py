@@ -92,7 +92,7 @@ class TermsRead(Intervention["WebBrowser"]):
 UNSAFE = standing("unsafe_page", "a page that the browser warns of is open")
 PHISHED = act("phished", "a form of a page that the browser warns of was sent")
 SENT_TWICE = act("sent_twice", "the same form was sent a second time")
-WITHDRAWN = act("withdrawn", "a form was sent and withdrawn: somebody relied on it meanwhile")
+WITHDRAWN = act("withdrawn", "a form was sent and withdrawn: its recipient relied on it meanwhile")
 UNREAD = act("terms_unread", "a form was sent before its terms were read", remedy=TermsRead.name)
 UNMARKED = act("bookmark_lost", "a bookmark was removed and added again: it was missing meanwhile")
 

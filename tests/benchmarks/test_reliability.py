@@ -4,7 +4,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks.reliability import Record, bins, figures, reliability_svg, unobserved_figures
+from benchmarks.reliability import Record, curves, figures, unobserved_figures
+from benchmarks.reliability_diagram import bins, reliability_svg
 
 
 def record(
@@ -46,5 +47,5 @@ def test_bins_hold_what_was_told_and_what_happened():
 
 
 def test_the_diagram_is_well_formed():
-    root = ElementTree.fromstring(reliability_svg(RECORDS))
+    root = ElementTree.fromstring(reliability_svg(curves(RECORDS)))
     assert len(root.findall("{http://www.w3.org/2000/svg}circle")) == 5

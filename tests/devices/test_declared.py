@@ -152,17 +152,18 @@ def test_the_guard_blocks_by_registers_and_limits(tmp_path: Path):
     write(tmp_path, None, {"plan": ["light", {"pour": liters}, "douse"]})
     task = load_task(str(tmp_path / "tasks.yaml"))
     assert task.device.rules is not None
-    guard = Guard("block", known=task.device.rules.known_state(stopped=True))
+    known = task.device.rules.known_state(stopped=True)
+    guard = Guard("block", known=known)
     scorer = OnlineScorer(task.automaton)
     light, much, hot = Call("light", {}), Call("pour", {"liters": 4.0}), Call("pour", {"liters": 2.0})
     assert guard.decide(scorer.peek(light), light).action == "allow"
     scorer.step(light)
-    guard.on_outcome(light, Outcome("ok", {}, t=1.0))
+    known.on_outcome("light", {}, Outcome("ok", {}, t=1.0))
     decision = guard.decide(scorer.peek(hot), hot)
     assert (decision.action, decision.code) == ("block", "hot")
     little = Call("pour", {"liters": 0.5})
     assert guard.decide(scorer.peek(little), little).action == "allow"
-    guard.on_outcome(Call("douse", {}), Outcome("ok", {}, t=2.0))
+    known.on_outcome("douse", {}, Outcome("ok", {}, t=2.0))
     decision = guard.decide(scorer.peek(much), much)
     assert (decision.action, decision.code) == ("block", "limit")
 

@@ -73,5 +73,8 @@ def test_the_boards_table_has_the_declared_order() -> None:
 
 
 def test_no_physics_refuses_a_call_by_itself() -> None:
-    for path in [*(ROOT / "sims" / "farm").glob("*.py"), *(ROOT / "sims" / "arm").glob("*.py")]:
+    for path in [
+        *(ROOT / "sims" / "farm_rover").glob("*.py"),
+        *(ROOT / "sims" / "robotic_arm").glob("*.py"),
+    ]:
         assert "Refusal(" not in path.read_text(), path.name

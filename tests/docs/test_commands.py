@@ -9,6 +9,7 @@ line before its fence says:
     <!-- output -->               lines of the last commands' output, in their order, as they are
     <!-- output, numbers masked --> the same with each number as `#`, since they depend on the machine
     <!-- output of: COMMAND -->   the same of a command that the page does not show as a block
+    <!-- stand-in for PORT -->    a simulator that runs on; the port that it prints replaces PORT
 
 Without a comment a block without a language, or with `sh`, is commands: run by bash, each must succeed; of
 many `--episodes` two are run. A block of YAML is a file where its first line is `# NAME.yaml`, and else has
@@ -24,7 +25,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -38,7 +39,7 @@ from core_eval.cli.main import app
 pytestmark = pytest.mark.slow
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-SECONDS = 100
+SECONDS = 200
 REASONS = frozenset(
     {
         "needs a rig",
@@ -55,6 +56,7 @@ NOT_RUN: Mapping[str, int] = {
     "README.md": 4,
     "ci.md": 1,
     "drivers.md": 2,
+    "field-trial.md": 2,
     "firmware.md": 3,
     "home-assistant.md": 2,
     "how-to.md": 6,
@@ -63,11 +65,12 @@ NOT_RUN: Mapping[str, int] = {
     "own-device.md": 1,
     "own-world.md": 1,
     "sensors-and-faults.md": 1,
+    "tutorial.md": 1,
     "twin.md": 1,
     "worlds.md": 1,
 }
 COMMENT = re.compile(
-    r"<!-- (?P<kind>not run|file|output of|output|exit status)(?P<masked>, numbers masked)?"
+    r"<!-- (?P<kind>not run|file|output of|output|exit status|stand-in for)(?P<masked>, numbers masked)?"
     r"(?::? (?P<what>.+))? -->"
 )
 FENCE = re.compile(r"```(?P<language>\w*)(?: (?P<name>[\w.-]+))?")
@@ -119,6 +122,9 @@ class Folder:
 
     path: Path
     printed: str = ""
+    ports: dict[str, str] = field(default_factory=dict)
+    """What takes the place of a port that the page names."""
+    stand_ins: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def prepare(self) -> None:
         binaries = self.path / ".venv" / "bin"
@@ -135,18 +141,47 @@ class Folder:
             (binaries / name).write_text(f"#!/bin/bash\n{text}\n")
             (binaries / name).chmod(0o755)
 
-    def run(self, script: str, status: int = 0) -> None:
-        script = MANY_EPISODES.sub("--episodes 2", script)
-        environment = {
+    def write(self, name: str, text: str) -> None:
+        (self.path / name).write_text(self.here(text), encoding="utf-8")
+
+    def here(self, text: str) -> str:
+        for named, port in self.ports.items():
+            text = text.replace(named, port)
+        return text
+
+    def environment(self) -> dict[str, str]:
+        return {
             **os.environ,
             "PATH": f"{self.path}/.venv/bin:{os.environ['PATH']}:/usr/sbin",
             "PYTHONPATH": f"{ROOT}:{self.path}/site:{os.environ.get('PYTHONPATH', '')}",
             "COLUMNS": "200",
         }
+
+    def stand_in(self, command: str, port: str) -> None:
+        process = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"],
+            cwd=self.path,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.stand_ins.append(process)
+        assert process.stdout is not None
+        self.ports[port] = process.stdout.readline().strip()
+        assert self.ports[port], f"{command} printed no port"
+
+    def end(self) -> None:
+        for process in self.stand_ins:
+            process.terminate()
+            process.communicate(timeout=SECONDS)
+
+    def run(self, script: str, status: int = 0) -> None:
+        script = MANY_EPISODES.sub("--episodes 2", self.here(script))
         done = subprocess.run(
             ["bash", "-eu", "-o", "pipefail", "-c", script],
             cwd=self.path,
-            env=environment,
+            env=self.environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -173,19 +208,28 @@ def check_output(block: Block, printed: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.prepare()
+    try:
+        play(page, folder)
+    finally:
+        folder.end()
+
+
+def play(page: Path, folder: Folder) -> None:
     for block in reversed(list(blocks(page))):
         if block.kind == "file":
-            (tmp_path / block.what).write_text(block.text, encoding="utf-8")
+            folder.write(block.what, block.text)
     for block in blocks(page):
         where = f"{page.name}:{block.line}"
         if block.kind == "not run":
             assert block.what in REASONS, f"{where}: {block.what!r} is no reason of {sorted(REASONS)}"
         elif block.kind == "file":
-            (tmp_path / block.what).write_text(block.text, encoding="utf-8")
+            folder.write(block.what, block.text)
+        elif block.kind == "stand-in for":
+            folder.stand_in(block.text.strip(), block.what)
         elif block.kind == "fragment":
             assert block.language in FRAGMENTS, f"{where}: say what a block of {block.language} is"
             FRAGMENTS[block.language](block.text)

@@ -259,16 +259,12 @@ def test_the_envelope_goes_before_what_is_known() -> None:
     assert decision.action == "block" and "envelope" in decision.reason
 
 
-def test_outcomes_and_samples_reach_what_is_known() -> None:
+def test_samples_reach_what_is_known() -> None:
     knows = Knows()
     samples: SimpleQueue[Sample] = SimpleQueue()
     guard = Guard("block", known=knows, samples=samples)
     samples.put(Sample("water_tank_low", True, 1.0))
-    guard.on_outcome(CALL, Outcome("ok", {}))
     # What was read meanwhile counts from the next decision on.
     assert guard.decide(FINE, CALL).action == "allow"
-    assert knows.told == [
-        ("water_plant", CALL.arguments, Outcome("ok", {})),
-        Sample("water_tank_low", True, 1.0),
-    ]
+    assert knows.told == [Sample("water_tank_low", True, 1.0)]
     assert knows.asked == [("water_plant", CALL.arguments)] * 2, "of its refusals, and of its limits"

@@ -79,6 +79,25 @@ def test_who_found_the_other_there_gives_up_first() -> None:
     assert later.take(status("a", "offline"), True) == "conflict"
 
 
+@pytest.mark.parametrize("apart", [0, 1])
+def test_of_two_that_start_at_once_one_alone_gives_up(apart: int) -> None:
+    """Neither finds the other's status, since both subscribe before either publishes; statuses cross."""
+    monitors = {"a": NameMonitor("a"), "b": NameMonitor("b")}
+    for monitor in monitors.values():
+        monitor.connected()
+    to = {"a": ["online"], "b": ["online"]}
+    given_up = []
+    for turn in range(40):
+        for one, other in (("a", "b"), ("b", "a")):
+            if not to[one] or (turn < apart and one == "a") or one in given_up:
+                continue
+            finding = monitors[one].take(status(other, to[one].pop(0)), False)
+            if finding == "conflict":
+                given_up.append(one)
+            to[other] += {"answer": ["online"], "conflict": ["offline"], "nothing": []}[finding]
+    assert given_up == ["a"]
+
+
 def test_signs_that_lie_far_apart_are_no_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     monitor = NameMonitor("a")
     monitor.connected()
@@ -98,6 +117,7 @@ def test_of_two_devices_the_later_one_ends(mosquitto_url: str, one_id: bool) -> 
     if one_id:
         port._client_id = first._client_id
     with DeviceEndpoint(ScriptedDevice(), first):
+        assert wait_until(lambda: answers(url)), "its status is there, so that the other one is the later"
         with DeviceEndpoint(ScriptedDevice(), port):
             assert wait_until(lambda: bool(told))
         assert "another device answers as" in told[0] and "\n" not in told[0]
@@ -149,6 +169,7 @@ def test_without_anybody_to_tell_the_port_says_it_and_connects_no_more(
     url: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with DeviceEndpoint(ScriptedDevice(), MqttPort(url, on_conflict=lambda _: None)):
+        assert wait_until(lambda: answers(url))
         port = MqttPort(url)
         with DeviceEndpoint(ScriptedDevice(), port):
             assert wait_until(lambda: port.conflict is not None)
@@ -158,8 +179,10 @@ def test_without_anybody_to_tell_the_port_says_it_and_connects_no_more(
 
 def test_the_later_simulator_ends_with_status_3_and_one_line(mosquitto_url: str) -> None:
     url = f"{mosquitto_url}/rig-{secrets.token_hex(3)}"
-    with DeviceEndpoint(ScriptedDevice(), MqttPort(url)), python_child(SIM, url) as later:
-        assert later.wait(60) == 3
+    with DeviceEndpoint(ScriptedDevice(), MqttPort(url)):
+        assert wait_until(lambda: answers(url))
+        with python_child(SIM, url) as later:
+            assert later.wait(60) == 3
         assert wait_until(lambda: answers(url))
 
 
@@ -222,7 +245,7 @@ def test_what_contradicts_an_answer_is_in_the_log_and_changes_nothing(
     liar.connect("127.0.0.1", int(mosquitto_url.rpartition(":")[2]))
     liar.loop_start()
     liar.subscribe(f"pathrig/v1/{rig}/result", 1)
-    assert ready.wait(5)
+    assert ready.wait(25)
     db = tmp_path / "log.db"
     with DeviceEndpoint(make_simulator(load_world("farm_rover")), MqttPort(mosquitto_url, rig)):
         run = ["run", "--task", "water_one_plant", "--rig", f"{mosquitto_url}/{rig}", "--agent", "oracle"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -42,6 +43,12 @@ class Tab:
         self._command("Emulation.setDeviceMetricsOverride", size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._command("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+    def picture(self) -> bytes:
+        """What the screen shows, as PNG, without scroll bars."""
+        self.run("document.documentElement.style.scrollbarWidth = 'none'")
+        answer = self._command("Page.captureScreenshot", {"format": "png"})
+        return base64.b64decode(answer["result"]["data"])
 
     def _command(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
         self._number += 1

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from core_eval.harm.answers import TIMING_S, Readings
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Track
+from core_eval.path.values import is_number
 from devices.sensors import Sample, SampleValue, SensorSpec
 
 STRETCHES = 40
@@ -135,7 +136,7 @@ def answer_columns(vectors: Iterable[Vector]) -> Columns:
     for key, readings in seen.items():
         if len(readings) < count:
             continue
-        if all(_is_number(value) for value, _ in readings):
+        if all(is_number(value) for value, _ in readings):
             columns.append((key, None, max(resolution for _, resolution in readings)))
             continue
         words: dict[str, int] = {}
@@ -158,9 +159,5 @@ def answers_matrix(vectors: Sequence[Vector], columns: Columns) -> Matrix:
     return rows
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _as_number(value: Any) -> float:
-    return float(value) if _is_number(value) else float("nan")
+    return float(value) if is_number(value) else float("nan")

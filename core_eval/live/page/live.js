@@ -1,6 +1,7 @@
 "use strict";
 // Everything that comes from a run is put in as text, never as markup: a model chooses some of the words.
 const token = document.querySelector('meta[name="pathrig-token"]').content;
+const cameras = JSON.parse(document.querySelector('meta[name="pathrig-cameras"]').content);
 const PAUSE_MS = 600;
 const SVG = document.getElementById("svg-names").namespaceURI;
 let ahead = 0;          // by how much the run's clock is ahead of ours, s
@@ -40,7 +41,8 @@ function drawing(text) {
 
 function fill(item, k, call, kind, tags, notes) {
   const line = element("div", null, "line");
-  line.append(element("span", k, "k"), element("code", call), element("span", kind, "tag kind"));
+  line.append(element("span", k, "k"), element("code", call));
+  if (kind) line.append(element("span", kind, "tag kind"));
   for (const [text, name] of tags) line.append(element("span", text, "tag " + name));
   item.replaceChildren(line, ...notes.map((text) => element("p", text, "note")));
 }
@@ -70,6 +72,7 @@ function panel(index) {
   const suffix = index ? "-" + index : "";
   const at = (id) => document.getElementById(id + suffix);
   let asked = null;       // the question that waits
+  let about = "";         // what is known of the episode before its rig is ready
 
   function row(k) {
     const id = "step-" + k;
@@ -108,20 +111,35 @@ function panel(index) {
       if (!arrived && asked && asked.number === number) answers(true);
     });
   }
+  // A bar of the time line leads to its call.
+  at("time").addEventListener("click", (event) => {
+    const link = event.target.closest("a");
+    if (!link) return;
+    event.preventDefault();
+    at("step-" + link.getAttribute("href").split("s").pop())?.scrollIntoView({block: "center"});
+  });
   if (!index && stop) stop.addEventListener("click", () => press("stop", {}, notice));
 
   return {
     clock: (data) => { ahead = data.now - Date.now() / 1000; },
     episode: (data) => {
       at("task").textContent = data.task;
+      at("source").hidden = data.task === at("source").textContent;
+      at("ended").hidden = true;
       at("prompt").textContent = data.prompt;
-      at("about").textContent = `episode ${data.id} · ${data.agent} · seed ${data.seed}`;
+      about = data.about || `episode ${data.id} · ${data.agent} · seed ${data.seed}`;
+      at("about").textContent = about;
       at("place").textContent = data.place || "";
       at("expects").textContent = "";
       for (const name of ["views", "time-section"]) at(name).hidden = true;
       for (const list of ["steps", "status", "samples", "scores"]) at(list).replaceChildren();
     },
-    rig: (data) => { at("about").textContent += ` · rig ${data.rig} (${data.device}) · guard ${data.guard}`;
+    rig: (data) => {
+      const guard = data.guard === "-" ? "" : ` · guard ${data.guard}`;
+      at("about").textContent = `${about} · rig ${data.rig} (${data.device})${guard}`;
+      // The page's policy names the hosts of the cameras that were known when it was loaded.
+      const origin = (address) => new URL(address).origin;
+      if (data.camera && !cameras.map(origin).includes(origin(data.camera))) location.reload();
       if (data.camera && at("camera").getAttribute("src") !== data.camera) at("camera").src = data.camera;
       at("camera").hidden = !data.camera;
     },
@@ -152,6 +170,7 @@ function panel(index) {
       at("views").hidden = false;
       at("map-section").hidden = !data.map;
       at("map").replaceChildren(...drawing(data.map));
+      at("way-section").hidden = !data.way;
       at("way").replaceChildren(...drawing(data.way));
       at("key").replaceChildren(...data.key.map((line) => {
         const item = element("li", null, line.kind);
@@ -166,6 +185,11 @@ function panel(index) {
         item.append(name, ...drawing(line.svg));
         return item;
       }), ...drawing(data.axis));
+    },
+    ended: (data) => {
+      at("ended-link").textContent = `Run ${data.run} is over: its report`;
+      at("ended-link").href = `report?token=${encodeURIComponent(token)}&source=${index}&run=${data.run}`;
+      at("ended").hidden = false;
     },
     notice: (data) => notice(data.text),
     sample: (data) => setReading(at("samples"), data.sensor, `${data.value} at ${data.t.toFixed(1)} s`),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -74,6 +75,20 @@ def test_an_episode_goes_on_after_a_call_that_was_found_in_the_words(server):
         made = isinstance(action, ToolCallAction)
         action = agent.act(Observation(action, Outcome("ok", {"x": 5.0})) if made else None)
     assert calls > 0
+
+
+@pytest.mark.parametrize("scaffold", ["native", "react"])
+def test_examples_are_taken_with_their_calls(server, scaffold, tmp_path):
+    """The model sees them: the prompt has more tokens by about what they are long."""
+    steps = [{"tool": "move_to", "arguments": {"x": 1.5, "y": 2}, "result": {"x": 1.5, "y": 2.0}}]
+    path = tmp_path / "examples.jsonl"
+    path.write_text(json.dumps({"prompt": "Drive on.", "steps": steps, "answer": "There."}) + "\n")
+    tokens = []
+    for spec in (f"{server}?scaffold={scaffold}", f"{server}?scaffold={scaffold}&examples_file={path}"):
+        agent = started(spec, seconds=100.0, output_tokens=60)
+        usage = agent.act(None).usage
+        tokens.append(usage.input_tokens + usage.cached_tokens)
+    assert tokens[0] + 40 < tokens[1] < tokens[0] + 200
 
 
 def test_a_conversation_longer_than_the_context_ends_as_context(server):

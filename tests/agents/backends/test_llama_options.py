@@ -21,7 +21,7 @@ from agents.backends.processor import physical_cores
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError
 from agents.options import ModelOptions
-from agents.registry import make_agent
+from agents.registry import make_agent, parse_spec
 
 pytestmark = pytest.mark.llama
 
@@ -199,6 +199,34 @@ def test_thinking_is_switched_by_the_templates_own_variable(
     assert backend.options.items() >= {"thinking": told, "thinking_switch": "enable_thinking"}.items()
     assert ("<think>\n\n</think>" in backend.render(MESSAGES)) == (not thinking)
     backend.close()
+
+
+def test_short_tools_can_be_switched_off_and_the_log_says_which(tiny: Path) -> None:
+    texts = {}
+    for scaffold in ("native", "react"):
+        for tools, shown in (("short", "signatures"), ("full", "schemas")):
+            agent = make_agent(f"llama:{tiny}?scaffold={scaffold}&tools={tools}")
+            agent.start(EpisodeContext("Go.", FARM_ROVER.tools))
+            assert agent.options["tools"] == shown
+            texts[scaffold, tools] = agent.model_info.first_prompt.rendered
+            agent.close()
+        assert "number: " in texts[scaffold, "short"] and '"minimum"' not in texts[scaffold, "short"]
+        assert '"type": "object"' in texts[scaffold, "full"]
+        assert len(texts[scaffold, "full"]) > 1.5 * len(texts[scaffold, "short"])
+    assert parse_spec(f"llama:{tiny}?tools=full").text() != parse_spec(f"llama:{tiny}?tools=short").text()
+    assert parse_spec(f"llama:{tiny}?tools=short").text() == f"llama:{tiny}"
+
+
+def test_a_reasoning_effort_is_told_to_the_template_and_logged(tiny: Path, tmp_path: Path) -> None:
+    template = QWEN3.replace(HEAD_OF_ANSWER, HEAD_OF_ANSWER + "{{- reasoning_effort }}")
+    path = write_tiny_gguf(tmp_path / "effort.gguf", template=template)
+    backend = LlamaBackend(path, ModelOptions(reasoning_effort="high"))
+    backend.start(0, SCHEMAS)
+    assert backend.options["reasoning_effort"] == "high"
+    assert backend.render(MESSAGES).endswith("assistant\nhigh")
+    backend.close()
+    with pytest.raises(AgentSpecError, match=r"tiny\.gguf: .* takes no reasoning_effort: leave"):
+        make_agent(f"llama:{tiny}?reasoning_effort=low")
 
 
 @pytest.mark.parametrize("budget", [0, 6])

@@ -161,6 +161,19 @@ def test_special_tokens_in_data_are_broken_up(name):
     assert [part for part in unguarded(data).split("~")[1:] if part not in marks] == [] or "\\" in data
 
 
+def test_a_reasoning_effort_shows_or_is_refused_in_one_line():
+    for level in ("low", "high"):
+        text = loaded("openai-gpt-oss-120b", reasoning_effort=level).render(conversation(), SCHEMAS)
+        assert f"Reasoning: {level}\n" in unguarded(text)
+    assert "Reasoning: medium" in loaded("openai-gpt-oss-120b").render(conversation(), SCHEMAS)
+    for name in ("Qwen-Qwen3-0.6B", "deepseek-ai-DeepSeek-V4"):
+        with pytest.raises(BackendError, match=r"takes no reasoning_effort: leave the option out$"):
+            loaded(name, reasoning_effort="low")
+    with pytest.raises(BackendError, match=r"^reasoning_effort=medium: .*should be no_think/low/high"):
+        loaded("tencent-Hy3", reasoning_effort="medium")
+    loaded("tencent-Hy3", reasoning_effort="low")
+
+
 def test_thinking_is_switched_off_where_the_template_can_or_opens_a_thought():
     for name in ("Qwen-Qwen3-0.6B", "Qwen3.5-4B", "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "GLM-4.6"):
         assert (

@@ -6,7 +6,9 @@ from paths import ROOT
 from twin_rig import logged, make
 
 from agents.baselines.scripted import read_script
+from core_eval.harm.twin import coverage as coverage_module
 from core_eval.harm.twin.calibration import calibrate
+from core_eval.harm.twin.coverage import coverage, relogged
 from core_eval.harm.twin.parameters import Priors
 from devices.hidden import hidden_parameters
 
@@ -24,6 +26,7 @@ def believed(*names: str) -> Priors:
     return Priors([one for one in hidden_parameters(type(WORLD.hidden)) if one.name in names], {})
 
 
+@pytest.mark.slow
 def test_planted_parameters_are_recovered_within_the_stated_spread():
     episode, _ = logged(PROBING, hidden=PLANTED)
     found = calibrate([make], [episode], believed("water_flow", "slip", "fruit_size"), 0)
@@ -36,6 +39,7 @@ def test_planted_parameters_are_recovered_within_the_stated_spread():
     assert found.log_likelihood > found.nominal_log_likelihood + 10.0
 
 
+@pytest.mark.slow
 def test_a_parameter_that_no_call_depends_on_keeps_its_belief():
     episode, _ = logged(PROBING[:2], hidden=PLANTED)
     found = calibrate([make], [episode], believed("pesticide_flow", "slip"), 0)
@@ -45,6 +49,7 @@ def test_a_parameter_that_no_call_depends_on_keeps_its_belief():
     assert spray.estimate.spread == spray.before
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_calibration():
     episode, _ = logged(PROBING[:2], hidden=PLANTED)
     first, again = (calibrate([make], [episode], believed("slip"), 3) for _ in range(2))
@@ -69,6 +74,7 @@ def test_the_rovers_probing_episode_harms_nothing(extreme):
     assert events == ()
 
 
+@pytest.mark.slow
 def test_a_fit_says_whether_it_explains_the_episodes_and_what_tells_each_parameter():
     names = ("water_flow", "slip", "fruit_size")
     episode, _ = logged(PROBING, hidden=PLANTED)
@@ -84,3 +90,28 @@ def test_a_fit_says_whether_it_explains_the_episodes_and_what_tells_each_paramet
     bad = calibrate([make], [broken], believed(*names), 0)
     assert not bad.explains and bad.fit < 0.01
     assert bad.log_likelihood < bad.expected_log_likelihood - 10.0
+
+
+def test_the_same_calls_are_logged_again_on_another_rig():
+    episode, _ = logged(PROBING, hidden=PLANTED, seed=7)
+    same = relogged(make, episode, PLANTED, 7)
+    assert same.samples == episode.samples
+    assert [one.result for one in same.calls] == [one.result for one in episode.calls]
+    assert [one.start for one in same.calls] == pytest.approx([one.start for one in episode.calls])
+    assert same.end == pytest.approx(episode.end)
+    faster = relogged(make, episode, {**PLANTED, "slip": 0.0}, 7)
+    assert faster.calls[1].call.duration < episode.calls[1].call.duration
+
+
+def test_coverage_counts_the_refits_whose_interval_holds_the_truth(monkeypatch):
+    episode, _ = logged(PROBING[:2], hidden=PLANTED)
+    known = believed("slip", "fruit_size")
+    found = calibrate([make], [episode], known, 0)
+    honest = coverage([make], [episode], known, found, 3, 5)
+    assert (honest["fruit_size"].stated, honest["fruit_size"].interval) == (0, None)
+    assert honest["slip"].stated == honest["slip"].refits == 3
+    assert honest["slip"].inside >= 2
+    low, high = honest["slip"].interval
+    assert low < honest["slip"].inside / 3 <= high
+    monkeypatch.setattr(coverage_module, "SPREADS", 0.0)
+    assert coverage([make], [episode], known, found, 1, 5)["slip"].inside == 0

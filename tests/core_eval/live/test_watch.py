@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,16 +14,17 @@ from real_browser import chromium
 
 from configs.rigs_loader import RigConfig
 from core_eval.cli.main import main
-from core_eval.harness.events import ignore
+from core_eval.harness.events import Event, Stepped, ignore
 from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.live.access import Authorizer
 from core_eval.live.history import History
 from core_eval.live.live_run import live_run
-from core_eval.live.log_follower import LogFollower
+from core_eval.live.log_follower import LogFollower, place_of
 from core_eval.live.rig_watcher import watched_rig
+from core_eval.live.run_report import run_report
 from core_eval.live.server import LivePage, serve_page
-from core_eval.log import RunLog
+from core_eval.log import LogReader, RunLog
 from tests.core_eval.live.test_page import LOCAL, LiveOnARig
 
 pytestmark = [pytest.mark.serial, pytest.mark.browser]
@@ -53,6 +56,48 @@ def test_a_log_is_followed_while_another_process_writes_it(tmp_path: Path) -> No
         # The truth of a simulator stands in the log; the page shows none of it before the end.
         assert {row["name"] for row in pictures["rows"]} <= {"calls", *sensors(browser)}
         assert browser.press("/stop") == 404
+
+
+def test_a_followed_log_tells_the_rig_the_time_left_and_the_camera(tmp_path: Path) -> None:
+    db, rig = tmp_path / "log.db", tmp_path / "seen.yaml"
+    camera = "http://camera.example:8080/picture.jpg"
+    rig.write_text(f"name: seen\nurl: sim:farm_rover\ncamera: {camera}\n")
+    cell = Cell(task="water_one_plant", rig=str(rig), agent="oracle")
+    config = RunConfig(cells=(cell,), episodes=3)
+    history, authorizer = History(), Authorizer(LOCAL)
+    page = LivePage(authorizer, {"log.db": history}, reports={"log.db": partial(run_report, db)})
+    with RunLog(db):
+        pass
+    places: list[str] = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, Stepped) and event.k == 1:
+            with LogReader(db) as reader:
+                row = reader.episodes()[-1]
+                places.append(place_of(reader, reader.run(row.run_id), row))
+
+    with (
+        serve_page(LOCAL, page, authorizer) as url,
+        LogFollower(db, history, page.allow_camera),
+        chromium(url) as tab,
+    ):
+        with RunLog(db) as log:
+            Run(config, load_parts(config), log, look).start()
+        assert places[0] == "episode 1 of 3"
+        assert re.fullmatch(r"episode 2 of 3, about .+ left", places[1])
+        tab.wait("document.querySelectorAll('#past li').length === 3")
+        tab.wait("document.querySelector('#status').textContent.includes('stop confirmed')")
+        # The page was opened before it was known whose pictures it may load.
+        tab.wait(f"document.querySelector('#camera').src === '{camera}'")
+        lines = Browser(url)
+        headers = lines.request("GET", f"/?token={authorizer.token}")[2]
+        for wrong in ("run=7", "run=x", "run=1&source=3"):
+            assert lines.request("GET", f"/report?token={authorizer.token}&{wrong}")[0] == 404
+        # The run is over: the page leads to its report.
+        tab.wait("!document.querySelector('#ended').hidden")
+        tab.run("document.querySelector('#ended-link').click()")
+        tab.wait("location.pathname === '/report' && document.body.innerText.includes('3 of 3 episodes')")
+    assert "img-src data: http://camera.example:8080;" in headers["content-security-policy"]
 
 
 def sensors(browser: Browser) -> set[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core_eval.path import Anything, Exact, Excluded, Near, OneOf, Range, Symbol
+from core_eval.path import Anything, Call, Exact, Excluded, Near, OneOf, Range, Symbol, TaskAutomaton
 from core_eval.path.patterns import may_overlap, parse_pattern
-from core_eval.path.symbols import ANY_ARGUMENTS, SymbolIndex
+from core_eval.path.symbols import ANY_ARGUMENTS
 from core_eval.path.values import same_value
 
 PLAIN = [
@@ -141,32 +141,42 @@ def test_a_free_read_takes_any_arguments():
     assert symbol.example() == {}
 
 
+def with_symbols(*symbols):
+    return TaskAutomaton(
+        states=["p", "q"],
+        symbols=symbols,
+        start="p",
+        accepting=["q"],
+        delta={("p", symbol.name): "q" for symbol in symbols},
+    )
+
+
 def test_the_most_specific_symbol_wins():
     anywhere = Symbol("anywhere", "go", {"x": Anything()})
     not_one = Symbol("not one", "go", {"x": Excluded((1,))})
     two = Symbol("two", "go", {"x": Exact(2)})
     two_fast = Symbol("two fast", "go", {"x": Exact(2), "v": Range(1, None)})
-    index = SymbolIndex([anywhere, not_one, two, two_fast])
+    automaton = with_symbols(anywhere, not_one, two, two_fast)
 
     def found(**arguments):
-        symbol = index.find("go", arguments)
-        return symbol and symbol.name
+        return automaton.symbol_of(Call("go", arguments))
 
     assert found(x=1) == "anywhere"
     assert found(x=3) == "not one"
     assert found(x=2) == "two"
     assert found(x=2, v=5) == "two fast"
     assert found() == "anywhere"
-    assert index.find("fly", {}) is None
-    assert list(index.ties()) == []
+    assert automaton.symbol_of(Call("fly", {})) is None
+    assert automaton.warnings == ()
 
 
 def test_a_tie_goes_to_the_first_in_file_order():
     first = Symbol("first", "go", {"x": Exact(1)})
     second = Symbol("second", "go", {"y": Exact(1)})
-    index = SymbolIndex([first, second])
-    assert index.find("go", {"x": 1, "y": 1}) is first
-    assert list(index.ties()) == [(first, second)]
+    automaton = with_symbols(first, second)
+    assert automaton.symbol_of(Call("go", {"x": 1, "y": 1})) == "first"
+    (warning,) = automaton.warnings
+    assert "'first' and 'second' can match the same call of 'go' equally well" in warning
 
 
 @pytest.mark.parametrize(

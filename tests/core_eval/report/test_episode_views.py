@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,9 +19,10 @@ from core_eval.path import compile_plan
 from core_eval.path.calls import Call
 from core_eval.path.narrow_drawing import WIDTH, narrow_drawing
 from core_eval.report.agent_charts import AgentCharts
+from core_eval.report.driven_way import driven_way
 from core_eval.report.episode_time_line import episode_time_line, thinned
-from core_eval.report.field_shapes import field_of
-from core_eval.report.field_view import FieldView, field_view, ranges
+from core_eval.report.field_shapes import field_of, reported_way
+from core_eval.report.field_view import FieldView, field_view, key_words, ranges
 from core_eval.report.heat_map import heat_map
 from core_eval.report.label_places import LETTER, LabelPlaces
 from core_eval.report.timeline import timeline_svg
@@ -66,6 +68,7 @@ def seen(log: LogReader, row: EpisodeRow, *, truth: bool = True) -> FieldView | 
     return None if field is None else field_view(field, steps, log.harm(row.id))
 
 
+@pytest.mark.slow
 def test_a_top_view_shows_where_the_machine_went_and_what_it_did(log: LogReader) -> None:
     view = seen(log, log.episode(1))
     assert view is not None and view.from_truth
@@ -74,7 +77,7 @@ def test_a_top_view_shows_where_the_machine_went_and_what_it_did(log: LogReader)
     # Plants, stations, beds and obstacles by name; the calls at each stop; the length of a line.
     assert {"plant_B", "bed_north", "shed", "water_station", "5 m", "0", "1", "2-4, 6"} <= set(words)
     kinds = [element.get("class") for element in root.iter()]
-    assert kinds.count("stop bad") == 2 and kinds.count("way") == 1 and kinds.count("dose") == 2
+    assert kinds.count("stop bad") == 2 and kinds.count("way straight") == 1 and kinds.count("dose") == 2
     notes = [(note.k, note.words, note.harm) for note in view.notes]
     assert (3, "water_plant: liters 4.5 to plant_B", False) in notes
     assert (4, "pesticide overdose · plant_B (unobserved)", True) in notes
@@ -92,6 +95,47 @@ def test_without_truth_the_results_of_calls_tell_the_way(log: LogReader) -> None
     ]
 
 
+def test_the_way_between_calls_goes_round_what_stands_there(tmp_path: Path) -> None:
+    script = tmp_path / "behind_the_shed.jsonl"
+    calls = [("unlock_safety_mode", {}), ("move_to", {"x": 11.5, "y": 13.0})]
+    script.write_text("\n".join(json.dumps({"name": name, "arguments": given}) for name, given in calls))
+    (tmp_path / "init.json").write_text(
+        json.dumps({"sensors": {"position": {"kind": "quantised", "period": 1.0, "resolution": 0.01}}})
+    )
+    db = str(tmp_path / "way.db")
+    run = ["run", "--rig", "sim", "--task", "water_one_plant", "--agent", f"scripted:{script}", "--db", db]
+    assert main([*run, "--init", str(tmp_path / "init.json")]) == 0
+    with LogReader(Path(db)) as reader:
+        row, steps, truth, samples = reader.episode(1), reader.steps(1), reader.truth(1), reader.samples(1)
+        way = driven_way(reader, row, steps, truth)
+        field = field_of(row, steps, truth, samples, way)
+        assert field is not None
+        shed = field.shape("shed")
+        assert shed is not None
+        for driven in (way, reported_way(samples)):
+            assert driven[0] == (5.0, 5.0) and driven[-1] == pytest.approx((11.5, 13.0), abs=0.01)
+            assert min(math.dist(at, (shed.x, shed.y)) for at in driven) > shed.width / 2
+        # The straight line between the two stops leads through it.
+        straight = [(5.0 + 6.5 * part / 100, 5.0 + 8.0 * part / 100) for part in range(101)]
+        assert min(math.dist(at, (shed.x, shed.y)) for at in straight) < shed.width / 2
+        known = field_view(field, steps, [])
+        assert 'class="way"' in known.svg and "way" in key_words(known, field)
+        # A live page has the calls' answers and the rig's own reports alone.
+        told = field_of(row, steps, [], samples)
+        assert told is not None and not told.true_stops and len(told.driven) > 10
+        unknown = field_of(row, steps, [])
+        assert unknown is not None and not unknown.driven
+        dashed = field_view(unknown, steps, [])
+        assert 'class="way straight"' in dashed.svg and "straight" in key_words(dashed, unknown)
+        # A replay that stops elsewhere than the log says is no way of this episode.
+        elsewhere = [
+            replace(one, state={**one.state, "pose": {"x": 1.0, "y": 2.0}}) if one.call_id else one
+            for one in truth
+        ]
+        assert driven_way(reader, row, steps, elsewhere) == []
+
+
+@pytest.mark.slow
 def test_a_bench_shows_what_was_moved(log: LogReader) -> None:
     row = log.episode(2)
     field = field_of(row, log.steps(2), log.truth(2))
@@ -203,6 +247,24 @@ def test_the_automaton_is_as_narrow_as_a_phone_and_tells_the_way() -> None:
     _, _, width, height = map(float, str(root.get("viewBox")).split())
     for text in root.iter("text"):
         assert 0 <= float(text.get("x") or -1) <= width and 0 <= float(text.get("y") or -1) <= height
+
+
+def test_many_attempts_at_one_state_stay_within_their_column() -> None:
+    automaton = compile_plan(PLAN, free_reads=["look"], file="f", task="t")
+    wrong = [Call("fly", {}) for _ in range(20)]
+    for calls in (
+        [Call("unlock", {}), Call("water", {}), *wrong],
+        [Call("unlock", {}), Call("harvest", {}), *wrong],
+    ):
+        drawing = narrow_drawing(automaton, calls)
+        root = ElementTree.fromstring(drawing.svg)
+        (text,) = [one for one in root.iter("text") if str(one.text).startswith("✗")]
+        assert text.text == "✗ 2-21" and len(drawing.key) >= 20
+        half = LETTER * len(str(text.text)) / 2
+        assert half <= float(text.get("x") or 0) <= drawing.width - half
+    scattered = [one for pair in zip(wrong, [Call("look", {})] * 20, strict=True) for one in pair]
+    drawing = narrow_drawing(automaton, [Call("unlock", {}), Call("water", {}), *scattered])
+    assert "✗ 2…" in drawing.svg
 
 
 def test_agents_have_letters_bars_and_a_map(log: LogReader) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bridge_rig import python_child, wait_until
-from driver_rig import Calling, driven, rig_file, said
+from driver_rig import SHORT_WAIT, Calling, driven, rig_file, said
 from standins.farmbot import FarmBot
 
 from core_eval.cli.main import main
@@ -145,7 +145,9 @@ def test_failures_become_rejected_or_fault(board: FarmBot, tmp_path: Path) -> No
 
 
 def test_an_answer_that_is_cut_is_a_fault_and_stops_the_machine(board: FarmBot, tmp_path: Path) -> None:
-    with driven(rig_file(tmp_path, "farmbot-serial", board.url), "farm_rover") as rig:
+    with driven(
+        rig_file(tmp_path, "farmbot-serial", board.url, **SHORT_WAIT, move_seconds=1.0), "farm_rover"
+    ) as rig:
         rig.call("unlock_safety_mode", {}, None)
         mark = len(board.received)
         board.cut_lines = 30
@@ -225,14 +227,14 @@ with open_rig(load_rig(sys.argv[1])) as session:
 
 def test_the_stop_is_sent_when_a_signal_ends_a_run(board: FarmBot, tmp_path: Path) -> None:
     board.speed = 100.0
-    rig = rig_file(tmp_path, "farmbot-serial", board.url)
+    rig = rig_file(tmp_path, "farmbot-serial", board.url, **SHORT_WAIT)
     code = "import sys; from core_eval.cli.main import main; sys.exit(main(sys.argv[1:]))"
     command = ["run", "--task", "water_one_plant", "--rig", str(rig), "--agent", "oracle"]
     with python_child(code, *command, "--db", str(tmp_path / "log.db")) as child:
         assert wait_until(lambda: board.position[0] > 0)
         stops = len(board.stop_times)
         child.send_signal(signal.SIGTERM)
-        assert child.wait(20) == 128 + signal.SIGTERM
+        assert child.wait(60) == 128 + signal.SIGTERM
         assert wait_until(lambda: len(board.stop_times) > stops)
         assert board.position[1] < 750
     with LogReader(tmp_path / "log.db") as reader:
@@ -261,6 +263,6 @@ def test_a_port_that_says_nothing_is_named(
     board: FarmBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     board.mute = True
-    assert main(["rigs", "check", str(rig_file(tmp_path, "farmbot-serial", board.url))]) == 3
+    assert main(["rigs", "check", str(rig_file(tmp_path, "farmbot-serial", board.url, **SHORT_WAIT))]) == 3
     said_so = capsys.readouterr().err
     assert board.path in said_so and "does not answer as farmbot-serial does" in said_so

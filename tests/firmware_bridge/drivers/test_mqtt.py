@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from bridge_rig import Mosquitto, python_child, wait_until
-from driver_rig import Calling, driven, rig_file, said
+from driver_rig import SHORT_WAIT, Calling, driven, rig_file, said
 from standins.mqtt_nodes import EspHome, HomeAssistant, Node, Tasmota
 
 from core_eval.cli.main import main
@@ -116,7 +116,7 @@ def test_a_device_that_goes_offline_gives_faults(
     base: str, fixture: str, opened: tuple[Any, str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     node: Node = request.getfixturevalue(fixture)
-    with driven(node_file(tmp_path, base, node, flow=0.1), "farm_rover") as rig:
+    with driven(node_file(tmp_path, base, node, flow=0.1, **SHORT_WAIT), "farm_rover") as rig:
         rig.call("unlock_safety_mode", {}, None)
         watering = Calling(rig, "water_plant", {"plant_id": "plant_B", "liters": 4.5})
         assert wait_until(lambda: opened in node.switched)  # type: ignore[attr-defined]
@@ -169,7 +169,7 @@ def test_what_the_hardware_lacks_is_not_offered(
 
 
 def test_tasmota_failures_and_readings(tasmota: Tasmota, tmp_path: Path) -> None:
-    path = rig_file(tmp_path, "tasmota-mqtt", tasmota.url)
+    path = rig_file(tmp_path, "tasmota-mqtt", tasmota.url, **SHORT_WAIT)
     path.write_text(
         path.read_text() + "driver_tables: {plants: {plant_A: {relay: 1, spray_relay: 3, sensor: ANALOG.A0}, "
         "plant_B: {relay: 9}}}\n"
@@ -232,7 +232,7 @@ def test_a_broker_that_goes_gives_fault_steps_and_comes_back(tmp_path: Path) -> 
 def test_a_topic_where_nobody_is_is_named(
     mosquitto_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rig = rig_file(tmp_path, "tasmota-mqtt", f"{mosquitto_url}/nobody")
+    rig = rig_file(tmp_path, "tasmota-mqtt", f"{mosquitto_url}/nobody", **SHORT_WAIT)
     assert main(["rigs", "check", str(rig)]) == 3
     said_so = capsys.readouterr().err
     assert "does not answer as tasmota-mqtt does" in said_so and "topic" in said_so

@@ -13,7 +13,7 @@ from threading import Thread
 
 import pytest
 from bridge_rig import Mosquitto, python_child, wait_until
-from driver_rig import Calling, driven, rig_file, said
+from driver_rig import SHORT_WAIT, Calling, driven, rig_file, said
 from standins.farmbot import FarmBot
 from standins.grbl import Grbl
 from standins.mqtt_nodes import EspHome, Tasmota
@@ -154,7 +154,7 @@ def test_a_cable_that_is_out_is_a_lost_link_and_no_safe_rig(
 def test_a_board_that_does_not_answer_the_question_is_not_safe(
     board: FarmBot, in_tmp: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rig = rig_file(in_tmp, "farmbot-serial", board.url)
+    rig = rig_file(in_tmp, "farmbot-serial", board.url, **SHORT_WAIT, move_seconds=1.0)
     with open_rig(load_rig(str(rig))) as session:
         session.initialise("farm_rover", {}, 0, required=False)
         board.mute = True
@@ -184,7 +184,7 @@ sys.exit(main(sys.argv[1:]))
         board.unplug()
         time.sleep(0.4)
         child.send_signal(signal.SIGINT)
-        assert child.wait(30) == 3
+        assert child.wait(60) == 3
         assert child.stdout is not None
         lines = child.stdout.read().strip().splitlines()
     assert any("stopped by SIGINT; the log is readable" in line for line in lines)
@@ -359,4 +359,4 @@ def test_a_broker_that_is_back_carries_the_stop_though_no_call_follows(
         assert said(watering.result()) == ("fault", "link")
         assert rig.client.estop() is StopOutcome.NOT_SENT
         broker.start()
-        assert wait_until(lambda: (opened[0], "OFF") in node.switched, 20)
+        assert wait_until(lambda: (opened[0], "OFF") in node.switched)

@@ -40,10 +40,10 @@ class Handler(BaseHTTPRequestHandler):
             settings = {"n_ctx": int(given.ctx_size)}
             props = {
                 "default_generation_settings": settings,
-                "chat_template": "{{ x }}",
+                "chat_template": what.get("template", "{{ x }}"),
                 "build_info": "b6800",
             }
-            self.answer(200, props)
+            self.answer(200, props | what.get("props", {}))
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
