@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import mujoco
 
 from devices.so101_arm.world import So101World
-from sims.robotic_arm.offscreen import rendered
+from sims.offscreen import rendered
 from sims.robotic_arm.picture import BENCH, BIN, CAMERA, HIT, OBJECTS, OBSTACLE, light, looking
 from sims.so101_arm import assets, scene
 
