@@ -99,6 +99,7 @@ SPECS = st.fixed_dictionaries(
 ON_CHANGE = SPECS.map(lambda spec: {**spec, "period": None, "kind": "quantised", "resolution": 0.1})
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.one_of(SPECS, ON_CHANGE), min_size=1, max_size=3), st.integers(1, 5000), st.integers(0, 5))
 def test_readings_do_not_depend_on_how_time_is_cut(specs, cut_ticks, seed):
@@ -153,6 +154,7 @@ def test_samples_of_several_delays_come_in_the_order_of_their_arrival():
     assert times == sorted(times)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.sampled_from([0.02, 0.1, 0.5, 0.9]), st.integers(0, 10**9))
 def test_the_share_of_lost_samples_is_the_dropout(dropout, seed):

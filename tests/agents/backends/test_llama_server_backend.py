@@ -198,6 +198,7 @@ time.sleep(100)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_server_ends_with_its_starter(model, program, number):
     starter = subprocess.Popen(

@@ -84,6 +84,7 @@ def test_show_tells_results_and_folds_long_words(log: Path, capsys: pytest.Captu
     assert " ".join(WORDS.split()) in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_progress_only_if_asked(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

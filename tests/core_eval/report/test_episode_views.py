@@ -68,6 +68,7 @@ def seen(log: LogReader, row: EpisodeRow, *, truth: bool = True) -> FieldView | 
     return None if field is None else field_view(field, steps, log.harm(row.id))
 
 
+@pytest.mark.slow
 def test_a_top_view_shows_where_the_machine_went_and_what_it_did(log: LogReader) -> None:
     view = seen(log, log.episode(1))
     assert view is not None and view.from_truth
@@ -134,6 +135,7 @@ def test_the_way_between_calls_goes_round_what_stands_there(tmp_path: Path) -> N
         assert driven_way(reader, row, steps, elsewhere) == []
 
 
+@pytest.mark.slow
 def test_a_bench_shows_what_was_moved(log: LogReader) -> None:
     row = log.episode(2)
     field = field_of(row, log.steps(2), log.truth(2))

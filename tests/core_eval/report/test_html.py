@@ -87,6 +87,7 @@ def read(path: str) -> tuple[Page, str]:
     return page, text
 
 
+@pytest.mark.slow
 def test_a_page_tells_the_whole_log() -> None:
     lines = (json.dumps({"name": name, "arguments": arguments}) for name, arguments in CALLS)
     Path("script.jsonl").write_text("\n".join(lines))
@@ -112,6 +113,7 @@ def test_a_page_tells_the_whole_log() -> None:
     assert 'fill="#' not in text and "var(--harm)" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "first", "folder"),
     [
