@@ -10,6 +10,8 @@ const facts = new Map(rows.map((row) => [row, {
 }]));
 const stories = new Map([...document.querySelectorAll("details.story")].map((one) => [one.dataset.episode, one]));
 const collator = new Intl.Collator();
+const more = document.createElement("button");
+let most = 200;  // rows that are shown: the browser lays out each of them anew
 
 function show() {
   const wanted = Object.fromEntries(new FormData(form));
@@ -17,15 +19,17 @@ function show() {
   let shown = 0;
   for (const row of rows) {
     const of = facts.get(row);
-    const hidden = Boolean((wanted.task && of.task !== wanted.task.trim()) || (wanted.agent && of.agent !== wanted.agent.trim())
+    const unwanted = Boolean((wanted.task && of.task !== wanted.task.trim()) || (wanted.agent && of.agent !== wanted.agent.trim())
       || (wanted.mark && !of.marks.includes(wanted.mark)) || !words.every((word) => of.all.includes(word)));
-    shown += !hidden;
-    if (row.hidden === hidden) continue;
-    row.hidden = hidden;
-    const story = stories.get(text(row, 0));
-    if (story) story.hidden = hidden;
+    shown += !unwanted;
+    const hidden = unwanted || shown > most;
+    if (row.hidden !== hidden) row.hidden = hidden;
+    const story = stories.get(row.cells[0].textContent.trim());
+    if (story && story.hidden !== unwanted) story.hidden = unwanted;
   }
   form.querySelector("output").textContent = `${shown} of ${rows.length} episodes`;
+  more.textContent = `Show all ${shown}, not the first ${most}`;
+  more.hidden = shown <= most;
 }
 
 function sortBy(column, heading) {
@@ -44,6 +48,7 @@ function sortBy(column, heading) {
     return down ? -order : order;
   });
   rows[0].parentElement.append(...rows);
+  show();
 }
 
 // A link to an episode or a step opens what it lies in; in a folder of pages it leads to its page.
@@ -61,6 +66,9 @@ function follow() {
 
 if (form) {
   form.hidden = false;
+  more.type = "button";
+  more.addEventListener("click", () => { most = Infinity; show(); });
+  form.append(more);
   form.addEventListener("input", show);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(show));
