@@ -60,6 +60,12 @@ def test_one_file(folder: Path) -> None:
         tab.run("document.querySelector('table.list th button').click()")
         tab.run("document.querySelector('table.list th button').click()")
         assert tab.run(rows) == ["4", "3", "2", "1"]
+        # Of very many rows the first are shown, in the order of the sort, until a person wants all.
+        tab.run("most = 1; show()")
+        assert tab.run(rows) == ["4"]
+        assert tab.run("document.querySelector('output').innerText") == "4 of 4 episodes"
+        tab.run("more.click()")
+        assert tab.run(rows) == ["4", "3", "2", "1"] and tab.run("more.hidden")
         # A link opens the episode that it leads into, and the time line leads to the harmful step.
         assert not tab.run("document.querySelector('[data-episode=\"4\"]').open")
         tab.run("document.querySelector('table.list a[href=\"#episode-4\"]').click()")
