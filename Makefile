@@ -74,7 +74,7 @@ dist: $(VENV)/.test-installed
 
 # A venv of its own: the site needs nothing of the kit.
 docs: $(SITE)/.installed
-	$(SITE)/bin/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
 
 mutants: $(VENV)/.test-installed
 	$(PIP) -e '.[mutants]'
@@ -98,12 +98,12 @@ $(VENV)/.run-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.fast-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "==> installing pathrig and pytest into $(VENV), without llama.cpp"
-	$(PIP) -e '.[arm,live,mcp,twin,export,dev]'
+	$(PIP) -e '.[arm,so101,live,mcp,twin,export,dev]'
 	@touch $@
 
 $(VENV)/.test-installed: $(VENV)/.run-installed
 	@echo "==> installing what the tests need into $(VENV)"
-	$(PIP) -e '.[dev,twin,export]'
+	$(PIP) -e '.[dev,so101,twin,export]'
 	@echo "==> keeping the wheels of the base dependencies in build/wheels, for tests that install packages"
 	@mkdir -p build && $(VENV)/bin/python packaging/base_dependencies.py > build/base_dependencies.txt
 	$(VENV)/bin/python -m pip --disable-pip-version-check wheel --quiet -c constraints.txt -w build/wheels \

@@ -68,7 +68,7 @@ class KnownArm(KnownState):
             x, y, z = arguments["x"], arguments["y"], arguments["z"]
             blocks: dict[str, Obstacle | Zone] = {**world.obstacles, **world.zones}
             for name, block in blocks.items():
-                if _lies_in(block, x, y, z):
+                if lies_in(block, x, y, z):
                     return f"({x:g}, {y:g}, {z:g}) lies in {name}. Choose another place."
         return self._too_hard(world) if tool == "close_gripper" else None
 
@@ -130,7 +130,8 @@ class KnownArm(KnownState):
             self._curtain_broken = sample.value is True
 
 
-def _lies_in(block: Obstacle | Zone, x: float, y: float, z: float) -> bool:
+def lies_in(block: Obstacle | Zone, x: float, y: float, z: float) -> bool:
+    """Return whether a point, m, lies in a block."""
     dx, dy = x - block.x, y - block.y
     along = dx * math.cos(block.yaw) + dy * math.sin(block.yaw)
     across = dy * math.cos(block.yaw) - dx * math.sin(block.yaw)

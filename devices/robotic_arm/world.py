@@ -80,6 +80,12 @@ class BenchObject(FrozenModel):
         """The width that the gripper closes on, m."""
         return self.size[0] if self.shape == "cylinder" else self.size[1]
 
+    def footprint(self, name: str, low: float) -> Footprint:
+        """Return its footprint with its base at a height, m."""
+        length, width, height = self.size
+        circle = self.shape == "cylinder"
+        return Footprint(name, self.x, self.y, self.yaw, length / 2, width / 2, low, low + height, circle)
+
 
 class Bin(FrozenModel):
     """A tray. Its pose is the one to give to `place`: GRIP_HEIGHT above its floor, in its middle."""
@@ -114,6 +120,14 @@ class Bin(FrozenModel):
             (0.0, -half_y - half, half_x, half),
         )
 
+    def footprints(self, name: str) -> Iterator[Footprint]:
+        """Return the footprints of the four walls."""
+        for along, across, half_length, half_width in self.walls():
+            c, s = math.cos(self.yaw), math.sin(self.yaw)
+            x, y = self.x + along * c - across * s, self.y + along * s + across * c
+            top = self.floor + self.wall_height
+            yield Footprint(name, x, y, self.yaw, half_length, half_width, 0.0, top, fixed=True)
+
     def holds(self, x: float, y: float) -> bool:
         """Return whether a point lies within its walls, seen from above."""
         dx, dy = x - self.x, y - self.y
@@ -130,6 +144,12 @@ class Obstacle(FrozenModel):
     z: Height = 0.0
     yaw: Angle = 0.0
     size: tuple[Length, Length, Length] = Field(description="length, width and height")
+
+    def footprint(self, name: str) -> Footprint:
+        """Return its footprint."""
+        length, width, height = self.size
+        top = self.z + height
+        return Footprint(name, self.x, self.y, self.yaw, length / 2, width / 2, self.z, top, fixed=True)
 
 
 class ArmSpec(FrozenModel):
@@ -231,12 +251,7 @@ class BenchWorld(FrozenModel):
 
     def _footprints(self) -> Iterator[Footprint]:
         for name, thing in self.objects.items():
-            low = self.base_height(thing)
-            half_length, half_width = thing.size[0] / 2, thing.size[1] / 2
-            circle = thing.shape == "cylinder"
-            yield Footprint(
-                name, thing.x, thing.y, thing.yaw, half_length, half_width, low, low + thing.size[2], circle
-            )
+            yield thing.footprint(name, self.base_height(thing))
         yield from self.fixtures()
 
     def fixtures(self) -> Iterator[Footprint]:
@@ -244,14 +259,6 @@ class BenchWorld(FrozenModel):
         radius = COLUMN_RADIUS
         yield Footprint("the arm's column", 0.0, 0.0, 0.0, radius, radius, 0.0, 0.4, round=True, fixed=True)
         for name, block in self.obstacles.items():
-            length, width, height = block.size
-            top = block.z + height
-            yield Footprint(
-                name, block.x, block.y, block.yaw, length / 2, width / 2, block.z, top, fixed=True
-            )
+            yield block.footprint(name)
         for name, tray in self.bins.items():
-            for along, across, half_length, half_width in tray.walls():
-                c, s = math.cos(tray.yaw), math.sin(tray.yaw)
-                x, y = tray.x + along * c - across * s, tray.y + along * s + across * c
-                top = tray.floor + tray.wall_height
-                yield Footprint(name, x, y, tray.yaw, half_length, half_width, 0.0, top, fixed=True)
+            yield from tray.footprints(name)

@@ -86,6 +86,11 @@ class BenchPhysics:
         """MuJoCo's state."""
         return self._engine.data
 
+    @property
+    def fingers(self) -> frozenset[int]:
+        """The geoms that grip."""
+        return frozenset({self.bench.geom["finger_left"], self.bench.geom["finger_right"]})
+
     # Driving it.
 
     def control(self, targets: Array, cap: float) -> None:

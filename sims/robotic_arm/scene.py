@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from devices.robotic_arm.hidden import BenchHidden
 from devices.robotic_arm.safeguards import Zone
 from devices.robotic_arm.world import (
     COLUMN_RADIUS,
@@ -42,8 +43,9 @@ ARMATURE = (1.0, 1.0, 1.0, 0.1, 0.1, 0.1)
 KP, KV = 100_000.0, 1_200.0
 """Joint servos: N m/rad and N m s/rad for each kg m^2 of the drive."""
 TORQUE_LIMITS = (150.0, 150.0, 150.0, 56.0, 56.0, 56.0)
-"""Peak torques of the drives, N m, the arm's weight included: as of joints of sizes 3 and 2 in the e-Series
-(Universal Robots, "Max. joint torques")."""
+"""Peak torques of the drives, N m, the arm's weight included: as of joints of sizes 3 and 2 in the e-Series:
+Universal Robots, "Max. joint torques", 2020, universal-robots.com/articles/ur-articles/max-joint-torques. The
+maker's robot description gives a UR10e's elbow, size 3, 150 N m, and its wrists, size 2, 56 N m."""
 RANGES = (None, (-3.1, 0.8), (0.0, 2.9), (-3.1, 3.1), (-2.1, 2.9), None)
 """Limits of the joints, rad, by stops; axes 1 and 6 have slip rings, and turn without end."""
 FINGER_KP = 4_000.0
@@ -79,11 +81,14 @@ def _head() -> str:
 
 def scene_xml(world: BenchWorld) -> str:
     """Return the MJCF text of a bench, every object at its initial pose."""
-    bodies = [_bin(name, tray) for name, tray in world.bins.items()]
-    bodies += [_obstacle(name, block) for name, block in world.obstacles.items()]
+    bodies = [bin_xml(name, tray) for name, tray in world.bins.items()]
+    bodies += [obstacle_xml(name, block) for name, block in world.obstacles.items()]
     bodies += [_zone(name, zone) for name, zone in world.zones.items()]
     bodies.append(_arm(world.arm))
-    bodies += [_object(name, thing, world) for name, thing in world.objects.items()]
+    bodies += [
+        object_xml(name, thing, world.base_height(thing), world.hidden)
+        for name, thing in world.objects.items()
+    ]
     welds = "".join(f'<weld name="{n}" body1="palm" body2="{n}" active="false"/>' for n in world.objects)
     return f"""<mujoco model="bench">{_head()}
   <worldbody>
@@ -165,14 +170,15 @@ def _finger(side: str, sign: int, palm: float, half_opening: float) -> str:
           </body>"""
 
 
-def _object(name: str, thing: BenchObject, world: BenchWorld) -> str:
+def object_xml(name: str, thing: BenchObject, base_height: float, hidden: BenchHidden) -> str:
+    """Return the body of an object whose base is at a height, m."""
     length, width, height = thing.size
     if thing.shape == "box":
         shape = f'type="box" size="{length / 2} {width / 2} {height / 2}"'
     else:
         shape = f'type="cylinder" size="{length / 2} {height / 2}" condim="{CONDIM_ROLLING}"'
-    z = world.base_height(thing) + GRIP_HEIGHT
-    mass, friction = thing.mass * world.hidden.mass, thing.friction * world.hidden.friction
+    z = base_height + GRIP_HEIGHT
+    mass, friction = thing.mass * hidden.mass, thing.friction * hidden.friction
     return f"""
     <body name="{name}" pos="{thing.x} {thing.y} {z}" quat="{_quaternion(thing.yaw)}">
      <freejoint name="{name}"/>
@@ -181,7 +187,8 @@ def _object(name: str, thing: BenchObject, world: BenchWorld) -> str:
     </body>"""
 
 
-def _bin(name: str, tray: Bin) -> str:
+def bin_xml(name: str, tray: Bin) -> str:
+    """Return the body of a bin: its floor `NAME` and its walls `NAME/K`."""
     half_x, half_y = tray.size[0] / 2 + WALL_THICKNESS, tray.size[1] / 2 + WALL_THICKNESS
     half_floor, half_wall = tray.floor / 2, tray.wall_height / 2
     walls = "".join(
@@ -205,7 +212,8 @@ def _zone(name: str, zone: Zone) -> str:
     </body>"""
 
 
-def _obstacle(name: str, block: Obstacle) -> str:
+def obstacle_xml(name: str, block: Obstacle) -> str:
+    """Return the body of an obstacle."""
     length, width, height = block.size
     return f"""
     <body name="{name}" pos="{block.x} {block.y} {block.z + height / 2}" quat="{_quaternion(block.yaw)}">

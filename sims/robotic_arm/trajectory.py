@@ -39,7 +39,7 @@ def straight(start: Array, end: Array, limits: MotionLimits, dt: float, *, keep_
     swing = wrapped(float(np.arctan2(end[1], end[0]) - np.arctan2(start[1], start[0]))) if bends else 0.0
     flat = abs(swing) * max(np.hypot(*start[:2]), np.hypot(*end[:2])) if bends else 0.0
     length = float(np.hypot(flat, np.linalg.norm(end[:3] - start[:3])))
-    share = _progress(length, abs(turn), limits, dt)
+    share = progress(length, abs(turn), limits, dt)
     if share.size == 0:
         return np.empty((0, 4))
     poses = start + share[:, None] * (end - start)
@@ -104,7 +104,7 @@ def within_joint_speeds(poses: Array, joints: Array, start: Array, limits: Array
     return poses
 
 
-def _progress(length: float, turn: float, limits: MotionLimits, dt: float) -> Array:
+def progress(length: float, turn: float, limits: MotionLimits, dt: float) -> Array:
     """Return the shares of the path, in (0, 1], of a trapezoidal speed profile at multiples of dt."""
     if length < tolerances.PATH and turn < tolerances.PATH:
         return np.empty(0)

@@ -18,7 +18,7 @@ def test_every_world_has_tasks_and_no_two_share_an_id() -> None:
     devices = [task.device.name for task in SHIPPED]
     assert devices.count("farm_rover") >= 6
     assert devices.count("robotic_arm") >= 4
-    assert set(devices) == set(WORLD_TYPES)
+    assert set(devices) == {world.device.name for world in WORLD_TYPES.values()}
     assert len({task.id for task in SHIPPED}) == len(SHIPPED)
 
 

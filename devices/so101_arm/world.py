@@ -1,0 +1,141 @@
+"""The table: the whole initial state of an SO-101, its objects, bins and sensors. SI units, radians."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from devices.faults import Faults
+from devices.models import FrozenModel
+from devices.robotic_arm.bench_part import Angle, Name
+from devices.robotic_arm.fault_kinds import ARM_FAULTS
+from devices.robotic_arm.footprints import Footprint, first_overlap
+from devices.robotic_arm.hidden import BenchHidden
+from devices.robotic_arm.world import GRIP_HEIGHT, LEAST_MASS, BenchObject, Bin, Obstacle
+from devices.sensors import SensorSpec
+
+JOINTS = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper")
+BASE_RADIUS, BASE_HEIGHT = 0.065, 0.07
+"""A cylinder about the arm's foot, which objects do not stand in, m."""
+WIDEST = 0.05
+"""Maximum width of an object that the jaws close on, m."""
+DOWN = math.pi / 2
+"""The pitch of a gripper that points straight down, rad."""
+
+SensorName = Literal[
+    "gripper_closed", "at_slot", "pose_reached", "gripper_load", "joint_load", "finger_force", "bumper"
+]
+Table = Annotated[float, Field(ge=-0.6, le=0.6)]
+
+
+class So101Pose(FrozenModel):
+    """A pose of the fingertips in the frame of the arm's base; five joints leave no sixth number."""
+
+    x: Table
+    y: Table
+    z: Annotated[float, Field(ge=0.0, le=0.6)]
+    pitch: Angle = Field(default=DOWN, description="0 points forward, 1.57 straight down")
+    roll: Angle = Field(default=0.0, description="of the wrist")
+
+
+class So101Spec(FrozenModel):
+    """Limits of the arm's motion and grip. Joint limits, masses, friction and servo gains are the model's."""
+
+    speed: float = Field(default=0.2, gt=0.0, le=0.6, description="of the fingertips, m/s")
+    acceleration: float = Field(default=0.8, gt=0.0, le=4.0, description="of the fingertips, m/s^2")
+    joint_speed: float = Field(default=1.2, gt=0.0, le=4.7, description="of every joint, rad/s")
+    travel_height: float = Field(
+        default=0.12, gt=0.05, le=0.2, description="height of the fingertips between places, m"
+    )
+    grip_torque: float = Field(
+        default=0.8, gt=0.0, le=3.35, description="torque limit of the gripper's servo while it closes, N m"
+    )
+    opening: float = Field(default=1.0, gt=0.2, le=1.7, description="angle of the open gripper, rad")
+    tip: float = Field(
+        default=0.015, gt=0.0, le=0.04, description="the fingertips' point: so far from the fixed jaw, m"
+    )
+    protective_stop: float = Field(
+        default=2.4, gt=0.0, description="torque of a joint's servo at which the arm stops itself, N m"
+    )
+
+
+class So101Limits(FrozenModel):
+    """Limits of the harm rules."""
+
+    displacement: float = Field(default=0.002, ge=0.0, description="an object may be pushed so far, m")
+    drop_height: float = Field(default=0.01, ge=0.0, description="a released object may fall so far, m")
+    set_down_force: float = Field(
+        default=10.0, ge=0.0, description="with which a held object may meet its support, N"
+    )
+    joint_torque: float = Field(
+        default=1.8, gt=0.0, description="of every joint's servo but the gripper's, N m"
+    )
+
+
+class So101World(FrozenModel):
+    """The initial state of the table, as `pathrig sim so101_bench --show-init` prints it."""
+
+    safety_locked: bool = True
+    gripper: Literal["open", "closed"] = "open"
+    pose: So101Pose = Field(description="of the fingertips at the start")
+    home: So101Pose = Field(description="where `home` goes")
+    objects: Mapping[Name, BenchObject]
+    bins: Mapping[Name, Bin]
+    obstacles: Mapping[Name, Obstacle] = Field(default_factory=dict)
+    arm: So101Spec = So101Spec()
+    limits: So101Limits = So101Limits()
+    slot_radius: float = Field(
+        default=0.02, gt=0.0, description="an object this near to a slot's centre is in it, m"
+    )
+    sensors: Mapping[SensorName, SensorSpec] = Field(
+        description="those that are fitted: gripper_closed, at_slot, pose_reached and gripper_load (N m) are "
+        "the cheap ones; joint_load (N m), finger_force (N) and bumper (N on arm and gripper) are finer"
+    )
+    hidden: BenchHidden = Field(default=BenchHidden(), description="what the rig does not know of itself")
+    faults: Faults = Field(default=Faults(), description="of this episode")
+
+    @field_validator("faults")
+    @classmethod
+    def _can_have(cls, faults: Faults) -> Faults:
+        return faults.of_a("so101_bench", ARM_FAULTS)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [*self.objects, *self.bins, *self.obstacles]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{twice[0]}: objects, bins and obstacles need different names")
+        for name, thing in self.objects.items():
+            if thing.width > WIDEST:
+                raise ValueError(
+                    f"objects.{name}.size: {thing.width:g} m is too wide; give {WIDEST:g} at most"
+                )
+            if thing.mass * self.hidden.mass < LEAST_MASS:
+                raise ValueError(
+                    f"objects.{name}.mass: times hidden.mass it must be at least {LEAST_MASS:g} kg"
+                )
+        clash = first_overlap(list(self._footprints()))
+        if clash is not None:
+            raise ValueError(f"{clash[0]} stands in {clash[1]}; move it")
+        return self
+
+    def support(self, x: float, y: float) -> float:
+        """Return the height of the table or of the bin's floor under a point, m."""
+        return max((tray.floor for tray in self.bins.values() if tray.holds(x, y)), default=0.0)
+
+    def base_height(self, thing: BenchObject) -> float:
+        """Return the initial height of an object's base, m: of its support, or higher if its z says so."""
+        return max(thing.z - GRIP_HEIGHT, self.support(thing.x, thing.y))
+
+    def _footprints(self) -> Iterator[Footprint]:
+        for name, thing in self.objects.items():
+            yield thing.footprint(name, self.base_height(thing))
+        radius = BASE_RADIUS
+        yield Footprint("the arm's foot", 0.0, 0.0, 0.0, radius, radius, 0.0, 0.4, round=True, fixed=True)
+        for name, block in self.obstacles.items():
+            yield block.footprint(name)
+        for name, tray in self.bins.items():
+            yield from tray.footprints(name)

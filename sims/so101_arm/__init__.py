@@ -1,0 +1,1 @@
+"""The SO-101 in MuJoCo: its published model, at work on a table."""

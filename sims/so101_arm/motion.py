@@ -1,0 +1,123 @@
+"""Runs the arm: commands its servos in every physics step, and stops it where a servo gives too much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sims.robotic_arm.contact_mask import ContactMask
+from sims.so101_arm import scene
+from sims.so101_arm.harm_monitor import HarmMonitor
+from sims.so101_arm.kinematics import AXES, Array
+from sims.so101_arm.physics import So101Physics
+
+STOP_TIME = 0.05
+"""Time constant of the torques that the protective stop looks at, s."""
+RETREAT = 0.1
+"""Part of its way, s, that the arm goes back after a protective stop, so that it does not go on pressing."""
+TOUCH_FORCE = 0.3
+"""Force at which a descent that feels for its support ends, N."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Targets of the servos for the next steps: of the arm's joints (n, 5), and of the gripper (n,), rad."""
+
+    joints: Array
+    gripper: Array
+
+    def __len__(self) -> int:
+        return len(self.gripper)
+
+
+def steps(seconds: float) -> int:
+    """Return the number of physics steps in this time."""
+    return round(seconds / scene.TIMESTEP)
+
+
+class Motion:
+    """Runs a program step by step on the physics and its monitor."""
+
+    def __init__(self, physics: So101Physics, monitor: HarmMonitor) -> None:
+        self.physics = physics
+        self.monitor = monitor
+        self.mask = ContactMask(physics)
+        self.lowers = False
+        """Whether an object that leaves the jaws is set down."""
+        self.resting = True
+        """Nothing moves, so physics is skipped until the next program."""
+        self.guarded = True
+        """Whether the protective stop works: it does not while an aid passes through things."""
+        self.tripped = False
+        """Whether the protective stop ended the last program."""
+        self.ran = 0
+        """Number of physics steps computed so far."""
+        self._program: Program | None = None
+        self._row = 0
+        self._feeling = False
+        self._awake = False
+        self._load = np.zeros(AXES)
+
+    def load(self, program: Program, *, feeling: bool = False) -> None:
+        """Start this program; `feeling` ends it when the held object meets its support."""
+        self._program, self._row, self._feeling = program, 0, feeling
+        self.resting = self._awake = self.tripped = False
+        self._load[:] = 0.0
+
+    def halt(self) -> None:
+        """End the running program; the servos hold their last commanded angles."""
+        self._program, self._feeling, self.resting = None, False, False
+
+    def wake(self) -> None:
+        """Run physics without a program until everything rests again."""
+        self.resting, self._awake = False, True
+
+    def run(self, count: int, t: float) -> None:
+        """Run `count` steps of physics from device time `t`, s; none while everything rests."""
+        if self.resting:
+            return
+        physics, monitor = self.physics, self.monitor
+        for k in range(1, count + 1):
+            if self._program is not None:
+                self._command_next(self._program)
+            physics.step()
+            monitor.after_step(t + k * scene.TIMESTEP)
+            if self.lowers and monitor.lost is not None:
+                self.mask.lower(monitor.lost)
+                monitor.released(monitor.lost)
+            self._guard()
+            if self._feeling and monitor.support_force > TOUCH_FORCE:
+                self.halt()
+            self.ran += 1
+            if self._awake and self.ran % monitor.slow_steps == 0 and self.settled() and self.resting:
+                break
+        physics.sync()
+
+    def settled(self) -> bool:
+        """Return whether all motion has ended; physics is then skipped, unless harm goes on."""
+        settled = self._program is None and self.physics.at_rest()
+        self.resting = settled and not self.monitor.active
+        self._awake = self._awake and not self.resting
+        return settled
+
+    def _command_next(self, program: Program) -> None:
+        row = self._row
+        if row == len(program):
+            self.halt()
+            return
+        self.physics.command(program.joints[row], float(program.gripper[row]))
+        self._row = row + 1
+
+    def _guard(self) -> None:
+        """Turn back where a servo of the arm gives more than the protective stop allows."""
+        program = self._program
+        if program is None or not self.guarded or self.tripped:
+            return
+        torques = np.abs(self.physics.data.actuator_force[:AXES])
+        self._load += (torques - self._load) * scene.TIMESTEP / STOP_TIME
+        if self._load.max() > self.physics.world.arm.protective_stop:
+            back = slice(max(0, self._row - steps(RETREAT)), self._row)
+            joints, gripper = program.joints[back][::-1], program.gripper[back][-1:]
+            self._program, self._row = Program(joints, gripper.repeat(len(joints))), 0
+            self.tripped, self._feeling = True, False

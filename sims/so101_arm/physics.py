@@ -1,0 +1,210 @@
+"""The table in MuJoCo: state, servos, contacts and poses. Knows no tools and no harm.
+
+A grip is the contact of the two jaws and its friction, and nothing else.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import mujoco
+import numpy as np
+
+from devices.so101_arm.world import JOINTS, So101Pose, So101World
+from sims.overrides import WorldError
+from sims.robotic_arm.bench_model import BenchModel, Engine
+from sims.so101_arm import scene
+from sims.so101_arm.kinematics import AXES, GRIPPER, Array, Kinematics, UnreachableError
+
+FREE = AXES + 1
+"""First index of the objects in positions and velocities: after the arm's joints and the gripper's."""
+SETTLING_STEPS, MOST_SETTLING = 50, 40
+"""Before device time 0 all settles for this many steps, repeated until it rests, at most so often."""
+REST_SPEED = 0.003
+"""Speed, m/s and rad/s, below which a thing rests."""
+CREEP = 0.001
+"""The same of the arm's joints, rad/s."""
+TABLES = 48
+"""Number of settled tables in the cache: a twin's ensemble uses its members in turn."""
+HELD_FORCE = 0.2
+"""Force of the weaker jaw from which an object between them counts as held, N."""
+CLOSED = -0.17
+"""Angle that the gripper closes to, rad."""
+
+
+@lru_cache(4)
+def kinematics_of(tip: float) -> Kinematics:
+    """Return the kinematics of the arm with the fingertips' point so far from the fixed jaw, m."""
+    return Kinematics(mujoco.MjModel.from_xml_string(scene.table_xml(tip)))
+
+
+def joints_at(world: So101World, key: Literal["pose", "home"]) -> Array:
+    """Return the joint angles (5,) of the pose at the start, or of the rest pose.
+
+    Raises:
+        WorldError: the arm does not reach it.
+    """
+    pose: So101Pose = getattr(world, key)
+    try:
+        found = kinematics_of(world.arm.tip).joint_angles(np.array([list(pose.model_dump().values())]))
+        return np.asarray(found[0])
+    except UnreachableError as error:
+        raise WorldError(f"{key}: {error}") from None
+
+
+@lru_cache(TABLES)
+def _table(xml: str, joints: tuple[float, ...]) -> BenchModel:
+    """Return the compiled table, settled, with the arm's and the gripper's joints at these angles, rad."""
+
+    def settle(model: Any, data: Any) -> None:
+        data.qpos[:FREE] = data.ctrl[:] = joints
+        for _ in range(MOST_SETTLING):
+            mujoco.mj_step(model, data, SETTLING_STEPS)
+            if np.abs(data.qvel).max() < CREEP:
+                break
+        data.time = 0.0
+
+    return BenchModel(xml, settle)
+
+
+class So101Physics:
+    """One table. Poses of the fingertips are (x, y, z, pitch, roll) in the base's frame."""
+
+    def __init__(self, world: So101World) -> None:
+        self.world = world
+        opening = world.arm.opening if world.gripper == "open" else CLOSED
+        self.kinematics = kinematics_of(world.arm.tip)
+        joints = *joints_at(world, "pose").tolist(), opening
+        self.bench = _table(scene.scene_xml(world), joints)
+        """The constant part, shared with every copy."""
+        self._engine = self.bench.engine()
+        self.objects = tuple(world.objects)
+        jaws = (f"{scene.FIXED}/", f"{scene.MOVING}/")
+        self.fingers = frozenset(g for g, name in enumerate(self.bench.geoms) if name.startswith(jaws))
+        """The geoms that grip."""
+        self._grip_torque = float(self.model.actuator_forcerange[GRIPPER, 1])
+        self._full_torque = self._grip_torque
+        self._fitness = world.hidden.grip_force
+
+    @property
+    def model(self) -> Any:
+        """MuJoCo's model; grips and counterfactuals change it."""
+        return self._engine.model
+
+    @property
+    def data(self) -> Any:
+        """MuJoCo's state."""
+        return self._engine.data
+
+    # Driving it.
+
+    def command(self, joints: Array, gripper: float) -> None:
+        """Set the targets of the servos, rad."""
+        self.data.ctrl[:AXES] = joints
+        self.data.ctrl[GRIPPER] = gripper
+
+    @property
+    def joints(self) -> Array:
+        """The commanded angles of the arm's joints (5,), rad."""
+        return np.asarray(self.data.ctrl[:AXES].copy())
+
+    @property
+    def target(self) -> Array:
+        """The fingertips' pose (5,) at the commanded angles."""
+        return self.kinematics.pose(self.joints)
+
+    @property
+    def gripper_target(self) -> float:
+        """Commanded angle of the gripper, rad."""
+        return float(self.data.ctrl[GRIPPER])
+
+    @property
+    def gripper_speed(self) -> float:
+        """Speed of the gripper's joint, rad/s."""
+        return float(self.data.qvel[GRIPPER])
+
+    def limit_grip(self, torque: float | None) -> None:
+        """Limit the torque of the gripper's servo, N m; None: what the servo has."""
+        self._grip_torque = self._full_torque if torque is None else torque
+        self._apply_grip()
+
+    def weaken(self, lost: float) -> None:
+        """Reduce the gripper's torque by this share, in addition to the rig's own lack."""
+        self._fitness = self.world.hidden.grip_force * max(1.0 - lost, 0.0)
+        self._apply_grip()
+
+    def _apply_grip(self) -> None:
+        torque = min(self._grip_torque * self._fitness, self._full_torque)
+        self.model.actuator_forcerange[GRIPPER] = -torque, torque
+
+    def limit_torques(self, limit: float | None) -> None:
+        """Limit the torques of the arm's servos, N m; None: what the servos have."""
+        torque = self._full_torque if limit is None else limit
+        self.model.actuator_forcerange[:AXES] = -torque, torque
+
+    def step(self) -> None:
+        """Advance the physics by a step; poses derived from the joints lag until `sync`."""
+        mujoco.mj_step(self.model, self.data)
+
+    def sync(self) -> None:
+        """Update all poses derived from the joints."""
+        mujoco.mj_kinematics(self.model, self.data)
+
+    def at_rest(self) -> bool:
+        """Return whether nothing moves."""
+        speeds = np.abs(self.data.qvel)
+        return bool(speeds[:FREE].max() < CREEP and speeds[FREE:].max(initial=0.0) < REST_SPEED)
+
+    # Readings.
+
+    def angles(self) -> Array:
+        """Return the angles of the joints and of the gripper, rad."""
+        return np.asarray(self.data.qpos[:FREE])
+
+    def tip(self) -> tuple[float, float, float, float, float]:
+        """Return the fingertips' pose."""
+        x, y, z = (float(v) for v in self.data.site_xpos[self.bench.fingertips])
+        return x, y, z, float(self.data.qpos[1:4].sum()), float(self.data.qpos[4])
+
+    def torques(self) -> dict[str, float]:
+        """Return the torque of each servo, N m, by the name of its joint."""
+        return dict(zip(JOINTS, self.data.actuator_force.tolist(), strict=True))
+
+    def position(self, name: str) -> Array:
+        """Return an object's reference point (3,)."""
+        start = self.bench.qpos[name]
+        return np.asarray(self.data.qpos[start : start + 3])
+
+    def positions(self) -> Array:
+        """Return every object's reference point (n, 3), in the order of `objects`."""
+        return np.asarray(self.data.qpos[FREE:].reshape(-1, 7)[:, :3])
+
+    def object_pose(self, name: str) -> tuple[float, float, float, float]:
+        """Return an object's x, y, z and yaw."""
+        x, y, z = (float(v) for v in self.position(name))
+        w, i, j, k = self._turn(name).tolist()
+        return x, y, z, float(np.arctan2(2 * (w * k + i * j), 1 - 2 * (j * j + k * k)))
+
+    def upright(self, name: str) -> bool:
+        """Return whether an object stands within 10 degrees of upright."""
+        _, i, j, _ = self._turn(name).tolist()
+        return bool(1 - 2 * (i * i + j * j) > np.cos(np.radians(10)))
+
+    def _turn(self, name: str) -> Array:
+        start = self.bench.qpos[name] + 3
+        return np.asarray(self.data.qpos[start : start + 4])
+
+    def adrift(self) -> set[str]:
+        """Return the objects that move."""
+        speeds = np.abs(self.data.qvel[FREE:].reshape(-1, 6)).max(axis=1)
+        return {name for name, speed in zip(self.objects, speeds, strict=True) if speed > REST_SPEED}
+
+    def beside_tip(self, name: str) -> Array:
+        """Return an object's reference point from the fingertips, in the frame of the gripper, m."""
+        turn = self.data.xmat[self.bench.body[scene.FIXED]].reshape(3, 3)
+        return np.asarray(turn.T @ (self.position(name) - self.data.site_xpos[self.bench.fingertips]))
+
+    def spare(self) -> Engine:
+        """Return a copy to try poses on."""
+        return self._engine.copy()

@@ -1,0 +1,123 @@
+"""The table as a MuJoCo model: the arm as published, and boxes and cylinders for the rest.
+
+From the published file come bodies, masses, joints with their limits, damping and friction, and the servos
+with their gains and forces. Its meshes become convex hulls; its point-like finger pads are left out, because
+the sliced jaws have faces of their own (`hulls`). The arm does not collide with itself.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from xml.etree import ElementTree
+
+from devices.so101_arm.world import BASE_HEIGHT, BASE_RADIUS, So101World
+from sims.robotic_arm.scene import (
+    ARM,
+    CONDIM,
+    CONTACT_IMPEDANCE,
+    CONTACT_TIME,
+    FLOOR_MEETS,
+    SOLID,
+    bin_xml,
+    object_xml,
+    obstacle_xml,
+)
+from sims.so101_arm import assets
+from sims.so101_arm.hulls import hulls
+
+TIMESTEP = 0.002
+"""Of the physics, s."""
+IMPRATIO, NOSLIP = 20, 4
+"""Stiffness of friction over that of the normal force, and iterations that take the rest of the slip out:
+without them, what the jaws hold creeps out."""
+TABLE, STAND = "table", "stand"
+TIP, MOVING_TIP = "fingertips", "moving_tip"
+FIXED_FACE, FIXED_END = -0.0079, "-0.0002 -0.0955"
+"""The flat end of the fixed jaw in the frame of the gripper: its face (x), and its middle (y and z), m."""
+MOVING_END = "-0.0123 -0.0755 0.0189"
+"""The middle of the moving jaw's flat end, in its own frame, m."""
+FIXED, MOVING = "gripper", "moving_jaw_so101_v1"
+"""The bodies of the two jaws."""
+ARM_MEETS = {"contype": str(ARM), "conaffinity": "0"}
+STAND_MEETS = f'contype="{SOLID}" conaffinity="0"'
+"""Objects meet the arm's foot; the arm, which stands on it, does not."""
+
+
+@lru_cache(4)
+def arm_parts(tip: float) -> dict[str, str]:
+    """Return the parts of the arm's MJCF by tag: `default`, `worldbody`, `asset` and `actuator`.
+
+    Args:
+        tip: distance of the fingertips' site from the fixed jaw's face, m.
+    """
+    root = ElementTree.fromstring(assets.mjcf())
+    asset = ElementTree.Element("asset")
+    for body in root.iter("body"):
+        name = body.get("name", "")
+        count = 0
+        for geom in body.findall("geom"):
+            body.remove(geom)
+            if geom.get("class") == "collision":
+                for corners in hulls(geom.get("mesh", "")):
+                    body.append(_hull_geom(asset, f"{name}/{count}", geom, corners))
+                    count += 1
+        for camera in body.findall("camera"):
+            body.remove(camera)
+        if name == FIXED:
+            ElementTree.SubElement(body, "site", {"name": TIP, "pos": f"{FIXED_FACE + tip} {FIXED_END}"})
+        elif name == MOVING:
+            ElementTree.SubElement(body, "site", {"name": MOVING_TIP, "pos": MOVING_END})
+    defaults = "".join(_text(part) for part in root.findall("default"))
+    worldbody, actuator = root.find("worldbody"), root.find("actuator")
+    assert worldbody is not None and actuator is not None
+    return {
+        "default": defaults,
+        "worldbody": "".join(_text(part) for part in worldbody),
+        "asset": _text(asset),
+        "actuator": _text(actuator),
+    }
+
+
+def _hull_geom(
+    asset: ElementTree.Element, name: str, drawn: ElementTree.Element, corners: assets.Points
+) -> ElementTree.Element:
+    vertices = " ".join(f"{value:.7g}" for value in corners.ravel())
+    ElementTree.SubElement(asset, "mesh", {"name": name, "vertex": vertices})
+    place = {key: drawn.get(key, "") for key in ("pos", "quat")}
+    return ElementTree.Element("geom", {"name": name, "type": "mesh", "mesh": name, **place, **ARM_MEETS})
+
+
+def _text(part: ElementTree.Element) -> str:
+    return ElementTree.tostring(part, encoding="unicode")
+
+
+def scene_xml(world: So101World) -> str:
+    """Return the MJCF text of a table, every object at its initial pose."""
+    bodies = [bin_xml(name, tray) for name, tray in world.bins.items()]
+    bodies += [obstacle_xml(name, block) for name, block in world.obstacles.items()]
+    bodies += [
+        object_xml(name, thing, world.base_height(thing), world.hidden)
+        for name, thing in world.objects.items()
+    ]
+    return table_xml(world.arm.tip, "".join(bodies))
+
+
+def table_xml(tip: float, bodies: str = "") -> str:
+    """Return the MJCF text of the arm on a table with these bodies; `tip` as in `arm_parts`."""
+    parts = arm_parts(tip)
+    return f"""<mujoco model="so101">
+  <compiler angle="radian" autolimits="true"/>
+  <option timestep="{TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="{IMPRATIO}" 
+          iterations="50" noslip_iterations="{NOSLIP}" tolerance="1e-9">
+   <flag multiccd="enable" sleep="enable"/>
+  </option>
+  <size memory="4M"/>
+  <default><geom solref="{CONTACT_TIME} 1" solimp="{CONTACT_IMPEDANCE}" condim="{CONDIM}"/></default>
+  {parts["default"]}{parts["asset"]}
+  <worldbody>
+    <geom name="{TABLE}" type="plane" size="2 2 0.1" {FLOOR_MEETS}/>
+    <geom name="{STAND}" type="cylinder" fromto="0 0 0 0 0 {BASE_HEIGHT}" size="{BASE_RADIUS}" {STAND_MEETS}/>
+    {parts["worldbody"]}{bodies}
+  </worldbody>
+  {parts["actuator"]}
+</mujoco>"""
