@@ -71,26 +71,26 @@ def pixels(file):
 
 
 def colour(image, x, y):
-    """The colour at a place of FIELD, whose 8 m fill 200 of 208 pixels."""
-    return tuple(image[52 - round((y - 2.0) * 25), 104 + round((x - 4.0) * 25)])
+    """The colour at a place of FIELD, whose 8 m fill 400 of 416 pixels."""
+    return tuple(image[104 - round((y - 2.0) * 50), 208 + round((x - 4.0) * 50)])
 
 
 @needs_opengl
 def test_the_field_is_drawn_to_scale_with_machine_passer_by_and_harm():
-    image = pixels(field_picture(FIELD, STATE, (208, 104)))
+    image = pixels(field_picture(FIELD, STATE, (416, 208)))
     assert colour(image, 6.3, 2.8) == colour(image, 5.7, 1.2) == (0x8F, 0x98, 0x9C), "the wall, 1 by 2 m"
-    assert colour(image, 6.8, 2.0) == (0xE9, 0xE4, 0xD8) == colour(image, 6.0, 3.3), "the ground around it"
+    assert colour(image, 6.8, 1.6) == (0xE9, 0xE4, 0xD8) == colour(image, 6.0, 3.3), "the ground around it"
     r, _, b = colour(image, 4.0, 2.0)
     assert r < 100 < b, "the way, a thin line"
-    assert colour(image, 1.96, 0.98) == (0xE0, 0x8A, 0x1E), "the person"
+    assert colour(image, 1.95, 0.96) == (0xE0, 0x8A, 0x1E), "the person"
     red = (image[..., 0] > 180) & (image[..., 1] < 60)
     assert red.sum() == 0
-    struck = pixels(field_picture(FIELD, STATE, (208, 104), ["wall"]))
+    struck = pixels(field_picture(FIELD, STATE, (416, 208), ["wall"]))
     red = (struck[..., 0] > 180) & (struck[..., 1] < 60)
-    assert red.sum() > 10 and abs(red.nonzero()[1].mean() - (104 + 2 * 25)) < 2.0
-    on_machine = pixels(field_picture(FIELD, STATE, (208, 104), ["hopper"]))
+    assert red.sum() > 10 and abs(red.nonzero()[1].mean() - (208 + 2 * 50)) < 8.0
+    on_machine = pixels(field_picture(FIELD, STATE, (416, 208), ["hopper"]))
     red = (on_machine[..., 0] > 180) & (on_machine[..., 1] < 60)
-    assert abs(red.nonzero()[1].mean() - 104) < 2.0, "what is not on the map is marked at the machine"
+    assert abs(red.nonzero()[1].mean() - 208) < 2.0, "what is not on the map is marked at the machine"
 
 
 @needs_opengl
