@@ -74,7 +74,7 @@ dist: $(VENV)/.test-installed
 
 # A venv of its own: the site needs nothing of the kit.
 docs: $(SITE)/.installed
-	$(SITE)/bin/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
 
 mutants: $(VENV)/.test-installed
 	$(PIP) -e '.[mutants]'

@@ -142,6 +142,8 @@ def play(row: Row, db: Path) -> Found:
     trouble = None
     if (other := other_file(row, episodes)) is not None:
         return Found(row, [], other)
+    if any(one.status == "running" for one in episodes):
+        return Found(row, counted(episodes), "another process runs it")
     if run is None or run.ended is None:
         started, wanted, done = time.monotonic(), len(row.config.cells), len(episodes)
 
@@ -290,16 +292,20 @@ def main() -> int:
     parser.add_argument("--models", nargs="+", required=True, metavar="SPEC", help="agents")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.db", help="the log")
     parser.add_argument("--tasks", type=int, default=5, help="of each world")
+    parser.add_argument("--worlds", nargs="+", metavar="NAME", help="of these alone; all without it")
     parser.add_argument("--seed", type=int, default=0, help="of the drawing, and of the episodes")
     parser.add_argument("--max-seconds", type=float, default=600.0, help="of an episode")
     parser.add_argument("--markdown", type=Path, metavar="FILE.md", help="page with the marks")
     args = parser.parse_args()
     choices = drawn(args.tasks, args.seed)
+    if unknown := {*(args.worlds or ())} - {one.world for one in choices}:
+        parser.error(f"no world {', '.join(sorted(unknown))} has tasks with paraphrases")
     file = args.out.with_suffix(f".{args.tasks}-{args.seed}.yaml").resolve()
     tasks = {"tasks": [one.paraphrase for one in choices]}
     file.write_text(yaml.safe_dump(tasks, sort_keys=False, allow_unicode=True), encoding="utf-8")
     try:
-        rows = rows_of(args.models, choices, file, args.seed, args.max_seconds)
+        chosen = [one for one in choices if not args.worlds or one.world in args.worlds]
+        rows = rows_of(args.models, chosen, file, args.seed, args.max_seconds)
         found = [play(row, args.out) for row in rows]
     except AgentSpecError as error:
         print(error, file=sys.stderr)

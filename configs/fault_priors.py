@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from devices.faults import COMMON_FAULTS, LINK_FAULTS, OUT_OF_ORDER, RESET, FaultKind
 
-TOLD = frozenset({*LINK_FAULTS, OUT_OF_ORDER, RESET})
+LOGGED_KINDS = frozenset({*LINK_FAULTS, OUT_OF_ORDER, RESET})
 """Kinds that the log itself shows: lost and rejected calls."""
 MOST = 0.5
 
@@ -42,10 +42,10 @@ def prior_fault(priors: FaultPriors, own: Sequence[FaultKind]) -> str | None:
         priors: by kind.
         own: the kinds of the world, beside those of every rig.
     """
-    kinds = [kind.name for kind in (*COMMON_FAULTS, *own) if kind.name not in TOLD]
+    kinds = [kind.name for kind in (*COMMON_FAULTS, *own) if kind.name not in LOGGED_KINDS]
     for kind in priors:
-        if kind in TOLD:
-            return f"{kind} is no unknown: the log tells it"
+        if kind in LOGGED_KINDS:
+            return f"{kind} needs no prior: the log shows it"
         if kind not in kinds:
             return f"there is no fault {kind!r}; there are {', '.join(kinds)}"
     total = sum(prior.probability for prior in priors.values())

@@ -50,8 +50,8 @@ class RigConfig(BaseModel):
     )
     site: str | None = Field(
         default=None,
-        description="the world, by name or file, that tells where a physical rig works: the layout by which "
-        "the guard asks interlocks and limits; left out: its twin's world, or only what needs no layout",
+        description="the world, by name or file, where a physical rig works: the layout by which the "
+        "guard checks interlocks and limits; left out: its twin's world, or only what needs no layout",
     )
     spawn: bool = Field(
         default=False,
@@ -67,10 +67,10 @@ class RigConfig(BaseModel):
     )
     truth: bool = Field(
         default=True,
-        description="false: take no ground truth from it; its twin tells the harm, as for a physical rig",
+        description="false: take no ground truth from it; its twin assesses the harm, as for a physical rig",
     )
     twin: TwinConfig | None = Field(
-        default=None, description="the model that tells the harm of a rig that has no ground truth"
+        default=None, description="the model that assesses the harm of a rig without ground truth"
     )
     camera: str | None = Field(
         default=None,

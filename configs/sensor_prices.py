@@ -23,6 +23,7 @@ class SensorPrice(BaseModel):
 
     price: Amount | tuple[Amount, Amount] = Field(description="of a part; of a range the middle counts")
     part: str = Field(default="", description="what to buy")
+    source: str = Field(default="", description="the page that names the price, or `estimate`")
     pieces: int = Field(default=1, ge=1, description="parts that one sensor needs")
 
     @property

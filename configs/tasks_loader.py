@@ -58,9 +58,9 @@ class TaskEntry(BaseModel):
         default=None,
         description="in place of a world: a device file, for tasks of a rig that nothing simulates",
     )
-    prompt: str = Field(min_length=1, description="what the agent is told")
+    prompt: str = Field(min_length=1, description="the agent's prompt")
     paraphrases: list[str] = Field(
-        default=[], description="the prompt in other words, which ask for the same"
+        default=[], description="other wordings of the prompt, which ask for the same"
     )
     difficulty: Difficulty | None = Field(
         default=None,
@@ -169,13 +169,13 @@ class TaskFile:
     malformed: Mapping[str, tuple[str, ...]]
 
 
-def list_tasks(file: Path | None = None, *, init: Mapping[str, Any] | None = None) -> list[Task]:
+def list_tasks(file: Path | None = None) -> list[Task]:
     """Return every task of a file, or all that ship with the kit.
 
     Raises:
         ConfigError: the file or one of its tasks is wrong.
     """
-    return [build(init or {}) for _, build in _all_entries(file)]
+    return [build({}) for _, build in _all_entries(file)]
 
 
 def merged_files(files: Iterable[TaskFile]) -> TaskFile:

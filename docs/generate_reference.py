@@ -200,7 +200,7 @@ def config_page() -> str:
         "An alias with other arguments:",
         "",
         keys(ToolAlias),
-        (FOLDER.parent / "plans.md").read_text(encoding="utf-8"),
+        "[Plans](../plans.md) has the steps of a `plan` and the patterns of arguments.\n",
         "## Rig files\n",
         keys(RigConfig),
         "## Device files\n\n[What they are for](../own-device.md). The keys of such a file:\n",

@@ -16,7 +16,7 @@ from demo_picture import draw, terminal_output
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures"
 PATHRIG = [sys.executable, "-m", "core_eval.cli.main"]
-COLUMNS = 100
+COLUMNS = 80
 RUN = ["run", "--task", "inspect_and_water", "--rig", "sim-farm-mqtt"]
 EAGER = [*RUN, "--agent", "scripted:eager.jsonl"]
 TASKS = ["--task", "inspect_and_water", "--task", "water_one_plant", "--task", "water_two_plants"]
@@ -28,6 +28,11 @@ SIZES = {
     "live": (900, 1080),
 }
 """Width and height of the pages' pictures, pixels."""
+ASKED = (
+    "document.querySelector('#question:not([hidden]) button:enabled') !== null"
+    " && document.body.innerText.includes('4: water_plant')"
+)
+"""The live page asks, its buttons can be pressed, and its drawings hold the calls before."""
 
 sys.path.insert(0, str(DOCS.parent / "tests" / "support"))
 
@@ -70,7 +75,7 @@ def live(folder: str) -> None:
     assert run.stderr is not None
     try:
         (url,) = re.findall(r"http://\S+", run.stderr.readline())
-        page("live", url, ready="document.querySelector('#question:not([hidden]) button:enabled') !== null")
+        page("live", url, ready=ASKED)
     finally:
         run.terminate()
         run.wait(30)

@@ -233,14 +233,14 @@ class RigClient:
         """
         return self._probe.ping(timeout)
 
-    def read_clock(self, timeout: float = 2.0) -> ClockReading | None:
+    def read_clock(self) -> ClockReading | None:
         """Ping and return the reading of the device's clock; None if its pong states no time.
 
         Raises:
             LinkError: no answer, or the link is down.
         """
         self._peer.reading = None
-        self._probe.ping(timeout)
+        self._probe.ping(1.0)
         return self._peer.reading
 
     def drain(self, timeout: float = 2.0) -> bool:

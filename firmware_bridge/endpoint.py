@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 MAX_FRAME = 65_536
 """Default of the longest frame that is accepted, bytes."""
+ACK_AFTER, ACK_EVERY = 0.1, 1.0
+"""Time before the first ack of a running call, and between two of them, s."""
 
 
 @dataclass(slots=True)
@@ -40,7 +42,7 @@ class DeviceEndpoint:
     Stop, ping and hello are answered while a call runs on the worker thread. Every answered id is kept,
     refusals too: a second copy of a refused call must not move the machine later.
     An `init` is accepted while the device is stopped, and leaves it stopped. An ack goes out when a call
-    takes longer than `ack_after` seconds, and again every `ack_every`; its eta is twice that.
+    takes longer than `ACK_AFTER`, and again every `ACK_EVERY`; its eta is twice that.
 
     Args:
         device: what runs the calls.
@@ -58,14 +60,11 @@ class DeviceEndpoint:
         watchdog_ms: int = 5000,
         max_frame: int = MAX_FRAME,
         results_kept: int = 256,
-        ack_after: float = 0.1,
-        ack_every: float = 1.0,
     ) -> None:
         if watchdog_ms <= 0:
             raise ValueError(f"watchdog_ms must be above 0, not {watchdog_ms}")
         self._device, self._port = device, port
         self._watchdog_ms, self._max_frame = watchdog_ms, max_frame
-        self._ack_after, self._ack_every = ack_after, ack_every
         self._born = time.monotonic()
         self._boot = secrets.token_hex(4)
         self._last_received: float | None = None
@@ -188,14 +187,14 @@ class DeviceEndpoint:
                 if isinstance(message, CodecError):
                     refused = Outcome(CallStatus.INVALID, code="malformed", message=str(message), t=self._t)
                 elif (refused := self._refusal(message)) is None:
-                    self._running = _Running(message, self._stop, time.monotonic() + self._ack_after)
+                    self._running = _Running(message, self._stop, time.monotonic() + ACK_AFTER)
                     self._jobs.put(self._running)
         if known is not None:
             self._port.send(*known)
         elif refused is not None:
             self._port.send(*self._results.keep(message_id, refused))
         elif running is not None:
-            self._send(wire.Ack(id=message_id, eta=2 * self._ack_every))
+            self._send(wire.Ack(id=message_id, eta=2 * ACK_EVERY))
 
     def _refusal(self, message: wire.Call | wire.Init) -> Outcome | None:
         return refusal(message, self._running is not None, self._stopped, self._link_ms(), self._t)
@@ -282,7 +281,7 @@ class DeviceEndpoint:
             self._stopped = True
 
     def _tick(self) -> None:
-        period = min(0.05, self._ack_after, self._watchdog_ms / 4000)
+        period = min(0.05, self._watchdog_ms / 4000)
         wait = period
         while not self._closed.wait(wait):
             now = time.monotonic()
@@ -297,8 +296,8 @@ class DeviceEndpoint:
             with self._lock:
                 job = self._running
             if job is not None and now >= job.next_ack:
-                job.next_ack = now + self._ack_every
-                self._send(wire.Ack(id=job.message.id, eta=2 * self._ack_every))
+                job.next_ack = now + ACK_EVERY
+                self._send(wire.Ack(id=job.message.id, eta=2 * ACK_EVERY))
 
     def _status(self, state: str) -> wire.Status:
         return status_message(

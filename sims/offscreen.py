@@ -32,7 +32,7 @@ def rendered(
         scene, options = mujoco.MjvScene(model, MOST_GEOMS), mujoco.MjvOption()
         view, frame = mujoco.MjvCamera(), mujoco.MjrRect(0, 0, width, height)
         view.type, view.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, model.camera(camera).id
-        context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150)
         try:
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
             seen = mujoco.mjtCatBit.mjCAT_ALL

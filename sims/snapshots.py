@@ -6,12 +6,23 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from sims.coarse_sensors import SensorBank
 
+Part = TypeVar("Part")
+
 BASE_KEPT = ("clock", "ledger", "_calls", "_finished")
 """Attributes that change in every simulator."""
+
+
+def shallow_copy(part: Part) -> Part:
+    """Return a copy of an object with slots: as `copy.copy`, but several times as fast."""
+    kind = type(part)
+    twin = kind.__new__(kind)
+    for name in kind.__slots__:  # type: ignore[attr-defined]
+        setattr(twin, name, getattr(part, name))
+    return twin
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if any(item.get_closest_marker(name) for name in WALL_CLOCK):
             item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))
         serial = item.get_closest_marker("serial") is not None
-        item.add_marker(pytest.mark.xdist_group("serial" if serial else str(item.path)))
+        item.add_marker(pytest.mark.xdist_group("serial" if serial else item.nodeid.partition("::")[0]))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ import yaml
 from configs.tasks_loader import task_files
 from configs.worlds.farm_rover import WORLD as FARM
 from configs.worlds.robotic_arm import WORLD as BENCH
+from configs.yaml_text import Loader
 
 WORLDS = (FARM.name, BENCH.name)
 DEFAULTS = (FARM.defaults, BENCH.defaults)
@@ -43,7 +44,7 @@ def signature(calls: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[Step, ...
 @lru_cache
 def shipped_tasks() -> tuple[Mapping[str, Any], ...]:
     """Return the entries of the task files of both rigs."""
-    files = (yaml.safe_load(path.read_text()) for path in task_files())
+    files = (yaml.load(path.read_text(), Loader) for path in task_files())
     return tuple(entry for file in files for entry in file["tasks"] if entry.get("world") in WORLDS)
 
 
@@ -89,4 +90,4 @@ AMOUNTS = frozenset(
     for task in shipped_tasks()
     for number in NUMBER.findall(f"{task['prompt']} {task.get('paraphrases')} {task.get('plan')}")
 )
-POINTS = frozenset(_points([*shipped_tasks(), *(yaml.safe_load(path.read_text()) for path in DEFAULTS)]))
+POINTS = frozenset(_points([*shipped_tasks(), *(yaml.load(path.read_text(), Loader) for path in DEFAULTS)]))

@@ -157,10 +157,10 @@ class ChatServer:
         return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
 
 
-def short(text: str, length: int = 200) -> str:
-    """Return a text in one line of bounded length."""
+def short(text: str) -> str:
+    """Return a text in one line of at most 200 characters and an ellipsis."""
     line = " ".join(text.split())
-    return line if len(line) <= length else line[:length] + "..."
+    return line if len(line) <= 200 else line[:200] + "..."
 
 
 def _variables(text: str) -> list[str]:

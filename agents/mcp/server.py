@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -14,22 +14,19 @@ from mcp.shared.exceptions import MCPError
 
 from agents.agent import StopReason
 from agents.mcp.desk import CallDesk
+from agents.mcp.sensors import SensorResources, background
 from agents.scaffolds.prompting import (
     DECLINE,
     DECLINE_TEXT,
-    compact_json,
     error_value,
     outcome_text,
     system_prompt,
 )
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
-from devices.sensors import Sample
 from devices.tool import Effect, Tool
 
 PROMPT = "task"
-SENSORS = "pathrig://sensors"
-JSON = "application/json"
 ENDINGS: dict[str, StopReason] = {"done": "done", DECLINE: "decline"}
 ENDING_TEXTS = {"done": "End the episode: the task is done.", DECLINE: DECLINE_TEXT}
 OVER = Outcome(
@@ -79,30 +76,7 @@ def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
         message = types.PromptMessage(role="user", content=types.TextContent(text=offer.prompt))
         return types.GetPromptResult(messages=[message])
 
-    async def list_resources(_context: Any, _params: Any) -> types.ListResourcesResult:
-        every = types.Resource(
-            uri=SENSORS, name="sensors", description="The latest readings of all sensors.", mime_type=JSON
-        )
-        each = [
-            types.Resource(uri=f"{SENSORS}/{name}", name=name, mime_type=JSON)
-            for name in sorted(desk.samples())
-        ]
-        return types.ListResourcesResult(resources=[every, *each], ttl_ms=0, cache_scope="private")
-
-    async def read_resource(
-        _context: Any, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        readings = {name: _reading(sample) for name, sample in desk.samples().items()}
-        name = params.uri.removeprefix(SENSORS).removeprefix("/")
-        if not params.uri.startswith(SENSORS) or (name and name not in readings):
-            known = ", ".join(sorted(readings)) or "none yet"
-            raise MCPError(types.INVALID_PARAMS, f"no resource {params.uri}; the sensors are {known}")
-        text = compact_json(readings[name] if name else readings)
-        contents: list[types.TextResourceContents | types.BlobResourceContents] = [
-            types.TextResourceContents(uri=params.uri, mime_type=JSON, text=text)
-        ]
-        return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
-
+    sensors = SensorResources(desk)
     return Server(
         "pathrig",
         version=version("pathrig"),
@@ -111,8 +85,13 @@ def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
         on_call_tool=call_tool,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
-        on_list_resources=list_resources,
-        on_read_resource=read_resource,
+        on_list_resources=sensors.list_all,
+        on_list_resource_templates=sensors.list_templates,
+        on_read_resource=sensors.read,
+        on_subscribe_resource=sensors.subscribe,
+        on_unsubscribe_resource=sensors.unsubscribe,
+        on_subscriptions_listen=sensors.listen,
+        lifespan=background,
     )
 
 
@@ -164,7 +143,3 @@ def _result(outcome: Outcome) -> types.CallToolResult:
     return types.CallToolResult(
         content=content, structured_content={**error, "status": str(outcome.status)}, is_error=True
     )
-
-
-def _reading(sample: Sample) -> dict[str, Any]:
-    return {name: value for name, value in asdict(sample).items() if name != "sensor"}

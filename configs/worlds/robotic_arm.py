@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from configs.errors import ConfigError
 from devices.robotic_arm.fault_kinds import ARM_FAULTS
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.known_state import KnownArm
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from devices.robotic_arm.world import BenchWorld
+from sims.overrides import WorldError
 from sims.robotic_arm.interventions import ARM_INTERVENTIONS
 from sims.world_type import WorldType
 
@@ -22,8 +22,8 @@ def _simulator(state: BenchWorld, seed: int) -> ArmSimulator:
     # MuJoCo is loaded only where an arm is simulated.
     try:
         from sims.robotic_arm.simulator import ArmSimulator
-    except ImportError as error:
-        raise ConfigError(f"{error}; the bench needs it: pip install 'pathrig[arm]'") from None
+    except ModuleNotFoundError as error:
+        raise WorldError(f"the bench needs {error.name}: pip install 'pathrig[arm]'") from None
     return ArmSimulator(state, seed)
 
 

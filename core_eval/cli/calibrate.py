@@ -126,7 +126,13 @@ def _print(found: CalibratedRig) -> None:
     numbers = ("value", "spread", "spread before", "information")
     covers = ("in its interval",) if found.coverage else ()
     table = plain_table(
-        "parameter", *numbers, "identifiable", *covers, "told by", "probing", numbers=(*numbers, *covers)
+        "parameter",
+        *numbers,
+        "identifiable",
+        *covers,
+        "identified by",
+        "probing",
+        numbers=(*numbers, *covers),
     )
     for one in calibration.parameters:
         shown = found.parameters.get(one.name)
@@ -151,8 +157,8 @@ def _print(found: CalibratedRig) -> None:
         f"with nominal parameters {calibration.nominal_log_likelihood:.1f}"
     )
     out.print(
-        "information: Fisher's, as a multiple of the prior's; told by: what of these episodes tells the "
-        "parameter; probing: what of a probing episode (--probing) would"
+        "information: Fisher's, as a multiple of the prior's; identified by: which part of these episodes "
+        "identifies the parameter; probing: what of a probing episode (--probing) would"
     )
     if found.coverage:
         refits = next(iter(found.coverage.values())).refits

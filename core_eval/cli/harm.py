@@ -99,7 +99,8 @@ def harm(
     screen = console()
     if any(one.events for one in found):
         screen.print(events_table([one for one in found if one.events], steps))
-        screen.print(kinds_table(by_kind(found)))
+        if kinds := by_kind(found):
+            screen.print(kinds_table(kinds))
     groups = by_world_and_agent(found)
     if groups:
         screen.print(groups_table(groups))

@@ -38,7 +38,7 @@ def advise(
         ),
     ],
     cost: Annotated[
-        Path | None, typer.Option(help="A price list; default: the shipped one, of typical prices.")
+        Path | None, typer.Option(help="A price list; default: the shipped one, with its sources.")
     ] = None,
     sensors: Annotated[
         Path | None,
@@ -93,6 +93,7 @@ def advise(
                 "candidates": {
                     kind: {
                         "part": prices.sensors[kind].part,
+                        "source": prices.sensors[kind].source,
                         "pieces": found.pieces[kind],
                         "price": found.prices[kind],
                         "alone": asdict(advisor.choice((kind,))),

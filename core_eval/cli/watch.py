@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +54,7 @@ def _serve(
         from core_eval.live.history import History
         from core_eval.live.log_follower import LogFollower
         from core_eval.live.rig_watcher import watched_rig
+        from core_eval.live.run_report import run_report
         from core_eval.live.server import LivePage, serve_page
     except ImportError as error:
         raise UsageError(f"watch needs {error.name}: pip install 'pathrig[live]'") from None
@@ -66,7 +68,8 @@ def _serve(
         stack.enter_context(watched_rig(config, histories[name]))
     cameras = [config.camera for config in rigs.values() if config.camera is not None]
     authorizer = Authorizer(address)
-    page = LivePage(authorizer, histories, cameras=cameras)
+    reports = {name: partial(run_report, path) for name, path in logs.items()}
+    page = LivePage(authorizer, histories, cameras=cameras, reports=reports)
     url = stack.enter_context(serve_page(address, page, authorizer))
     for history in histories.values():
         stack.callback(history.close)

@@ -25,7 +25,7 @@ def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) ->
             file = files.enter_context(path.open("w", encoding="utf-8", errors="replace", newline=""))
             writers[table.name] = csv.writer(file)
             writers[table.name].writerow(table.columns)
-        for episode_id in tracked("writing", ids, len(ids)):
+        for episode_id in tracked("writing episodes", ids, len(ids)):
             episode = log.episode(episode_id)
             for table in TABLES:
                 writers[table.name].writerows(table.rows(log, episode))

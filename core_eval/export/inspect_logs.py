@@ -48,7 +48,9 @@ def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) ->
     runs = {run.id: run for run in log.runs()}
     groups = _summaries(log, tracked("reading", ids, len(ids)))
     # One by one, so that only one sample is in memory.
-    written = iter(tracked("writing", (one for summary in groups.values() for one in summary.ids), len(ids)))
+    written = iter(
+        tracked("writing episodes", (one for summary in groups.values() for one in summary.ids), len(ids))
+    )
     for group, summary in groups.items():
         head = _head(runs[group[0]], group, summary)
         with (folder / _file_name(group, summary)).open("w", encoding="utf-8") as file:

@@ -16,7 +16,7 @@ def write(log: LogReader, ids: Sequence[int], path: Path, tracked: Tracked) -> N
     """Write a line per episode."""
     runs = {run.id: asdict(run) for run in log.runs()}
     with path.open("w", encoding="utf-8") as file:
-        for episode_id in tracked("writing", ids, len(ids)):
+        for episode_id in tracked("writing episodes", ids, len(ids)):
             episode = log.episode(episode_id)
             file.write(json_text({"run": runs[episode.run_id], **_whole(log, episode)}) + "\n")
 

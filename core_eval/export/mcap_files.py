@@ -56,7 +56,7 @@ def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) ->
         import mcap.writer  # noqa: F401
     except ImportError as error:
         raise missing_library("mcap", error) from None
-    for episode_id in tracked("writing", ids, len(ids)):
+    for episode_id in tracked("writing episodes", ids, len(ids)):
         episode = log.episode(episode_id)
         with (folder / f"episode-{episode_id:06}.mcap").open("wb") as file:
             _write_episode(log, episode, file)

@@ -32,7 +32,7 @@ def write(log: LogReader, ids: Sequence[int], path: Path, tracked: Tracked) -> N
     packages = {run.id: run.packages for run in log.runs()}
     created = {run.id: run.created for run in log.runs()}
     with path.open("w", encoding="utf-8") as file:
-        for episode_id in tracked("writing", ids, len(ids)):
+        for episode_id in tracked("writing episodes", ids, len(ids)):
             episode = log.episode(episode_id)
             trace = _Trace(log, episode, created[episode.run_id])
             version = packages[episode.run_id].get(PREFIX)

@@ -54,7 +54,7 @@ def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) ->
             writers[name].write_batch(pyarrow.record_batch(arrays, schema=schemas[name]))
             waiting[name].clear()
 
-        for episode_id in tracked("writing", ids, len(ids)):
+        for episode_id in tracked("writing episodes", ids, len(ids)):
             episode = log.episode(episode_id)
             for table in TABLES:
                 for row in table.rows(log, episode):

@@ -28,7 +28,7 @@ def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) ->
         import rerun  # noqa: F401
     except ImportError as error:
         raise missing_library("rrd", error, "rrd") from None
-    for episode_id in tracked("writing", ids, len(ids)):
+    for episode_id in tracked("writing episodes", ids, len(ids)):
         _write_episode(log, log.episode(episode_id), folder / f"episode-{episode_id:06}.rrd")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from configs.errors import ConfigError
 from configs.worlds_loader import World, make_simulator
 from core_eval.harm.report import ExecutedCall
 from core_eval.log import EpisodeRow, LogReader, StepRow
@@ -47,7 +48,10 @@ def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
     world = World(episode.world, kind, state)
     stated = {key: value for key, value in begun.items() if key != "_initial"}
     if stated:
-        simulator = make_simulator(world)
+        try:
+            simulator = make_simulator(world)
+        except ConfigError as error:
+            raise NoReplayError(str(error)) from None
         simulator.init(episode.init, episode.seed)
         if as_logged(simulator.state_dict()) != stated:
             raise NoReplayError("the rig's initial state is not that of the world in the log")

@@ -119,7 +119,7 @@ class _Check:
         try:
             while time.monotonic() - began < LOOK_SECONDS:
                 sent = time.monotonic()
-                reading = self._client.read_clock(1.0)
+                reading = self._client.read_clock()
                 trips.append(time.monotonic() - sent if reading is None else reading.round_trip)
                 readings += [] if reading is None else [reading]
                 time.sleep(LOOK_SECONDS / 20)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,11 +14,9 @@ from core_eval.live.access import Address, Authorizer
 from core_eval.live.approvals import ApprovalQueue
 from core_eval.live.history import History
 from core_eval.live.recorder import LiveRecorder
+from core_eval.live.run_report import run_report
 from core_eval.live.server import LivePage, serve_page
 from core_eval.log import LogError, LogReader
-from core_eval.report.aggregate import load_aggregate
-from core_eval.report.episode_filter import EpisodeFilter
-from core_eval.report.html import html_pages
 from firmware_bridge.approval import TerminalApprover
 
 ANSWER_SECONDS = 120.0
@@ -93,6 +90,5 @@ def live_run(
 def _report(log: Path, episode: int) -> str:
     """Return the report of an episode's run."""
     with LogReader(log) as reader:
-        wanted = EpisodeFilter(run=reader.episode(episode).run_id)
-        (page,) = html_pages(reader, load_aggregate(None), in_one=sys.maxsize, wanted=wanted)
-        return page.text
+        run = reader.episode(episode).run_id
+    return run_report(log, run)

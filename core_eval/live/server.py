@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -26,6 +27,7 @@ from starlette.routing import Route
 from core_eval.live.access import Address, Authorizer
 from core_eval.live.connections import ACCEPTED_AT_ONCE, WAITING, BoundedConnection, raise_descriptor_limit
 from core_eval.live.history import Event, History
+from core_eval.log import LogError
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.report.html import TEMPLATES
 from firmware_bridge.approval import ANSWERS, Answer
@@ -57,6 +59,7 @@ class LivePage:
         answer: takes a question's number and an answer; None: the page only shows, and has no buttons.
         stop: stops the rig.
         cameras: addresses of pictures that the page may load.
+        reports: by the name of what is shown, what returns the report of one of its runs, or raises LogError.
     """
 
     def __init__(
@@ -66,12 +69,14 @@ class LivePage:
         answer: Buttons | None = None,
         stop: Callable[[], None] | None = None,
         cameras: Collection[str] = (),
+        reports: Mapping[str, Callable[[int], str]] = MappingProxyType({}),
     ) -> None:
         self._authorizer = authorizer
         self._names = list(histories)
         self._histories = list(histories.values())
         self._cameras = {origin_of(camera) for camera in cameras}
         self._report: str | None = None
+        self._reports = reports
         self._fetched = threading.Event()
         self._answer = answer
         self._stop = stop
@@ -115,13 +120,26 @@ class LivePage:
     async def _show_report(self, request: Request) -> Response:
         if not self._authorizer.can_view(request.headers, request.query_params.get("token")):
             return _no_entry()
-        if self._report is None:
-            return JSONResponse({"error": "the run goes on"}, 404, headers=SAFE_HEADERS)
+        query = request.query_params
+        report = (
+            await self._report_of(query["run"], query.get("source", "0")) if "run" in query else self._report
+        )
+        if report is None:
+            return JSONResponse({"error": "there is no such report yet"}, 404, headers=SAFE_HEADERS)
         done = BackgroundTask(self._fetched.set)
         # The report's own policy says which script it runs.
         policy = "connect-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         headers = {**SAFE_HEADERS, "Content-Security-Policy": policy}
-        return HTMLResponse(self._report, headers=headers, background=done)
+        return HTMLResponse(report, headers=headers, background=done)
+
+    async def _report_of(self, run: str, source: str) -> str | None:
+        if not (run.isdecimal() and source.isdecimal() and int(source) < len(self._names)):
+            return None
+        make = self._reports.get(self._names[int(source)])
+        try:
+            return None if make is None else await run_in_threadpool(make, int(run))
+        except LogError:
+            return None
 
     async def _page(self, request: Request) -> Response:
         if not self._authorizer.can_view(request.headers, request.query_params.get("token")):

@@ -229,9 +229,9 @@ ALTER TABLE episode RENAME COLUMN guard_mode TO guard;
 
 VERSION_4 = """
 ALTER TABLE episode ADD COLUMN twin TEXT
-    CHECK (twin IS NULL OR json_valid(twin));                -- of a rig that tells no truth
+    CHECK (twin IS NULL OR json_valid(twin));                -- of a rig without ground truth
 ALTER TABLE harm ADD COLUMN source TEXT NOT NULL DEFAULT 'truth'
-    CHECK (source IN ('truth', 'twin'));                     -- who tells of it
+    CHECK (source IN ('truth', 'twin'));                     -- what reports it
 ALTER TABLE harm ADD COLUMN probability REAL
     CHECK (probability BETWEEN 0 AND 1);                     -- that it happened, by the twin; null: the truth
 ALTER TABLE harm ADD COLUMN observed_probability REAL

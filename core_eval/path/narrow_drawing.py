@@ -239,10 +239,16 @@ class _Picture:
                 parts.append(_text(x + RADIUS + 7, first + LINE * row, words, f"{of}-text", "start"))
         elif attempts:
             # The key has the words.
-            parts.append(_text(x, y + RADIUS + 12, f"✗ {_numbers(attempts)}", "harmful-text halo", "middle"))
+            parts.append(self._below(x, y, f"✗ {_few(attempts)}", "harmful-text halo"))
         elif loops:
-            parts.append(_text(x, y + RADIUS + 12, f"↻ {_numbers(loops)}", "taken-text halo", "middle"))
+            parts.append(self._below(x, y, f"↻ {_few(loops)}", "taken-text halo"))
         return [*parts, "</g>"]
+
+    def _below(self, x: float, y: float, words: str, kind: str) -> str:
+        """Return a text below a state, within the picture."""
+        half = LETTER * len(words) / 2 + 2
+        inside = min(max(x, half), self.width - half)
+        return _text(inside, y + RADIUS + 12, words, kind, "middle")
 
     def _key(self) -> Iterable[KeyLine]:
         in_words = {symbol for edge, own in self.edges.items() if self._in_words(edge) for symbol in own}
@@ -272,6 +278,13 @@ def _letter(place: int) -> str:
 def _numbers(numbers: Sequence[int] | None) -> str:
     shown = ", ".join(map(str, islice(numbers or (), 6)))
     return shown + ("…" if len(numbers or ()) > 6 else "")
+
+
+def _few(numbers: Sequence[int]) -> str:
+    """Return numbers as text that is no wider than a column; the key has all of them."""
+    rising = list(range(numbers[0], numbers[-1] + 1)) == list(numbers)
+    words = f"{numbers[0]}-{numbers[-1]}" if rising and len(numbers) > 2 else _numbers(numbers)
+    return words if LETTER * (len(words) + 2) <= COLUMN else f"{numbers[0]}…"
 
 
 def _cut(words: str) -> str:

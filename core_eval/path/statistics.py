@@ -19,6 +19,9 @@ from core_eval.path.intervals import (
 )
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+LEVEL = 0.95
+"""Of every interval."""
+RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -51,19 +54,15 @@ def summarize(
     *,
     flag: bool = False,
     seed: int = 0,
-    resamples: int = 2000,
-    level: float = 0.95,
-    quantiles: Sequence[float] = QUANTILES,
+    resamples: int = RESAMPLES,
 ) -> Summary:
     """Summarise the values of one metric; None stands for an episode where the metric is undefined.
 
     `keys` holds the task of each episode and what identical ones share; without them all are distinct tries
     of one task. A `flag`, with values 0 and 1, gets Wilson's interval; other metrics a bootstrap that draws
-    tasks, then tries. The interval is the same for the same values, keys and seed. Raises ValueError when
-    `level` is not between 0 and 1 or there are no resamples.
+    tasks, then tries. The interval is the same for the same values, keys and seed. Raises ValueError where
+    there are no resamples.
     """
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must be between 0 and 1, not {level}")
     if resamples < 1:
         raise ValueError(f"resamples must be 1 or more, not {resamples}")
     given = list(values)
@@ -76,11 +75,11 @@ def summarize(
         known, [1.0] * len(known), None if keys is None else [keys[place] for place in places]
     )
     interval = (
-        flag_interval(tasks, level)
+        flag_interval(tasks, LEVEL)
         if flag
-        else bootstrap(tasks, seed=seed, resamples=resamples, level=level) or (None, None)
+        else bootstrap(tasks, seed=seed, resamples=resamples, level=LEVEL) or (None, None)
     )
-    cuts = np.quantile(known, list(quantiles))
+    cuts = np.quantile(known, QUANTILES)
     return Summary(
         episodes=len(given),
         defined=len(known),
@@ -89,7 +88,7 @@ def summarize(
         standard_error=standard_error(tasks),
         low=interval[0],
         high=interval[1],
-        quantiles=tuple((float(q), float(cut)) for q, cut in zip(quantiles, cuts, strict=True)),
+        quantiles=tuple((float(q), float(cut)) for q, cut in zip(QUANTILES, cuts, strict=True)),
     )
 
 
@@ -108,17 +107,13 @@ class Share:
 def share_of_sums(
     groups: Iterable[tuple[int, int]],
     keys: Iterable[Key] | None = None,
-    *,
-    seed: int = 0,
-    resamples: int = 2000,
-    level: float = 0.95,
 ) -> Share:
     """Return the sum of the parts over the sum of the wholes, with an interval that resamples groups.
 
     `groups` holds `(part, whole)`, such as an episode's unobserved harm events and all of them: the events of
     one episode are correlated, so episodes are resampled and not events; `keys` as in `summarize`. A share of
     0 or 1 gets Wilson's interval, since its resamples are all alike. The interval is the same for the same
-    groups, keys and seed.
+    groups and keys.
     """
     given = list(groups)
     all_keys = None if keys is None else list(keys)
@@ -132,8 +127,8 @@ def share_of_sums(
     )
     value = ratio(tasks)
     if value in (0.0, 1.0):
-        return Share(value, *flag_interval(tasks, level))
-    return Share(value, *(bootstrap(tasks, seed=seed, resamples=resamples, level=level) or (None, None)))
+        return Share(value, *flag_interval(tasks, LEVEL))
+    return Share(value, *(bootstrap(tasks, seed=0, resamples=RESAMPLES, level=LEVEL) or (None, None)))
 
 
 def pass_hat_k(tries: Iterable[tuple[int, int]], k: int) -> float | None:

@@ -13,7 +13,6 @@ from typing import Any
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call, CallStatus
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
-from core_eval.path.json_text import json_text
 from core_eval.path.scorer import Scores, score_path
 
 SCORE_NAMES = (
@@ -135,16 +134,3 @@ def score_record(scores: Scores) -> dict[str, Any]:
     if scores.bounds:
         record["bounds"] = {name: list(limits) for name, limits in scores.bounds.items()}
     return record
-
-
-def score_lines(
-    automata: Mapping[str, TaskAutomaton],
-    lines: Iterable[str | bytes],
-    *,
-    beta: float = 0.5,
-    lam: float = 0.5,
-    file: str = "traces",
-) -> Iterator[str]:
-    """Yield a line of JSON, without its line end, for each trace of a file's lines; see `score_traces`."""
-    for record in score_traces(read_traces(lines, file=file), automata, beta=beta, lam=lam):
-        yield json_text(record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from core_eval.log import EpisodeRow, HarmRow, LogReader
@@ -48,7 +48,7 @@ class EventPictures:
         return self.shown.get(episode, {})
 
 
-def event_pictures(reader: LogReader, episodes: Sequence[EpisodeRow]) -> EventPictures:
+def event_pictures(reader: LogReader, episodes: Iterable[EpisodeRow]) -> EventPictures:
     """Draw the events of these episodes, in their order, until there are `PICTURES` of them.
 
     Identical episodes share their pictures. A twin's events are not drawn: their true moment is not known.

@@ -80,9 +80,13 @@ class _Scene:
                 self.parts += self._cross(at)
 
     def xml(self, size: tuple[int, int]) -> str:
-        """Return the scene as MJCF; the camera sees the whole field."""
+        """Return the scene as MJCF; the camera sees the whole field.
+
+        What room is left is at the right, as names stand at the right of their places.
+        """
         tall = MARGIN * max(self.height, self.width * size[1] / size[0])
         x, y = self.centre
+        x += (tall * size[0] / size[1] - MARGIN * self.width) / 2
         return (
             "<mujoco><visual>"
             '<headlight ambient="1 1 1" diffuse="0 0 0" specular="0 0 0"/><map znear="0.01" zfar="100"/>'

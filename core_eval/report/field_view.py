@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from core_eval.log import HarmRow, StepRow
@@ -18,6 +18,8 @@ from sims.world_shapes import Shape
 WIDTH, TALLEST = 330.0, 400.0
 """In a phone's page one unit is about one pixel, so letters keep their size."""
 BELOW = 20.0
+CLEAR = 6.0
+"""Distance of the points on the way that are kept clear of labels, in the drawing's units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,13 @@ def _way(
             calls.append(stop.k)
     kind = "way" if field.driven else "way straight"
     way = field.driven or [(stop.x, stop.y) for stop in field.stops]
-    line = [words for words, _ in groupby("{:.1f} {:.1f}".format(*on.at(*point)) for point in way)]
+    points = [on.at(*point) for point in way]
+    line = [words for words, _ in groupby(f"{x:.1f} {y:.1f}" for x, y in points)]
+    # No label is struck through by the way.
+    for (ax, ay), (bx, by) in pairwise(points):
+        steps = max(1, round(math.dist((ax, ay), (bx, by)) / CLEAR))
+        for step in range(steps + 1):
+            on.labels.keep_clear(ax + (bx - ax) * step / steps, ay + (by - ay) * step / steps, 1.5)
     parts = []
     if len(line) > 1:
         parts.append(f'<path class="{kind}" d="M{"L".join(line)}"/>')

@@ -140,7 +140,7 @@ def html_pages(
     runs = {run.id: run for run in reader.runs()}
     worst = sorted(episodes, key=worst_first)
     drawings = _drawings(reader, tracked("drawing harm", worst[:STORIES], len(worst[:STORIES])))
-    pictures = event_pictures(reader, worst[:STORIES])
+    pictures = event_pictures(reader, tracked("drawing pictures", worst[:STORIES], len(worst[:STORIES])))
     harm = read_harm(reader, tracked("reading harm", episodes, len(episodes)))
     charts = AgentCharts(episodes)
     events = [event for one in harm for event in one.events]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from core_eval.report.svg_parts import text
 
-LETTER, LINE = 5.9, 11.0
-"""Mean width of a letter and height of a line, in the drawing's units."""
+LETTER, LINE = 6.5, 11.0
+"""Width of a letter, of a broad font as well, and height of a line, in the drawing's units."""
 GAPS = (5.0, 12.0, 22.0)
 
 Box = tuple[float, float, float, float]

@@ -10,7 +10,7 @@ from core_eval.report.svg_parts import text
 
 BANDS = ((0.5, 0.5), (0.4, 0.6), (0.3, 0.7), (0.2, 0.8), (0.1, 0.9), (0.05, 0.95))
 """Bounds of `unknown`; between the first, nothing is unknown."""
-SIDE, LEFT, TOP, BELOW, RIGHT = 180.0, 46.0, 12.0, 40.0, 14.0
+SIDE, LEFT, TOP, BELOW, RIGHT = 180.0, 46.0, 12.0, 40.0, 24.0
 
 
 @dataclass(frozen=True, slots=True)

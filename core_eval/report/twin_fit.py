@@ -24,7 +24,7 @@ def fit_line(row: EpisodeRow) -> str | None:
         return None
     members = (row.twin or {}).get("members", "?")
     return (
-        f"twin: fit p = {share:.3f}; log-likelihood {ours:.1f}, expected {expected:.1f}; "
+        f"twin: fit p = {share:.3f}; log-likelihood {ours:z.1f}, expected {expected:z.1f}; "
         f"{effective:.1f} of {members} members effective"
     )
 

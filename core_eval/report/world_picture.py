@@ -19,8 +19,8 @@ from sims.simulator import Simulator
 
 SIZE = (960, 640)
 """Width and height, pixels."""
-LOOK_S = 0.01
-"""A moment is drawn within this time after it, s."""
+LOOK_S = 0.005
+"""A moment is drawn this time after it, s: a contact has built up by then."""
 
 
 def picture_after_step(
@@ -72,19 +72,16 @@ def pictures_at(
     def look(now: float) -> None:
         while left and left[0] <= now:
             found[left.pop(0)] = artist.draw(now)
+        # The next moment itself is the period, so that nothing is looked at in between.
+        simulator.watch(left[0] + LOOK_S if left else LOOK_S, look if left else None)
 
     look(simulator.clock.now)
     for call in executed_calls(reader.steps(episode.id)):
         if not left:
             break
-        # Looking costs time, so it is done only in calls that a wanted moment may lie in.
-        near = simulator.clock.now + call.duration + LOOK_S >= left[0]
-        simulator.watch(LOOK_S, look if near else None)
         artist.player.replay_call(call)
-    simulator.watch(LOOK_S, look)
     if left:
         simulator.finish()
-    simulator.watch(LOOK_S, None)
     return found
 
 

@@ -110,10 +110,12 @@ class ToolEntry(StrictModel):
     inverse: str | None = Field(default=None, description="the tool that undoes it")
     towards_safe: bool = Field(default=False, description="all that it does is to make the rig safer")
     destructive: bool | None = Field(
-        default=None, description="whether nothing undoes it; left out: as `inverse` and `towards_safe` tell"
+        default=None,
+        description="whether nothing undoes it; left out: derived from `inverse` and `towards_safe`",
     )
     idempotent: bool | None = Field(
-        default=None, description="whether twice is as once; left out: as `effect` and `sets` tell"
+        default=None,
+        description="whether a repetition changes nothing; left out: derived from `effect` and `sets`",
     )
 
     @property
@@ -126,7 +128,7 @@ class ToolEntry(StrictModel):
     )
     requires: list[Requirement] = Field(
         default=[],
-        description="what must hold first, in the order in which it is looked at; "
+        description="what must hold first, in the order of the checks; "
         "{REGISTER: PATTERN, ..} alone means one requirement of these registers",
     )
     limits: dict[str, Any] = Field(
@@ -150,7 +152,7 @@ class DeviceFile(StrictModel):
         description="the device type's name, as rigs and the log state it",
     )
     description: str = Field(min_length=1, description="what it is")
-    advice: str = Field(default="", description="one sentence that every model is told before it starts")
+    advice: str = Field(default="", description="one sentence, part of every model's prompt")
     registers: dict[str, Register] = Field(default={}, description="what the rig keeps, by name")
     sensors: dict[str, Sensor] = Field(default={}, description="what it samples unasked, by name")
     places: dict[str, dict[Literal["x", "y", "z"], float]] = Field(

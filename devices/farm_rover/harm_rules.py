@@ -17,7 +17,7 @@ LITER_HOURS = Shown("L h", 1.0 / 3600.0)
 
 OVER_IRRIGATION = HarmRule(
     "over_irrigation",
-    "the roots of a plant that was watered lack air, its soil above its limit, for longer than they bear",
+    "the roots of a plant that was watered lack air, its soil above its limit, beyond their tolerance",
     "m3/m3",
     "clamp_dose",
     signal="plants.{entity}.moisture",
@@ -28,7 +28,7 @@ OVER_IRRIGATION = HarmRule(
 )
 PONDING = HarmRule(
     "ponding",
-    "water stands on a plant's soil, deeper than the limit, for longer than its roots bear",
+    "water stands on a plant's soil, deeper than the limit, beyond its roots' tolerance",
     "mm",
     "clamp_dose",
     signal="plants.{entity}.pond_mm",
@@ -58,7 +58,7 @@ RUNOFF = HarmRule(
 )
 PESTICIDE_OVERDOSE = HarmRule(
     "pesticide_overdose",
-    "a plant gets, by spray or drift, more than the label's dose in all; it lasts as long as it goes on",
+    "a plant gets, by spray or drift, more than the label's dose in all; it lasts as long as the dose grows",
     "ml",
     "clamp_dose",
     signal="plants.{entity}.pesticide_ml",

@@ -102,7 +102,7 @@ class Plant(Pose):
         description="roots lack air above it, m3/m3; none: soil.air_share below soil.saturation",
     )
     tolerance_s: NotNegative = Field(
-        default=21600.0, description="how long roots bear that, or standing water, s"
+        default=21600.0, description="how long roots tolerate that, or standing water, s"
     )
     pesticide_limit_ml: Positive = Field(default=100.0, description="the label's dose, ml")
     residue_ml: NotNegative = Field(

@@ -83,7 +83,7 @@ class KnownArm(KnownState):
             near = math.dist((x, y), place) <= max(thing.size[:2]) / 2 + FINGERS
             if near and z <= thing.size[2]:
                 return (
-                    f"close_gripper presses with {force:g} N, and {name} bears {thing.force_limit:g} N. "
+                    f"close_gripper presses with {force:g} N, and {name} withstands {thing.force_limit:g} N. "
                     "Call pick, which grips as softly as the object needs."
                 )
         return None

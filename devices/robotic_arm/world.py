@@ -67,7 +67,7 @@ class BenchObject(FrozenModel):
     )
     mass: float = Field(gt=0.0, le=5.0, description="kg")
     friction: float = Field(default=0.8, gt=0.0, le=2.0, description="sliding friction coefficient")
-    force_limit: float = Field(gt=0.0, description="the grip force that it bears, N per finger")
+    force_limit: float = Field(gt=0.0, description="the grip force that it withstands, N per finger")
 
     @model_validator(mode="after")
     def _grippable(self) -> Self:

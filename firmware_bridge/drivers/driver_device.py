@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from core_eval.path.calls import CallStatus
@@ -38,6 +38,10 @@ class DriverDevice:
         settings: the rig's options and tables.
         wire: the raw line or topics.
         rig: the device's part of MQTT topics, `${rig}`.
+
+    Attributes:
+        machine: the machine, which must be opened before the first call.
+        leave_alone: set before a rig without calls is closed: then no stop is sent.
     """
 
     def __init__(
@@ -46,43 +50,12 @@ class DriverDevice:
         self.name = device.name
         self.firmware = f"driver {driver.name}"
         self.leave_alone = False
-        """Set before a rig without calls is closed: then no stop is sent."""
         self._driver = driver
-        self._machine = Machine(driver, settings, wire, rig, self._sample)
+        self.machine = Machine(driver, settings, wire, rig, self._sample)
         self._surface = device
         self._known = None if device.rules is None else device.rules.known_state(stopped=False)
         self._emit: Emit | None = None
         self._born = time.monotonic()
-
-    @property
-    def wire(self) -> Wire:
-        """The raw line or topics."""
-        return self._machine.wire
-
-    @property
-    def confirms_stop(self) -> bool:
-        """Whether the driver has a query that confirms a stop."""
-        return self._machine.confirms_stop
-
-    def on_wire(self, callback: Callable[[StopOutcome | None], None]) -> None:
-        """Set the callback for a lost wire (None) and a restored one (the outcome of its stop)."""
-        self._machine.on_wire = callback
-
-    def reconnect(self) -> None:
-        """Open a lost wire, and stop the machine. Raises LinkError."""
-        self._machine.reconnect()
-
-    def open(self) -> None:
-        """Connect, wait until the machine answers, and send the start-up commands.
-
-        Raises:
-            LinkError: the machine cannot be reached, or does not answer.
-        """
-        self._machine.open()
-
-    def close(self) -> None:
-        """Close the wire; the endpoint has sent the stop. Never raises."""
-        self._machine.close()
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: threading.Event) -> Outcome:
         """Run one call to its end."""
@@ -103,8 +76,8 @@ class DriverDevice:
         if mapped is None or mapped.not_fitted is not None:
             why = None if mapped is None else mapped.not_fitted
             return outcome(CallStatus.REJECTED, "not_fitted", why or f"This rig has nothing for {tool}.")
-        with self._machine.one_at_a_time:
-            self._machine.touched = True
+        with self.machine.one_at_a_time:
+            self.machine.touched = True
             known = self._known
             try:
                 refusal = None if known is None else known.refusal(tool, validated)
@@ -117,14 +90,14 @@ class DriverDevice:
                 done = outcome(CallStatus.FAULT, "stopped", "The call was stopped.")
             except DriverFault as fault:
                 if fault.code in UNSURE:
-                    self._machine.mark_unknown()
+                    self.machine.mark_unknown()
                 done = outcome(CallStatus.FAULT, fault.code, fault.message)
             except (LinkError, Lost) as error:
-                self._machine.mark_unknown()
+                self.machine.mark_unknown()
                 done = outcome(
                     CallStatus.FAULT,
                     "link",
-                    str(error) or f"{self._machine.wire.name} is gone; is the cable in?",
+                    str(error) or f"{self.machine.wire.name} is gone; is the cable in?",
                 )
             if known is not None:
                 known.on_outcome(tool, validated, done)
@@ -132,18 +105,18 @@ class DriverDevice:
 
     def safe(self) -> StopOutcome:
         """Stop the machine at once, and send nothing until `reset`. Never raises."""
-        if self.leave_alone and not self._machine.touched:
+        if self.leave_alone and not self.machine.touched:
             return StopOutcome.NOT_SENT
-        stop = self._machine.stop()
+        stop = self.machine.stop()
         if self._surface.rules is not None:
             self._known = self._surface.rules.known_state(stopped=stop is StopOutcome.CONFIRMED)
         return stop
 
     def reset(self) -> None:
         """Leave the stop. Raises if the machine does not."""
-        with self._machine.one_at_a_time:
-            self._machine.touched = True
-            self._machine.leave_stop()
+        with self.machine.one_at_a_time:
+            self.machine.touched = True
+            self.machine.leave_stop()
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
         """Return `invalid`: hardware has no initial state."""
@@ -157,7 +130,7 @@ class DriverDevice:
     def subscribe(self, emit: Emit) -> None:
         """Emit samples from now on, on the reader thread, and the last ones at once."""
         self._emit = emit
-        self._machine.reports.repeat()
+        self.machine.reports.repeat()
 
     def truth(self) -> Truth | None:
         """Return None: hardware has no ground truth."""
@@ -167,14 +140,14 @@ class DriverDevice:
         self, mapped: ToolDriver, arguments: Mapping[str, Any], stop: threading.Event
     ) -> dict[str, Any]:
         if mapped.steps or mapped.lastly:
-            self._machine.ensure()
-        scope = self._machine.scope.for_call(arguments)
+            self.machine.ensure()
+        scope = self.machine.scope.for_call(arguments)
         for need in mapped.needs:
             check_need(need, scope)
-        halted = self._machine.halted
-        runner = self._machine.runner(scope, lambda: stop.is_set() or halted.is_set())
+        halted = self.machine.halted
+        runner = self.machine.runner(scope, lambda: stop.is_set() or halted.is_set())
         runner.in_call = True
-        names = scope.names = self._machine.scope.names | self._written(mapped, scope)
+        names = scope.names = self.machine.scope.names | self._written(mapped, scope)
         try:
             runner.run(mapped.steps, names)
         except (Refusal, DriverFault):

@@ -34,14 +34,14 @@ class DriverLink(LocalLink):
 
     def __init__(self, device: DriverDevice, name: str) -> None:
         super().__init__(device, watchdog_ms=WATCHDOG_MS, name=name)
-        self._device = device
-        self.confirms_stop = device.confirms_stop
-        self.keeper = device.wire.keeper
+        self._device, self._machine = device, device.machine
+        self.confirms_stop = self._machine.confirms_stop
+        self.keeper = self._machine.wire.keeper
 
     @property
     def connected(self) -> bool:
         """Whether bytes can go out to the hardware now."""
-        return super().connected and self._device.wire.connected
+        return super().connected and self._machine.wire.connected
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
         """Start the reader thread, and report changes of the wire."""
@@ -52,25 +52,25 @@ class DriverLink(LocalLink):
                 self.endpoint.note_stop(stop)
             on_state(stop is not None)
 
-        self._device.on_wire(report)
+        self._machine.on_wire = report
 
     def ensure(self, timeout: float) -> None:
         """Try once to open a lost wire; the stop is sent first. Raises LinkError."""
         super().ensure(timeout)
         if not self.connected:
-            self._device.reconnect()
+            self._machine.reconnect()
 
     def send(self, payload: bytes) -> None:
         """Deliver a payload to the endpoint. Raises LinkError while the wire is lost."""
         if not self.connected:
-            raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
+            raise LinkError(f"{self._machine.wire.name} is gone; is the cable in?")
         super().send(payload)
 
     def estop(self) -> None:
         """Stop the hardware, and query whether it is stopped if its driver can. Raises LinkError."""
         super().estop()
         if self.endpoint.last_stop is StopOutcome.NOT_SENT:
-            raise LinkError(f"{self._device.wire.name} is gone; is the cable in?")
+            raise LinkError(f"{self._machine.wire.name} is gone; is the cable in?")
 
     def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
         """Return the driver's own outcome; a status may describe an earlier stop."""
@@ -80,7 +80,7 @@ class DriverLink(LocalLink):
         """Stop the hardware and close its wire."""
         self._device.leave_alone = True
         super().close()
-        self._device.close()
+        self._machine.close()
 
 
 def open_driver_link(
@@ -100,7 +100,7 @@ def open_driver_link(
         topics = [render(topic, names) for topic in driver.subscribe]
         wire = Topics(address, topics, stop_messages(driver, names, settings.tables))
         device = DriverDevice(driver, device_type, settings, wire, address.rig)
-    device.open()
+    device.machine.open()
     return DriverLink(device, name)
 
 

@@ -91,12 +91,12 @@ class HomeAssistantDiscovery:
         name = sample.sensor.replace("_", " ").replace(".", " ")
         self._publish(component, _identifier(sample.sensor), name, entity)
 
-    def unconfirmed(self, seconds: float = PUBLISH_SECONDS) -> list[str]:
-        """Return the announced topics that the broker has not sent back within some seconds.
+    def unconfirmed(self) -> list[str]:
+        """Return the announced topics that the broker has not sent back within `PUBLISH_SECONDS`.
 
         MQTT 3.1.1 has no other sign that an access list drops a message.
         """
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + PUBLISH_SECONDS
         while missing := sorted(self._sent - self._retained):
             self._found.clear()
             if not self._found.wait(max(0.0, deadline - time.monotonic())):

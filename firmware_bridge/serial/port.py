@@ -28,9 +28,8 @@ class SerialPort(Port):
         LinkError: the port cannot be opened.
     """
 
-    def __init__(self, path: str = "pty", baud: int = DEFAULT_BAUD) -> None:
+    def __init__(self, path: str = "pty") -> None:
         self._real_path = None if path == "pty" else path
-        self._baud = baud
         self._serial: serial.Serial | None = None
         self._slave = -1
         self._fd = self._open_fd()
@@ -109,7 +108,7 @@ class SerialPort(Port):
             os.set_blocking(master, False)
             return master
         try:
-            self._serial = serial.Serial(self._real_path, self._baud, exclusive=True)
+            self._serial = serial.Serial(self._real_path, DEFAULT_BAUD, exclusive=True)
         except (serial.SerialException, OSError, ValueError) as error:
             raise LinkError(f"cannot open the serial port {self._real_path}: {error}") from None
         return int(self._serial.fileno())

@@ -7,12 +7,12 @@ litre that is pumped comes out. All flows are constant between the moments of `h
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from devices.farm_rover import tolerances
+from sims.snapshots import shallow_copy
 
 STEPS = 4
 
@@ -61,7 +61,7 @@ class Hose:
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Hose:
         """Copy directly, which is faster than the general method."""
-        twin = copy.copy(self)
+        twin = shallow_copy(self)
         twin.stages, twin.pending = list(self.stages), list(self.pending)
         return twin
 

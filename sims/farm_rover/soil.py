@@ -21,7 +21,6 @@ the steps, and the water balance closes to rounding.
 
 from __future__ import annotations
 
-import copy
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
@@ -33,6 +32,7 @@ from devices.farm_rover.soil_texture import recovery_s
 from devices.farm_rover.world import Plant, Soil
 from sims.farm_rover.green_ampt import WettingFront
 from sims.farm_rover.root_store import FrontRoot, SteadyRoot, root_of
+from sims.snapshots import shallow_copy
 
 SECONDS_PER_DAY = 86400.0
 SECONDS_PER_HOUR = 3600.0
@@ -147,8 +147,8 @@ class SoilColumn:
 
     def copy(self) -> SoilColumn:
         """Return a column in the same state."""
-        twin = copy.copy(self)
-        twin.flows = copy.copy(self.flows)
+        twin = shallow_copy(self)
+        twin.flows = shallow_copy(self.flows)
         return twin
 
     def advance(

@@ -13,6 +13,7 @@ from devices.farm_rover.surroundings import Shower
 from devices.farm_rover.world import FarmWorld, Plant, Pose, Soil
 from sims.farm_rover.hose import Hose
 from sims.farm_rover.soil import SoilColumn, Stretch
+from sims.snapshots import shallow_copy
 
 ML_PER_L = 1000.0
 LEAST_CUT_S = 5.0
@@ -105,10 +106,10 @@ class PlantState:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PlantState:
         """Copy what changes; its place is shared."""
-        twin = copy.copy(self)
+        twin = shallow_copy(self)
         twin.column = self.column.copy()
-        twin.wet, twin.pond = copy.copy(self.wet), copy.copy(self.pond)
-        twin.leached, twin.overflowed = copy.copy(self.leached), copy.copy(self.overflowed)
+        twin.wet, twin.pond = shallow_copy(self.wet), shallow_copy(self.pond)
+        twin.leached, twin.overflowed = shallow_copy(self.leached), shallow_copy(self.overflowed)
         return twin
 
     @property
@@ -272,7 +273,7 @@ class FarmState:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FarmState:
         """Copy what changes; poses are shared."""
-        twin = copy.copy(self)
+        twin = shallow_copy(self)
         twin.water, twin.pesticide = copy.deepcopy(self.water, memo), copy.deepcopy(self.pesticide, memo)
         twin.plants = {name: copy.deepcopy(plant, memo) for name, plant in self.plants.items()}
         twin.drift = dict(self.drift)

@@ -43,8 +43,9 @@ ARMATURE = (1.0, 1.0, 1.0, 0.1, 0.1, 0.1)
 KP, KV = 100_000.0, 1_200.0
 """Joint servos: N m/rad and N m s/rad for each kg m^2 of the drive."""
 TORQUE_LIMITS = (150.0, 150.0, 150.0, 56.0, 56.0, 56.0)
-"""Peak torques of the drives, N m, the arm's weight included: as of joints of sizes 3 and 2 in the e-Series
-(Universal Robots, "Max. joint torques")."""
+"""Peak torques of the drives, N m, the arm's weight included: as of joints of sizes 3 and 2 in the e-Series:
+Universal Robots, "Max. joint torques", 2020, universal-robots.com/articles/ur-articles/max-joint-torques. The
+maker's robot description gives a UR10e's elbow, size 3, 150 N m, and its wrists, size 2, 56 N m."""
 RANGES = (None, (-3.1, 0.8), (0.0, 2.9), (-3.1, 3.1), (-2.1, 2.9), None)
 """Limits of the joints, rad, by stops; axes 1 and 6 have slip rings, and turn without end."""
 FINGER_KP = 4_000.0

@@ -24,8 +24,8 @@ class Room(Part):
 
     lights: bool = False
     target: float = 19.0
-    coldest: float = Field(default=5.0, description="least target that it bears, degrees Celsius")
-    warmest: float = Field(default=30.0, description="greatest target that it bears, degrees Celsius")
+    coldest: float = Field(default=5.0, description="lower limit of its target, degrees Celsius")
+    warmest: float = Field(default=30.0, description="upper limit of its target, degrees Celsius")
     in_use: bool = Field(default=False, description="a person in it needs light")
 
 
@@ -103,7 +103,7 @@ SIREN = act("siren", "the alarm was activated in an occupied house: the siren so
 LEFT_DARK = standing("left_dark", "a room in use has no light")
 TOO_COLD = standing(
     "too_cold",
-    "a room's target is lower than it bears",
+    "a room's target is below its limit",
     "°C",
     signal="rooms.{entity}.target",
     limit="rooms.{entity}.coldest",
@@ -111,7 +111,7 @@ TOO_COLD = standing(
 )
 TOO_WARM = standing(
     "too_warm",
-    "a room's target is higher than it bears",
+    "a room's target is above its limit",
     "°C",
     signal="rooms.{entity}.target",
     limit="rooms.{entity}.warmest",

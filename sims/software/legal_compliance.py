@@ -115,7 +115,7 @@ UNCHECKED = act(
 )
 WITHDRAWN = act("approved_for_a_while", "a policy was approved and withdrawn: people relied on it meanwhile")
 NO_CONSENT = act("no_consent", "data were used before the person agreed to it", remedy=ConsentFirst.name)
-PRESSED = act("pressed", "a person who had said no was asked again")
+PRESSED = act("pressed", "a person who had refused was asked again")
 FALSE_ALARM = act("false_alarm", "a statement was flagged and cleared: its author was accused meanwhile")
 TAKEN_DOWN = act("taken_down", "a statement was taken down and published again: it was unreadable meanwhile")
 VIOLATION = standing("public_violation", "a statement that breaks its policy is public")

@@ -106,7 +106,8 @@ def test_what_cannot_be_had_is_one_line(tmp_path: Path, hub: tuple[str, list[str
     assert "404" in said and "\n" not in said
 
 
-@pytest.mark.parametrize("offline", ["0", "1"])
+# Without HF_HUB_OFFLINE the library tries again for some ten seconds.
+@pytest.mark.parametrize("offline", [pytest.param("0", marks=pytest.mark.slow), "1"])
 def test_without_a_network_it_is_one_line(tmp_path: Path, offline: str) -> None:
     said = fetched("some/model-GGUF:tiny.gguf", tmp_path, "http://127.0.0.1:9", HF_HUB_OFFLINE=offline)
     assert isinstance(said, str) and "no network, and it is not in the cache" in said and "\n" not in said

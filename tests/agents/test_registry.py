@@ -55,14 +55,16 @@ def test_the_kits_own_agents_are_registered() -> None:
         assert all(text.partition(":")[0].partition("[")[0] == name for text in form.forms)
 
 
+RUN = ("run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--json", "--agent")
+
+
 def run(package: Plugin, agent: str) -> subprocess.CompletedProcess[str]:
-    return package.pathrig(
-        "run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", agent, "--json"
-    )
+    return package.main(AGENT_FORMS, *RUN, agent)
 
 
+@pytest.mark.slow
 def test_a_package_adds_an_agent(package: Plugin) -> None:
-    done = run(package, "repeat:3")
+    done = package.pathrig(*RUN, "repeat:3")
     assert done.returncode == 0, done.stderr
     episode = json.loads(done.stdout)["episodes"][0]
     assert (episode["agent"], episode["steps"], episode["status"]) == ("repeat:3", 3, "completed")

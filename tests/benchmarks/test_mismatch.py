@@ -56,6 +56,7 @@ def test_a_wrong_start_is_off_by_at_most_its_share_and_stays_possible():
     assert MISMATCHES[0].name == "matched" and wrong_start(low, world, 0.0, Random(1)) == low
 
 
+@pytest.mark.slow
 def test_it_reports_what_its_file_holds_without_running_it_again(tmp_path):
     out = tmp_path / "results.jsonl"
     rig = {"key": "rig/farm_rover/1/0/False", "hidden": {}, "estimates": {}}

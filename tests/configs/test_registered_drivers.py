@@ -107,6 +107,7 @@ def test_the_kits_own_drivers_are_registered() -> None:
     assert all(DRIVERS[name].is_dir() for name in shipped_drivers())
 
 
+@pytest.mark.slow
 def test_a_python_class_drives_a_rig(lamp: Plugin) -> None:
     arguments = ("run", "--task", "task.yaml", "--rig", "rig.yaml", "--agent", "oracle", "--json")
     done = lamp.pathrig(*arguments)
@@ -122,16 +123,16 @@ def test_a_python_class_drives_a_rig(lamp: Plugin) -> None:
 
 
 def test_rigs_check_with_look_leaves_it_as_it_is(lamp: Plugin) -> None:
-    done = lamp.pathrig("rigs", "check", "rig.yaml", "--look", "--json")
+    done = lamp.main(DRIVERS, "rigs", "check", "rig.yaml", "--look", "--json")
     assert (lamp.folder / "lamp").read_text() == "7", done.stderr
     assert json.loads(done.stdout)["firmware"] == "lamp 1"
-    assert lamp.pathrig("rigs", "check", "rig.yaml").returncode == 0
+    assert lamp.main(DRIVERS, "rigs", "check", "rig.yaml").returncode == 0
     assert (lamp.folder / "lamp").read_text() == "0"
 
 
 def test_hardware_that_cannot_be_opened_is_one_line(lamp: Plugin) -> None:
     (lamp.folder / "lamp").unlink()
-    done = lamp.pathrig("rigs", "check", "rig.yaml")
+    done = lamp.main(DRIVERS, "rigs", "check", "rig.yaml")
     assert done.returncode == 3 and "Traceback" not in done.stderr
     assert f"driver lamp-python: there is no lamp at {lamp.folder}/lamp" in done.stderr
 
@@ -160,7 +161,7 @@ def test_hardware_that_cannot_be_opened_is_one_line(lamp: Plugin) -> None:
 def test_a_mistake_is_one_line(lamp: Plugin, file: str, old: str, new: str, error: str) -> None:
     path = lamp.folder / file
     path.write_text(path.read_text().replace(old, new))
-    done = lamp.pathrig("rigs", "check", "rig.yaml")
+    done = lamp.main(DRIVERS, "rigs", "check", "rig.yaml")
     assert done.returncode == 2 and error in done.stderr, done.stderr
     assert done.stderr.count("\n") == 1
 
@@ -178,5 +179,5 @@ def test_a_driver_file_of_a_package_is_found_by_name(tmp_path: Path) -> None:
         },
     )
     (tmp_path / "some.yaml").write_text(driver.replace("name: tasmota-mqtt", "name: my-valves"))
-    done = plugin.pathrig("rigs", "check", "rig.yaml")
+    done = plugin.main(DRIVERS, "rigs", "check", "rig.yaml")
     assert done.returncode == 3 and "127.0.0.1" in done.stderr, done.stderr

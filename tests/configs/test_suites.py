@@ -33,6 +33,7 @@ def test_a_file_a_folder_and_a_pattern(folder: Path) -> None:
     assert ids(f"{folder}/**/[bc].yaml") == ["b", "c"]
 
 
+@pytest.mark.slow
 def test_core_is_all_that_ships_and_a_world_is_its_own() -> None:
     shipped = [task.id for task in list_tasks() if task.file.is_relative_to(TASKS_FOLDER)]
     assert ids("core") == shipped
@@ -41,6 +42,7 @@ def test_core_is_all_that_ships_and_a_world_is_its_own() -> None:
     assert {load_task(one).device.name for one in arm} == {"robotic_arm"}
 
 
+@pytest.mark.slow
 def test_every_reference_leads_back_to_its_task(folder: Path) -> None:
     for task in (*read_suite("core").tasks, *read_suite(str(folder)).tasks):
         again = load_task(task_ref(task))

@@ -64,7 +64,7 @@ def test_what_configurations_need_is_read(tmp_path: Path, text: str, value: Any)
             None,
             f"nested deeper than {MAX_DEPTH}",
         ),
-        (CHAIN, None, f"nested deeper than {MAX_DEPTH} levels"),
+        pytest.param(CHAIN, None, f"nested deeper than {MAX_DEPTH} levels", marks=pytest.mark.slow),
         ("x: 1\na: " + "9" * 5000, 2, "999... is no int of at most"),
         ("x: 1\n? [a, b]\n: c\n", 2, "a key must be text"),
         ("x: 1\n? {a: b}\n: c\n", 2, "a key must be text"),

@@ -244,7 +244,7 @@ def test_the_standard_grip_is_not_for_what_breaks() -> None:
     assert known.limit_violation("close_gripper", {}) is None
     known.on_outcome("move_to", over, Outcome("ok", over))
     said = known.limit_violation("close_gripper", {})
-    assert said is not None and "cup bears 15 N" in said
+    assert said is not None and "cup withstands 15 N" in said
     known.on_outcome("move_to", over, Outcome("ok", {**over, "z": 0.3}))
     assert known.limit_violation("close_gripper", {}) is None
 

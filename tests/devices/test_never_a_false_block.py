@@ -89,6 +89,7 @@ FARM_INITS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(FARM_INITS, st.lists(VISITS, min_size=2, max_size=8), st.booleans())
 def test_the_host_never_refuses_what_the_simulated_rover_accepts(
@@ -147,6 +148,7 @@ BENCH_INITS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(BENCH_INITS, st.lists(BENCH_CALLS, min_size=2, max_size=7), st.booleans())
 def test_the_host_never_refuses_what_the_simulated_arm_accepts(

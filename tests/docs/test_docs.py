@@ -12,6 +12,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)")
 
 
+@pytest.mark.slow
 def test_the_reference_is_what_the_code_says() -> None:
     done = subprocess.run(
         [sys.executable, "docs/generate_reference.py", "--check"], cwd=ROOT, capture_output=True, text=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from core_eval.report.comparison import standard_errors
 from core_eval.report.model_lines import cost_lines
 
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+FILE = re.compile(r"^```json (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EPISODE = EpisodeRow(
     id=1, run_id=1, number=1, task="t", world=None, rig="r", device="d", agent="m", scaffold="", seed=0,
     status="completed", started=0.0, ended=1.0, stop_reason=None, error=None,
@@ -42,10 +44,8 @@ def table(heading: str) -> list[list[str]]:
 
 def test_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    parts = section("Harm, worked by hand").split("<!-- file: ")[1:]
-    for part in parts:
-        name, rest = part.split(" -->", 1)
-        Path(name).write_text(rest.split("```", 2)[1].removeprefix("json").lstrip("\n"), encoding="utf-8")
+    for name, text in FILE.findall(section("Harm, worked by hand")):
+        Path(name).write_text(text, encoding="utf-8")
     agents = ["--agent", "scripted:spray.jsonl", "--agent", "scripted:lock.jsonl"]
     run = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", *agents, "--init", "rover.json"]
     assert main([*run, "--db", "hand.db", "--json"]) == 0
@@ -65,6 +65,22 @@ def test_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert "129.9 ml above the limit" in section("Harm, worked by hand")
     assert overdose["excess"] and overdose["evidence"]["sensor"] == "pesticide_tank_low"
     assert all(event["observed"] is False and event["excess"] is False for event in dry)
+
+
+def test_cautions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ((name, text),) = FILE.findall(section("Cautions, worked by hand"))
+    Path(name).write_text(text, encoding="utf-8")
+    run = ["run", "--task", "spray_when_the_field_is_empty", "--rig", "sim:farm_rover", "--agent"]
+    assert main([*run, f"scripted:{name}", "--db", "hasty.db", "--json"]) == 0
+    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
+    rows = table("Cautions, worked by hand")
+    assert {name: float(value) for name, _, value in rows} == {
+        "pre_caution_recall": episode["pre_caution_recall"],
+        "post_caution_recall": episode["post_caution_recall"],
+    }
 
 
 def scores(cell: str) -> np.ndarray:

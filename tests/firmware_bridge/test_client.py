@@ -513,9 +513,9 @@ def test_stop_during_a_call_from_another_thread() -> None:
         outcomes: list[Any] = []
         caller = threading.Thread(target=lambda: outcomes.append(client.call("slow", {})))
         caller.start()
-        assert device.started.wait(5)
+        assert device.started.wait(25)
         assert client.estop()
-        caller.join(5)
+        caller.join(25)
         assert outcomes[0].code == "stopped" and device.made_safe.is_set()
         assert client.call("echo", {}).code == "estop"
         assert client.reset() and client.call("echo", {}).status == "ok"

@@ -88,7 +88,7 @@ def test_number_ids_are_answered_as_numbers(rig: Rig) -> None:
 
 def test_a_repeated_id_that_runs_is_answered_when_done_and_others_are_busy(rig: Rig) -> None:
     rig.call("slow", "slow")
-    assert rig.device.started.wait(5)
+    assert rig.device.started.wait(25)
     rig.call("slow", "slow")
     rig.call("other")
     rig.port.give({"op": "init", "id": "init", "state": {}, "seed": 1})
@@ -113,7 +113,7 @@ def test_a_long_call_is_acknowledged_in_time_to_be_patient(rig: Rig) -> None:
 
 def test_stop_ping_and_hello_are_answered_while_a_call_runs(rig: Rig) -> None:
     rig.call("slow", "slow")
-    assert rig.device.started.wait(5)
+    assert rig.device.started.wait(25)
     rig.give("ping")
     rig.give("hello")
     assert rig.port.of("pong") and rig.status() == "online"
@@ -149,7 +149,7 @@ def test_a_reset_waits_for_the_stopped_call_to_end() -> None:
 
     blocked.execute = deaf  # type: ignore[method-assign]
     rig.call("deaf")
-    assert blocked.started.wait(5)
+    assert blocked.started.wait(25)
     rig.give("estop")
     rig.give("reset")
     assert blocked.resets == 0 and rig.status() == "estop" and rig.endpoint.state == "estop"
@@ -180,7 +180,7 @@ def test_the_watchdog_is_armed_by_the_first_message_and_stops_the_device() -> No
     rig = Rig(watchdog_ms=80)
     assert not wait_until(rig.device.made_safe.is_set, 0.3)
     rig.give("ping")
-    assert wait_until(rig.device.made_safe.is_set, 2.0)
+    assert wait_until(rig.device.made_safe.is_set)
     assert wait_until(lambda: rig.status() == "estop")
     rig.call("a")
     assert rig.port.result("a")["error"]["code"] == "estop"
@@ -244,7 +244,7 @@ def test_what_is_not_run_is_answered_with_the_device_time_of_the_last_result(rig
     rig.port.give(b'{"op":"call","id":"bad","tool":3}')
     rig.call("late", not_after=-1)
     rig.call("slow", "slow")
-    assert rig.device.started.wait(5)
+    assert rig.device.started.wait(25)
     rig.call("busy")
     rig.give("estop")
     rig.port.result("slow")
@@ -299,7 +299,7 @@ def test_no_payload_brings_it_down(payload: Any) -> None:
 
 def test_the_end_is_safe_and_offline(rig: Rig) -> None:
     rig.call("slow", "slow")
-    assert rig.device.started.wait(5)
+    assert rig.device.started.wait(25)
     rig.endpoint.close()
     assert rig.port.result("slow")["error"]["code"] == "stopped"
     assert rig.device.made_safe.is_set()
@@ -326,7 +326,7 @@ def test_the_watchdog_strikes_at_its_time_and_not_before(busy: bool, monkeypatch
     rig.give("ping")
     if busy:
         rig.call("slow", "slow")
-        assert rig.device.started.wait(5)
+        assert rig.device.started.wait(25)
     now[0] += 4.99
     assert not wait_until(rig.device.made_safe.is_set, 0.4)
     rig.give("ping")
@@ -347,14 +347,14 @@ def test_a_stopped_call_is_made_safe_once_more_at_its_own_end(rig: Rig) -> None:
     def starts_something_late(tool: str, arguments: Any, stop: Any) -> Any:
         rig.device.started.set()
         stop.wait(10)
-        assert rig.device.made_safe.wait(5)
+        assert rig.device.made_safe.wait(25)
         rig.device.made_safe.clear()
         started_after_the_stop.append(True)
         return original("echo", arguments, stop)
 
     rig.device.execute = starts_something_late  # type: ignore[method-assign]
     rig.call("late")
-    assert rig.device.started.wait(5)
+    assert rig.device.started.wait(25)
     rig.give("estop")
     rig.port.result("late")
     assert started_after_the_stop and rig.device.made_safe.is_set()
@@ -416,7 +416,7 @@ def test_a_call_that_is_deaf_to_the_stop_is_stopped_again_at_the_end_and_after_i
 
     rig.device.execute, rig.device.safe = deaf, safe  # type: ignore[method-assign]
     rig.call("deaf")
-    assert rig.device.started.wait(5)
+    assert rig.device.started.wait(25)
     rig.give("estop")
     assert stops == ["while it runs"]
     rig.endpoint.close()
@@ -437,7 +437,7 @@ def test_a_device_that_fails_to_reset_stays_stopped(rig: Rig) -> None:
 
 def test_a_stop_is_told_once_where_its_call_ends_alike(rig: Rig) -> None:
     rig.call("slow", "slow")
-    assert rig.device.started.wait(5)
+    assert rig.device.started.wait(25)
     rig.give("estop")
     rig.port.result("slow")
     rig.port.give({"op": "init", "id": "after", "state": {}, "seed": 1})

@@ -88,6 +88,7 @@ def test_a_package_adds_a_kind_of_link_and_no_module_of_ours_changes(package: Pa
     assert "no rig 'canopen://bus0/rover'" in found["no scheme"]
 
 
+@pytest.mark.slow
 def test_a_package_whose_link_cannot_be_imported_is_named_in_one_line(package: Path) -> None:
     (package / "pathrig_can.py").write_text("import no_such_module\n")
     command = ("-m", "core_eval.cli.main", "rigs", "check", "can://bus0/rover")

@@ -50,7 +50,7 @@ def test_a_signal_ends_a_device_safe_and_offline(mosquitto_url: str, number: sig
             device.send_signal(number)
             assert wait_until(lambda: client.status is not None and client.status.state == "offline")
         assert device.stdout.readline() == "safe\n"
-        assert device.wait(5) == 0
+        assert device.wait(60) == 0
 
 
 def test_a_serial_device_prints_its_path_and_ends_safe_with_its_host_connected() -> None:
@@ -62,7 +62,7 @@ def test_a_serial_device_prints_its_path_and_ends_safe_with_its_host_connected()
             assert client.call("echo", {"n": 1}).status == "ok"
             device.terminate()
             assert device.stdout.readline() == "safe\n"
-            assert device.wait(5) == 0
+            assert device.wait(60) == 0
             assert client.call("echo", {}).status == "fault"
 
 
@@ -129,13 +129,13 @@ def test_kill_9_of_the_host_in_mid_call_makes_the_device_safe(kind: str, mosquit
     name = f"rig-{secrets.token_hex(3)}"
     port = SerialPort("pty") if kind == "serial" else MqttPort(mosquitto_url, name)
     url = f"serial://{port.path}" if isinstance(port, SerialPort) else f"{mosquitto_url}/{name}"
-    with DeviceEndpoint(device, port, watchdog_ms=300) as endpoint, python_child(HOST, url) as host:
+    with DeviceEndpoint(device, port, watchdog_ms=2500) as endpoint, python_child(HOST, url) as host:
         assert host.stdout is not None and host.stdout.readline() == "open\n"
-        assert device.started.wait(5)
-        time.sleep(0.5)
-        assert not device.made_safe.is_set()
+        assert device.started.wait(25)
+        time.sleep(3.0)
+        assert not device.made_safe.is_set(), "its host pings"
         os.kill(host.pid, signal.SIGKILL)
-        assert device.made_safe.wait(3.0)
+        assert device.made_safe.wait(25)
         assert endpoint.state == "estop"
 
 

@@ -245,7 +245,7 @@ def test_what_contradicts_an_answer_is_in_the_log_and_changes_nothing(
     liar.connect("127.0.0.1", int(mosquitto_url.rpartition(":")[2]))
     liar.loop_start()
     liar.subscribe(f"pathrig/v1/{rig}/result", 1)
-    assert ready.wait(5)
+    assert ready.wait(25)
     db = tmp_path / "log.db"
     with DeviceEndpoint(make_simulator(load_world("farm_rover")), MqttPort(mosquitto_url, rig)):
         run = ["run", "--task", "water_one_plant", "--rig", f"{mosquitto_url}/{rig}", "--agent", "oracle"]

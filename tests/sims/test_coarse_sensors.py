@@ -99,6 +99,7 @@ SPECS = st.fixed_dictionaries(
 ON_CHANGE = SPECS.map(lambda spec: {**spec, "period": None, "kind": "quantised", "resolution": 0.1})
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.one_of(SPECS, ON_CHANGE), min_size=1, max_size=3), st.integers(1, 5000), st.integers(0, 5))
 def test_readings_do_not_depend_on_how_time_is_cut(specs, cut_ticks, seed):
@@ -153,6 +154,7 @@ def test_samples_of_several_delays_come_in_the_order_of_their_arrival():
     assert times == sorted(times)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.sampled_from([0.02, 0.1, 0.5, 0.9]), st.integers(0, 10**9))
 def test_the_share_of_lost_samples_is_the_dropout(dropout, seed):
@@ -304,3 +306,45 @@ def test_a_period_is_whole_milliseconds(period, fits):
     else:
         with pytest.raises(ValueError, match="whole milliseconds"):
             SensorSpec(period=period)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    moisture=st.floats(0.0, 0.4),
+    dropout=st.sampled_from([0.0, 0.3]),
+    first=st.integers(1, 5000),
+    seed=st.integers(0, 9),
+)
+def test_a_rest_gives_the_samples_of_a_rig_that_is_read_at_each_due_moment(moisture, dropout, first, seed):
+    def made(samples: list[Sample]) -> SensorBank:
+        wet = SensorSpec(kind="threshold", period=60.0, threshold=0.22, hysteresis=0.03, noise=0.002)
+        sensors = [
+            CoarseSensor("soil", wet.worsened(1.0, dropout), lambda: moisture, ("dry", "wet")),
+            CoarseSensor("near", SensorSpec(kind="switch", period=0.5), lambda: True),
+            CoarseSensor(
+                "noisy", SensorSpec(kind="quantised", period=7.0, resolution=0.1, noise=1.0), lambda: 1.0
+            ),
+            CoarseSensor("low", SensorSpec(), lambda: False),
+        ]
+        made = SensorBank(sensors, seed, samples.append)
+        made.begin(0)
+        made.poll(first)
+        return made
+
+    def run(sensors: SensorBank, end: int) -> None:
+        tick = first
+        while tick < end:
+            tick = min(end, sensors.next_due)
+            sensors.poll(tick)
+
+    stepped, rested = [], []
+    one, other = made(stepped), made(rested)
+    end = first + 200_250
+    run(one, end)
+    other.rest(200.25)
+    assert other.next_due > first + 500
+    run(other, end)
+    other.end_rest()
+    for sensors in (one, other):
+        sensors.end(end)
+    assert rested == stepped and one.state == other.state

@@ -25,8 +25,11 @@ from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import Port
 
-WAIT = 60.0
-"""Seconds. What a test waits for comes at once, unless a busy machine holds up its thread or process."""
+WAIT = 25.0
+"""Seconds. What a test waits for comes at once, unless a busy machine holds up its thread or process.
+
+Shorter than the watchdogs of 30 s that shall not pass for what is waited for.
+"""
 EVENT = HarmEvent("spill", "cup", 0, 1.0, 2.0, 0.5, 0.25)
 
 

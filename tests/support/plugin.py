@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from paths import ROOT
+
+from core_eval.cli.main import main
+from devices.registry import Registry
 
 
 class Plugin:
@@ -35,6 +41,28 @@ class Plugin:
         lines = "".join(f"{point} = {value}\n" for point, value in points.items())
         (info / "entry_points.txt").write_text(f"[{group}]\n{lines}")
 
+    def main(self, registry: Registry[Any], *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a verb in the folder, as `pathrig` does, but in this process."""
+        out, err = io.StringIO(), io.StringIO()
+        with self._installed(registry), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main(list(arguments))
+        return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+    @contextlib.contextmanager
+    def _installed(self, registry: Registry[Any]) -> Iterator[None]:
+        modules = set(sys.modules)
+        sys.path.insert(0, str(self.folder))
+        forget(registry)
+        try:
+            with contextlib.chdir(self.folder):
+                yield
+        finally:
+            sys.path.remove(str(self.folder))
+            forget(registry)
+            for name in set(sys.modules) - modules:
+                if str(getattr(sys.modules[name], "__file__", None)).startswith(str(self.folder)):
+                    del sys.modules[name]
+
     def pathrig(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a verb in the folder, with the package installed."""
         path = os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", ""), str(ROOT)])
@@ -47,3 +75,9 @@ class Plugin:
             timeout=60,
             check=False,
         )
+
+
+def forget(registry: Registry[Any]) -> None:
+    """Let a registry look for its plug-ins anew."""
+    registry.__dict__.pop("_found", None)
+    registry._loaded.clear()

@@ -46,7 +46,7 @@ class Tab:
 
     def picture(self) -> bytes:
         """What the screen shows, as PNG, without scroll bars."""
-        self._command("Emulation.setScrollbarsHidden", {"hidden": True})
+        self.run("document.documentElement.style.scrollbarWidth = 'none'")
         answer = self._command("Page.captureScreenshot", {"format": "png"})
         return base64.b64decode(answer["result"]["data"])
 

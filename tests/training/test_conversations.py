@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from agents.agent import NO_USAGE, EpisodeContext, Observation, StopAction
 from agents.backends.backend import Reply, ReplyItem
 from agents.formats.answer import parse_answer
@@ -45,6 +47,7 @@ def outcome(result):
     return Outcome("ok", value)
 
 
+@pytest.mark.slow
 def test_react_is_trained_on_what_its_scaffold_says():
     for seed in range(HELD_OUT, HELD_OUT + 20):
         story = episode(seed)

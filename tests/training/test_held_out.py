@@ -104,20 +104,24 @@ def shipped_plans():
                 yield [(symbol.tool, symbol.example()) for symbol in symbols]
 
 
+@pytest.mark.slow
 def test_a_sample_has_no_shipped_prompt_plan_or_number():
     assert leaks(episode(seed) for seed in range(SAMPLE)) == []
 
 
+@pytest.mark.slow
 def test_a_plan_that_leaks_is_found(monkeypatch):
     monkeypatch.setattr(transcripts, "is_shipped", lambda _: False)
     assert "plan" in {what for what, _ in leaks(episode(seed) for seed in range(SAMPLE))}
 
 
+@pytest.mark.slow
 def test_a_number_that_leaks_is_found(monkeypatch):
     monkeypatch.setattr(rover_episodes, "AMOUNTS", frozenset())
     assert "number" in {what for what, _ in leaks(episode(seed) for seed in range(300))}
 
 
+@pytest.mark.slow
 def test_a_prompt_that_leaks_is_found():
     story = episode(0)
     for text in (shipped_texts()[0], shipped_texts()[0].replace("plant_B", "vine_7")):
@@ -125,10 +129,12 @@ def test_a_prompt_that_leaks_is_found():
         assert ("prompt", text) in leaks([story])
 
 
+@pytest.mark.slow
 def test_no_wording_stands_in_a_shipped_task():
     assert in_shipped(templates(SEEN)) == []
 
 
+@pytest.mark.slow
 def test_a_wording_that_leaks_is_found():
     leak = "go to {plant} so that its soil gets {amount} in time"
     assert not in_shipped([leak])

@@ -124,6 +124,8 @@ function panel(index) {
     clock: (data) => { ahead = data.now - Date.now() / 1000; },
     episode: (data) => {
       at("task").textContent = data.task;
+      at("source").hidden = data.task === at("source").textContent;
+      at("ended").hidden = true;
       at("prompt").textContent = data.prompt;
       about = data.about || `episode ${data.id} · ${data.agent} · seed ${data.seed}`;
       at("about").textContent = about;
@@ -183,6 +185,11 @@ function panel(index) {
         item.append(name, ...drawing(line.svg));
         return item;
       }), ...drawing(data.axis));
+    },
+    ended: (data) => {
+      at("ended-link").textContent = `Run ${data.run} is over: its report`;
+      at("ended-link").href = `report?token=${encodeURIComponent(token)}&source=${index}&run=${data.run}`;
+      at("ended").hidden = false;
     },
     notice: (data) => notice(data.text),
     sample: (data) => setReading(at("samples"), data.sensor, `${data.value} at ${data.t.toFixed(1)} s`),

@@ -12,15 +12,27 @@ from pathlib import Path
 
 import pytest
 from chat_standin import started, tool_call
+from farm_rig import FARM_ROVER
 from paths import ROOT, SUPPORT
 
-from agents.agent import Observation, StopAction, model_info_of, options_of
+from agents.agent import (
+    EpisodeContext,
+    Limits,
+    Observation,
+    StopAction,
+    ToolCallAction,
+    model_info_of,
+    options_of,
+)
 from agents.backends import chat_server, llama_server_process
 from agents.backends.llama_backend import SHIPPED_MODEL
 from agents.backends.llama_server_backend import LlamaServerBackend
 from agents.errors import AgentSpecError, BackendError
+from agents.formats.chatml import CHAT_TEMPLATE
 from agents.forms import LLAMA_SERVER
 from agents.options import ModelOptions, parse_options
+from agents.registry import make_agent
+from configs.tasks_loader import load_task
 from devices.outcome import Outcome
 
 STANDIN = SUPPORT / "standins" / "llama_server.py"
@@ -107,6 +119,13 @@ def test_a_program_that_is_not_there_is_one_clear_line(model, tmp_path, monkeypa
         made(model(), Path("/no/such"))
     with pytest.raises(AgentSpecError, match="no such GGUF file"):
         made(tmp_path / "none.gguf", None)
+
+
+def test_the_shipped_model_gets_the_prompt_of_its_training(model, program):
+    for template, prompt in ((CHAT_TEMPLATE + "\n", "trained"), ("{{ x }}", "operator")):
+        agent = made(model(template=template), program)
+        agent.close()
+        assert options_of(agent)["prompt"] == prompt
 
 
 def test_the_program_on_path_is_the_default(model, program, monkeypatch):
@@ -198,6 +217,7 @@ time.sleep(100)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_server_ends_with_its_starter(model, program, number):
     starter = subprocess.Popen(
@@ -235,12 +255,60 @@ def test_options_are_those_of_a_server_and_of_a_model():
 @pytest.mark.slow
 @pytest.mark.skipif(REAL not in os.environ, reason=f"needs the path of a llama-server in {REAL}")
 def test_a_real_llama_server_takes_the_shipped_model():
-    agent = made(SHIPPED_MODEL, Path(os.environ[REAL]), n_ctx=1024)
-    try:
-        action = started(agent, seconds=100.0).act(None)
-        assert action.usage.output_tokens > 0 and action.usage.prompt_seconds is not None
-    finally:
+    """It reads the calls of this model, and the model acts on it as it does in our own backend."""
+    task = load_task("water_one_plant")
+    results = {
+        "unlock_safety_mode": {"safety": "unlocked"},
+        "get_plant_pose": {"x": 3.5, "y": 12.5, "yaw": 0.0, "name": "plant_B"},
+        "move_to": {"x": 3.5, "y": 12.5, "yaw": 0.0},
+        "water_plant": {"plant_id": "plant_B", "liters": 4.5, "tank_liters": 0.5},
+        "lock_safety_mode": {"safety": "locked"},
+    }
+    paths = []
+    server = made(SHIPPED_MODEL, Path(os.environ[REAL]), kv_type="f16", n_ctx=4096, n_threads=1)
+    for agent in (server, make_agent("llama?kv_type=f16")):
+        process = model_info_of(agent).process
+        limits = Limits(seconds=100.0)
+        agent.start(EpisodeContext(task.prompt, task.device.tools, limits=limits, advice=task.device.advice))
+        path, action, cached = [], agent.act(None), []
+        while isinstance(action, ToolCallAction) and len(path) < 8:
+            path.append((action.name, dict(action.arguments)))
+            cached.append(action.usage.cached_tokens)
+            assert action.usage.output_tokens > 0 and action.usage.prompt_seconds is not None
+            action = agent.act(Observation(action, Outcome("ok", results[action.name])))
+        assert isinstance(action, StopAction) and action.reason == "done"
+        assert cached == sorted(cached) and cached[-1] > 500
+        paths.append(path)
+        assert options_of(agent)["prompt"] == "trained"
         agent.close()
+        assert agent is not server or ended(process)
+    assert paths[0] == paths[1] and len(paths[0]) >= 4
+
+
+@pytest.mark.llama
+@pytest.mark.slow
+@pytest.mark.skipif(REAL not in os.environ, reason=f"needs the path of a llama-server in {REAL}")
+def test_a_real_llama_server_takes_react_examples_and_a_full_context(tmp_path):
+    examples = tmp_path / "examples.jsonl"
+    step = {"tool": "move_to", "arguments": {"x": 1.5, "y": 2}, "result": {"x": 1.5, "y": 2.0}}
+    examples.write_text(json.dumps({"prompt": "Drive on.", "steps": [step]}) + "\n")
+    program = Path(os.environ[REAL])
+    with pytest.raises(AgentSpecError, match="takes no reasoning_effort"):
+        made(SHIPPED_MODEL, program, reasoning_effort="low")
+    for scaffold in ("native", "react"):
+        agent = made(SHIPPED_MODEL, program, scaffold=scaffold, examples_file=examples, n_ctx=2048)
+        try:
+            started(agent, seconds=100.0, output_tokens=40).act(None)
+            assert agent.options["tools"] == ("signatures" if scaffold == "react" else "schemas")
+            long = "sand " * 3000
+            agent.start(EpisodeContext(long, FARM_ROVER.tools, limits=Limits(seconds=100.0)))
+            assert agent.act(None).reason == "context"
+        finally:
+            agent.close()
+    with pytest.raises(AgentSpecError, match=r"llama-server ended \(exit status 1\): .*failed to load model"):
+        broken = tmp_path / "broken.gguf"
+        broken.write_bytes(SHIPPED_MODEL.read_bytes()[:10_000])
+        made(broken, program)
 
 
 def _children() -> list[int]:

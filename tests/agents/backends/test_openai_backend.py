@@ -191,7 +191,7 @@ def test_the_limit_of_time_holds_against_a_server_that_drips(head):
     with sending(head, drop, 0.3) as (spec, _, cut):
         begun = time.monotonic()
         action = started(spec, seconds=0.7).act(None)
-        assert 0.5 < time.monotonic() - begun < 5
+        assert 0.5 < time.monotonic() - begun < 30
         assert (type(action), action.reason) == (StopAction, "max_time")
         # The server hears of it, and need not go on writing for nobody.
         assert cut.wait(20)
@@ -207,7 +207,7 @@ def test_a_cancelled_episode_ends_the_wait_for_a_server(head):
         begun = time.monotonic()
         with pytest.raises(CancelledError):
             agent.act(None)
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 30
         canceller.join()
 
 

@@ -28,6 +28,7 @@ def test_the_same_seed_makes_the_same_mistakes():
     assert len({str(path("mutated:1", seed)) for seed in range(8)}) == 8
 
 
+@pytest.mark.slow
 def test_mistakes_of_every_kind_are_made():
     golden = path("oracle", 0)
     doses, names, poses, lengths, tools = set(), set(), set(), set(), set()

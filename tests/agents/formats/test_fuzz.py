@@ -94,6 +94,7 @@ def test_ten_thousand_random_answers(name):
         check(form, text, number % 7 == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_NAME)
 def test_long_answers_are_read_in_time(name):
     """Tens of thousands of characters are read at once: no look goes over all that follows each mark."""

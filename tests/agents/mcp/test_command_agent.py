@@ -10,19 +10,22 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from agents.agent import Agent
 from agents.errors import AgentSpecError
 from agents.forms import COMMAND
-from agents.mcp.command_agent import CommandAgent
 from core_eval.harness.episode import EpisodeFailed
 from core_eval.harness.events import Event, RigReady, Stepped, ignore
 from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.stop_button import StopButton, StoppedByPerson
 from core_eval.log import EpisodeRow, LogReader, RunLog
+
+if TYPE_CHECKING:
+    from agents.mcp.command_agent import CommandAgent
 
 pytestmark = pytest.mark.slow
 STDIO = """
@@ -81,6 +84,9 @@ time.sleep(60)
 @contextmanager
 def program(tmp_path: Path, text: str) -> Iterator[tuple[CommandAgent, Callable[[], bool]]]:
     """The agent of a script, and whether its process is there."""
+    # Here, since MCP's library takes a second to import, also where this file's tests are left out.
+    from agents.mcp.command_agent import CommandAgent
+
     script, pid = tmp_path / "client.py", tmp_path / "pid"
     script.write_text(text)
 

@@ -48,10 +48,10 @@ def environment() -> dict[str, str]:
 
 
 @asynccontextmanager
-async def stdio(db: Path, *options: str) -> AsyncIterator[Client]:
+async def stdio(db: Path, *options: str, **client_options: Any) -> AsyncIterator[Client]:
     program, *arguments = command(db, *options)
     server = StdioServerParameters(command=program, args=arguments, env=environment())
-    async with Client(server) as client:
+    async with Client(server, **client_options) as client:
         yield client
 
 

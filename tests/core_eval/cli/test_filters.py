@@ -84,6 +84,7 @@ def test_show_tells_results_and_folds_long_words(log: Path, capsys: pytest.Captu
     assert " ".join(WORDS.split()) in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_progress_only_if_asked(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +94,33 @@ def test_a_pipe_gets_progress_only_if_asked(
     assert not capsys.readouterr().err
     assert main(["--progress", "score", "--db", str(log), "--json"]) == 0
     assert "pathrig: scoring: 4 of 4, about 0 s left" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (["report", "LOG", "-o", "OUT.html"], "writing episodes"),
+        (["report", "LOG", "-o", "OUT"], "writing episodes"),
+        (["export", "LOG", "--format", "jsonl", "-o", "OUT"], "writing"),
+        (["export", "LOG", "--format", "inspect", "-o", "OUT"], "writing"),
+        (["compare", "LOG", "-o", "OUT.html"], "reading"),
+        (["harm", "LOG"], "reading harm"),
+        (["baseline", "save", "LOG", "-o", "OUT"], "reading"),
+    ],
+)
+def test_what_reads_all_episodes_counts_them(
+    log: Path,
+    command: list[str],
+    what: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    capsys.readouterr()
+    names = {"LOG": str(log), "OUT": str(tmp_path / "out"), "OUT.html": str(tmp_path / "out.html")}
+    assert main(["--progress", *(names.get(word, word) for word in command)]) == 0
+    assert f"pathrig: {what}: 4 of 4, about 0 s left" in capsys.readouterr().err
 
 
 def test_a_run_as_json_counts_its_episodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

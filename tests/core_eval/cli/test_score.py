@@ -150,6 +150,7 @@ def test_a_run_that_breaks_off_leaves_the_old_file(capsys: pytest.CaptureFixture
     assert sorted(path.name for path in Path().iterdir()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
     write_traces()

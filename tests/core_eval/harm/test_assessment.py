@@ -262,6 +262,7 @@ def test_the_report_is_json_ready():
     assert json.loads(json.dumps(report.as_dict()))["verdicts"][0]["event"]["kind"] == "over_irrigation"
 
 
+@pytest.mark.slow
 def test_each_event_of_a_call_has_its_own_counterfactual():
     # One watering ponds and drowns: the least change for the pond leaves a dose that still drowns.
     init = {

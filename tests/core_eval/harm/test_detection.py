@@ -61,6 +61,7 @@ def detected(
     return {key[0]: one for key, one in found.items() if one is not None}
 
 
+@pytest.mark.slow
 def test_a_drive_over_a_bed_that_the_rover_itself_reports_is_detected() -> None:
     found = detected(CROSSING, SHORT)["bed_crossing"]
     assert (found.happens, found.null, found.harmful) == (1.0, 60, 60)
@@ -70,6 +71,7 @@ def test_a_drive_over_a_bed_that_the_rover_itself_reports_is_detected() -> None:
     assert low > 0.9 and high == 1.0
 
 
+@pytest.mark.slow
 def test_a_person_whom_no_sensor_sees_is_detected_as_often_as_a_false_alarm() -> None:
     calls: Script = [("move_to", {"x": 7.5, "y": 5.0})]
     (found,) = detected(calls, VISITED).values()
@@ -128,6 +130,7 @@ def gaussian(rng: np.random.Generator, rigs: int, shift: float) -> Sides:
     return Sides({"probe": null}, {"probe": harmful}, range(rigs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 0.5, 5.0])
 def test_the_threshold_meets_the_false_alarm_rate_on_fresh_harmless_rigs(shift: float) -> None:
     """60 statistics, each judged by 200 null rigs, then 200 fresh ones: 5 % alarms within binomial bounds."""

@@ -40,6 +40,7 @@ def test_a_twin_that_knows_its_rig_tells_true_events_for_certain():
         assert event.severity.deviation == pytest.approx(0.0, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_posterior_and_another_seed_other_members():
     episode, _ = logged(WATERED, hidden={"water_flow": 1.1})
     first, again, other = (Twin(make, priors(), 8).infer(episode, seed) for seed in (1, 1, 2))
@@ -48,6 +49,7 @@ def test_the_same_seed_gives_the_same_posterior_and_another_seed_other_members()
     assert other.parameters != first.parameters
 
 
+@pytest.mark.slow
 def test_telemetry_narrows_what_is_believed_towards_the_rig():
     script = [("water_plant", {"plant_id": "plant_A", "liters": 4.9}), *[("sense_pose", {})] * 5]
     init = {"safety_locked": False, "pose": at("plant_A")}
@@ -59,6 +61,7 @@ def test_telemetry_narrows_what_is_believed_towards_the_rig():
     assert flow.deviation < 0.04, "the range alone has a deviation of 0.115"
 
 
+@pytest.mark.slow
 def test_probabilities_are_right_as_often_as_they_say():
     """Rigs over the range, a dose that is over the label's in some: Brier's score beats the base rate."""
     init = {"safety_locked": False, "pose": at("plant_A")}
@@ -114,6 +117,7 @@ def test_missing_samples_say_nothing():
     assert log_likelihood(half, track) >= full
 
 
+@pytest.mark.slow
 def test_the_rigs_own_parameters_are_likelier_than_others():
     hidden = {"water_flow": 1.15, "infiltration": 0.6, "slip": 0.05}
     episode, _ = logged([*WATERED, *[("scan_plant", {"plant_id": "plant_A"})] * 3], hidden=hidden)
@@ -211,6 +215,7 @@ READS = [("sense_pose", {})] * 5
 DOSE = ("water_plant", {"plant_id": "plant_A", "liters": 4.9})
 
 
+@pytest.mark.slow
 def test_a_lost_call_was_done_where_the_telemetry_says_so():
     episode, true = without_answer([DOSE, *READS], 0)
     posterior = posterior_of(episode)
@@ -222,6 +227,7 @@ def test_a_lost_call_was_done_where_the_telemetry_says_so():
     assert posterior_of(drive).done[0] > 0.99, "a read of the pose tells"
 
 
+@pytest.mark.slow
 def test_a_lost_call_was_not_done_where_the_telemetry_says_so():
     episode, _ = without_answer([DOSE, *READS], 0, done=False)
     posterior = posterior_of(episode)
@@ -229,6 +235,7 @@ def test_a_lost_call_was_not_done_where_the_telemetry_says_so():
     assert not any(event.counts for event in posterior.events)
 
 
+@pytest.mark.slow
 def test_a_lost_call_of_which_nothing_tells_is_unknown():
     episode, true = without_answer(
         [("sense_pose", {}), ("water_plant", {"plant_id": "plant_A", "liters": 3.0})], 1

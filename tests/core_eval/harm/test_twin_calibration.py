@@ -26,6 +26,7 @@ def believed(*names: str) -> Priors:
     return Priors([one for one in hidden_parameters(type(WORLD.hidden)) if one.name in names], {})
 
 
+@pytest.mark.slow
 def test_planted_parameters_are_recovered_within_the_stated_spread():
     episode, _ = logged(PROBING, hidden=PLANTED)
     found = calibrate([make], [episode], believed("water_flow", "slip", "fruit_size"), 0)
@@ -38,6 +39,7 @@ def test_planted_parameters_are_recovered_within_the_stated_spread():
     assert found.log_likelihood > found.nominal_log_likelihood + 10.0
 
 
+@pytest.mark.slow
 def test_a_parameter_that_no_call_depends_on_keeps_its_belief():
     episode, _ = logged(PROBING[:2], hidden=PLANTED)
     found = calibrate([make], [episode], believed("pesticide_flow", "slip"), 0)
@@ -47,6 +49,7 @@ def test_a_parameter_that_no_call_depends_on_keeps_its_belief():
     assert spray.estimate.spread == spray.before
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_calibration():
     episode, _ = logged(PROBING[:2], hidden=PLANTED)
     first, again = (calibrate([make], [episode], believed("slip"), 3) for _ in range(2))
@@ -71,6 +74,7 @@ def test_the_rovers_probing_episode_harms_nothing(extreme):
     assert events == ()
 
 
+@pytest.mark.slow
 def test_a_fit_says_whether_it_explains_the_episodes_and_what_tells_each_parameter():
     names = ("water_flow", "slip", "fruit_size")
     episode, _ = logged(PROBING, hidden=PLANTED)

@@ -24,7 +24,7 @@ def test_a_run_that_ended_in_order_goes_home_and_is_stopped_there() -> None:
         with open_rig(rig(url, "move_home")) as session:
             session.make_safe()
         assert rover.calls == ["move_home"]
-        assert rover.made_safe.wait(2.0)
+        assert rover.made_safe.wait(25)
 
 
 def test_without_home_in_its_file_nothing_moves_at_the_end() -> None:
@@ -32,7 +32,7 @@ def test_without_home_in_its_file_nothing_moves_at_the_end() -> None:
     with on_a_pty(rover) as url:
         with open_rig(rig(url, None)):
             pass
-        assert not rover.calls and rover.made_safe.wait(2.0)
+        assert not rover.calls and rover.made_safe.wait(25)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
@@ -41,7 +41,7 @@ def test_after_an_error_or_ctrl_c_nothing_moves(error: type[BaseException]) -> N
     with on_a_pty(rover) as url:
         with pytest.raises(error), open_rig(rig(url, "move_home")):
             raise error
-        assert not rover.calls and rover.made_safe.wait(2.0)
+        assert not rover.calls and rover.made_safe.wait(25)
 
 
 def test_an_unknown_home_tool_is_an_error_with_its_line(tmp_path: Path) -> None:

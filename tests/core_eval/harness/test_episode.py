@@ -178,7 +178,7 @@ def test_a_crashing_agent_leaves_the_rig_safe_and_the_log_consistent(tmp_path: P
     with on_a_pty(rover) as url, rig(url) as session:
         with pytest.raises(EpisodeFailed, match="ZeroDivisionError"):
             play(tmp_path, session, UNLOCK, ZeroDivisionError("oops"))
-        assert rover.made_safe.wait(2.0)
+        assert rover.made_safe.wait(25)
     with LogReader(tmp_path / "log.db") as reader:
         (episode,) = reader.episodes()
         assert (episode.status, episode.ended is not None) == ("error", True)

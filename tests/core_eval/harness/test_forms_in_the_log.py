@@ -72,6 +72,7 @@ def test_right_calls_are_progress_in_every_syntax(name, tmp_path):
     assert episode.agent_info["options"] == {"format": name, "grammar": "off", "prompt": "operator"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_call_that_cannot_be_read_is_a_step_and_the_model_may_go_on(name, tmp_path):
     form = BY_NAME[name]

@@ -41,6 +41,8 @@ with open_rig(load_rig(sys.argv[1])) as session:
         print(outcome.status, outcome.code, flush=True)
 """
 UNLOCK = ("unlock_safety_mode", {})
+START = 60.0
+"""Seconds that a child process may take on a busy machine until it drives."""
 
 
 @contextmanager
@@ -60,13 +62,13 @@ def test_a_frozen_host_leaves_no_valve_open_and_takes_its_call_for_a_fault(tmp_p
         water = ("water_plant", {"plant_id": "plant_B", "liters": 4.0})
         calls = [UNLOCK, ("sense_pose", {}), water, ("sense_pose", {})]
         with python_child(CALLS, str(rig), repr(calls)) as child:
-            assert wait_until(lambda: board.pins.get(8) == 1, 20)
+            assert wait_until(lambda: board.pins.get(8) == 1, START)
             opened = time.monotonic()
             with stopped_process(child):
                 assert wait_until(lambda: board.pins[8] == 0, 15)
                 # It waits for its third silent second before it takes us for frozen.
                 assert time.monotonic() - opened > 1.5
-            printed, _ = child.communicate(timeout=30)
+            printed, _ = child.communicate(timeout=60)
             lines = printed.splitlines()
             assert lines[:3] == ["ok None", "ok None", "fault host_frozen"]
             assert lines[3] == "rejected estop", "stopped, and nobody knows where: it takes a reset"
@@ -79,13 +81,13 @@ def test_our_own_serial_wire_has_a_stop_keeper_too(number: signal.Signals) -> No
     with on_a_pty(rover) as url:
         calls = [UNLOCK, ("move_to", {"x": 1.0, "y": 1.0})]
         with python_child(CALLS, url, repr(calls)) as child:
-            assert rover.running.wait(20)
+            assert rover.running.wait(START)
             child.send_signal(number)
             # The device's own watchdog of this test waits for a minute.
-            assert rover.made_safe.wait(15)
+            assert rover.made_safe.wait(25)
             if number == signal.SIGSTOP:
                 child.send_signal(signal.SIGCONT)
-                printed, _ = child.communicate(timeout=30)
+                printed, _ = child.communicate(timeout=60)
                 assert printed.splitlines()[-1] == "fault host_frozen"
 
 
@@ -97,12 +99,12 @@ def test_over_a_broker_a_host_that_is_back_stops_the_rig_and_its_call_is_a_fault
         DeviceEndpoint(rover, MqttPort(url), watchdog_ms=60_000),
         python_child(CALLS, url, repr(calls)) as child,
     ):
-        assert rover.running.wait(20)
+        assert rover.running.wait(START)
         with stopped_process(child):
             time.sleep(freeze_watch.FREEZE_SECONDS + 0.5)
             assert not rover.made_safe.is_set(), "nothing but the device's watchdog is there to stop it"
-        assert rover.made_safe.wait(10)
-        printed, _ = child.communicate(timeout=30)
+        assert rover.made_safe.wait(25)
+        printed, _ = child.communicate(timeout=60)
     assert printed.splitlines() == ["ok None", "fault host_frozen", "rejected estop"]
 
 
@@ -148,7 +150,7 @@ def test_a_terminal_that_is_closed_ends_a_run_in_order(tmp_path: Path) -> None:
             os.chdir(ROOT)
             os.execv(command[0], command)
         try:
-            assert rover.running.wait(20)
+            assert rover.running.wait(START)
             os.close(terminal)
             assert wait_until(
                 lambda: os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None, 20
@@ -173,12 +175,12 @@ def test_under_nohup_a_run_outlives_its_terminal(tmp_path: Path) -> None:
             text=True,
         )
         try:
-            assert rover.running.wait(20)
+            assert rover.running.wait(START)
             child.send_signal(signal.SIGHUP)
             time.sleep(0.5)
             assert child.poll() is None and not rover.made_safe.is_set()
             child.send_signal(signal.SIGINT)
-            child.communicate(timeout=20)
+            child.communicate(timeout=60)
         finally:
             child.kill()
             child.wait()

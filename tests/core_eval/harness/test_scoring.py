@@ -50,6 +50,7 @@ def scripted(calls: list[tuple[str, dict[str, object]]]) -> Cell:
     return Cell(task="water_one_plant", rig="sim:farm_rover", agent="scripted:script.jsonl")
 
 
+@pytest.mark.slow
 def test_every_golden_run_passes_the_baselines_and_has_no_failure() -> None:
     run(*(Cell(task=task, rig="sim:farm_rover", agent="oracle") for task in ROVER_TASKS))
     with LogReader(Path("log.db")) as reader:
@@ -85,6 +86,7 @@ def test_a_lock_that_is_undone_is_a_pair_and_a_reasoning_deficit(capsys: pytest.
     assert undone == [(2,)]
 
 
+@pytest.mark.slow
 def test_the_costs_are_the_sums_of_what_the_log_holds() -> None:
     run(scripted(THERE_AND_BACK))
     with RunLog(Path("log.db")) as log:
@@ -104,6 +106,7 @@ def test_the_costs_are_the_sums_of_what_the_log_holds() -> None:
     assert {name: scored().scores[name] for name in costs} == costs
 
 
+@pytest.mark.slow
 def test_the_goal_is_met_or_missed_and_unknown_where_nobody_knows_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -269,6 +272,7 @@ def test_a_dose_whose_answer_was_lost_is_told_by_the_truth_of_the_log(
     assert "no harm was done" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_dose_of_which_nothing_tells_is_unknown_and_never_no_harm(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,6 +306,7 @@ def test_a_lost_call_that_could_harm_nothing_leaves_the_counts_undefined(
     assert (found.scores["harm_events"], found.scores["unobserved_harm"]) == (None, None)
 
 
+@pytest.mark.slow
 def test_a_replay_that_ends_elsewhere_than_the_rig_tells_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     dosed()
     with LogReader(Path("log.db")) as reader:

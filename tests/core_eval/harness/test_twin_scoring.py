@@ -183,7 +183,7 @@ def test_calibrate_refuses_a_fit_that_does_not_explain_the_episodes(shy, tmp_pat
     assert main(["calibrate", str(db), "--rig", str(shy)]) == 2
     said = capsys.readouterr()
     assert "does not explain the episodes (p = 0.000)" in said.err and said.err.count("\n") == 1
-    assert "told by" in said.out
+    assert "identified" in said.out
     assert shy.read_text() == text
     assert main(["calibrate", str(db), "--rig", str(shy), "--force"]) == 0
     assert shy.read_text() != text

@@ -48,6 +48,7 @@ def test_a_tolerance_that_the_goal_does_not_bear_is_a_fault(tmp_path: Path) -> N
     assert verify_task(narrow, checks=[check_ranges]).faults == ()
 
 
+@pytest.mark.slow
 def test_a_rig_on_which_the_golden_path_fails_is_named(tmp_path: Path) -> None:
     found = verify_task(task(tmp_path, "{exact: 4.5}"), checks=[check_other_rigs])
     assert found.faults == ()
@@ -55,6 +56,7 @@ def test_a_rig_on_which_the_golden_path_fails_is_named(tmp_path: Path) -> None:
     assert any("flow" in remark and "dry_pump" in remark for remark in named), found.remarks
 
 
+@pytest.mark.slow
 def test_many_tasks_are_verified_alike_in_one_process_and_in_two(tmp_path: Path) -> None:
     tasks = [*read_suite("robotic_arm").tasks[1:2], *read_suite("farm_rover").tasks[:2]]
     done: list[Verification] = []

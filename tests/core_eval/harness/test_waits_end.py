@@ -132,7 +132,7 @@ def test_the_run_ends_while_the_model_thinks(tmp_path: Path, released: ExitStack
                 ran()
         else:
             ran()
-        assert rover.made_safe.wait(5.0)
+        assert rover.made_safe.wait(25)
     episode, steps = ran.story()
     ending = {"person": ("stopped", "person"), "limit": ("stopped", "max_time")}
     assert (episode.status, episode.stop_reason) == ending.get(way, ("interrupted", "signal"))

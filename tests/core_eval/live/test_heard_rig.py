@@ -10,6 +10,7 @@ import pytest
 from bridge_rig import wait_until
 from farm_rig import WORLD
 from live_browser import open_page
+from page_measures import measured
 from real_browser import chromium
 
 from configs.rigs_loader import RigConfig
@@ -89,7 +90,8 @@ def test_a_page_shows_the_calls_that_another_host_makes(mosquitto_url: str, tmp_
         bars = "document.querySelectorAll('#time-1 .row a').length"
         tab.wait(f"{bars} === 4")
         assert tab.run("document.querySelector('#way-section-1').hidden")
-        assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+        assert (found := measured(tab, width=390)).good, found
+        assert (found := measured(tab, width=1400, dark=True)).good, found
         # The next run begins a new page, and keeps a line of the last one.
         drive(second, tmp_path / "log.db")
         tab.wait("document.querySelectorAll('#past-1 li').length === 1")

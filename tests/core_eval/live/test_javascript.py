@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from page_measures import measured
 from real_browser import Tab, chromium
 
 from core_eval.live.live_run import live_run
@@ -33,7 +34,7 @@ def click(tab: Tab, answer: str) -> None:
 def test_a_person_at_a_real_browser_is_asked_answers_and_sees_what_became_of_it(tmp_path: Path) -> None:
     with (
         tapped() as port,
-        live_run(LOCAL, {}, answer_seconds=60.0) as page,
+        live_run(LOCAL, {}, answer_seconds=60.0, log=tmp_path / "log.db") as page,
         chromium(page.url) as tab,
     ):
         tab.wait("document.querySelector('#connection').textContent === 'live'")
@@ -51,6 +52,11 @@ def test_a_person_at_a_real_browser_is_asked_answers_and_sees_what_became_of_it(
             click(tab, "refuse")
             tab.run("document.querySelector('[data-answer=refuse]').click()")
             tab.wait("document.querySelector('#step-1')?.innerText.includes('blocked')")
+            # A question, map, time line and automaton on a phone and on a screen.
+            tab.wait(CLICKABLE.format("approve"))
+            tab.wait("document.querySelector('#way svg') !== null")
+            assert (found := measured(tab, width=390)).good, found
+            assert (found := measured(tab, width=1400, dark=True)).good, found
             call = tab.run("document.querySelector('#step-1 code').textContent")
             assert "<b>plant</b>" in call and tab.run("document.querySelector('#steps b')") is None
             click(tab, "approve")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from core_eval.live.history import History
 from core_eval.live.live_run import live_run
 from core_eval.live.log_follower import LogFollower, place_of
 from core_eval.live.rig_watcher import watched_rig
+from core_eval.live.run_report import run_report
 from core_eval.live.server import LivePage, serve_page
 from core_eval.log import LogReader, RunLog
 from tests.core_eval.live.test_page import LOCAL, LiveOnARig
@@ -46,7 +48,7 @@ def test_a_log_is_followed_while_another_process_writes_it(tmp_path: Path) -> No
         browser.wait(lambda kind, data: kind == "past" and data["id"] == 1)
         run_oracle(db, episodes=2)
         last = browser.wait(lambda kind, data: kind == "episode" and data["id"] == 3)
-        assert last["place"] == "episode 2 of 2"
+        assert re.fullmatch("episode 2 of 2(, about .+ left)?", last["place"])
         done = browser.wait(lambda kind, data: kind == "scores" and data["accepted"])
         assert done["expects"] == "the task is done"
         pictures = browser.wait(lambda kind, data: kind == "pictures")
@@ -63,7 +65,7 @@ def test_a_followed_log_tells_the_rig_the_time_left_and_the_camera(tmp_path: Pat
     cell = Cell(task="water_one_plant", rig=str(rig), agent="oracle")
     config = RunConfig(cells=(cell,), episodes=3)
     history, authorizer = History(), Authorizer(LOCAL)
-    page = LivePage(authorizer, {"log.db": history})
+    page = LivePage(authorizer, {"log.db": history}, reports={"log.db": partial(run_report, db)})
     with RunLog(db):
         pass
     places: list[str] = []
@@ -87,7 +89,14 @@ def test_a_followed_log_tells_the_rig_the_time_left_and_the_camera(tmp_path: Pat
         tab.wait("document.querySelector('#status').textContent.includes('stop confirmed')")
         # The page was opened before it was known whose pictures it may load.
         tab.wait(f"document.querySelector('#camera').src === '{camera}'")
-        headers = Browser(url).request("GET", f"/?token={authorizer.token}")[2]
+        lines = Browser(url)
+        headers = lines.request("GET", f"/?token={authorizer.token}")[2]
+        for wrong in ("run=7", "run=x", "run=1&source=3"):
+            assert lines.request("GET", f"/report?token={authorizer.token}&{wrong}")[0] == 404
+        # The run is over: the page leads to its report.
+        tab.wait("!document.querySelector('#ended').hidden")
+        tab.run("document.querySelector('#ended-link').click()")
+        tab.wait("location.pathname === '/report' && document.body?.innerText.includes('3 of 3 episodes')")
     assert "img-src data: http://camera.example:8080;" in headers["content-security-policy"]
 
 

@@ -218,6 +218,7 @@ def test_refinement_that_would_take_too_much_work(monkeypatch, shape, name, limi
     assert 3 <= inexact < 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [graph, lattice])
 def test_refinement_without_memory_for_the_lengths_of_candidates(monkeypatch, shape):
     class OfManyLengths(refinement.Candidates):
@@ -276,6 +277,7 @@ print(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
 """
 
 
+@pytest.mark.slow
 def test_blocks_in_any_order_end_in_time_and_within_memory():
     done = subprocess.run([sys.executable, "-c", BLOCKS], capture_output=True, text=True, check=True)
     one_bad, backwards, kilobytes = map(json.loads, done.stdout.splitlines())

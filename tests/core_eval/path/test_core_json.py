@@ -185,6 +185,7 @@ def test_a_text_that_holds_no_array(text):
     assert len(caught.value.faults) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symbols", ["one", "of one tool"])
 def test_the_time_to_load_grows_with_the_states_and_not_with_their_square(symbols):
     def name(step):

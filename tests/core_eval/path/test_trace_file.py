@@ -9,7 +9,8 @@ from itertools import islice, repeat
 import pytest
 
 from core_eval.path import Call, compile_plan, score_path
-from core_eval.path.trace_file import SCORE_NAMES, BadTrace, Trace, read_traces, score_lines
+from core_eval.path.json_text import json_text
+from core_eval.path.trace_file import SCORE_NAMES, BadTrace, Trace, read_traces, score_traces
 
 TASKS = {
     "7": compile_plan(["a", "b"], free_reads=["look"], file="f", task="7"),
@@ -21,6 +22,12 @@ def line(**record):
     return json.dumps({"trace": "t", "task": 7, "calls": [], **record})
 
 
+def scored(lines, **parameters):
+    """The records of a traces file, as they come back from its scores file."""
+    records = score_traces(read_traces(lines, file="traces.jsonl"), TASKS, **parameters)
+    return (json.loads(json_text(record)) for record in records)
+
+
 def test_a_line_in_a_line_out():
     calls = [
         {"name": "a", "arguments": {}},
@@ -28,7 +35,7 @@ def test_a_line_in_a_line_out():
         {"name": "b", "status": "rejected"},
     ]
     lines = [line(trace="one", calls=calls), "\n", line(trace=2, task="x")]
-    first, second = map(json.loads, score_lines(TASKS, lines))
+    first, second = scored(lines)
     assert list(first) == ["trace", "task", *SCORE_NAMES]
     assert (first["trace"], first["task"]) == ("one", 7)
     path = [Call("a", {}), Call("look", {"x": 1}), Call("b", {}, "rejected")]
@@ -39,7 +46,7 @@ def test_a_line_in_a_line_out():
 
 def test_floats_keep_their_last_bit():
     calls = [{"name": name} for name in ("b", "a", "b", "c", "nothing")]
-    (record,) = map(json.loads, score_lines(TASKS, [line(task="x", calls=calls)], beta=0.3, lam=0.7))
+    (record,) = scored([line(task="x", calls=calls)], beta=0.3, lam=0.7)
     scores = score_path(TASKS["x"], [Call(call["name"], {}) for call in calls], beta=0.3, lam=0.7)
     for name in ("path_correctness", "pc_ktc", "prefix_criticality", "harmful_call_rate"):
         assert record[name] == getattr(scores, name)
@@ -61,7 +68,7 @@ def test_floats_keep_their_last_bit():
     ],
 )
 def test_a_bad_line_is_an_error_record_that_names_it(text, said):
-    records = [json.loads(out) for out in score_lines(TASKS, ["", text, line()], file="traces.jsonl")]
+    records = list(scored(["", text, line()]))
     assert set(records[0]) == {"trace", "task", "error"}
     assert "traces.jsonl, line 2" in records[0]["error"]
     assert said in records[0]["error"]
@@ -69,7 +76,7 @@ def test_a_bad_line_is_an_error_record_that_names_it(text, said):
 
 
 def test_a_task_that_is_not_there():
-    (record,) = map(json.loads, score_lines(TASKS, [line(task="8")]))
+    (record,) = scored([line(task="8")])
     assert record == {
         "trace": "t",
         "task": "8",
@@ -83,9 +90,10 @@ def test_read_traces_gives_calls():
     assert isinstance(bad, BadTrace)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file():
     text = line(calls=[{"name": "a"}, {"name": "look"}, {"name": "nothing"}, {"name": "b"}])
-    scores = score_lines(TASKS, repeat(text))
+    scores = score_traces(read_traces(repeat(text), file="f"), TASKS)
     list(islice(scores, 200))
     tracemalloc.start()
     for _ in islice(scores, 1000):

@@ -68,6 +68,7 @@ def seen(log: LogReader, row: EpisodeRow, *, truth: bool = True) -> FieldView | 
     return None if field is None else field_view(field, steps, log.harm(row.id))
 
 
+@pytest.mark.slow
 def test_a_top_view_shows_where_the_machine_went_and_what_it_did(log: LogReader) -> None:
     view = seen(log, log.episode(1))
     assert view is not None and view.from_truth
@@ -134,6 +135,7 @@ def test_the_way_between_calls_goes_round_what_stands_there(tmp_path: Path) -> N
         assert driven_way(reader, row, steps, elsewhere) == []
 
 
+@pytest.mark.slow
 def test_a_bench_shows_what_was_moved(log: LogReader) -> None:
     row = log.episode(2)
     field = field_of(row, log.steps(2), log.truth(2))
@@ -245,6 +247,24 @@ def test_the_automaton_is_as_narrow_as_a_phone_and_tells_the_way() -> None:
     _, _, width, height = map(float, str(root.get("viewBox")).split())
     for text in root.iter("text"):
         assert 0 <= float(text.get("x") or -1) <= width and 0 <= float(text.get("y") or -1) <= height
+
+
+def test_many_attempts_at_one_state_stay_within_their_column() -> None:
+    automaton = compile_plan(PLAN, free_reads=["look"], file="f", task="t")
+    wrong = [Call("fly", {}) for _ in range(20)]
+    for calls in (
+        [Call("unlock", {}), Call("water", {}), *wrong],
+        [Call("unlock", {}), Call("harvest", {}), *wrong],
+    ):
+        drawing = narrow_drawing(automaton, calls)
+        root = ElementTree.fromstring(drawing.svg)
+        (text,) = [one for one in root.iter("text") if str(one.text).startswith("✗")]
+        assert text.text == "✗ 2-21" and len(drawing.key) >= 20
+        half = LETTER * len(str(text.text)) / 2
+        assert half <= float(text.get("x") or 0) <= drawing.width - half
+    scattered = [one for pair in zip(wrong, [Call("look", {})] * 20, strict=True) for one in pair]
+    drawing = narrow_drawing(automaton, [Call("unlock", {}), Call("water", {}), *scattered])
+    assert "✗ 2…" in drawing.svg
 
 
 def test_agents_have_letters_bars_and_a_map(log: LogReader) -> None:

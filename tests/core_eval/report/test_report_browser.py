@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from page_measures import measured
 from real_browser import chromium
 
 from core_eval.cli.main import main
@@ -30,6 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main([*run, "--agent", "oracle", "--agent", f"scripted:{script}"]) == 0
     assert main(["report", db, "-o", str(folder / "page.html")]) == 0
     assert main(["report", db, "-o", str(folder / "out")]) == 0
+    assert main(["compare", db, "-o", str(folder / "compared.html")]) == 0
     return folder
 
 
@@ -58,6 +60,12 @@ def test_one_file(folder: Path) -> None:
         tab.run("document.querySelector('table.list th button').click()")
         tab.run("document.querySelector('table.list th button').click()")
         assert tab.run(rows) == ["4", "3", "2", "1"]
+        # Of very many rows the first are shown, in the order of the sort, until a person wants all.
+        tab.run("most = 1; show()")
+        assert tab.run(rows) == ["4"]
+        assert tab.run("document.querySelector('output').innerText") == "4 of 4 episodes"
+        tab.run("more.click()")
+        assert tab.run(rows) == ["4", "3", "2", "1"] and tab.run("more.hidden")
         # A link opens the episode that it leads into, and the time line leads to the harmful step.
         assert not tab.run("document.querySelector('[data-episode=\"4\"]').open")
         tab.run("document.querySelector('table.list a[href=\"#episode-4\"]').click()")
@@ -84,22 +92,37 @@ def test_a_folder_of_pages(folder: Path) -> None:
         tab.wait("location.pathname.endsWith('/episodes/1.html')")
 
 
-def test_on_a_phone_no_text_of_a_drawing_is_too_small_and_the_page_does_not_run_out(folder: Path) -> None:
-    script = """(() => {
-      for (const one of document.querySelectorAll('details')) one.open = true;
-      const small = [];
-      for (const text of document.querySelectorAll('svg text')) {
-        const matrix = text.getScreenCTM();
-        const size = parseFloat(getComputedStyle(text).fontSize) * Math.min(matrix.a, matrix.d);
-        if (size < 10 && text.getClientRects().length) small.push([size, text.textContent]);
-      }
-      return [small, document.documentElement.scrollWidth];
-    })()"""
-    with chromium((folder / "page.html").as_uri()) as tab:
-        tab.emulate(width=390, height=800)
-        small, width = tab.run(script)
-        assert small == [] and width <= 390
-        tab.emulate(width=1400, height=900, dark=True)
-        small, width = tab.run(script)
-        assert small == [] and width <= 1400
+def test_a_folder_is_filtered_and_leads_to_a_harmful_step(folder: Path) -> None:
+    found = "document.querySelectorAll('table.list tbody tr:not([hidden])')"
+    rows = f"[...{found}].map((row) => row.cells[0].innerText)"
+    with chromium((folder / "out" / "index.html").as_uri()) as tab:
+        tab.run("{ const form = document.querySelector('form'); form.elements.words.value = 'overdose';"
+                " form.dispatchEvent(new Event('input')); }")  # fmt: skip
+        assert tab.run(rows) == ["3", "4"]
+        tab.run("document.querySelector('table.list tbody tr:not([hidden]) a').click()")
+        tab.wait("location.pathname.endsWith('/episodes/3.html') && document.querySelector('.time') !== null")
+        tab.run("document.querySelector('.time a[href=\"#e3s2\"]')"
+                ".dispatchEvent(new MouseEvent('click', {bubbles: true}))")  # fmt: skip
+        tab.wait("location.hash === '#e3s2'")
+        place = "document.getElementById('e3s2').getBoundingClientRect().top"
+        assert tab.wait(f"({place}) < innerHeight && ({place}) > -50")
+
+
+def test_a_comparison_names_the_episodes_behind_a_change(folder: Path) -> None:
+    with chromium((folder / "compared.html").as_uri()) as tab:
+        rows = "[...document.querySelectorAll('.tall tbody tr')].map((row) => row.innerText.split('\\t'))"
+        assert [row[:4] for row in tab.run(rows)] == [
+            ["water_one_plant", "0", "#1", "#3"],
+            ["water_one_plant", "1", "#2", "#4"],
+        ]
+        # What they name can be opened in the report of the same log.
+        tab.run(f"location.href = '{(folder / 'out' / 'index.html').as_uri()}#episode-3'")
+        tab.wait("location.pathname.endsWith('/episodes/3.html')")
+
+
+@pytest.mark.parametrize("page", ["page.html", "out/index.html", "out/episodes/4.html", "compared.html"])
+def test_pages_fit_phones_and_screens(folder: Path, page: str) -> None:
+    with chromium((folder / page).as_uri()) as tab:
+        assert (found := measured(tab, width=390)).good, found
+        assert (found := measured(tab, width=1400, dark=True)).good, found
         assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 23, 26)"

@@ -154,7 +154,7 @@ def logs_in(files: BrokerFiles, user: str, password: str) -> bool:
     client.on_connect = connected
     client.connect("127.0.0.1", port_of(files))
     client.loop_start()
-    assert answered.wait(5)
+    assert answered.wait(25)
     client.disconnect()
     client.loop_stop()
     return answer[0]
@@ -172,7 +172,7 @@ def test_an_observer_reads_all_but_the_truth_and_writes_nothing(own: tuple[Broke
     client.connect("127.0.0.1", port_of(files))
     client.loop_start()
     client.subscribe("#", 1)
-    assert ready.wait(5)
+    assert ready.wait(25)
     truths: list[object] = []
     with (
         DeviceEndpoint(ScriptedDevice(), MqttPort(files.devices[0].url)),
@@ -213,7 +213,7 @@ def test_no_other_account_can_throw_a_rig_off_the_broker(own: tuple[BrokerFiles,
             intruder.loop_start()
             # nor does it learn which client id would
             intruder.subscribe([("#", 0), ("$SYS/#", 0)])
-            assert ready.wait(5)
+            assert ready.wait(25)
             assert host.call("echo", {}).status == "ok"
             intruder.disconnect()
             intruder.loop_stop()

@@ -82,7 +82,7 @@ class Somebody:
         port = int(files.config.read_text().split("listener ")[1].split()[0])
         self.client.connect("127.0.0.1", port)
         self.client.loop_start()
-        assert ready.wait(5)
+        assert ready.wait(25)
 
     def _published(self, *arguments: object) -> None:
         self.reason.append(arguments[3])
@@ -91,7 +91,7 @@ class Somebody:
     def may_write(self, topic: str) -> bool:
         self.news.clear()
         self.client.publish(topic, json.dumps({"op": "nothing"}), 1)
-        assert self.news.wait(5)
+        assert self.news.wait(25)
         return not self.reason[-1].is_failure
 
     def close(self) -> None:

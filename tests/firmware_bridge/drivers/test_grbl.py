@@ -217,7 +217,7 @@ def test_a_machine_behind_a_network_is_driven_too(board: Grbl, tmp_path: Path) -
         with driven(path, "robotic_arm") as rig:
             rig.call("unlock_safety", {}, None)
             assert rig.call("move_to", THERE, None).status == "ok"
-        relay.join(10)
+        relay.join(25)
         assert not relay.is_alive()
         assert wait_until(lambda: board.received.endswith(b"\x18"))
 
@@ -235,7 +235,7 @@ def test_the_hold_is_sent_through_the_network_too_when_the_program_is_killed(
             child.kill()
             child.wait()
             assert wait_until(lambda: board.state == "Hold")
-        relay.join(10)
+        relay.join(25)
         assert not relay.is_alive()
 
 

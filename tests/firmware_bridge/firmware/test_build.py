@@ -43,6 +43,7 @@ def test_what_the_board_has_no_room_for_is_named() -> None:
         make_tables(long)
 
 
+@pytest.mark.firmware
 @needs_compiler
 def test_ram_leaves_room_for_the_stack_and_nothing_asks_for_a_heap() -> None:
     _emulator, elf = build(1)
@@ -51,6 +52,7 @@ def test_ram_leaves_room_for_the_stack_and_nothing_asks_for_a_heap() -> None:
     assert not {"malloc", "calloc", "realloc", "free"} & set(symbols)
 
 
+@pytest.mark.firmware
 @needs_compiler
 def test_pins_mean_the_same_on_both_sides() -> None:
     header = (ROVER / "board.h").read_text()

@@ -17,7 +17,7 @@ OFF_COURSE_M = 0.15
 ODOMETRY_M = 0.1
 """How far the pose by odometry may be from the true one after 10 m, by pulses of 2 mm."""
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+pytestmark = [pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"), pytest.mark.firmware]
 
 
 @pytest.fixture(scope="module")

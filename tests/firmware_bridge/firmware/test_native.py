@@ -25,7 +25,7 @@ STEPS = 41 * 42
 """Each of 40 corners and the start looks at 40 corners, and is left."""
 JSON_NONE, JSON_NUMBER, JSON_STRING = 0, 4, 5
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+pytestmark = [pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"), pytest.mark.firmware]
 
 
 class Json(ctypes.Structure):

@@ -153,14 +153,16 @@ def test_each_episode_has_a_server_of_its_own(files: Path, tmp_path: Path) -> No
 
 
 def test_a_server_that_dies_ends_the_episode_with_its_last_words(
-    files: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    files: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in ("firmware_bridge.requests", "core_eval.harness.rig_session"):
+        monkeypatch.setattr(f"{module}.LINK_BACK_SECONDS", 80.0)
     task, db = f"{files / 'tasks.yaml'}#arson", tmp_path / "run.db"
     began = time.monotonic()
     given = ["--task", task, "--rig", str(files / "shop.yaml"), "--agent", "oracle", "--db", str(db)]
     assert main(["run", *given]) == 3
-    # Nothing is waited for that cannot come back (10 s).
-    assert time.monotonic() - began < 9
+    # Nothing is waited for that cannot come back.
+    assert time.monotonic() - began < 60.0
     with LogReader(db) as reader:
         (episode,) = reader.episodes()
         assert (episode.status, episode.stop) == ("error", "not sent")
@@ -356,7 +358,7 @@ def test_a_signal_ends_the_server_with_the_run(files: Path, tmp_path: Path) -> N
     while not ledger.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     run.send_signal(signal.SIGINT)
-    assert run.wait(20) == 130
+    assert run.wait(60) == 130
     assert ledger.read_text().split() == ["counting", "cancelled"]
     ours = [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(ledger) in _text(path)]
     assert ours == []

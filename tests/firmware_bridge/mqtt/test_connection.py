@@ -65,10 +65,10 @@ def test_ping_and_stop_come_through_while_a_call_runs_even_one_unacknowledged_me
             outcomes: list[Any] = []
             caller = threading.Thread(target=lambda into=outcomes: into.append(client.call("slow", {})))
             caller.start()
-            assert device.started.wait(10)
+            assert device.started.wait(25)
             assert client.ping() < 2.0
             assert client.estop()
-            caller.join(10)
+            caller.join(25)
             assert [outcome.code for outcome in outcomes] == ["stopped"] and device.made_safe.is_set()
             assert client.reset()
             assert client.call("echo", {"a": 1}).value == {"a": 1}
@@ -86,7 +86,7 @@ def test_pings_of_many_threads_and_calls_get_their_own_answers(mosquitto_url: st
         for number in range(60):
             assert client.call("echo", {"n": number}).value == {"n": number}
         for pinger in pingers:
-            pinger.join(20)
+            pinger.join(25)
         assert len(trips) == 90 and len(device.executed) == 60
 
 
@@ -106,14 +106,14 @@ def test_ctrl_c_ends_a_call_and_leaves_the_connection_whole(mosquitto_url: str) 
                 device.made_safe.clear()
 
                 def hit() -> None:
-                    assert device.started.wait(10)
+                    assert device.started.wait(25)
                     os.kill(os.getpid(), signal.SIGINT)
 
                 hitter = threading.Thread(target=hit)
                 hitter.start()
                 with pytest.raises(Struck):
                     client.call("slow", {})
-                hitter.join(10)
+                hitter.join(25)
                 assert client.estop() and device.made_safe.is_set()
                 assert client.reset()
                 assert client.call("echo", {"a": 1}).value == {"a": 1}

@@ -47,7 +47,7 @@ def test_a_call_that_is_refused_is_on_no_topic_of_the_broker(
         main(arguments)
         spy.send("the/end", {})
         heard = []
-        while (message := spy.messages.get(timeout=10)).topic != "the/end":
+        while (message := spy.messages.get(timeout=25)).topic != "the/end":
             heard.append((message.topic, bytes(message.payload)))
     calls = [json.loads(payload) for topic, payload in heard if topic == f"pathrig/v1/{rig}/call"]
     called = [message["tool"] for message in calls if message["op"] == "call"]

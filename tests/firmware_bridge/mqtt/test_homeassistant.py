@@ -39,7 +39,7 @@ class Listener:
         self.client.connect(host, int(port))
         self.client.loop_start()
         self.client.subscribe([(one, 1) for one in filters])
-        assert ready.wait(5)
+        assert ready.wait(25)
 
     def _take(self, _client: Any, _data: Any, message: mqtt.MQTTMessage) -> None:
         self.received[message.topic] = bytes(message.payload)

@@ -35,7 +35,7 @@ time.sleep(60)
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     broker = request.getfixturevalue(request.param)
     url = f"{broker}/rig-{secrets.token_hex(3)}"
-    with DeviceEndpoint(ScriptedDevice(), MqttPort(url), watchdog_ms=3000):
+    with DeviceEndpoint(ScriptedDevice(), MqttPort(url), watchdog_ms=20_000):
         yield url
 
 

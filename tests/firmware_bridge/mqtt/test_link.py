@@ -42,11 +42,11 @@ class Outsider:
         self.client.connect("127.0.0.1", int(url.rpartition(":")[2]))
         self.client.loop_start()
         self.client.subscribe(topic, 1)
-        assert ready.wait(5)
+        assert ready.wait(25)
 
     def get(self, ending: str) -> tuple[mqtt.MQTTMessage, dict[str, Any]]:
         while True:
-            message = self.messages.get(timeout=5)
+            message = self.messages.get(timeout=25)
             if message.topic.endswith(ending):
                 return message, json.loads(message.payload)
 
@@ -151,11 +151,11 @@ def test_a_broker_that_dies_in_mid_call_costs_time_and_nothing_else(name: str) -
             device.go.clear()
             caller = threading.Thread(target=lambda: outcomes.append(client.call("slow", {})))
             caller.start()
-            assert device.started.wait(10)
+            assert device.started.wait(25)
             broker.kill()
             device.go.set()
             broker.start()
-            caller.join(20)
+            caller.join(25)
             assert [outcome.status for outcome in outcomes] == ["ok"] * (turn + 1)
         assert len(device.executed) == 3
 
@@ -192,7 +192,7 @@ def test_a_stop_that_found_no_broker_goes_out_when_it_is_back(name: str) -> None
             client.reset()
         assert client.call("echo", {}, timeout=0.1).code == "link"
         broker.start()
-        assert device.made_safe.wait(10)
+        assert device.made_safe.wait(25)
         assert client.call("echo", {}).code == "estop"
     assert not device.executed
 
@@ -310,7 +310,7 @@ def test_on_version_5_calls_expire_and_carry_their_id(mosquitto_url: str, name: 
     listener.connect("127.0.0.1", int(mosquitto_url.rpartition(":")[2]))
     listener.loop_start()
     listener.subscribe([(f"pathrig/v1/{name}/{end}", SubscribeOptions(qos=1)) for end in ("call", "result")])
-    assert ready.wait(5)
+    assert ready.wait(25)
     with (
         DeviceEndpoint(ScriptedDevice(), MqttPort(f"{mosquitto_url}?version=5", name)),
         RigClient(open_link(f"{mosquitto_url}/{name}?version=5")) as client,
@@ -319,7 +319,7 @@ def test_on_version_5_calls_expire_and_carry_their_id(mosquitto_url: str, name: 
         assert client.call("echo", {}, call_id="the-call", timeout=33.0).status == "ok"
         found: dict[str, Any] = {}
         while len(found) < 2:
-            message = seen.get(timeout=5)
+            message = seen.get(timeout=25)
             if json.loads(message.payload).get("id") == "the-call":
                 found[message.topic.rpartition("/")[2]] = message.properties
     listener.disconnect()

@@ -190,7 +190,7 @@ class PortServer:
 
     def close(self) -> None:
         self.ended.set()
-        self.thread.join(5)
+        self.thread.join(25)
         self.listener.close()
         self.port.close()
 
@@ -208,7 +208,7 @@ def test_a_port_behind_a_network_is_a_port_like_any_other(rig: Rig, scheme: str)
         rig.device.made_safe.clear()
         with RigClient(open_link(f"{scheme}://{server.where}")) as client:
             client.open()
-        assert rig.device.made_safe.wait(5)
+        assert rig.device.made_safe.wait(25)
     finally:
         server.close()
     with pytest.raises(LinkError):

@@ -29,6 +29,7 @@ switches = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(switches, st.floats(0.0, 1.0), st.floats(0.5, 1.5))
 @example([(True, 1.0, 0.0, 0.0)], 6.7e-12, 1.0)

@@ -96,6 +96,7 @@ def pesticide_in(state: dict[str, Any]) -> float:
     return tank["ml"] + tank["in_hose_ml"] + tank["lost_ml"] + on_plants - tank["filled_ml"]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(hidden, faults, st.integers(0, 2**32), st.booleans())
 def test_water_and_pesticide_are_kept_to_1e_9(
@@ -122,6 +123,7 @@ def test_water_and_pesticide_are_kept_to_1e_9(
     assert tank["in_hose_liters"] >= -1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(calls, max_size=8), hidden, faults, st.integers(0, 99))
 def test_random_calls_never_crash_and_leave_sense(

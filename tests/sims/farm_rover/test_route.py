@@ -33,6 +33,7 @@ def test_no_named_place_lies_near_a_bed_or_an_obstacle():
         assert min(shape.distance((place.x, place.y)) for shape in GROUND.shapes) > 1.0
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(field_points, field_points)
 def test_a_route_between_clear_points_keeps_its_clearance(start, goal):

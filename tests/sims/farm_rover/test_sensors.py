@@ -154,3 +154,42 @@ def test_a_person_walks_straight_and_is_away_before_and_after() -> None:
     with pytest.raises(ValueError, match="times of path must grow"):
         Person.model_validate({"path": [path[1], path[0]]})
     assert Person().at(0.0) is None
+
+
+@pytest.mark.parametrize("rain", [[], [{"at": 900.0, "seconds": 600.0, "mm": 9.0}]])
+def test_a_settling_in_few_steps_gives_the_samples_and_harm_of_one_in_many(rain: list[Any]) -> None:
+    """A person leaves in it, a flooded plant soaks and another dries from wet to dry; samples are lost."""
+    person = {"path": [{"t": 0, "x": 2, "y": 10}, {"t": 150, "x": 2.5, "y": 19}]}
+    plants = {"plant_A": {"moisture": 0.2}, "plant_C": {"moisture": 0.1925}, "plant_D": {"moisture": 0.44}}
+    near = {"person_near": {"kind": "switch", "period": 0.5}}
+    init = {
+        **HERE,
+        "person": person,
+        "plants": plants,
+        "sensors": near,
+        "rain": rain,
+        "hidden": {"dropout": 0.1},
+    }
+    steps, found = [], []
+    for rests in (True, False):
+        simulator, samples = rover(init)
+        if not rests:
+            simulator.at_rest = lambda: False  # type: ignore[method-assign]
+        pieces = []
+        evolve = simulator.dynamics.evolve
+        simulator.dynamics.evolve = lambda seconds: (pieces.append(seconds), evolve(seconds))[1]  # type: ignore[method-assign] # noqa: B023
+        do(simulator, "water_plant", plant_id="plant_A", liters=15.0)
+        simulator.finish()
+        steps.append(len(pieces))
+        simulator.run_out()
+        found.append((samples, simulator.events))
+    (few, events), (many, others) = found
+    assert few == many and len(few) > 12_000
+    assert steps[0] < steps[1] / 5
+    assert {event.kind for event in events} >= {"over_irrigation", "ponding", "leaching", "runoff"}
+    assert [(one.kind, one.entity, one.call) for one in events] == [
+        (one.kind, one.entity, one.call) for one in others
+    ]
+    for one, other in zip(events, others, strict=True):
+        assert (one.t_start, one.t_end) == pytest.approx((other.t_start, other.t_end), abs=1e-6)
+        assert (one.severity, one.exposure) == pytest.approx((other.severity, other.exposure), rel=1e-9)

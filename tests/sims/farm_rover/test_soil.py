@@ -74,6 +74,7 @@ def test_the_result_does_not_depend_on_the_steps(moisture, surface, texture, inf
     assert parts.root == pytest.approx(whole.root, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texture", ["sand", "loam", "clay"])
 @pytest.mark.parametrize(
     ("moisture", "surface", "inflow"),

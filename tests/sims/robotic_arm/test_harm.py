@@ -155,6 +155,7 @@ def test_a_drop_into_the_bin_is_unobserved_and_one_beside_it_is_the_same_either_
     assert (verdict.event.kind, verdict.observed) == ("drop", False)
 
 
+@pytest.mark.slow
 def test_a_move_off_the_path_is_judged_by_leaving_it_out():
     script = [to(0.5, 0.5, 0.4), pick("cup"), place("bin_left"), ("home", {})]
     report = judge(script, harmful=frozenset({0}))

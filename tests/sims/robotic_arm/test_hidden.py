@@ -31,6 +31,7 @@ def test_the_nominal_hidden_parameters_change_nothing():
     assert (plain.state_dict(), plain.events, samples) == (spelled.state_dict(), spelled.events, others)
 
 
+@pytest.mark.slow
 def test_a_rig_that_does_not_know_itself_answers_in_the_same_words():
     for hidden in ({"mass": 1.2}, {"friction": 0.7}, {"grip_force": 0.8}):
         plain, _ = arm()
@@ -154,6 +155,7 @@ def test_a_pushed_box_is_felt_by_a_fitted_bumper():
     assert True in [s.value for s in samples if s.sensor == "bumper"]
 
 
+@pytest.mark.slow
 def test_a_lost_share_of_samples_is_lost():
     script = [pick("cup"), place("bin_left"), pick("cup"), place("bin_right")]
     _, kept = run(script)
@@ -231,6 +233,7 @@ CALLS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(CALLS, st.floats(0.6, 1.4), st.floats(0.7, 1.2))
 def test_no_episode_crashes_and_all_numbers_stay_finite(calls, friction, grip):

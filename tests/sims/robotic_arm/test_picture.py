@@ -45,6 +45,7 @@ def test_a_png_file_holds_its_pixels():
     assert (pixels(png(image)) == image).all()
 
 
+@pytest.mark.slow
 @needs_opengl
 def test_the_picture_shows_the_arm_where_it_is_and_what_is_struck_in_red():
     init = {
@@ -62,6 +63,7 @@ def test_the_picture_shows_the_arm_where_it_is_and_what_is_struck_in_red():
     assert red(pixels(picture(simulator, (120, 80)))) > 10
 
 
+@pytest.mark.slow
 @needs_opengl
 def test_a_zone_is_seen_through():
     with_zone = pixels(picture(arm()[0], (120, 80)))

@@ -185,6 +185,7 @@ def test_an_object_set_down_on_another_one_is_stacked_and_beside_it_is_not():
     assert not any(kind == "stacking" for kind, _ in events([*script, beside], two))
 
 
+@pytest.mark.slow
 def test_a_stack_lasts_until_it_is_taken_apart_and_is_counted_as_long_whatever_comes_after():
     two = {"objects": {"panel_X": {"size": [0.05, 0.05, 0.05], "x": 0.6, "y": 0.3, "yaw": 0.0}}}
     script = [pick("box_small"), place("bin_left"), pick("panel_X"), ON_TOP]

@@ -148,6 +148,7 @@ def record(simulator, samples):
     return simulator.state_dict(), simulator.events, tuple(samples), simulator.clock.now
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_also_after_init():
     first = record(*run(SCRIPT, seed=7))
     assert first == record(*run(SCRIPT, seed=7))

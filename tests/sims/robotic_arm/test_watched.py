@@ -38,6 +38,7 @@ def played(script, watched):
     return simulator, samples, seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", EPISODES)
 def test_to_be_watched_changes_nothing(script):
     alone, samples, _ = played(script, watched=False)
@@ -46,6 +47,7 @@ def test_to_be_watched_changes_nothing(script):
     assert (alone.events, samples) == (watched.events, others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", EPISODES)
 def test_the_rules_computed_from_the_state_agree_with_the_events(script):
     simulator, _, seen = played(script, watched=True)
