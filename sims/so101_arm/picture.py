@@ -16,7 +16,7 @@ from sims.so101_arm import assets, scene
 EYE, AIM = (0.62, 0.42, 0.42), (0.14, 0.0, 0.06)
 """Where the camera is, and what it looks at, m."""
 HIDDEN_GROUP = 4
-"""The group of geoms that pictures leave out: the hulls, in whose place the meshes are drawn."""
+"""The group that pictures leave out: sites, and the hulls, in whose place the meshes are drawn."""
 PRINTED, SERVO = (1.0, 0.82, 0.12), (0.1, 0.1, 0.1)
 """Colours of the arm's parts, as in its MJCF file."""
 
@@ -59,6 +59,8 @@ def _drawn(xml: str) -> Any:
     for geom in spec.geoms:
         if geom.type == mujoco.mjtGeom.mjGEOM_MESH or geom.name == scene.STAND:
             geom.group = HIDDEN_GROUP
+    for site in spec.sites:
+        site.group = HIDDEN_GROUP
     drawn = set()
     for body in ElementTree.fromstring(assets.mjcf()).iter("body"):
         for geom in body.findall("geom[@class='visual']"):
