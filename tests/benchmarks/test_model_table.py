@@ -10,9 +10,10 @@ import pytest
 from paths import ROOT
 
 from benchmarks.model_table import BEGIN, END, drawn, put
+from sims.world_type import WORLD_TYPES
 
 COMMAND = [sys.executable, str(ROOT / "benchmarks" / "model_table.py")]
-WORLDS = 15
+WORLDS = len(WORLD_TYPES)
 FEW = ("computations", "farm_rover", "navigation")
 
 

@@ -101,8 +101,8 @@ def test_a_pipe_gets_progress_only_if_asked(
     [
         (["report", "LOG", "-o", "OUT.html"], "writing episodes"),
         (["report", "LOG", "-o", "OUT"], "writing episodes"),
-        (["export", "LOG", "--format", "jsonl", "-o", "OUT"], "writing"),
-        (["export", "LOG", "--format", "inspect", "-o", "OUT"], "writing"),
+        (["export", "LOG", "--format", "jsonl", "-o", "OUT"], "writing episodes"),
+        (["export", "LOG", "--format", "inspect", "-o", "OUT"], "writing episodes"),
         (["compare", "LOG", "-o", "OUT.html"], "reading"),
         (["harm", "LOG"], "reading harm"),
         (["baseline", "save", "LOG", "-o", "OUT"], "reading"),

@@ -6,10 +6,10 @@ from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm import compensating_pairs, replay_episode
 from core_eval.path import compile_plan
 from devices.farm_rover.tools import FARM_ROVER
-from devices.registry import DEVICE_TYPES
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from sims.farm_rover.simulator import FarmSimulator
 from sims.robotic_arm.simulator import ArmSimulator
+from sims.world_type import WORLD_TYPES
 
 READS = ("sense_pose",)
 
@@ -98,11 +98,12 @@ def test_a_way_back_from_where_another_call_went_is_no_pair():
     assert bench_pairs(script, init)[1] == ()
 
 
-@pytest.mark.parametrize("device", list(DEVICE_TYPES))
-def test_what_tools_set_is_in_the_true_state(device):
-    simulator = make_simulator(load_world(device))
+@pytest.mark.parametrize("name", list(WORLD_TYPES))
+def test_what_tools_set_is_in_the_true_state(name):
+    world = load_world(name)
+    simulator = make_simulator(world)
     state = simulator.state_dict()
-    for tool in DEVICE_TYPES[device].tools:
+    for tool in world.device.tools:
         # Where the whole state is a register, what a later call restores is told without.
         if simulator.coarse_state() != state:
             assert bool(tool.sets) == (tool.inverse is not None), tool.name
