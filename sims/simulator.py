@@ -332,7 +332,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             self._bank.end(end)
 
     def run_out(self, until: float = 0.0) -> None:
-        """Follow the harm in progress after `finish` until it ends, or no longer counts; at least `until` (s).
+        """Follow the harm in progress after `finish` until it ends, or no longer counts, at least `until`, s.
 
         No sensors are read; only `events` is valid afterwards. What watches looks at the end of each step.
         """
