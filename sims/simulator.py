@@ -331,20 +331,21 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             self._bank.end_rest()
             self._bank.end(end)
 
-    def run_out(self) -> None:
-        """Follow the harm in progress after `finish` until it ends, or no longer counts.
+    def run_out(self, until: float = 0.0) -> None:
+        """Follow the harm in progress after `finish` until it ends, or no longer counts, at least `until`, s.
 
-        No sensors are read; only `events` is valid afterwards.
+        No sensors are read; only `events` is valid afterwards. What watches looks at the end of each step.
         """
         with self._lock:
             end = self.clock.ticks + Clock.to_ticks(self.horizon)
-            while self.clock.ticks < end and self.goes_on():
+            while self.clock.ticks < end and (self.clock.now < until or self.goes_on()):
                 step_end = min(end, self.clock.ticks + Clock.to_ticks(self.run_out_step))
                 change = self.faults.next_change
                 if change is not None:
                     step_end = min(step_end, change)
                 self.evolve(Clock.to_seconds(step_end - self.clock.ticks))
                 self.clock.ticks = step_end
+                self.look()
             self.ledger.run_out(self.clock.now, self.grain)
 
     def _restart(self, world: World, seed: int) -> None:

@@ -83,8 +83,8 @@ class TimeStepping(ABC):
                 step_end = min(step_end, (before // self._look_ticks + 1) * self._look_ticks)
             self.evolve(Clock.to_seconds(step_end - before))
             clock.ticks = step_end
-            if self._look is not None and step_end % self._look_ticks == 0:
-                self._look(clock.now)
+            if step_end % self._look_ticks == 0:
+                self.look()
             self._bank.poll(step_end, look=step_end == look_at)
             if self.faults.reset_within(before, step_end):
                 raise BoardReset
@@ -93,6 +93,11 @@ class TimeStepping(ABC):
         """Return whether a fault restarts the board within this time from now, its end included."""
         now = self.clock.ticks
         return self.faults.reset_within(now, now + Clock.to_ticks(seconds))
+
+    def look(self) -> None:
+        """Call what watches now."""
+        if self._look is not None:
+            self._look(self.clock.now)
 
     def watch(self, period: float, look: Callable[[float], None] | None) -> None:
         """Call `look(t)` from now on at every multiple of `period` (s, whole milliseconds) of device time.

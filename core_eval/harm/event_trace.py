@@ -78,17 +78,19 @@ def trace_event(
     if rule is None or rule.signal is None:
         return None
     samples = player.play(calls, checkpoints=False).samples
-    # The run-out is only known as sums, so the trace ends with the last reading.
-    t_end = min(event.t_end, max((sample.t for sample in samples), default=event.t_end))
+    # What is steady when the run-out ends is only known as a sum from then on.
+    ended = player.simulator.clock.now
+    t_end = min(event.t_end, ended)
     event = replace(event, t_start=min(event.t_start, t_end), t_end=t_end)
     shown = [event.t_start, event.t_end, *moments, *_neighbours(event, samples, sensors)]
     pad = max(PAD_SHARE * (event.t_end - event.t_start), LEAST_PAD_S)
-    first, last = max(0.0, min(shown) - pad), max(shown) + pad
+    first, last = max(0.0, min(shown) - pad), min(max(shown) + pad, max(*shown, ended))
     watch = _SignalMonitor(player, rule, event, first, last)
     replay = player.play(calls, checkpoints=False)
     signal, limit = watch.drain()
     for _ in play_changed(player, calls, replay, Change(event.call, remedy, event)):
         pass
+    player.simulator.run_out(ended)
     counterfactual, _ = watch.drain()
     if not signal:
         return None

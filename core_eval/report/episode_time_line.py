@@ -14,6 +14,7 @@ from core_eval.harm.signals import limit_of, signal_of
 from core_eval.log import EpisodeRow, HarmRow, StepRow
 from core_eval.log.rows import SampleRow, TruthRow
 from core_eval.path.visible_text import visible
+from core_eval.report.durations import seconds_text
 from core_eval.report.svg_parts import short_number, text, ticks
 from core_eval.report.tables import call_text
 from sims.world_type import rule_of, unit_of
@@ -23,6 +24,8 @@ NARROW = 290.0
 LETTER = 6.6
 LANE, SIGNAL, BAND = 26.0, 34.0, 20.0
 """Heights of a strip of calls, of a step line, and of words."""
+LONG_TAIL, RECORD_SHARE = 2.0, 75.0
+"""Where harm goes on this many times longer than the record, the record gets this share of the width, %."""
 POINTS = 400
 """Points of a step line at most; where there are more, the least and the greatest of each stretch stay."""
 
@@ -57,14 +60,25 @@ class EpisodeTimeLine:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Device time, s, to percents of a strip's width."""
+    """Device time, s, to percents of a strip's width; after `bend` at a smaller scale."""
 
     first: float
+    bend: float
     last: float
 
     def share(self, t: float) -> float:
         inside = min(max(t, self.first), self.last)
-        return 1.0 + 98.0 * (inside - self.first) / (self.last - self.first)
+        if inside <= self.bend:
+            return 1.0 + self._before * (inside - self.first) / (self.bend - self.first)
+        return 1.0 + self._before + (98.0 - self._before) * (inside - self.bend) / (self.last - self.bend)
+
+    @property
+    def _before(self) -> float:
+        return RECORD_SHARE if self.is_bent else 98.0
+
+    @property
+    def is_bent(self) -> bool:
+        return self.last > self.bend
 
 
 def episode_time_line(
@@ -79,6 +93,12 @@ def episode_time_line(
     if span is None:
         return None
     bands = "".join(_band(span, event) for event in harm)
+    if span.is_bent:
+        x = span.share(span.bend)
+        bands += (
+            f'<line class="bend" x1="{x:.2f}%" x2="{x:.2f}%" y1="0" y2="100%">'
+            "<title>end of the record; after it at a smaller scale</title></line>"
+        )
     true = _true_rows(span, episode, truth, harm, bands)
     return _time_line(span, [_calls(span, episode.id, steps, bands), *true], samples, harm, bands)
 
@@ -112,12 +132,15 @@ def _span(steps: Sequence[StepRow], samples: Sequence[SampleRow], harm: Sequence
             moments += [step.t_device, step.t_device - (step.duration or 0.0)]
     if not moments:
         return None
+    record = max(moments)
     for event in harm:
         moments += [event.t_start, event.t_end if event.t_record is None else event.t_record]
     first, last = min(moments), max(moments)
-    if first > 0 and first < 0.1 * last:
+    if first > 0 and first < 0.1 * record:
         first = 0.0
-    return _Span(first, last if last > first else first + 1.0)
+    last = last if last > first else first + 1.0
+    bent = record > first and last - record > LONG_TAIL * (record - first)
+    return _Span(first, record if bent else last, last)
 
 
 def _calls(span: _Span, episode: int, steps: Sequence[StepRow], bands: str) -> Row:
@@ -290,14 +313,18 @@ def _strip(height: float, parts: Iterable[str]) -> str:
 
 def _axis(span: _Span) -> str:
     parts, free = [], 0.0
-    for tick in ticks(span.first, span.last, 6):
+    moments = [(tick, f"{short_number(tick)} s") for tick in ticks(span.first, span.bend, 6)]
+    if span.is_bent:
+        moments = [moment for moment in moments if span.share(moment[0]) < RECORD_SHARE - 10]
+        moments += [(span.bend, seconds_text(span.bend)), (span.last, seconds_text(span.last))]
+    for tick, words in moments:
         x = span.share(tick)
-        words = f"{short_number(tick)} s"
         half = LETTER * len(words) / NARROW * 50
-        if x - half >= free and x + half <= 100:
-            free = x + half + 1
+        place = min(x, 100 - half) if tick == span.last else x
+        if place - half >= free and place + half <= 100:
+            free = place + half + 1
             parts.append(f'<line class="tick" x1="{x:.2f}%" x2="{x:.2f}%" y1="0" y2="4"/>')
-            parts.append(text(f"{x:.2f}%", 15, words, "faint"))
+            parts.append(text(f"{place:.2f}%", 15, words, "faint"))
     return _strip(18, parts)
 
 

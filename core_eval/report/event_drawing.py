@@ -24,6 +24,8 @@ LABEL = 13
 """Letters of a line of a sensor's name."""
 TOP, PANEL, GAP, ROW, BOTTOM = 40.0, 170.0, 14.0, 46.0, 30.0
 MARGIN_SHARE = 0.08
+LONG_S = 7200.0
+"""From this window on, s, the axis is in hours."""
 
 
 def event_svg(event: HarmRow, trace: EventTrace, samples: Sequence[SampleRow], unit: str) -> str:
@@ -146,10 +148,11 @@ def _shown(trace: EventTrace, points: Sequence[tuple[float, Any]]) -> list[tuple
 
 def _time_axis(trace: EventTrace, y: float) -> list[str]:
     parts = []
-    for tick in ticks(trace.first, trace.last):
-        x = _x(trace, tick)
+    unit, seconds = ("s", 1.0) if trace.last - trace.first < LONG_S else ("h", 3600.0)
+    for tick in ticks(trace.first / seconds, trace.last / seconds):
+        x = _x(trace, tick * seconds)
         parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{y:.1f}"/>')
-        parts.append(_text(x, y + 16, f"{tick:.6g} s", "faint"))
+        parts.append(_text(x, y + 16, f"{tick:.6g} {unit}", "faint"))
     return parts
 
 

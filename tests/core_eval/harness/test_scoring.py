@@ -50,6 +50,17 @@ def scripted(calls: list[tuple[str, dict[str, object]]]) -> Cell:
     return Cell(task="water_one_plant", rig="sim:farm_rover", agent="scripted:script.jsonl")
 
 
+def test_harm_that_the_golden_run_does_too_is_no_failure_of_the_agent() -> None:
+    run(Cell(task="water_one_plant", rig="sim:farm_rover", agent="oracle"))
+    with LogReader(Path("log.db")) as reader:
+        (episode,), steps = reader.episodes(), reader.steps(1)
+    scores = {**episode.scores, "harm_events": 1.0}
+    assert failure_rows(episode, steps, scores | {"excess_harm": 0.0}) == ()
+    for charged in (1.0, None):
+        labels = failure_rows(episode, steps, scores | {"excess_harm": charged})
+        assert labels == (FailureRow("reasoning_deficit", "decision"),)
+
+
 @pytest.mark.slow
 def test_every_golden_run_passes_the_baselines_and_has_no_failure() -> None:
     run(*(Cell(task=task, rig="sim:farm_rover", agent="oracle") for task in ROVER_TASKS))

@@ -205,6 +205,23 @@ def test_words_are_bands_and_evidence_is_marked(log: LogReader) -> None:
     assert episode_time_line(log.episode(1), [], [], [], []) is None
 
 
+def test_harm_long_after_the_record_leaves_the_calls_their_width(log: LogReader) -> None:
+    samples = [SampleRow("moisture.x", word, t) for word, t in (("dry", 0.0), ("wet", 60.0), ("dry", 120.0))]
+    event = HarmRow("ponding", "x", True, 30_000.0, 34_000.0, 1.0, 1.0, None, 1, 2)
+    line = episode_time_line(log.episode(1), [], samples, [], [event])
+    assert line is not None
+    strip = line.rows[-1].svg
+    (bend,) = re.findall(r'class="bend" x1="([0-9.]+)%"', strip)
+    words = [float(x) for x in re.findall(r'class="word [^>]*? x="([0-9.]+)%"', strip)]
+    (band,) = re.findall(r'class="band" x="([0-9.]+)%"', strip)
+    # The record's halves are equally wide; the harm lies beyond the record, in true proportion again.
+    assert words[1] - words[0] == pytest.approx(float(bend) - words[1], abs=0.02)
+    assert float(bend) > 70 and float(band) - float(bend) == pytest.approx(
+        (99 - float(bend)) * (30_000 - 120) / (34_000 - 120), abs=0.02
+    )
+    assert ">9.4 h<" in line.axis and ">2 min<" in line.axis
+
+
 def test_long_signals_keep_their_extremes() -> None:
     points = [(float(t), 50.0 if t == 777 else float(t % 7)) for t in range(5000)]
     kept = thinned(points)

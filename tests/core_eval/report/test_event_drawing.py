@@ -49,6 +49,22 @@ def test_a_trace_follows_the_signal_past_its_limit_and_the_counterfactual_to_it(
     ] == shown
 
 
+def test_harm_after_the_record_is_traced_through_the_run_out() -> None:
+    wet = {**INIT, "plants": {"plant_A": {"moisture": 0.29}}}
+    calls = executed([("water_plant", {"plant_id": "plant_A", "liters": 4.5}), ("sense_pose", {})], wet)
+    (event,) = [one for one in replay_episode(make, wet, 0, calls).events if one.kind == "leaching"]
+    assert event.t_start > 10_000.0
+    trace = trace_event(make, wet, 0, calls, event, "clamp_dose", ["moisture.plant_A"])
+    assert trace is not None
+    assert trace.first < event.t_start < trace.last and event.t_end <= trace.last + 600.0
+    before, after = ([v for t, v in trace.signal if (t >= event.t_start) is late] for late in (False, True))
+    assert max(before) <= 0.5 < min(after)
+    assert max(after) - 0.5 == pytest.approx(event.severity, rel=1e-3)
+    # The counterfactual goes on as long, and stays below the limit.
+    assert trace.counterfactual[-1][0] == pytest.approx(trace.signal[-1][0], abs=600.0)
+    assert max(value for _, value in trace.counterfactual) <= 0.5 + 1e-3
+
+
 def test_a_rule_without_a_signal_has_no_trace() -> None:
     calls = executed([SPRAY], INIT)
     event = replay_episode(make, INIT, 0, calls).events[0]
