@@ -3,10 +3,10 @@
 python tests/harm_100hz.py LOG.db
 
 Each episode's calls are played on a fresh simulator that is looked at every 10 ms. What is seen is
-`state_dict()` and the world's description; the rules are those of docs/harm-rules-farm.md and
-docs/harm-rules-arm.md, written down here again. The events found must be those in the log's table `harm`: the
-same kinds, entities and calls, ends within 10 ms (on the bench besides one step of its watch: `edge_of`),
-and severities.
+`state_dict()` and the world's description, of an SO-101 besides MuJoCo's own state; the rules are those of
+docs/harm-rules-farm.md and docs/harm-rules-arm.md, written down here again. The events found must be those in
+the log's table `harm`: the same kinds, entities and calls, ends within 10 ms (in MuJoCo besides one step of
+its watch: `edge_of`), and severities.
 Exit status 1 where they are not.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -28,7 +28,7 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.log import LogReader
 from devices.harm import LEAVE_OUT, HarmEvent
 
-RULES: Mapping[str, Callable[[State, State], FarmRules | BenchRules | So101Rules]] = {
+RULES: Mapping[str, type[FarmRules] | type[BenchRules] | type[So101Rules]] = {
     "farm_rover": FarmRules,
     "robotic_arm": BenchRules,
     "so101_arm": So101Rules,
@@ -39,16 +39,16 @@ ARMS = frozenset({"robotic_arm", "so101_arm"})
 LOOK_S = 0.01
 LOOK_EDGE_S = LOOK_S + 1e-4
 STEP_S = 0.002
-"""A step of the bench's physics: what happens in it is known at its end."""
+"""A step of MuJoCo's physics: what happens in it is known at its end."""
 SLOW_STEP_S = 0.02
-"""The bench's own watch looks at `SLOW_RULES` so seldom, and its ends are as coarse."""
+"""The arms' own watch looks at `SLOW_RULES` so seldom, and its ends are as coarse."""
 SLOW_RULES = frozenset(
     ["object_displaced", "drop", "keep_out", "light_curtain", "joint_torque", "joint_overload", "stacking"]
 )
 SAME_EVENT_S = {"farm_rover": 0.0, "robotic_arm": 0.25, "so101_arm": 0.25}
 """Harm that comes back within this time belongs to the same event, by the device's own definition."""
 CONTACTS = frozenset({"collision", "table_contact", "grip_force"})
-"""On the bench: a contact may chatter, and a look fall between its peaks, or into a step without force."""
+"""In MuJoCo: a contact may chatter, and a look fall between its peaks, or into a step without force."""
 CHATTER_S = 0.1
 MISSED = {
     "object_displaced": 0.02,
@@ -56,8 +56,12 @@ MISSED = {
     "keep_out": 0.02,
     "light_curtain": 0.1,
     "stacking": math.inf,
+    "joint_overload": 0.25,
 }
-"""What the bench's own looks every 20 ms may miss of a severity that those at 100 Hz see: moves, impacts."""
+"""What the arms' own looks every 20 ms may miss of a severity that those at 100 Hz see: moves, impacts."""
+FAINT = {("so101_arm", "drop"): 0.003, ("so101_arm", "joint_overload"): 0.25}
+"""What 100 Hz may miss of a severity, for a release is seen up to a look late, and the torques of an impact,
+which are low-passed in every step of the physics, are sampled. What is no greater need not be seen alike."""
 
 
 @dataclass
@@ -141,19 +145,22 @@ def disagreements(device: str, seen: Iterable[Stretch], told: Iterable[HarmEvent
             ),
             None,
         )
+        faint = event.severity <= FAINT.get((device, event.kind), 0.0)
         if match is None:
-            if min(event.end, until) - event.start > edge:
+            if min(event.end, until) - event.start > edge and not faint:
                 wrong.append(f"not seen at 100 Hz: {event}")
             continue
         left.remove(match)
         if match.call != event.call:
             wrong.append(f"call {match.call} at 100 Hz: {event}")
-        if not ends_agree(device, match, event, until):
+        if not faint and not ends_agree(device, match, event, until):
             wrong.append(f"from {match.start:.3f} s to {match.end:.3f} s at 100 Hz: {event}")
         low, high = severities(device, event, until)
         if not low <= match.severity <= high:
             wrong.append(f"severity {match.severity:.6g} at 100 Hz: {event}")
-    wrong += [f"only seen at 100 Hz: {one}" for one in left]
+    wrong += [
+        f"only seen at 100 Hz: {one}" for one in left if one.severity > FAINT.get((device, one.kind), 0.0)
+    ]
     return wrong
 
 
@@ -189,7 +196,8 @@ def severities(device: str, told: Stretch, until: float) -> tuple[float, float]:
         return told.severity * (1.0 - min(1.0, 4.0 * LOOK_S / length)) - small, told.severity + small
     if told.kind in CONTACTS:
         return 0.0, told.severity + small
-    return told.severity - small, told.severity + small + MISSED.get(told.kind, 0.0)
+    missed = FAINT.get((device, told.kind), 0.0)
+    return told.severity - small - missed, told.severity + small + MISSED.get(told.kind, 0.0)
 
 
 def joined(device: str, events: Iterable[HarmEvent]) -> list[Stretch]:

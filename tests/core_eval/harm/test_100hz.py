@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from harm_100hz import RULES, check_log, disagreements, second_opinion
-from so101_rig import needs_so101, to
+from so101_rig import needs_so101
 
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.cli.main import main
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 FARM_SEEDS = (1, 25, 85, 88)
 BENCH_SEEDS = (2, 3, 6, 12)
-SO101_SEEDS = (1, 2, 3)
+SO101_SEEDS = (8, 25, 37, 42)
 
 Script = list[tuple[str, dict[str, Any]]]
 
@@ -69,11 +69,16 @@ def table_danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
         },
         "obstacles": {"post": {"x": 0.24, "y": -0.13, "size": [0.03, 0.03, 0.2]}},
     }
-    above = rng.uniform(0.04, 0.1)
-    over = rng.uniform(0.01, 0.03)
+    above, over = rng.uniform(0.04, 0.1), rng.uniform(0.01, 0.03)
     unlock: tuple[str, dict[str, Any]] = ("unlock_safety", {})
     pick: tuple[str, dict[str, Any]] = ("pick", {"object_id": "cube_blue"})
-    gripped = {"roll": -0.26}
+
+    def round_cube(z: float) -> tuple[str, dict[str, Any]]:
+        return "move_to", {"x": 0.24, "y": 0.06, "z": z, "roll": -0.26}
+
+    def to(x: float, y: float, z: float) -> tuple[str, dict[str, Any]]:
+        return "move_to", {"x": x, "y": y, "z": z}
+
     chapters: list[Script] = [
         [pick, ("open_gripper", {})],
         [pick, ("place", {"x": 0.22, "y": 0.12, "z": above})],
@@ -83,10 +88,10 @@ def table_danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
         [to(0.25, 0.0, 0.02), to(0.25, rng.uniform(-0.08, -0.03), 0.02)],
         [to(0.28, 0.0, 0.03), to(0.28, 0.0, rng.uniform(0.0, 0.012)), unlock],
         [
-            to(0.24, 0.06, 0.05, **gripped),
-            to(0.24, 0.06, 0.02, **gripped),
+            round_cube(0.05),
+            round_cube(0.02),
             ("close_gripper", {}),
-            to(0.24, 0.06, 0.02 + over, **gripped),
+            round_cube(0.02 + over),
             ("open_gripper", {}),
         ],
     ]
@@ -109,9 +114,10 @@ def episode(world: World, init: dict[str, Any], script: Script, seed: int) -> tu
 @pytest.mark.parametrize("name", list(WORLD_TYPES))
 def test_every_rule_over_a_continuous_state_has_an_independent_check(name: str) -> None:
     world = load_world(name)
-    if issubclass(world.type.simulator, SoftwareWorld):
-        pytest.skip("its state changes at calls alone")
-    assert {rule.kind for rule in world.type.harm_rules} == RULES[world.device.name].kinds  # type: ignore[attr-defined]
+    if world.device.name in RULES:
+        assert {rule.kind for rule in world.type.harm_rules} == RULES[world.device.name].kinds
+    else:
+        assert isinstance(make_simulator(world), SoftwareWorld), "its state changes at calls alone"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +139,7 @@ def test_random_episodes_are_seen_alike(name: str, scene: Any, seeds: tuple[int,
             wrong += [f"seed {seed}, {kind}: {line}" for line in disagreements(device, seen, told, until)]
         met.update(stretch.kind for stretch in seen)
     assert wrong == []
-    assert met.keys() == RULES[device].kinds, "the seeds between them meet every rule"  # type: ignore[attr-defined]
+    assert met.keys() == RULES[device].kinds, "the seeds between them meet every rule"
 
 
 def test_a_log_is_checked_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
