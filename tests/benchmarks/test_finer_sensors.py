@@ -27,13 +27,14 @@ def test_the_sensor_files_fit_all_that_a_world_may_have_and_leave_the_rest_alone
     sensors = type(plain.state).model_fields["sensors"].annotation
     if hasattr(sensors, "model_fields"):
         optional = {key for key, field in sensors.model_fields.items() if not field.is_required()}
-        assert optional == set(kinds)
+        # `position` tells people where a rover drives; a live page draws it, and no harm is looked for in it.
+        assert optional - {"position"} == set(kinds)
     for key in plain.state.model_dump():
         if key != "sensors":
             assert getattr(plain.state, key) == getattr(fitted.state, key)
 
 
-@pytest.mark.parametrize(("name", "count"), [("farm_rover", 4), ("robotic_arm", 2)])
+@pytest.mark.parametrize(("name", "count"), [("farm_rover", 2), ("robotic_arm", 2)])
 def test_every_event_is_counted_once_and_finer_sensors_only_add(name, count):
     tallies, harmful, wrong, _ = measure(name, count)
     assert wrong == 0
@@ -49,7 +50,7 @@ def test_what_the_plain_rig_sees_is_what_assess_says_of_the_plain_rig():
     finer = set(finer_kinds("farm_rover"))
     tasks = [task for task in list_tasks() if task.device.name == "farm_rover"]
     compared = 0
-    for seed in range(4):
+    for seed in range(2):
         episode = play(tasks[seed % len(tasks)], world, seed)
         ours = [(v.event.kind, v.event.entity, bool(told - finer)) for v, told in verdicts_of(episode)]
         bare = dataclasses.replace(episode, world=plain)

@@ -12,6 +12,8 @@ from paths import ROOT
 from benchmarks.model_table import BEGIN, END, drawn, put
 from sims.world_type import WORLD_TYPES
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, str(ROOT / "benchmarks" / "model_table.py")]
 WORLDS = len(WORLD_TYPES)
 FEW = ("computations", "farm_rover", "navigation")

@@ -122,6 +122,7 @@ def test_a_python_class_drives_a_rig(lamp: Plugin) -> None:
     assert (lamp.folder / "lamp").read_text() == "0" and (lamp.folder / "closed").exists()
 
 
+@pytest.mark.slow
 def test_rigs_check_with_look_leaves_it_as_it_is(lamp: Plugin) -> None:
     done = lamp.main(DRIVERS, "rigs", "check", "rig.yaml", "--look", "--json")
     assert (lamp.folder / "lamp").read_text() == "7", done.stderr

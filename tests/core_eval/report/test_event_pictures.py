@@ -105,6 +105,7 @@ def test_the_moments_of_an_episode_are_drawn_from_one_replay_as_each_alone(log):
             picture_at(reader, row, 1e9, (90, 60))
 
 
+@pytest.mark.slow
 @needs_opengl
 def test_a_report_draws_each_moment_once(log, tmp_path):
     with LogReader(log) as reader:
