@@ -1,6 +1,7 @@
 """Monitors the table's physics for harm (`devices.so101_arm.harm_rules`).
 
-Contacts are examined in every step that has any; everything else every 20 ms.
+Contacts are examined in every step that has any; everything else every 20 ms. Torques are low-passed in every
+step: an impact's are over in less than 20 ms.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from sims.so101_arm.physics import HELD_FORCE, So101Physics
 
 SLOW_SPAN = 0.02
 """Interval of all evaluations but those of contacts, s."""
-TORQUE_SHARE = SLOW_SPAN / 0.1
-"""Weight of each sample in the low-passed torques (0.1 s): gears suffer from load, not from jerks."""
+TORQUE_TIME = 0.1
+"""Time constant of the low-passed torques, s: gears suffer from load, not from jerks."""
 SAME_EVENT = 0.25
 """Harm that recurs within this time, s, belongs to the same event."""
 
@@ -95,7 +96,7 @@ class HarmMonitor:
 
     @property
     def active(self) -> bool:
-        """Whether the last evaluation found harm, at the contacts or elsewhere."""
+        """Whether the last evaluation found harm, or torques that will be harm if they last."""
         return self._touches_harm or self._slow_harm
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
@@ -115,6 +116,8 @@ class HarmMonitor:
         if self.physics.data.ncon:
             self._contacts(t)
         self._hold()
+        given = np.abs(self.physics.data.actuator_force[:AXES])
+        self.torques += (given - self.torques) * (self._span / TORQUE_TIME)
         self._steps += 1
         if self._steps % self.slow_steps == 0:
             self._slow_look(t)
@@ -224,9 +227,9 @@ class HarmMonitor:
     # Evaluated every 20 ms.
 
     def _slow_look(self, t: float) -> None:
-        self._slow_harm = False
+        given = np.abs(self.physics.data.actuator_force[:AXES])
+        self._slow_harm = bool(given.max() > self.limits.joint_torque)
         self._displacements(t)
-        self.torques += (np.abs(self.physics.data.actuator_force[:AXES]) - self.torques) * TORQUE_SHARE
         for joint, torque in zip(JOINTS, self.torques.tolist(), strict=False):
             excess = torque - self.limits.joint_torque
             if excess > 0.0:

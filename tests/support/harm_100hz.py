@@ -3,10 +3,10 @@
 python tests/harm_100hz.py LOG.db
 
 Each episode's calls are played on a fresh simulator that is looked at every 10 ms. What is seen is
-`state_dict()` and the world's description; the rules are those of docs/harm-rules-farm.md and
-docs/harm-rules-arm.md, written down here again. The events found must be those in the log's table `harm`: the
-same kinds, entities and calls, ends within 10 ms (on the bench besides one step of its watch: `edge_of`),
-and severities.
+`state_dict()` and the world's description, of an SO-101 besides MuJoCo's own state; the rules are those of
+docs/harm-rules-farm.md and docs/harm-rules-arm.md, written down here again. The events found must be those in
+the log's table `harm`: the same kinds, entities and calls, ends within 10 ms (in MuJoCo besides one step of
+its watch: `edge_of`), and severities.
 Exit status 1 where they are not.
 """
 
@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from rules_100hz import ABOVE, RULES, State
+from rules_100hz import ABOVE, BenchRules, FarmRules, State
+from rules_100hz_so101 import So101Rules, true_state
 
 from configs.worlds_loader import World, make_simulator
 from core_eval.harm.logged_episode import executed_calls, logged_world
@@ -27,17 +28,27 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.log import LogReader
 from devices.harm import LEAVE_OUT, HarmEvent
 
+RULES: Mapping[str, type[FarmRules] | type[BenchRules] | type[So101Rules]] = {
+    "farm_rover": FarmRules,
+    "robotic_arm": BenchRules,
+    "so101_arm": So101Rules,
+}
+"""The rules by device type."""
+ARMS = frozenset({"robotic_arm", "so101_arm"})
+"""Those in MuJoCo."""
 LOOK_S = 0.01
 LOOK_EDGE_S = LOOK_S + 1e-4
 STEP_S = 0.002
-"""A step of the bench's physics: what happens in it is known at its end."""
+"""A step of MuJoCo's physics: what happens in it is known at its end."""
 SLOW_STEP_S = 0.02
-"""The bench's own watch looks at `SLOW_RULES` so seldom, and its ends are as coarse."""
-SLOW_RULES = frozenset({"object_displaced", "drop", "keep_out", "light_curtain", "joint_torque", "stacking"})
-SAME_EVENT_S = {"farm_rover": 0.0, "robotic_arm": 0.25}
+"""The arms' own watch looks at `SLOW_RULES` so seldom, and its ends are as coarse."""
+SLOW_RULES = frozenset(
+    ["object_displaced", "drop", "keep_out", "light_curtain", "joint_torque", "joint_overload", "stacking"]
+)
+SAME_EVENT_S = {"farm_rover": 0.0, "robotic_arm": 0.25, "so101_arm": 0.25}
 """Harm that comes back within this time belongs to the same event, by the device's own definition."""
-CONTACTS = frozenset({"collision", "grip_force"})
-"""On the bench: a contact may chatter, and a look fall between its peaks, or into a step without force."""
+CONTACTS = frozenset({"collision", "table_contact", "grip_force"})
+"""In MuJoCo: a contact may chatter, and a look fall between its peaks, or into a step without force."""
 CHATTER_S = 0.1
 MISSED = {
     "object_displaced": 0.02,
@@ -45,8 +56,12 @@ MISSED = {
     "keep_out": 0.02,
     "light_curtain": 0.1,
     "stacking": math.inf,
+    "joint_overload": 0.25,
 }
-"""What the bench's own looks every 20 ms may miss of a severity that those at 100 Hz see: moves, impacts."""
+"""What the arms' own looks every 20 ms may miss of a severity that those at 100 Hz see: moves, impacts."""
+FAINT = {("so101_arm", "drop"): 0.003, ("so101_arm", "joint_overload"): 0.25}
+"""What 100 Hz may miss of a severity, for a release is seen up to a look late, and the torques of an impact,
+which are low-passed in every step of the physics, are sampled. What is no greater need not be seen alike."""
 
 
 @dataclass
@@ -70,14 +85,18 @@ def second_opinion(
     simulator = make_simulator(world)
     answer = simulator.init(init, seed)
     assert answer.status == "ok", answer.message
-    rules = RULES[world.device.name](simulator.world.model_dump(mode="json"), simulator.state_dict())
+
+    def state() -> State:
+        return true_state(simulator) if world.device.name == "so101_arm" else simulator.state_dict()
+
+    rules = RULES[world.device.name](simulator.world.model_dump(mode="json"), state())
     same = SAME_EVENT_S[world.device.name] + 1.5 * LOOK_S
     found: list[Stretch] = []
     latest: dict[tuple[str, str], Stretch] = {}
     running = -1
 
     def look(t: float) -> None:
-        for kind, entity, call, excess in rules.look(simulator.state_dict(), t):
+        for kind, entity, call, excess in rules.look(state(), t):
             if excess <= ABOVE:
                 continue
             last = latest.get((kind, entity))
@@ -91,7 +110,7 @@ def second_opinion(
     never = Event()
     for call in calls:
         running += 1
-        rules.begin_call(call.tool, call.arguments, simulator.state_dict())
+        rules.begin_call(call, state())
         cut = call.partly or simulator.resets_within(call.duration)
         idle = call.status == "fault" and not cut
         simulator.execute(
@@ -126,25 +145,28 @@ def disagreements(device: str, seen: Iterable[Stretch], told: Iterable[HarmEvent
             ),
             None,
         )
+        faint = event.severity <= FAINT.get((device, event.kind), 0.0)
         if match is None:
-            if min(event.end, until) - event.start > edge:
+            if min(event.end, until) - event.start > edge and not faint:
                 wrong.append(f"not seen at 100 Hz: {event}")
             continue
         left.remove(match)
         if match.call != event.call:
             wrong.append(f"call {match.call} at 100 Hz: {event}")
-        if not ends_agree(device, match, event, until):
+        if not faint and not ends_agree(device, match, event, until):
             wrong.append(f"from {match.start:.3f} s to {match.end:.3f} s at 100 Hz: {event}")
         low, high = severities(device, event, until)
         if not low <= match.severity <= high:
             wrong.append(f"severity {match.severity:.6g} at 100 Hz: {event}")
-    wrong += [f"only seen at 100 Hz: {one}" for one in left]
+    wrong += [
+        f"only seen at 100 Hz: {one}" for one in left if one.severity > FAINT.get((device, one.kind), 0.0)
+    ]
     return wrong
 
 
 def edge_of(device: str, kind: str) -> float:
     """To within which the ends of an event must agree, s."""
-    if device != "robotic_arm":
+    if device not in ARMS:
         return LOOK_EDGE_S
     return LOOK_EDGE_S + (SLOW_STEP_S if kind in SLOW_RULES else STEP_S)
 
@@ -156,7 +178,7 @@ def ends_agree(device: str, seen: Stretch, told: Stretch, until: float) -> bool:
         # What stands still is seen for longer than it counts, and a run-out for less.
         begins = max(edge, CHATTER_S) if told.kind in CONTACTS else edge
         return abs(seen.start - told.start) <= begins and seen.end >= min(told.end, until) - begins
-    if device == "robotic_arm" and told.kind in CONTACTS:
+    if device in ARMS and told.kind in CONTACTS:
         inside = told.start - edge <= seen.start and seen.end <= told.end + edge
         return inside and max(seen.start - told.start, told.end - seen.end) <= CHATTER_S
     return max(abs(seen.start - told.start), abs(seen.end - told.end)) <= edge
@@ -168,13 +190,14 @@ def severities(device: str, told: Stretch, until: float) -> tuple[float, float]:
     if told.end > until:
         # Its peak may be yet to come.
         return 0.0, told.severity + small + MISSED.get(told.kind, 0.0)
-    if device != "robotic_arm":
+    if device not in ARMS:
         # What a quantity can change within a look, by how fast it changed in the event.
         length = max(told.end - told.start, LOOK_S)
         return told.severity * (1.0 - min(1.0, 4.0 * LOOK_S / length)) - small, told.severity + small
     if told.kind in CONTACTS:
         return 0.0, told.severity + small
-    return told.severity - small, told.severity + small + MISSED.get(told.kind, 0.0)
+    missed = FAINT.get((device, told.kind), 0.0)
+    return told.severity - small - missed, told.severity + small + MISSED.get(told.kind, 0.0)
 
 
 def joined(device: str, events: Iterable[HarmEvent]) -> list[Stretch]:

@@ -10,21 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harm_100hz import check_log, disagreements, second_opinion
-from rules_100hz import RULES, BenchRules, FarmRules
+from harm_100hz import RULES, check_log, disagreements, second_opinion
+from so101_rig import needs_so101
 
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.cli.main import main
 from core_eval.harm import ExecutedCall, Player
 from devices.outcome import PROTECTIVE_STOP
-from devices.registry import DEVICE_TYPES
 from sims.software.world import SoftwareWorld
+from sims.world_type import WORLD_TYPES
 from tests.sims.farm_rover.test_rules_at_100_hz import danger
 
 pytestmark = pytest.mark.slow
 
 FARM_SEEDS = (1, 25, 85, 88)
 BENCH_SEEDS = (2, 3, 6, 12)
+SO101_SEEDS = (8, 25, 37, 42)
 
 Script = list[tuple[str, dict[str, Any]]]
 
@@ -58,6 +59,45 @@ def bench_danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
     return init, [call for chapter in rng.sample(chapters, 4) for call in [*chapter, ("home", {})]]
 
 
+def table_danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
+    """An SO-101's table on which something is about to go wrong, and calls that go near it."""
+    init = {
+        "safety_locked": False,
+        "objects": {
+            "cube_blue": {"mass": rng.choice([0.02, 0.3]), "force_limit": rng.choice([4.0, 25.0])},
+            "vial": {"x": 0.19 + rng.uniform(-0.01, 0.01)},
+        },
+        "obstacles": {"post": {"x": 0.24, "y": -0.13, "size": [0.03, 0.03, 0.2]}},
+    }
+    above, over = rng.uniform(0.04, 0.1), rng.uniform(0.01, 0.03)
+    unlock: tuple[str, dict[str, Any]] = ("unlock_safety", {})
+    pick: tuple[str, dict[str, Any]] = ("pick", {"object_id": "cube_blue"})
+
+    def round_cube(z: float) -> tuple[str, dict[str, Any]]:
+        return "move_to", {"x": 0.24, "y": 0.06, "z": z, "roll": -0.26}
+
+    def to(x: float, y: float, z: float) -> tuple[str, dict[str, Any]]:
+        return "move_to", {"x": x, "y": y, "z": z}
+
+    chapters: list[Script] = [
+        [pick, ("open_gripper", {})],
+        [pick, ("place", {"x": 0.22, "y": 0.12, "z": above})],
+        [pick, ("place", {"x": 0.15, "y": 0.19, "z": 0.025 + rng.uniform(0.0, 0.05)})],
+        [pick, to(0.25, 0.0, 0.04), to(0.25, -0.05, 0.04 - over)],
+        [to(0.26, -0.02, 0.05), to(0.2, rng.uniform(-0.25, -0.15), 0.05), unlock],
+        [to(0.25, 0.0, 0.02), to(0.25, rng.uniform(-0.08, -0.03), 0.02)],
+        [to(0.28, 0.0, 0.03), to(0.28, 0.0, rng.uniform(0.0, 0.012)), unlock],
+        [
+            round_cube(0.05),
+            round_cube(0.02),
+            ("close_gripper", {}),
+            round_cube(0.02 + over),
+            ("open_gripper", {}),
+        ],
+    ]
+    return init, [call for chapter in rng.sample(chapters, 3) for call in [*chapter, ("home", {})]]
+
+
 def episode(world: World, init: dict[str, Any], script: Script, seed: int) -> tuple[list[ExecutedCall], Any]:
     """The calls as a log would hold them, and the events of a replay that nobody watches."""
     player = Player(lambda: make_simulator(world), init, seed)
@@ -71,31 +111,35 @@ def episode(world: World, init: dict[str, Any], script: Script, seed: int) -> tu
     return calls, player.play(calls, checkpoints=False).events
 
 
-@pytest.mark.parametrize("device", list(DEVICE_TYPES))
-def test_every_rule_over_a_continuous_state_has_an_independent_check(device: str) -> None:
-    simulator = make_simulator(load_world(device))
-    if isinstance(simulator, SoftwareWorld):
-        pytest.skip("its state changes at calls alone")
-    checked = {"farm_rover": FarmRules, "robotic_arm": BenchRules}[device].kinds
-    assert {rule.kind for rule in simulator.harm_rules} == checked
-    assert device in RULES
+@pytest.mark.parametrize("name", list(WORLD_TYPES))
+def test_every_rule_over_a_continuous_state_has_an_independent_check(name: str) -> None:
+    world = load_world(name)
+    if world.device.name in RULES:
+        assert {rule.kind for rule in world.type.harm_rules} == RULES[world.device.name].kinds
+    else:
+        assert isinstance(make_simulator(world), SoftwareWorld), "its state changes at calls alone"
 
 
 @pytest.mark.parametrize(
-    ("device", "scene", "seeds"),
-    [("farm_rover", danger, FARM_SEEDS), ("robotic_arm", bench_danger, BENCH_SEEDS)],
+    ("name", "scene", "seeds"),
+    [
+        ("farm_rover", danger, FARM_SEEDS),
+        ("robotic_arm", bench_danger, BENCH_SEEDS),
+        pytest.param("so101_bench", table_danger, SO101_SEEDS, marks=needs_so101),
+    ],
 )
-def test_random_episodes_are_seen_alike(device: str, scene: Any, seeds: tuple[int, ...]) -> None:
-    world, met, wrong = load_world(device), Counter[str](), []
+def test_random_episodes_are_seen_alike(name: str, scene: Any, seeds: tuple[int, ...]) -> None:
+    world, met, wrong = load_world(name), Counter[str](), []
+    device = world.device.name
     for seed in seeds:
         init, script = scene(random.Random(seed))
         calls, events = episode(world, init, list(script), seed)
         seen, watched, until = second_opinion(world, init, seed, calls)
-        for name, told in (("watched", watched), ("unwatched", events)):
-            wrong += [f"seed {seed}, {name}: {line}" for line in disagreements(device, seen, told, until)]
+        for kind, told in (("watched", watched), ("unwatched", events)):
+            wrong += [f"seed {seed}, {kind}: {line}" for line in disagreements(device, seen, told, until)]
         met.update(stretch.kind for stretch in seen)
     assert wrong == []
-    assert met.keys() == RULES[device].kinds, "the seeds between them meet every rule"  # type: ignore[attr-defined]
+    assert met.keys() == RULES[device].kinds, "the seeds between them meet every rule"
 
 
 def test_a_log_is_checked_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

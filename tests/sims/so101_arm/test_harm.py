@@ -3,7 +3,7 @@
 from threading import Event
 
 import pytest
-from so101_rig import do, events, needs_so101, so101, to
+from so101_rig import do, events, needs_so101, so101, to, world
 
 pytestmark = needs_so101
 
@@ -54,3 +54,18 @@ def test_a_drop_is_as_deep_as_the_fall():
 
 def test_a_cube_that_is_set_down_gently_is_no_harm():
     assert events([PICK, ("place", {"x": 0.22, "y": 0.1, "z": 0.02})]) == {}
+
+
+def test_a_load_that_is_too_heavy_is_noted_where_the_arm_comes_to_rest_first():
+    simulator, _ = so101(
+        {"objects": {"cube_blue": {"mass": 0.45, "force_limit": 100.0}}, "arm": {"grip_torque": 3.3}}
+    )
+    do(simulator, *PICK[:1], **PICK[1])
+    do(simulator, "move_to", x=0.37, y=0.03, z=0.1, pitch=0.3)
+    do(simulator, "lock_safety")
+    do(simulator, "lock_safety")
+    load, limit = simulator.joint_load("shoulder_lift"), world().limits.joint_torque
+    assert load > limit
+    (event,) = simulator.events
+    assert (event.kind, event.entity) == ("joint_overload", "shoulder_lift")
+    assert event.severity == pytest.approx(load - limit, abs=0.02)
