@@ -213,7 +213,13 @@ class _Picture:
                 _text(x0 + 10, top + LINE * row, words, f"{kind}-text", "start")
                 for row, words in enumerate(self.labels[edge])
             ]
-        return line, [_text(at[0], at[1] + 4, self.labels[edge][0], f"{kind}-text halo", "middle")]
+        words = self.labels[edge][0]
+        half = LETTER * len(words) / 2
+        behind = f'x="{at[0] - half:.1f}" y="{at[1] - 7:.1f}" width="{2 * half:.1f}" height="14"'
+        return line, [
+            f'<rect class="behind" {behind}/>',
+            _text(at[0], at[1] + 4, words, f"{kind}-text halo", "middle"),
+        ]
 
     def _state(self, state: str) -> list[str]:
         x, y = self.x[state], self.y[state]
