@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -280,7 +281,10 @@ def main() -> None:
         for _ in range(args.repeats):
             found, operations = harness(path, "calls", args.threads)
             runs["harness"].append(found)
-            runs["bare"].append(bare(path, operations, args.threads))
+            # On a thread of its own, as an agent's answers are: a process whose main thread has called llama.cpp
+            # keeps OpenMP's threads for it, and with all cores taken those of a second thread sleep and wake.
+            with ThreadPoolExecutor(1) as thread:
+                runs["bare"].append(thread.submit(bare, path, operations, args.threads).result())
             runs["harness_without_grammar"].append(harness(path, "off", args.threads)[0])
             load.append(os.getloadavg()[0])
         figures: dict[str, Any] = {name: means(rows) for name, rows in runs.items()}
