@@ -281,8 +281,8 @@ def main() -> None:
         for _ in range(args.repeats):
             found, operations = harness(path, "calls", args.threads)
             runs["harness"].append(found)
-            # On a thread of its own, as an agent answers: a process whose main thread has called llama.cpp
-            # keeps OpenMP threads for it; with all cores taken, those of a second thread sleep and wake.
+            # On a thread of its own, as an agent answers: once the main thread has called llama.cpp, calls on
+            # other threads were a fifth slower.
             with ThreadPoolExecutor(1) as thread:
                 runs["bare"].append(thread.submit(bare, path, operations, args.threads).result())
             runs["harness_without_grammar"].append(harness(path, "off", args.threads)[0])

@@ -54,13 +54,13 @@ class HeardRig:
     ) -> None:
         self._name = name
         self._history = history
-        # Where the machine stands in its site, nobody has said yet.
+        # The position of the machine in its site is not known yet.
         self._layout = {key: value for key, value in layout.items() if key != "pose"}
         self._whole = layout
         self._place_keys = place_keys
         self._camera = camera
         self._device: str | None = None
-        self._driver = "nobody"
+        self._driver = "no host"
         self._statuses: dict[str, str] = {}
         self._latest: dict[str, SampleRow] = {}
         self._ever_called = False
@@ -115,7 +115,7 @@ class HeardRig:
 
     def lease(self, lease: wire.Lease | None) -> None:
         """Take the lease of the host that drives the rig."""
-        driver = "nobody" if lease is None else lease.holder
+        driver = "no host" if lease is None else lease.holder
         if driver != self._driver:
             self._driver = driver
             self._status("driven by", driver)

@@ -10,16 +10,21 @@ from typing import Any
 from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
 from devices.robotic_arm import tolerances
+from devices.robotic_arm.gripper_interlocks import (
+    empty_gripper,
+    known_object,
+    known_thing,
+    something_held,
+    unknown,
+    unlocked,
+    upright,
+)
 from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
 
 BELOW_TOLERANCE = 0.005
 """Maximum depth of a place pose below the bench's own height for it, m: the descent ends at the touch."""
 
 Point = tuple[float, float, float]
-
-
-def _unknown_upright(_: str) -> None:
-    return None
 
 
 def tip_of_move(tool: str, arguments: Mapping[str, Any]) -> Point | None:
@@ -42,45 +47,11 @@ class ArmView:
     locked: bool | None = None
     empty: bool | None = None
     held: str | None = None
-    upright: Callable[[str], bool | None] = _unknown_upright
+    upright: Callable[[str], bool | None] = unknown
     tip: Callable[[str, Mapping[str, Any]], Point | None] = tip_of_move
 
 
 _Arguments = Mapping[str, Any]
-
-
-def _unlocked(arm: ArmView, _: _Arguments) -> None:
-    if arm.locked:
-        raise Refusal("safety_locked", "The safety is locked. Call unlock_safety first.")
-
-
-def _known_thing(arm: ArmView, arguments: _Arguments) -> None:
-    world, name = arm.world, arguments["object_id"]
-    if world is not None and name not in world.objects and name not in world.bins:
-        raise Refusal("unknown_object", f"There is no object or bin {name!r}; {_known(world)}.")
-
-
-def _known_object(arm: ArmView, arguments: _Arguments) -> None:
-    world, name = arm.world, arguments["object_id"]
-    if world is not None and name in world.bins:
-        raise Refusal("unknown_object", f"{name} is a bin and cannot be picked; {_known(world)}.")
-    _known_thing(arm, arguments)
-
-
-def _empty_gripper(arm: ArmView, _: _Arguments) -> None:
-    if arm.held is not None:
-        raise Refusal("gripper_not_empty", f"The gripper holds {arm.held}. Place it first.")
-
-
-def _something_held(arm: ArmView, _: _Arguments) -> None:
-    if arm.empty:
-        raise Refusal("nothing_held", "The gripper holds nothing. Pick an object first.")
-
-
-def _upright(arm: ArmView, arguments: _Arguments) -> None:
-    name = arguments["object_id"]
-    if arm.upright(name) is False:
-        raise Refusal("not_upright", f"{name} has fallen over, and the gripper cannot take it from above.")
 
 
 def _place_height(_: ArmView, arguments: _Arguments) -> None:
@@ -113,11 +84,7 @@ def _in_reach(tool: str) -> Check[ArmView]:
     return Check("in_reach", refuse, always=True)
 
 
-def _known(world: BenchWorld) -> str:
-    return f"the objects are {', '.join(world.objects)}, and the bins are {', '.join(world.bins)}"
-
-
-UNLOCKED = Check("unlocked", _unlocked)
+UNLOCKED: Check[ArmView] = Check("unlocked", unlocked)
 
 ARM_INTERLOCKS: Interlocks[ArmView] = {
     "move_to": (UNLOCKED, _in_reach("move_to")),
@@ -126,18 +93,18 @@ ARM_INTERLOCKS: Interlocks[ArmView] = {
     "close_gripper": (UNLOCKED,),
     "pick": (
         UNLOCKED,
-        Check("known_object", _known_object, always=True),
-        Check("empty_gripper", _empty_gripper),
-        Check("upright", _upright, always=True),
+        Check("known_object", known_object, always=True),
+        Check("empty_gripper", empty_gripper),
+        Check("upright", upright, always=True),
         _in_reach("pick"),
     ),
     "place": (
         UNLOCKED,
-        Check("something_held", _something_held),
+        Check("something_held", something_held),
         Check("place_height", _place_height, always=True),
         _in_reach("place"),
     ),
-    "get_object_pose": (Check("known_thing", _known_thing, always=True),),
+    "get_object_pose": (Check("known_thing", known_thing, always=True),),
 }
 """Each tool's checks, in the arm's order. `always`: no arm can do it, even in a forced call."""
 

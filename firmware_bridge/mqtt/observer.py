@@ -23,7 +23,7 @@ class Heard:
     Attributes:
         host: a message to the rig.
         device: a message of the rig; the flag says that the broker retained it.
-        lease: the lease of the host that drives the rig; None: nobody does.
+        lease: the lease of the host that drives the rig; None: none does.
         link: whether the broker is connected.
     """
 

@@ -1,0 +1,93 @@
+"""The interlocks that arms with a gripper share: what it holds, and what there is to take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from devices.outcome import Refusal
+
+_Arguments = Mapping[str, Any]
+
+
+class Things(Protocol):
+    """A layout with objects and bins by name."""
+
+    @property
+    def objects(self) -> Mapping[str, Any]:
+        """The objects by name."""
+
+    @property
+    def bins(self) -> Mapping[str, Any]:
+        """The bins by name."""
+
+
+class GripperView(Protocol):
+    """The state of an arm that these checks read; None: not known."""
+
+    @property
+    def world(self) -> Things | None:
+        """The layout."""
+
+    @property
+    def locked(self) -> bool | None:
+        """Whether the safety is locked."""
+
+    @property
+    def empty(self) -> bool | None:
+        """Whether the gripper holds nothing."""
+
+    @property
+    def held(self) -> str | None:
+        """The object that the gripper holds."""
+
+    def upright(self, name: str, /) -> bool | None:
+        """Return whether an object stands, so that it can be gripped from above."""
+
+
+def unknown(*_: Any) -> None:
+    """Answer that a thing is not known."""
+
+
+def unlocked(arm: GripperView, _: _Arguments) -> None:
+    """Refuse while the safety is locked."""
+    if arm.locked:
+        raise Refusal("safety_locked", "The safety is locked. Call unlock_safety first.")
+
+
+def known_thing(arm: GripperView, arguments: _Arguments) -> None:
+    """Refuse a name that is no object and no bin."""
+    world, name = arm.world, arguments["object_id"]
+    if world is not None and name not in world.objects and name not in world.bins:
+        raise Refusal("unknown_object", f"There is no object or bin {name!r}; {_known(world)}.")
+
+
+def known_object(arm: GripperView, arguments: _Arguments) -> None:
+    """Refuse a name that is no object."""
+    world, name = arm.world, arguments["object_id"]
+    if world is not None and name in world.bins:
+        raise Refusal("unknown_object", f"{name} is a bin and cannot be picked; {_known(world)}.")
+    known_thing(arm, arguments)
+
+
+def empty_gripper(arm: GripperView, _: _Arguments) -> None:
+    """Refuse while the gripper holds something."""
+    if arm.held is not None:
+        raise Refusal("gripper_not_empty", f"The gripper holds {arm.held}. Place it first.")
+
+
+def something_held(arm: GripperView, _: _Arguments) -> None:
+    """Refuse while the gripper holds nothing."""
+    if arm.empty:
+        raise Refusal("nothing_held", "The gripper holds nothing. Pick an object first.")
+
+
+def upright(arm: GripperView, arguments: _Arguments) -> None:
+    """Refuse an object that has fallen over."""
+    name = arguments["object_id"]
+    if arm.upright(name) is False:
+        raise Refusal("not_upright", f"{name} has fallen over, and the gripper cannot take it from above.")
+
+
+def _known(world: Things) -> str:
+    return f"the objects are {', '.join(world.objects)}, and the bins are {', '.join(world.bins)}"
