@@ -1,6 +1,7 @@
 """Episodes on rigs that tell no truth are scored by their twin, end to end."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,28 @@ def test_calibrate_refuses_a_fit_that_does_not_explain_the_episodes(shy, tmp_pat
     assert shy.read_text() == text
     assert main(["calibrate", str(db), "--rig", str(shy), "--force"]) == 0
     assert shy.read_text() != text
+
+
+@pytest.mark.slow
+def test_calibrate_counts_the_refits_whose_interval_holds_the_truth(shy, tmp_path, capsys):
+    calls = (
+        ("unlock_safety_mode", {}),
+        ("move_to", {"x": 3.5, "y": 12.5, "yaw": 0.0}),
+        ("lock_safety_mode", {}),
+    )
+    lines = [json.dumps({"name": name, "arguments": arguments}) for name, arguments in calls]
+    (tmp_path / "script.jsonl").write_text("\n".join(lines) + "\n")
+    db = run(str(shy), tmp_path)
+    capsys.readouterr()
+    command = ["calibrate", str(db), "--rig", str(shy), "--dry-run", "--force"]
+    assert main([*command, "--coverage", "2"]) == 0
+    said = capsys.readouterr().out
+    # Only a parameter that the refits identify has intervals to count.
+    assert re.search(r"^slip .* yes +[012] of [12] ", said, re.MULTILINE)
+    assert re.search(r"^drainage .* its range +- ", said, re.MULTILINE)
+    assert "of 2 simulated rigs" in " ".join(said.split())
+    assert main(command) == 0
+    assert "simulated rigs" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("duration", [1e9, 1e300, float("inf"), -5.0])
