@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +50,7 @@ def read_completion(
     usage = _usage(answer, message, words or refusal, reasoning, seconds)
     echo: Message = {"role": "assistant", "content": words}
     if plain is not None:
+        words = _before(plain.stop, words)
         parsed = parse_answer(words, tools, plain.form)
         reasoning = reasoning or parsed.thoughts
         echo["content"] = words = part(words).rest.strip()
@@ -83,6 +84,13 @@ def read_completion(
         made = [(ReplyItem(item.what), None) for item, _ in made]
     usage = replace(usage, reasoning=reasoning, remarks=tuple(remarks))
     return Reply(echo, tuple(item for item, _ in made), stop, usage)
+
+
+def _before(stops: Sequence[str], words: str) -> str:
+    """Return an answer up to the text at which it ends, which some servers do not heed."""
+    rest = part(words).rest
+    kept = min((rest.find(stop) for stop in stops if stop in rest), default=len(rest))
+    return words.removesuffix(rest) + rest[:kept] if words.endswith(rest) else words
 
 
 Made = tuple[ReplyItem, dict[str, Any] | None]

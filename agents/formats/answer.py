@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from agents.formats.call_signs import looks_like_a_call, shows_a_call
 from agents.formats.calls import CallText, Item, Nonsense, Tools
 from agents.formats.format import Format, Found
 from agents.formats.registry import FORMATS, PLAIN
-from agents.formats.thoughts import MARKUP, part
+from agents.formats.thoughts import MARKUP, Parted, part
 
-NAME = re.compile(r"""["'](?:name|tool_name)["']\s*:""")
-ARGUMENTS = re.compile(r"""["'](?:arguments|parameters)["']\s*:""")
+BESIDE = "this looks like one more tool call and cannot be read as one: write all calls in one form"
+IN_THOUGHTS = {
+    "unclosed_thought": "the answer ended within a thought, so it makes no call: end the thought first",
+    "call_in_thought": "the call stands within a thought, and nothing follows it: write it after the thought",
+}
+OPENING = re.compile(r"<[^<>/\s]{1,40}>\s{0,9}\Z")
+CLOSING = re.compile(r"\s{0,9}<(?:/[^<>\s]{1,40}|[^<>\s]{1,40}(?:end|END)[^<>\s]{0,20})>")
+"""Marks around a run of calls, as many families have."""
 LONGEST = 100_000
 """Characters of an answer that is read; the longest that an episode's usual limit allows has a fifth."""
 NO_TOOLS = Tools()
@@ -51,60 +58,71 @@ def parse_answer(
         return ParsedText("", "", (Nonsense("too_long", reason, text[:LONGEST]),))
     parted = part(text, opened=opened)
     found = _read(parted.rest, tools, own)
-    if not parted.closed and not found and _looks_like_a_call(parted.thoughts, tools):
-        reason = "the answer ended within a thought, so it makes no call: end the thought first"
-        found = [
-            Found(len(parted.rest), len(parted.rest), Nonsense("unclosed_thought", reason, text.strip()))
-        ]
+    if not found and (code := _call_in_thoughts(parted, tools)) is not None:
+        end = len(parted.rest)
+        found = [Found(end, end, Nonsense(code, IN_THOUGHTS[code], text.strip()))]
     words = parted.rest[: found[0].start] if found else parted.rest
     return ParsedText(parted.thoughts, MARKUP.sub("", words), tuple(each.item for each in found))
 
 
+def _call_in_thoughts(parted: Parted, tools: Tools) -> str | None:
+    """Return what is wrong with an answer whose only call stands in its thoughts."""
+    if not parted.closed:
+        return "unclosed_thought" if looks_like_a_call(parted.thoughts, tools) else None
+    alone = not parted.rest.strip() and shows_a_call(parted.thoughts, tools)
+    return "call_in_thought" if alone else None
+
+
 def _read(text: str, tools: Tools, own: Format) -> list[Found]:
-    first = _faults_too(own.read(text, tools), text, own)
-    if first and _all_calls(first):
-        return first
-    others = [(each, each.read(text, tools)) for each in FORMATS if each is not own]
-    marked = [found for form, found in others if found and not form.bare]
+    """Return the calls of the first format that reads all that looks like one; else of the first that reads
+    some, with the rest as what it is.
+    """
+    others = [form for form in FORMATS if form is not own]
+    first, *more = ((form, form.read(text, tools)) for form in (own, *others))
+    marked = [(form, found) for form, found in more if found and not form.bare]
     # JSON within marks that are not right is no call without marks.
-    bare = [found for form, found in others if found and form.bare and not (first or marked)]
-    for found in (*marked, *bare):
-        if _all_calls(found):
+    plain = not marked and (own.bare or not first[1])
+    bare = [(form, found) for form, found in more if found and form.bare and plain]
+    whole = []
+    for form, found in (first, *marked, *bare):
+        if found and not isinstance(found[0].item, Nonsense):
+            found = _beside(found, text, tools, form)
+        if found and _all_calls(found):
             return found
-    for found in ([] if own.bare and marked else first, *marked, *bare):
+        whole.append(found)
+    for found in whole[1:] if own.bare and marked else whole:
         if found:
             return found
-    return [Found(0, len(text), _unread(text))] if _looks_like_a_call(text, tools) else []
+    return [Found(0, len(text), _unread(text))] if looks_like_a_call(text, tools) else []
 
 
 def _all_calls(found: list[Found]) -> bool:
     return all(isinstance(each.item, CallText) for each in found)
 
 
-def _faults_too(found: list[Found], text: str, own: Format) -> list[Found]:
-    """Return the calls, and marks outside of them as what they are."""
-    rest, place = [], 0
-    for each in found:
-        rest.append(text[place : max(place, each.start)])
-        place = max(place, each.end)
-    rest.append(text[place:])
-    marks = [mark for form in FORMATS for mark in form.marks] if own.bare else own.marks
-    stray = next((mark for mark in marks if any(mark in piece for piece in rest)), None)
-    if found and stray is not None:
-        reason = f"{stray} stands outside of a call"
-        found = [*found, Found(place, len(text), Nonsense("stray_mark", reason, stray))]
-    return found
+def _beside(found: list[Found], text: str, tools: Tools, form: Format) -> list[Found]:
+    """Return the calls, and what looks like further ones outside of them, in order."""
+    strays: list[Found] = []
+    place = 0
+    for start, end in (*((each.start, each.end) for each in found), (len(text), len(text))):
+        piece = _unwrapped(text[place : max(place, start)])
+        mark = next((mark for mark in form.marks if mark in piece), None)
+        if mark is not None:
+            stray = Nonsense("stray_mark", f"{mark} stands outside of a call", piece.strip())
+            strays.append(Found(place, start, stray))
+        elif shows_a_call(piece, tools):
+            strays.append(Found(place, start, Nonsense("unread_call", BESIDE, piece.strip())))
+        place = max(place, end)
+    return sorted((*found, *strays), key=lambda each: each.start) if strays else found
+
+
+def _unwrapped(piece: str) -> str:
+    """Return what stands before, between or after calls, without marks around a run of them."""
+    while (mark := CLOSING.match(piece) or OPENING.search(piece)) is not None:
+        piece = piece[: mark.start()] + piece[mark.end() :]
+    return piece
 
 
 def _unread(text: str) -> Nonsense:
     reason = "this looks like a tool call and cannot be read as one: write it in the form that was asked for"
     return Nonsense("unread_call", reason, text.strip())
-
-
-def _looks_like_a_call(text: str, tools: Tools) -> bool:
-    if any(mark in text for each in FORMATS for mark in each.marks):
-        return True
-    if NAME.search(text) and ARGUMENTS.search(text):
-        return True
-    names = "|".join(re.escape(name) for name in tools.names)
-    return bool(names) and re.search(rf"(?<![\w.])(?:{names})`?\s*[({{]", text) is not None
