@@ -11,8 +11,9 @@ from typing import Any
 from agents.agent import Usage
 from agents.backends.backend import Message, PlainText, Reply, ReplyItem, ReplyStop
 from agents.backends.server_context import count
-from agents.formats.answer import parse_answer
-from agents.formats.calls import CallText, Item, Tools, call_of, to_json
+from agents.formats.answer import IN_THOUGHTS, parse_answer
+from agents.formats.call_signs import shows_a_call
+from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, to_json
 from agents.formats.thoughts import part
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
@@ -55,7 +56,7 @@ def read_completion(
         reasoning = reasoning or parsed.thoughts
         echo["content"] = words = part(words).rest.strip()
         made: list[Made] = [(ReplyItem(item), None) for item in parsed.items]
-    elif made := [_made(call, ids) for call in message.get("tool_calls") or ()]:
+    elif made := [_made(call, ids) for call in _calls(message)]:
         if reasoning:
             # Within a chain of calls a model goes on from its thoughts.
             echo["reasoning_content"] = reasoning
@@ -66,6 +67,10 @@ def read_completion(
         words = parsed.words.strip()
     stop: ReplyStop = "end"
     remarks: list[str] = []
+    if plain is None and not made and (lost := _lost(finish, words, reasoning, tools)) is not None:
+        made = [(ReplyItem(lost), None)]
+    elif plain is None and _calls(message) and shows_a_call(part(words).rest, tools):
+        remarks.append("the words beside the calls look like a call too; it is not made")
     if finish == "length":
         stop = cut
         if whole := _whole(made):
@@ -104,6 +109,22 @@ def _made(call: Mapping[str, Any], ids: Iterator[str]) -> Made:
     call_id = given if isinstance(given, str) and given else next(ids)
     what = call_of(name, arguments, to_json(function))
     return ReplyItem(what, call_id), _echoed(call_id, name, arguments)
+
+
+def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the calls that the server read; old servers send one as `function_call`."""
+    old = message.get("function_call")
+    return list(message.get("tool_calls") or ()) or ([{"function": old}] if isinstance(old, dict) else [])
+
+
+def _lost(finish: Any, words: str, reasoning: str, tools: Tools) -> Nonsense | None:
+    """Return a call that the server or the model lost, so that its answer is not taken for a last one."""
+    if finish in ("tool_calls", "function_call"):
+        reason = "the server says that the answer is a tool call, and sends none: make the call again"
+        return Nonsense("unread_call", reason, words or reasoning)
+    if not words and shows_a_call(reasoning, tools):
+        return Nonsense("call_in_thought", IN_THOUGHTS["call_in_thought"], reasoning)
+    return None
 
 
 def _found(item: Item, ids: Iterator[str]) -> Made:
@@ -149,7 +170,7 @@ def _usage(
     details = _object(counts.get("prompt_tokens_details"))
     cached = min(prompt, count(details.get("cached_tokens")) or count(timings.get("cache_n")))
     text = f"<think>\n{reasoning}\n</think>\n{words}" if reasoning else words
-    if calls := message.get("tool_calls"):
+    if calls := _calls(message):
         text += json.dumps(calls, ensure_ascii=False)
     reading, writing = _seconds(timings.get("prompt_ms")), _seconds(timings.get("predicted_ms"))
     return Usage(
