@@ -348,15 +348,21 @@ def _template_text(path: Path | None) -> str | None:
 
 def _chat_template(engine: LlamaEngine, options: ModelOptions) -> ChatTemplate:
     words = engine.vocabulary
-    return ChatTemplate(
-        _template_text(options.chat_template) or engine.chat_template,
-        bos=words.special_text("bos"),
-        eos=words.special_text("eos"),
-        thinking=options.thinking,
-        specials=words.special_texts(),
-        short_tools=options.tools == "short",
-        reasoning_effort=options.reasoning_effort,
-    )
+    own = _template_text(options.chat_template)
+    try:
+        return ChatTemplate(
+            own or engine.chat_template,
+            bos=words.special_text("bos"),
+            eos=words.special_text("eos"),
+            thinking=options.thinking,
+            specials=words.special_texts(),
+            short_tools=options.tools == "short",
+            reasoning_effort=options.reasoning_effort,
+        )
+    except BackendError as error:
+        if own is None:
+            raise
+        raise AgentSpecError(f"option chat_template={options.chat_template}: {error}") from None
 
 
 def verify(path: Path, options: ModelOptions) -> None:
