@@ -54,7 +54,7 @@ def read_completion(
         words = _before(plain.stop, words)
         parsed = parse_answer(words, tools, plain.form)
         reasoning = reasoning or parsed.thoughts
-        echo["content"] = words = part(words).rest.strip()
+        echo["content"] = words = parsed.rest.strip()
         made: list[Made] = [(ReplyItem(item), None) for item in parsed.items]
     elif made := [_made(call, ids) for call in _calls(message)]:
         if reasoning:

@@ -33,7 +33,7 @@ from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import unguarded
 from agents.formats.format import Format
 from agents.formats.signature import SCHEMAS, SIGNATURES
-from agents.formats.thoughts import opening_mark, part, rest_start
+from agents.formats.thoughts import opening_mark, rest_start
 from agents.options import NO_OPTIONS, ModelOptions
 from core_eval.path.foreign_text import ForeignTextError, read_text
 
@@ -316,7 +316,7 @@ class LlamaBackend:
         if parsed.thoughts:
             message["reasoning_content"] = parsed.thoughts
         if self._plain is not None:
-            message["content"] = part(text, opened=opened).rest.strip()
+            message["content"] = parsed.rest.strip()
         elif any(isinstance(item, Nonsense) for item in items):
             message["content"] = text
             message.pop("reasoning_content", None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from agents.formats.argument_marks import put_back, replace_argument_marks
 from agents.formats.call_signs import looks_like_a_call, shows_a_call
 from agents.formats.calls import CallText, Item, Nonsense, Tools
 from agents.formats.format import Format, Found
@@ -32,17 +33,19 @@ class ParsedText:
         thoughts: what it thought, without the marks.
         words: its words before the first call.
         items: its calls and unreadable attempts, in order.
+        rest: all that follows its thoughts.
     """
 
     thoughts: str
     words: str
     items: tuple[Item, ...]
+    rest: str
 
 
 def parse_answer(
     text: str, tools: Tools = NO_TOOLS, own: Format = PLAIN, *, opened: bool = False
 ) -> ParsedText:
-    """Parse an answer. Nothing within its thoughts is a call.
+    """Parse an answer. Nothing within its thoughts is a call; marks of thoughts in arguments are text.
 
     A call counts in whatever syntax it stands: models write the one that they were trained on, whatever the
     prompt asks for. What looks like a call and is none in any syntax is `Nonsense`.
@@ -55,14 +58,25 @@ def parse_answer(
     """
     if len(text) > LONGEST:
         reason = f"the answer is longer than {LONGEST} characters, so it was not read"
-        return ParsedText("", "", (Nonsense("too_long", reason, text[:LONGEST]),))
+        return ParsedText("", "", (Nonsense("too_long", reason, text[:LONGEST]),), "")
+    text, marks = replace_argument_marks(text, tools)
     parted = part(text, opened=opened)
     found = _read(parted.rest, tools, own)
     if not found and (code := _call_in_thoughts(parted, tools)) is not None:
         end = len(parted.rest)
         found = [Found(end, end, Nonsense(code, IN_THOUGHTS[code], text.strip()))]
     words = parted.rest[: found[0].start] if found else parted.rest
-    return ParsedText(parted.thoughts, MARKUP.sub("", words), tuple(each.item for each in found))
+    items = tuple(each.item for each in found)
+    if marks:
+        items = tuple(_with_marks(item, marks) for item in items)
+    thoughts, words, rest = (put_back(text, marks) for text in (parted.thoughts, words, parted.rest))
+    return ParsedText(thoughts, MARKUP.sub("", words), items, rest)
+
+
+def _with_marks(item: Item, marks: list[str]) -> Item:
+    if isinstance(item, CallText):
+        return CallText(item.name, put_back(item.arguments, marks))
+    return replace(item, text=put_back(item.text, marks), reason=put_back(item.reason, marks))
 
 
 def _call_in_thoughts(parted: Parted, tools: Tools) -> str | None:

@@ -325,6 +325,23 @@ def test_a_thought_makes_no_call(name, opened):
     assert "but no." in parsed.thoughts
 
 
+@pytest.mark.parametrize(
+    "mark", ["</think>", "[/THINK]", "<think>", "<|END_THINKING|>", "a <think> b </think>"]
+)
+@pytest.mark.parametrize("name", BY_NAME)
+def test_marks_of_thoughts_in_an_argument_are_text(name, mark):
+    """A hostile name cannot hide a call, nor let the one behind it be made alone."""
+    calls = [CallText("move_to", {"x": 2.0, "y": -1.5, "place": mark}), CallText("move_home", {})]
+    written = BY_NAME[name].write(calls)
+    for own in (BY_NAME[name], PLAIN):
+        assert list(parse_answer(written, TOOLS, own).items) == calls
+    thought = f"<think>I could {written}, but no.</think>"
+    assert parse_answer(thought + "Done.", TOOLS, BY_NAME[name]).items == ()
+    parsed = parse_answer(thought + BY_NAME[name].write(calls), TOOLS, BY_NAME[name])
+    assert list(parsed.items) == calls
+    assert "but no." in parsed.thoughts and "\ufdd1" not in parsed.thoughts + parsed.rest
+
+
 def test_words_before_a_thought_do_not_make_it_one():
     text = f"OK.\n<think>maybe <tool_call>{JSON}</tool_call></think>\nNo."
     assert parse_answer(text, TOOLS).items == ()
