@@ -81,6 +81,14 @@ def test_other_settings_are_refused_in_one_line(tmp_path, monkeypatch):
         run(monkeypatch, tmp_path, "--tokens", "2k", "--size", "middle")
 
 
+def test_a_later_leg_may_have_larger_batches(tmp_path, monkeypatch):
+    run(monkeypatch, tmp_path, "--tokens", "3k")
+    steps = log(tmp_path)[-1]["steps"]
+    run(monkeypatch, tmp_path, "--tokens", "6k", "--batch", "3000")
+    assert log(tmp_path)[-1]["steps"] == steps + 1
+    assert load(tmp_path / LATEST)["settings"]["batch"] == 3000
+
+
 def test_a_signal_ends_a_leg_with_a_checkpoint(tmp_path, monkeypatch):
     step = train.Training._step
 
