@@ -74,6 +74,9 @@ def main() -> None:
     parser.add_argument("--flat", type=float, default=0.4, help="share of the budget before the rate falls")
     parser.add_argument("--grow", type=Path, help="a smaller model's training folder to begin with")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--compile", action="store_true", help="compile the layers first, which needs a C++ compiler"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the first weights")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -116,6 +119,9 @@ class Training:
             self._compare(state["settings"])
         self.tokenizer = self._tokenizer()
         self.network = self._network(state).to(self.device)
+        if args.compile:
+            for block in self.network.blocks:
+                block.compile(dynamic=True)
         self.optimizers = _optimizers(self.network)
         for optimizer, kept in zip(self.optimizers, state["optimizers"] if state else (), strict=False):
             optimizer.load_state_dict(kept)
