@@ -10,7 +10,7 @@ from agents.formats.call_signs import looks_like_a_call, shows_a_call
 from agents.formats.calls import CallText, Item, Nonsense, Tools
 from agents.formats.format import Format, Found
 from agents.formats.registry import FORMATS, PLAIN
-from agents.formats.thoughts import MARKUP, Parted, part
+from agents.formats.thoughts import MARKUP, OTHERS, Parted, part
 
 BESIDE = "this looks like one more tool call and cannot be read as one: write all calls in one form"
 IN_THOUGHTS = {
@@ -20,6 +20,7 @@ IN_THOUGHTS = {
 OPENING = re.compile(r"<[^<>/\s]{1,40}>\s{0,9}\Z")
 CLOSING = re.compile(r"\s{0,9}<(?:/[^<>\s]{1,40}|[^<>\s]{1,40}(?:end|END)[^<>\s]{0,20})>")
 """Marks around a run of calls, as many families have."""
+MADE_UP = "what follows the beginning of another's turn is not read: write the call in your own turn"
 LONGEST = 100_000
 """Characters of an answer that is read; the longest that an episode's usual limit allows has a fifth."""
 NO_TOOLS = Tools()
@@ -45,7 +46,9 @@ class ParsedText:
 def parse_answer(
     text: str, tools: Tools = NO_TOOLS, own: Format = PLAIN, *, opened: bool = False
 ) -> ParsedText:
-    """Parse an answer. Nothing within its thoughts is a call; marks of thoughts in arguments are text.
+    """Parse an answer. Nothing is a call within its thoughts, or behind the beginning of another's turn.
+
+    Marks of both in a call's arguments are text.
 
     A call counts in whatever syntax it stands: models write the one that they were trained on, whatever the
     prompt asks for. What looks like a call and is none in any syntax is `Nonsense`.
@@ -61,7 +64,13 @@ def parse_answer(
         return ParsedText("", "", (Nonsense("too_long", reason, text[:LONGEST]),), "")
     text, marks = replace_argument_marks(text, tools)
     parted = part(text, opened=opened)
+    others = OTHERS.search(parted.rest)
+    made_up = parted.rest[others.start() :] if others else ""
+    parted = replace(parted, rest=parted.rest.removesuffix(made_up))
     found = _read(parted.rest, tools, own)
+    if not found and shows_a_call(made_up, tools):
+        end = len(parted.rest)
+        found = [Found(end, end, Nonsense("unread_call", MADE_UP, made_up))]
     if not found and (code := _call_in_thoughts(parted, tools)) is not None:
         end = len(parted.rest)
         found = [Found(end, end, Nonsense(code, IN_THOUGHTS[code], text.strip()))]
@@ -91,20 +100,20 @@ def _read(text: str, tools: Tools, own: Format) -> list[Found]:
     """Return the calls of the first format that reads all that looks like one; else of the first that reads
     some, with the rest as what it is.
     """
-    others = [form for form in FORMATS if form is not own]
-    first, *more = ((form, form.read(text, tools)) for form in (own, *others))
-    marked = [(form, found) for form, found in more if found and not form.bare]
+    first = _beside(own.read(text, tools), text, tools, own)
+    if first and _all_calls(first):
+        return first
+    others = ((form, form.read(text, tools)) for form in FORMATS if form is not own)
+    read = [(form, found) for form, found in others if found]
+    marked = [(form, found) for form, found in read if not form.bare]
     # JSON within marks that are not right is no call without marks.
-    plain = not marked and (own.bare or not first[1])
-    bare = [(form, found) for form, found in more if found and form.bare and plain]
-    whole = []
-    for form, found in (first, *marked, *bare):
-        if found and not isinstance(found[0].item, Nonsense):
-            found = _beside(found, text, tools, form)
-        if found and _all_calls(found):
+    plain = not marked and (own.bare or not first)
+    bare = [(form, found) for form, found in read if form.bare and plain]
+    more = [_beside(found, text, tools, form) for form, found in (*marked, *bare)]
+    for found in more:
+        if _all_calls(found):
             return found
-        whole.append(found)
-    for found in whole[1:] if own.bare and marked else whole:
+    for found in more if own.bare and marked else (first, *more):
         if found:
             return found
     return [Found(0, len(text), _unread(text))] if looks_like_a_call(text, tools) else []
@@ -116,6 +125,8 @@ def _all_calls(found: list[Found]) -> bool:
 
 def _beside(found: list[Found], text: str, tools: Tools, form: Format) -> list[Found]:
     """Return the calls, and what looks like further ones outside of them, in order."""
+    if not found or isinstance(found[0].item, Nonsense):
+        return found
     strays: list[Found] = []
     place = 0
     for start, end in (*((each.start, each.end) for each in found), (len(text), len(text))):

@@ -1,6 +1,6 @@
-"""Keep marks of thoughts that stand in a call's arguments from parting the answer.
+"""Keep marks of thoughts and turns that stand in a call's arguments from parting the answer.
 
-A plant may be called `x</think>`. Such marks are replaced before thoughts and answer are parted, and put back
+A plant may be called `x</think>`. Such marks are replaced before the answer is parted, and put back
 in what was read.
 """
 
@@ -13,12 +13,12 @@ from typing import Any
 
 from agents.formats.calls import CallText, Tools, to_json
 from agents.formats.registry import FORMATS
-from agents.formats.thoughts import CLOSE, OPEN
+from agents.formats.thoughts import CLOSE, OPEN, OTHERS
 
 SIGN = "\ufdd1"
 """A character that Unicode keeps for uses within a program."""
 REPLACED = re.compile(f"{SIGN}(\\d+){SIGN}")
-MARK = re.compile(f"{OPEN.pattern}|{CLOSE.pattern}")
+MARK = re.compile(f"{OPEN.pattern}|{CLOSE.pattern}|{OTHERS.pattern}")
 MOST = 64
 """Marks of an answer that are looked at."""
 
