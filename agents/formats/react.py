@@ -25,6 +25,7 @@ FORM = NamedForm(
 )
 OBSERVATION = re.compile(label("Observation"))
 ALONE = re.compile(rf"(?:{ACTION}|{INPUT})[ \t]*(?!`{{3}})(?P<words>\S.*)")
+NONE = re.compile(r"(?i)\W*(?:none|n/a|no action|nothing)\b")
 
 
 def _read(text: str, tools: Tools) -> list[Found]:
@@ -34,8 +35,9 @@ def _read(text: str, tools: Tools) -> list[Found]:
     found = find_named(said, re.compile(FORM.opening), re.compile(FORM.closing))
     place = 0
     for start, end in [(each.start, each.end) for each in found] + [(len(said), len(said))]:
-        alone = ALONE.search(said, place, start)
-        if alone is not None and alone["words"].strip(" .*`").lower() != "none":
+        actions = ALONE.finditer(said, place, start)
+        alone = next((action for action in actions if not NONE.match(action["words"])), None)
+        if alone is not None:
             reason = "write the call as two lines, Action: NAME and Action Input: {...}"
             found.append(Found(alone.start(), start, Nonsense("bad_call", reason, alone.group().strip())))
         place = end

@@ -201,8 +201,9 @@ def test_react_s_labels_are_read_as_models_write_them(text):
 
 def test_an_action_without_input_after_a_whole_one_is_told():
     text = FORMS["react"][1].partition("\nObservation")[0] + "\nAction: move_home"
-    call, wrong = parse_answer(text, TOOLS, BY_NAME["react"]).items
-    assert call == GO and wrong.code == "bad_call"
+    for more in ("", "\nAction: none\nAction: move_home"):
+        call, wrong = parse_answer(text + more, TOOLS, BY_NAME["react"]).items
+        assert call == GO and wrong.code == "bad_call"
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -301,6 +302,7 @@ def test_what_looks_like_a_call_and_cannot_be_read_is_nonsense_in_every_format(t
         "I used move_to and then move_home.",
         "Thought: nothing is left.\nFinal Answer: done",
         "Action: none",
+        "Thought: all is done.\nAction: None needed.\nFinal Answer: done",
         "The action was right, and name and parameters of the tool too.",
         '{"status": "done", "notes": ["move_to worked", "then move_home"]}',
         "Tools used: move_to, move_home.",
