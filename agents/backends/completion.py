@@ -17,6 +17,7 @@ from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, to_js
 from agents.formats.thoughts import part
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
+SAID_TO_CALL = ("tool_calls", "function_call")
 NO_NAME = "unnamed"
 MALFORMED = "malformed"
 """In the conversation that goes back, the arguments that are no JSON object are a text under this key."""
@@ -69,6 +70,8 @@ def read_completion(
     remarks: list[str] = []
     if plain is None and not made and (lost := _lost(finish, words, reasoning, tools)) is not None:
         made = [(ReplyItem(lost), None)]
+    elif not made and finish in SAID_TO_CALL:
+        remarks.append("the server says that the answer is a tool call, and sends words alone")
     elif plain is None and _calls(message) and shows_a_call(part(words).rest, tools):
         remarks.append("the words beside the calls look like a call too; it is not made")
     if finish == "length":
@@ -119,10 +122,12 @@ def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _lost(finish: Any, words: str, reasoning: str, tools: Tools) -> Nonsense | None:
     """Return a call that the server or the model lost, so that its answer is not taken for a last one."""
-    if finish in ("tool_calls", "function_call"):
+    if words:
+        return None
+    if finish in SAID_TO_CALL:
         reason = "the server says that the answer is a tool call, and sends none: make the call again"
-        return Nonsense("unread_call", reason, words or reasoning)
-    if not words and shows_a_call(reasoning, tools):
+        return Nonsense("unread_call", reason, reasoning)
+    if shows_a_call(reasoning, tools):
         return Nonsense("call_in_thought", IN_THOUGHTS["call_in_thought"], reasoning)
     return None
 

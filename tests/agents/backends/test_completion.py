@@ -169,13 +169,18 @@ def test_the_old_form_of_a_call_counts():
     ("message", "finish", "code"),
     [
         ({"content": None}, "tool_calls", "unread_call"),
-        ({"content": "I go.", "tool_calls": []}, "tool_calls", "unread_call"),
+        ({"content": "", "tool_calls": []}, "tool_calls", "unread_call"),
         ({"content": "", "reasoning_content": f"I go. {CALL}"}, "stop", "call_in_thought"),
     ],
 )
 def test_a_call_that_a_server_loses_is_not_the_end(message, finish, code):
     (item,) = read(message, finish).items
     assert isinstance(item.what, Nonsense) and item.what.code == code
+
+
+def test_words_that_a_server_says_are_a_call_are_words_with_a_remark():
+    reply = read({"content": "All is done."}, "tool_calls")
+    assert reply.items == () and "words alone" in reply.usage.remarks[0]
 
 
 def test_a_call_in_the_words_beside_calls_is_in_the_log():
