@@ -23,6 +23,8 @@ ToolTexts = Literal["short", "full"]
 """How tools are shown: as signatures where that is possible, or as function schemas."""
 Effort = Literal["low", "medium", "high"]
 CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"]
+KEPT = frozenset({"messages", "tools", "functions", "model", "max_tokens", "stop", "stream", "n"})
+"""Keys of a request that no option may replace."""
 SECRET = re.compile(r"authorization|cookie|key|secret|token|password", re.IGNORECASE)
 READABLE = "/:,@$~ "
 """Characters that stay as they are in a specification, beside letters and digits."""
@@ -108,6 +110,13 @@ class ModelOptions(BaseModel):
             return parse_json(value)
         except ForeignJsonError as error:
             raise ValueError(f"not JSON ({error})") from None
+
+    @field_validator("extra_body")
+    @classmethod
+    def _beside_the_kit_s(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        if taken := sorted(KEPT & set(value or ())):
+            raise ValueError(f"{taken[0]!r} is the kit's own: what is logged would not be what is sent")
+        return value
 
     @model_validator(mode="after")
     def _one_system_prompt(self) -> ModelOptions:

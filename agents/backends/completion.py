@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from agents.agent import Usage
 from agents.backends.backend import Message, PlainText, Reply, ReplyItem, ReplyStop
 from agents.backends.server_context import count
-from agents.formats.answer import parse_answer
-from agents.formats.calls import CallText, Item, Tools, call_of, to_json
+from agents.formats.answer import IN_THOUGHTS, parse_answer
+from agents.formats.call_signs import shows_a_call
+from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, to_json
 from agents.formats.thoughts import part
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
+SAID_TO_CALL = ("tool_calls", "function_call")
 NO_NAME = "unnamed"
 MALFORMED = "malformed"
 """In the conversation that goes back, the arguments that are no JSON object are a text under this key."""
@@ -50,11 +52,12 @@ def read_completion(
     usage = _usage(answer, message, words or refusal, reasoning, seconds)
     echo: Message = {"role": "assistant", "content": words}
     if plain is not None:
+        words = _before(plain.stop, words)
         parsed = parse_answer(words, tools, plain.form)
         reasoning = reasoning or parsed.thoughts
-        echo["content"] = words = part(words).rest.strip()
+        echo["content"] = words = parsed.rest.strip()
         made: list[Made] = [(ReplyItem(item), None) for item in parsed.items]
-    elif made := [_made(call, ids) for call in message.get("tool_calls") or ()]:
+    elif made := [_made(call, ids) for call in _calls(message)]:
         if reasoning:
             # Within a chain of calls a model goes on from its thoughts.
             echo["reasoning_content"] = reasoning
@@ -65,6 +68,12 @@ def read_completion(
         words = parsed.words.strip()
     stop: ReplyStop = "end"
     remarks: list[str] = []
+    if plain is None and not made and (lost := _lost(finish, words, reasoning, tools)) is not None:
+        made = [(ReplyItem(lost), None)]
+    elif not made and finish in SAID_TO_CALL:
+        remarks.append("the server says that the answer is a tool call, and sends words alone")
+    elif plain is None and _calls(message) and shows_a_call(part(words).rest, tools):
+        remarks.append("the words beside the calls look like a call too; it is not made")
     if finish == "length":
         stop = cut
         if whole := _whole(made):
@@ -85,6 +94,13 @@ def read_completion(
     return Reply(echo, tuple(item for item, _ in made), stop, usage)
 
 
+def _before(stops: Sequence[str], words: str) -> str:
+    """Return an answer up to the text at which it ends, which some servers do not heed."""
+    rest = part(words).rest
+    kept = min((rest.find(stop) for stop in stops if stop in rest), default=len(rest))
+    return words.removesuffix(rest) + rest[:kept] if words.endswith(rest) else words
+
+
 Made = tuple[ReplyItem, dict[str, Any] | None]
 """A call or an unreadable attempt, and the call with which the conversation goes back."""
 
@@ -96,6 +112,24 @@ def _made(call: Mapping[str, Any], ids: Iterator[str]) -> Made:
     call_id = given if isinstance(given, str) and given else next(ids)
     what = call_of(name, arguments, to_json(function))
     return ReplyItem(what, call_id), _echoed(call_id, name, arguments)
+
+
+def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the calls that the server read; old servers send one as `function_call`."""
+    old = message.get("function_call")
+    return list(message.get("tool_calls") or ()) or ([{"function": old}] if isinstance(old, dict) else [])
+
+
+def _lost(finish: Any, words: str, reasoning: str, tools: Tools) -> Nonsense | None:
+    """Return a call that the server or the model lost, so that its answer is not taken for a last one."""
+    if words:
+        return None
+    if finish in SAID_TO_CALL:
+        reason = "the server says that the answer is a tool call, and sends none: make the call again"
+        return Nonsense("unread_call", reason, reasoning)
+    if shows_a_call(reasoning, tools):
+        return Nonsense("call_in_thought", IN_THOUGHTS["call_in_thought"], reasoning)
+    return None
 
 
 def _found(item: Item, ids: Iterator[str]) -> Made:
@@ -141,7 +175,7 @@ def _usage(
     details = _object(counts.get("prompt_tokens_details"))
     cached = min(prompt, count(details.get("cached_tokens")) or count(timings.get("cache_n")))
     text = f"<think>\n{reasoning}\n</think>\n{words}" if reasoning else words
-    if calls := message.get("tool_calls"):
+    if calls := _calls(message):
         text += json.dumps(calls, ensure_ascii=False)
     reading, writing = _seconds(timings.get("prompt_ms")), _seconds(timings.get("predicted_ms"))
     return Usage(

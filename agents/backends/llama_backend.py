@@ -33,7 +33,7 @@ from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import unguarded
 from agents.formats.format import Format
 from agents.formats.signature import SCHEMAS, SIGNATURES
-from agents.formats.thoughts import opening_mark, part, rest_start
+from agents.formats.thoughts import opening_mark, rest_start
 from agents.options import NO_OPTIONS, ModelOptions
 from core_eval.path.foreign_text import ForeignTextError, read_text
 
@@ -316,7 +316,7 @@ class LlamaBackend:
         if parsed.thoughts:
             message["reasoning_content"] = parsed.thoughts
         if self._plain is not None:
-            message["content"] = part(text, opened=opened).rest.strip()
+            message["content"] = parsed.rest.strip()
         elif any(isinstance(item, Nonsense) for item in items):
             message["content"] = text
             message.pop("reasoning_content", None)
@@ -348,15 +348,21 @@ def _template_text(path: Path | None) -> str | None:
 
 def _chat_template(engine: LlamaEngine, options: ModelOptions) -> ChatTemplate:
     words = engine.vocabulary
-    return ChatTemplate(
-        _template_text(options.chat_template) or engine.chat_template,
-        bos=words.special_text("bos"),
-        eos=words.special_text("eos"),
-        thinking=options.thinking,
-        specials=words.special_texts(),
-        short_tools=options.tools == "short",
-        reasoning_effort=options.reasoning_effort,
-    )
+    own = _template_text(options.chat_template)
+    try:
+        return ChatTemplate(
+            own or engine.chat_template,
+            bos=words.special_text("bos"),
+            eos=words.special_text("eos"),
+            thinking=options.thinking,
+            specials=words.special_texts(),
+            short_tools=options.tools == "short",
+            reasoning_effort=options.reasoning_effort,
+        )
+    except BackendError as error:
+        if own is None:
+            raise
+        raise AgentSpecError(f"option chat_template={options.chat_template}: {error}") from None
 
 
 def verify(path: Path, options: ModelOptions) -> None:

@@ -154,7 +154,8 @@ class LlamaEngine:
         c = self._c
         context = c.llama_context_default_params()
         context.n_ctx = min(n_ctx, c.llama_model_n_ctx_train(self._model) or n_ctx)
-        context.n_batch = context.n_ubatch = self.n_batch
+        # llama.cpp takes no batch longer than its context.
+        context.n_batch = context.n_ubatch = self.n_batch = min(self.n_batch, context.n_ctx)
         context.n_threads = context.n_threads_batch = n_threads
         context.no_perf = False
         for self.kv_type in (kv_type,) if kv_type is not None else (CACHE_TYPE, "f16"):

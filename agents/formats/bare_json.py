@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.formats.calls import ARGUMENT_KEYS, NAME_KEYS, Nonsense, Tools
 from agents.formats.format import Found, too_many
-from agents.formats.json_text import json_end, read_value
+from agents.formats.json_text import json_end, read_value, skip
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
 BEGINS = re.compile(r"(?:^|(?<=```json)|(?<=;))[ \t]*(?=[\[{])", re.MULTILINE)
@@ -18,8 +18,7 @@ def read_bare_json(text: str, tools: Tools) -> list[Found]:
     """Return the calls in an answer. JSON that names no tool is an answer, and no call."""
     found: list[Found] = []
     place = 0
-    while (begin := BEGINS.search(text, place)) is not None and not too_many(found, text):
-        start = begin.end()
+    while (start := _begin(text, place, found)) is not None and not too_many(found, text):
         end = json_end(text, start)
         if end is None:
             if NAMES.search(text, start):
@@ -32,9 +31,17 @@ def read_bare_json(text: str, tools: Tools) -> list[Found]:
     return found
 
 
+def _begin(text: str, place: int, found: list[Found]) -> int | None:
+    """Return where the next value begins: on a line of its own, or right behind a call."""
+    if found and found[-1].end == place and text.startswith(("{", "["), behind := skip(text, place)):
+        return behind
+    begin = BEGINS.search(text, place)
+    return begin.end() if begin else None
+
+
 def _is_call(text: str, tools: Tools) -> bool:
     try:
-        value = parse_json(text, strict_numbers=False)
+        value = parse_json(text, strict_numbers=False, unique_keys=True)
     except ForeignJsonError:
         return NAMES.search(text) is not None
     records = value if isinstance(value, list) else [value]

@@ -30,7 +30,7 @@ class Nonsense:
 
     Attributes:
         code: `unclosed`, `stray_mark`, `bad_json`, `bad_call`, `not_an_object`, `no_name`, `bad_arguments`,
-            `unread_call`, `unclosed_thought`, `too_many`, `too_long`.
+            `unread_call`, `unclosed_thought`, `call_in_thought`, `too_many`, `too_long`.
         reason: a sentence for the model.
         text: the words.
     """
@@ -66,7 +66,7 @@ class Tools:
             return text
         plain = {"True": "true", "False": "false", "None": "null"}.get(text.strip(), text.strip())
         try:
-            return parse_json(plain, strict_numbers=False)
+            return parse_json(plain, strict_numbers=False, unique_keys=True)
         except ForeignJsonError:
             return text
 
@@ -84,9 +84,15 @@ def read_record(record: Any, text: str) -> Item:
     """Return the call that a JSON value describes."""
     if not isinstance(record, dict):
         return Nonsense("not_an_object", "the call must be an object with name and arguments", text)
-    if isinstance(record.get("function"), dict) and "name" not in record:
+    if isinstance(record.get("function"), dict):
+        around = sorted(set(record) - {"function", *OTHER_KEYS})
+        if around:
+            return Nonsense("bad_arguments", f"{around[0]!r} must stand within `function`", text)
         record = record["function"]
-    name = next((record[key] for key in NAME_KEYS if key in record), None)
+    names = [record[key] for key in NAME_KEYS if key in record]
+    if len(names) > 1:
+        return Nonsense("no_name", "the call names its tool twice: give one `name`", text)
+    name = names[0] if names else None
     given = [key for key in ARGUMENT_KEYS if key in record]
     if len(given) == 2:
         return Nonsense("bad_arguments", "the call has both arguments and parameters: give one", text)
@@ -113,7 +119,7 @@ def read_arguments(value: Any) -> Mapping[str, Any] | None:
         return {}
     if isinstance(value, str):
         try:
-            value = parse_json(value, strict_numbers=False)
+            value = parse_json(value, strict_numbers=False, unique_keys=True)
         except ForeignJsonError:
             return None
     return value if isinstance(value, dict) and _whole(value) else None

@@ -77,7 +77,7 @@ class BraceForm:
         if depth == 0 or scalar is None:
             raise ValueError("a value is missing")
         try:
-            return parse_json(scalar.group().strip(), strict_numbers=False), scalar.end()
+            return parse_json(scalar.group().strip(), strict_numbers=False, unique_keys=True), scalar.end()
         except ForeignJsonError:
             return scalar.group().strip(), scalar.end()
 

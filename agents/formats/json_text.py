@@ -39,7 +39,7 @@ def read_value(text: str, read: ReadRecord = read_record) -> list[Item]:
     """Return the calls in one JSON value: an object, or a list of them."""
     try:
         # Numbers beyond all floats are for the device's schema to refuse, by the argument's name.
-        value = parse_json(text, strict_numbers=False)
+        value = parse_json(text, strict_numbers=False, unique_keys=True)
     except ForeignJsonError as error:
         return [not_json(text, str(error))]
     if isinstance(value, list):

@@ -7,22 +7,34 @@ from collections.abc import Sequence
 
 from agents.formats.bare_json import read_bare_json
 from agents.formats.calls import CallText, Tools
-from agents.formats.format import Format, Found, Functions
+from agents.formats.format import Format, Found, Functions, too_many
 from agents.formats.grammar import Rules
 from agents.formats.json_form import JsonForm
-from agents.formats.python_text import read_python
+from agents.formats.python_text import bracket_end, read_python
 
 FORM = JsonForm("", middle=', "parameters": ')
 TAG = "<|python_tag|>"
+CALL = re.compile(r"\s*[A-Za-z_][\w.]*\(")
 
 
 def _read(text: str, tools: Tools) -> list[Found]:
-    head, tag, code = text.partition(TAG)
-    found = read_bare_json(code if tag else text, tools)
-    if not tag:
-        return found
-    items = [each.item for each in found] or read_python(code, tools)
-    return [Found(len(head), len(text), item) for item in items]
+    head, *codes = text.split(TAG)
+    found = read_bare_json(head, tools)
+    place = len(head)
+    for code in codes:
+        start, place = place, place + len(TAG) + len(code)
+        items = [each.item for each in read_bare_json(code, tools)] or read_python(_expression(code), tools)
+        found += [Found(start, place, item) for item in items]
+        if too_many(found, text):
+            break
+    return found
+
+
+def _expression(code: str) -> str:
+    """Return the call with which the text begins, without words after it; all of the text if it is none."""
+    begin = CALL.match(code)
+    end = bracket_end(code, begin.end() - 1) if begin else None
+    return code if end is None else code[:end]
 
 
 def _write(calls: Sequence[CallText]) -> str:

@@ -90,7 +90,11 @@ def find_named(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) ->
             continue
         words = text[mark.start() : end]
         try:
-            item = call_of(mark["name"], parse_json(text[mark.end() : end], strict_numbers=False), words)
+            item = call_of(
+                mark["name"],
+                parse_json(text[mark.end() : end], strict_numbers=False, unique_keys=True),
+                words,
+            )
         except ForeignJsonError as error:
             item = not_json(words, str(error))
         close = closing.match(text, end)

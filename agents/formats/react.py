@@ -8,17 +8,24 @@ from agents.formats.calls import Nonsense, Tools
 from agents.formats.format import Found
 from agents.formats.named_form import NamedForm, find_named, named_format
 
+
+def label(words: str) -> str:
+    """Return a pattern of a label at the beginning of a line, as `Action:`, also bold, listed or numbered."""
+    return rf"(?m:^)[ \t>#*_.\d-]{{0,12}}(?i:{words})[ \t]*\d*[ \t]*[*_]*[ \t]*:[ \t]*[*_]*"
+
+
+ACTION, INPUT = label("Action"), label("Action[ _]?Input")
 FORM = NamedForm(
-    opening=r"(?m:^)[ \t]*\**Action:\**[ \t]*`?(?P<name>[\w.-]+)`?[ \t]*\n+[ \t]*\**Action Input:\**\s*"
-    r"(?:```(?:json)?\s*)?",
+    opening=rf"{ACTION}[ \t]*[`*\"]*(?P<name>[\w.-]+)[`*\"]*[ \t]*\n+{INPUT}\s*(?:```(?:json)?\s*)?",
     closing=r"\s*(?:```)?",
     before="Action: ",
     between="\nAction Input: ",
     after="",
     separator="\n",
 )
-OBSERVATION = re.compile(r"(?m:^)[ \t]*\**Observation:")
-ALONE = re.compile(r"(?m:^)[ \t]*\**Action(?: Input)?:\**[ \t]*(?!`{3})(?P<words>\S.*)")
+OBSERVATION = re.compile(label("Observation"))
+ALONE = re.compile(rf"(?:{ACTION}|{INPUT})[ \t]*(?!`{{3}})(?P<words>\S.*)")
+NONE = re.compile(r"(?i)\W*(?:none|n/a|no action|nothing)\b")
 
 
 def _read(text: str, tools: Tools) -> list[Found]:
@@ -26,10 +33,15 @@ def _read(text: str, tools: Tools) -> list[Found]:
     seen = OBSERVATION.search(text)
     said = text[: seen.start()] if seen else text
     found = find_named(said, re.compile(FORM.opening), re.compile(FORM.closing))
-    if not found and (alone := ALONE.search(said)) and alone["words"].strip(" .*`").lower() != "none":
-        reason = "write the call as two lines, Action: NAME and Action Input: {...}"
-        found = [Found(alone.start(), len(said), Nonsense("bad_call", reason, alone.group().strip()))]
-    return found
+    place = 0
+    for start, end in [(each.start, each.end) for each in found] + [(len(said), len(said))]:
+        actions = ALONE.finditer(said, place, start)
+        alone = next((action for action in actions if not NONE.match(action["words"])), None)
+        if alone is not None:
+            reason = "write the call as two lines, Action: NAME and Action Input: {...}"
+            found.append(Found(alone.start(), start, Nonsense("bad_call", reason, alone.group().strip())))
+        place = end
+    return sorted(found, key=lambda each: each.start)
 
 
 FORMAT = named_format(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+TAGS = r"(?:think(?:ing)?(?::\w+)?|thoughts?|reasoning|reflection|analysis|scratchpad)"
 OPEN = re.compile(
-    r"<think(?:ing)?(?::\w+)?>|<thought>|<reasoning>|\[THINK\]|<\|START_THINKING\|>|<\|channel>thought|<seed:think>"
+    rf"(?i:<[ ]?{TAGS}[ ]?>)"
+    r"|\[THINK\]|<\|START_THINKING\|>|<\|channel>thought|<seed:think>"
     r"|<mm:think>|<\|inner_prefix\|>|<\|open\|>think<\|sep\|>|Here are my reasoning steps:"
 )
 CLOSE = re.compile(
-    r"</think(?:ing)?(?::\w+)?>|</thought>|</reasoning>|\[/THINK\]|<\|END_THINKING\|>|<channel\|>|</seed:think>"
+    rf"(?i:<[ ]?/[ ]?{TAGS}[ ]?>)"
+    r"|\[/THINK\]|<\|END_THINKING\|>|<channel\|>|</seed:think>"
     r"|</mm:think>|<\|inner_suffix\|>|<\|close\|>think<\|sep\|>|\[BEGIN FINAL RESPONSE\]"
 )
 PAIRS = {
@@ -27,6 +30,12 @@ ANALYSIS = re.compile(
     re.DOTALL,
 )
 """A thought in the harmony format: a message on a channel of its own."""
+OTHERS = re.compile(
+    r"<\|im_start\|>\s*(?:user|system|tool)|<\|start_header_id\|>(?:user|system|ipython|tool)|<start_of_turn>user"
+    r"|<\|start\|>(?:user|system|functions)|<\|(?:user|system|observation)\|>|\[INST\]|\[TOOL_RESULTS\]|<[|]?tool_re(?:sponse|sult)s?[|]?>"
+    r"|<\|START_TOOL_RESULT\|>|<start_function_response>|<｜tool▁outputs?▁begin｜>|<｜User｜>"
+)
+"""Where someone else's turn begins: what a model writes from there on is made up."""
 MARKUP = re.compile(
     r"<\|START_RESPONSE\|>|<\|END_RESPONSE\|>|<\|START_TEXT\|>|<\|END_TEXT\|>|</?response>|<\|python_tag\|>"
     r"|(?:<\|start\|>assistant)?<\|channel\|>\w+\s*<\|message\|>|<\|end\|>|<\|content\|>"

@@ -51,8 +51,8 @@ HELP = (
     "Thought: why the task is done\n"
     "Final Answer: one short sentence"
 )
-FINAL = re.compile(r"(?mi:^)[ \t]*\**Final Answer:")
-MARKS = re.compile(r"(?m:^)[ \t]*\**(?:Thought|Action|Action Input):")
+FINAL = re.compile(react.label("Final[ _]?Answer"))
+MARKS = re.compile(react.label("Thought|Action|Action[ _]?Input"))
 ANSWERED = "answered"
 """Marks the model's own answers in a conversation."""
 NO_ACTION = "write an Action with its Action Input, or the Final Answer"

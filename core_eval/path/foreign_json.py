@@ -16,7 +16,13 @@ class ForeignJsonError(ValueError):
     """Text that is not usable as JSON; one line that gives the reason."""
 
 
-def parse_json(text: str | bytes, *, max_bytes: int | None = None, strict_numbers: bool = True) -> Any:
+def parse_json(
+    text: str | bytes,
+    *,
+    max_bytes: int | None = None,
+    strict_numbers: bool = True,
+    unique_keys: bool = False,
+) -> Any:
     """Parse a JSON text, within limits on its size, its depth and its numbers.
 
     Args:
@@ -24,6 +30,7 @@ def parse_json(text: str | bytes, *, max_bytes: int | None = None, strict_number
         max_bytes: refuse a longer text (characters where `text` is `str`); None: no limit.
         strict_numbers: refuse NaN, Infinity and numbers beyond all floats (1e400), which other readers
             reject.
+        unique_keys: refuse an object that gives a key twice; else the last one counts.
 
     Raises:
         ForeignJsonError: for every fault, nesting and numbers included; nothing else is raised.
@@ -36,7 +43,11 @@ def parse_json(text: str | bytes, *, max_bytes: int | None = None, strict_number
         raise ForeignJsonError(f"not UTF-8 text: byte {error.start} does not fit") from None
     string = string.removeprefix("\ufeff")
     try:
-        value = json.loads(string, parse_constant=_refuse_constant if strict_numbers else None)
+        value = json.loads(
+            string,
+            parse_constant=_refuse_constant if strict_numbers else None,
+            object_pairs_hook=_once if unique_keys else None,
+        )
     except json.JSONDecodeError as error:
         raise ForeignJsonError(f"no JSON: {error}") from None
     except RecursionError:
@@ -52,6 +63,14 @@ def parse_json(text: str | bytes, *, max_bytes: int | None = None, strict_number
 
 def _refuse_constant(name: str) -> Any:
     raise ForeignJsonError(f"{name} is not a JSON number")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ForeignJsonError(f"{next(key for key in keys if keys.count(key) > 1)!r} is given twice")
+    return value
 
 
 def _check(value: Any, strict_numbers: bool) -> None:

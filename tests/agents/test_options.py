@@ -71,6 +71,10 @@ def test_every_option_comes_back_from_its_canonical_form() -> None:
             "llama agent: option grammar=json: Input should be 'off', 'calls' or 'strict'",
         ),
         ("llama?seed=1&seed=2", "llama agent: option seed is given twice"),
+        (
+            'openai:http://127.0.0.1/v1#m?extra_body={"messages":[]}',
+            "openai agent: option extra_body={\"messages\":[]}: 'messages' is the kit's own: ",
+        ),
         ("llama?seed", "llama agent: write options as ?key=value&key=value, not 'seed'"),
         (
             "llama?system_prompt=a&system_prompt_file=b",

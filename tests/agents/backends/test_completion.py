@@ -10,7 +10,9 @@ from chat_standin import DONE, completion, serving, started, tool_call
 from farm_rig import FARM_ROVER
 
 from agents.agent import InvalidAction, Observation, StopAction
+from agents.backends.backend import PlainText
 from agents.backends.completion import read_completion
+from agents.formats import react
 from agents.formats.calls import CallText, Nonsense, Tools
 from devices.outcome import Outcome
 
@@ -151,3 +153,53 @@ def test_timings_of_llama_server_are_the_answers_costs():
     assert (used.input_tokens, used.cached_tokens, used.output_tokens) == (40, 60, 5)
     assert (used.prompt_seconds, used.writing_seconds) == (0.25, 0.5)
     assert read({"content": "x"}, timings={"prompt_ms": "a", "predicted_ms": -1}).usage.prompt_seconds is None
+
+
+CALL = '<tool_call>{"name": "move_home", "arguments": {}}</tool_call>'
+
+
+def test_the_old_form_of_a_call_counts():
+    old = {"content": None, "function_call": {"name": "move_to", "arguments": '{"x": 1}'}}
+    reply = read(old, "function_call")
+    assert [item.what for item in reply.items] == [CallText("move_to", {"x": 1})]
+    assert "move_to" in reply.usage.text
+
+
+@pytest.mark.parametrize(
+    ("message", "finish", "code"),
+    [
+        ({"content": None}, "tool_calls", "unread_call"),
+        ({"content": "", "tool_calls": []}, "tool_calls", "unread_call"),
+        ({"content": "", "reasoning_content": f"I go. {CALL}"}, "stop", "call_in_thought"),
+    ],
+)
+def test_a_call_that_a_server_loses_is_not_the_end(message, finish, code):
+    (item,) = read(message, finish).items
+    assert isinstance(item.what, Nonsense) and item.what.code == code
+
+
+def test_words_that_a_server_says_are_a_call_are_words_with_a_remark():
+    reply = read({"content": "All is done."}, "tool_calls")
+    assert reply.items == () and "words alone" in reply.usage.remarks[0]
+
+
+def test_a_call_in_the_words_beside_calls_is_in_the_log():
+    made = {"content": f"Then {CALL}", "tool_calls": [tool_call("move_home", "{}")]}
+    reply = read(made)
+    assert len(reply.items) == 1
+    assert "not made" in reply.usage.remarks[0]
+    assert not read(made | {"content": "I use move_home()."}).usage.remarks
+
+
+def test_a_server_that_does_not_heed_the_stop_text_has_its_answer_cut():
+    text = (
+        "<think>Observation: mine</think>Action: move_home\nAction Input: {}\nObservation: made up\nAction: x"
+    )
+    plain = PlainText(react.FORMAT, stop=("Observation:",))
+    ids = (f"id{number}" for number in itertools.count())
+    reply = read_completion(
+        completion({"content": text}, "stop"), TOOLS, ids, seconds=1.0, cut="tokens", plain=plain
+    )
+    assert [item.what for item in reply.items] == [CallText("move_home", {})]
+    assert reply.message["content"] == "Action: move_home\nAction Input: {}"
+    assert reply.usage.reasoning == "Observation: mine"

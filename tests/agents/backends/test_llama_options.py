@@ -54,6 +54,10 @@ def test_context_batch_and_threads_are_those_asked_for(tiny: Path) -> None:
     assert (options["n_ctx"], options["n_batch"], options["n_threads"]) == (2048, 32, 2)
 
 
+def test_a_batch_beyond_the_context_is_logged_as_it_is(tiny: Path) -> None:
+    assert answered(tiny, n_ctx=512, n_batch=100_000)[1]["n_batch"] == 512
+
+
 def test_a_small_model_runs_on_one_thread_and_another_on_all_cores(tiny: Path, monkeypatch) -> None:
     assert answered(tiny)[1]["n_threads"] == 1
     monkeypatch.setattr("agents.backends.llama_backend.SMALL_MODEL", 0)
@@ -157,6 +161,9 @@ def test_another_chat_template_is_used(tiny: Path, tmp_path: Path) -> None:
     assert backend.render(MESSAGES) != own.render(MESSAGES)
     for one in (backend, own):
         one.close()
+    file.write_text("no conversation")
+    with pytest.raises(AgentSpecError, match=r"chat_template=.*other\.jinja: .* takes no conversation"):
+        LlamaBackend(tiny, ModelOptions(chat_template=file))
     with pytest.raises(AgentSpecError, match=r"none\.jinja: cannot be read"):
         make_agent(f"llama:{tiny}?chat_template={tmp_path / 'none.jinja'}")
 

@@ -64,3 +64,10 @@ def test_bounds_that_the_caller_chooses():
 
 def test_a_byte_order_mark_is_skipped():
     assert parse_json(b"\xef\xbb\xbf[1]") == [1]
+
+
+def test_a_key_given_twice_counts_once_or_is_refused():
+    text = '{"a": [{"b": 1, "c": 2, "b": 3}]}'
+    assert parse_json(text) == {"a": [{"b": 3, "c": 2}]}
+    with pytest.raises(ForeignJsonError, match="'b' is given twice"):
+        parse_json(text, unique_keys=True)
