@@ -118,15 +118,14 @@ def test_it_solves_its_own_differential_equations(texture, moisture, surface, in
 
 
 @pytest.mark.parametrize(
-    ("texture", "minutes"), [("sand", 9.57), ("loamy sand", 29.9), ("sandy loam", 68.5), ("loam", 248.5)]
+    ("texture", "minutes"), [("sand", 9.57), ("loamy sand", 34.2), ("sandy loam", 68.5), ("loam", 248.5)]
 )
-def test_the_published_parameters_give_the_published_times(texture, minutes):
+def test_ponded_water_goes_in_as_the_integrated_law_has_it(texture, minutes):
     """37.5 mm, ponded, into soil 0.3 below saturation; bisection on the integrated law, nothing shared."""
     published = TEXTURES[texture]
     pull = published.suction_mm * 0.3
     by_hand = (37.5 - pull * math.log(1.0 + 37.5 / pull)) / published.conductivity_mm_h * 60.0
-    if texture != "loamy sand":
-        assert by_hand == pytest.approx(minutes, abs=0.05)
+    assert by_hand == pytest.approx(minutes, abs=0.05)
     where = soil_of(texture, evapotranspiration=0.0, root_depth=1.0)
     soil = column(published.saturation - 0.3, 37.5 * where.area, where)
     low, high = 0.0, 10.0 * by_hand * 60.0
