@@ -201,6 +201,18 @@ def test_a_basin_on_a_slope_holds_less_and_the_rest_runs_off():
     assert 2.0 < left[0.1] < 3.1
 
 
+@pytest.mark.parametrize("slope", [0.0, 0.05, 0.118, 0.12, 0.2, 0.3, 1.0])
+def test_a_level_surface_in_a_round_basin_holds_the_volume_below_it(slope):
+    soil = soil_of("loam", slope=slope)
+    radius, cells = math.sqrt(soil.area / math.pi), 1000
+    held = 0.0
+    for i in range(cells):
+        x = radius * (2.0 * (i + 0.5) / cells - 1.0)
+        depth = max(0.0, soil.rim_mm - 1000.0 * slope * (x + radius))
+        held += depth * 2.0 * math.sqrt(radius**2 - x**2) * 2.0 * radius / cells
+    assert soil.brim_liters == pytest.approx(held, rel=2e-4)
+
+
 def test_stretches_hold_the_exact_integrals_and_the_peak():
     fine: list[tuple[float, float, float]] = []
     coarse: list[Stretch] = []
