@@ -155,7 +155,7 @@ def recalibrate(
 ) -> dict[str, Estimate]:
     """Return the estimates of the parameters that these episodes identify, searched from a fit on.
 
-    The same as `calibrate`, in about a third of its runs: only near the fit's best parameters, and only those
+    The same as `calibrate`, in about half of its runs: only near the fit's best parameters, and only those
     that its episodes depend on.
     """
     fit = EpisodeRuns([Driver(make) for make in make_simulators], episodes, priors, on_run)
@@ -244,7 +244,7 @@ def expected_runs(parameters: int) -> int:
 
 def expected_refit_runs(heard: int) -> int:
     """Return about how many parameter vectors `recalibrate` tries for so many parameters."""
-    return (EVALUATIONS // 2) * (heard + 1) + 1 + (len(LOCAL_STEPS) + 3) * heard + 3 * MEMBERS
+    return (EVALUATIONS // 2) * (heard + 1) + 1 + (len(LOCAL_STEPS) + 3) * heard + 5 * MEMBERS
 
 
 def _fitted(priors: Priors, index: int, scores: Scores | None, weights: Scores, width: float) -> Fitted:
