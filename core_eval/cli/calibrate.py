@@ -43,7 +43,7 @@ def calibrate(
             metavar="N",
             min=0,
             help="Simulate N rigs like the fitted one, calibrate each from the fitted values on, and say how "
-            "often the stated 95 % intervals hold the truth. Each takes about half as long as the calibration.",
+            "often the stated 95 % intervals hold the truth. Each takes half as long as the calibration.",
         ),
     ] = 0,
     coverage_minutes: Annotated[
