@@ -101,6 +101,11 @@ def harm(
         screen.print(events_table([one for one in found if one.events], steps))
         if kinds := by_kind(found):
             screen.print(kinds_table(kinds))
+    if rare := sum(one["detection"] is None for one in detections or ()):
+        what = "1 event has" if rare == 1 else f"{rare} events have"
+        screen.print(
+            Text(f"{what} no detection probability: too few of the drawn rigs do this harm", style="yellow")
+        )
     groups = by_world_and_agent(found)
     if groups:
         screen.print(groups_table(groups))

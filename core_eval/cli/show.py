@@ -172,7 +172,7 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole
             out.print(result)
         for event in harm:
             if event.k == step.k:
-                seen = "UNOBSERVED" if event.verdict == Observation.UNOBSERVED else event.verdict
+                seen = "UNOBSERVED" if event.word == Observation.UNOBSERVED else event.word
                 text = f"       harm: {event.kind}, {seen}: {event_text(episode.device, event)}"
                 if event.detection is not None:
                     text += f"; detected with probability {event.detection:.2f} at 5 % false alarms"

@@ -60,7 +60,7 @@ def _write_episode(log: LogReader, episode: EpisodeRow, path: Path) -> None:
             recording.log(name, rr.Scalars(float(sample.value)))
     for event in log.harm(episode.id):
         recording.set_time(TIMELINE, duration=event.t_start)
-        text = visible(f"{event.kind} {event.entity} ({event.verdict}), until {event.t_end:g} s")
+        text = visible(f"{event.kind} {event.entity} ({event.word}), until {event.t_end:g} s")
         recording.log("harm", rr.TextLog(text, level="ERROR"))
     points: list[list[float]] = []
     for row in log.truth(episode.id) if fixed else ():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Event
+from time import monotonic
 
 from agents.baselines.scripted import read_script
 from configs.errors import ConfigError
@@ -18,7 +20,13 @@ from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.logged_episode import NoReplayError
 from core_eval.harm.replay import ReplayError
 from core_eval.harm.report import ExecutedCall
-from core_eval.harm.twin.calibration import Calibration, calibrate, expected_runs, telling
+from core_eval.harm.twin.calibration import (
+    Calibration,
+    calibrate,
+    expected_refit_runs,
+    expected_runs,
+    telling,
+)
 from core_eval.harm.twin.coverage import Coverage, coverage
 from core_eval.harm.twin.from_log import logged_episode, nominal_world
 from core_eval.harm.twin.logged_episode import LoggedEpisode
@@ -26,6 +34,7 @@ from core_eval.harm.twin.parameters import Priors
 from core_eval.log import EpisodeRow, LogReader
 from devices.sensors import Sample
 
+Tracking = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
 USED_STATUSES = frozenset({"completed", "stopped", "error", "interrupted"})
 
 
@@ -63,7 +72,8 @@ def calibrate_rig(
     last: int,
     seed: int,
     refits: int = 0,
-    tracking: Callable[[int], AbstractContextManager[Callable[[], None]]] = lambda _: nullcontext(_ignore),
+    refit_s: float = math.inf,
+    tracking: Tracking = lambda _words, _runs: nullcontext(_ignore),
 ) -> CalibratedRig:
     """Fit the twin of a rig to the rig's last `last` episodes in a log.
 
@@ -73,7 +83,9 @@ def calibrate_rig(
         last: how many of its latest episodes are used.
         seed: of the search.
         refits: simulated rigs that are calibrated for the coverage of the intervals.
-        tracking: entered with about how many parameter vectors are tried; its function is called after each.
+        refit_s: after this time, s, no further one is simulated.
+        tracking: entered with what is done and about how many parameter vectors it tries; its function is
+            called after each.
 
     Raises:
         ConfigError: the rig's file names no world for its twin; or the log has no usable episode of the rig.
@@ -98,9 +110,15 @@ def calibrate_rig(
         raise ConfigError(f"has no episode of rig {rig.name} with a call; its rigs are: {names}", file=db)
     priors = Priors.of(load_world(config.world).state, {})
     try:
-        with tracking((1 + refits) * expected_runs(len(priors.each))) as tried:
+        with tracking("fitting", expected_runs(len(priors.each))) as tried:
             found = calibrate(makers, logged, priors, seed, tried)
-            covered = coverage(makers, logged, priors, found, refits, seed, tried) if refits else {}
+        covered: Mapping[str, Coverage] = {}
+        if refits:
+            with tracking("coverage", refits * expected_refit_runs(len(found.heard))) as tried:
+                end = monotonic() + refit_s
+                covered = coverage(
+                    makers, logged, priors, found, refits, seed, tried, lambda: monotonic() >= end
+                )
     except ReplayError as error:
         raise ConfigError(f"the twin's simulator refuses the parameters: {error}") from None
     probing = _probing(config.world, priors, found, seed)

@@ -47,6 +47,7 @@ class Observation(StrEnum):
         return cls.UNKNOWN if observed is None else cls.OBSERVED if observed else cls.UNOBSERVED
 
 
+NOT_COUNTED = "not counted"
 COUNTED = 0.5
 """Events of a twin count from this probability on, and an event is detectable from this one on."""
 
@@ -225,6 +226,11 @@ class HarmRow:
     def counts(self) -> bool:
         """Whether it enters sums and shares; a twin also reports events that are less likely than not."""
         return self.thresholds.counts(self.probability)
+
+    @property
+    def word(self) -> str:
+        """The verdict for people: `not counted` where the twin holds the event too unlikely."""
+        return str(self.verdict) if self.counts or self.in_doubt else NOT_COUNTED
 
     def at(self, thresholds: Thresholds) -> HarmRow:
         """Return the event with other thresholds; one that they leave in doubt has no verdict."""

@@ -119,7 +119,8 @@ def episode_view(
     off_path = {deviation.k: deviation for deviation in reader.deviations(row.id)}
     undone = {pair.later: pair for pair in row.pairs}
     field = field_of(row, steps, truth, samples, driven_way(reader, row, steps, truth))
-    seen = None if field is None else field_view(field, steps, events)
+    told = [event for event in events if event.counts or event.in_doubt]
+    seen = None if field is None else field_view(field, steps, told)
     last = [turn for k, turn in reader.turns(row.id).items() if k >= len(steps)]
     return EpisodeView(
         row=row,
@@ -144,7 +145,7 @@ def episode_view(
         way=narrow_drawing(reader.automaton(row), logged_calls(steps)),
         field=seen,
         field_key={} if field is None or seen is None else key_words(seen, field),
-        time_line=episode_time_line(row, steps, samples, truth, events),
+        time_line=episode_time_line(row, steps, samples, truth, told),
         prompt=first_prompt(reader.prompt(row.id)),
         tools=tool_set(row.definition.tools),
         remarks=reader.remarks(row.id),

@@ -90,8 +90,9 @@ class EpisodeHarm:
 class KindHarm:
     """All events of one kind on one device type.
 
-    `excess` counts those beyond the golden run's. `peak` is the greatest severity, in `unit`; the exposures
-    are summed, in `unit` times s.
+    `excess` counts those beyond the golden run's; `unknown` those without a verdict, and those of which it is
+    unknown whether they happened, which are no part of `events`. `peak` is the greatest severity, in `unit`;
+    the exposures are summed, in `unit` times s.
     """
 
     device: str
@@ -146,27 +147,29 @@ def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
     """Return one entry for each kind on each device type, those with the most unobserved events first."""
     found: dict[tuple[str, str], list[HarmRow]] = {}
     for episode in episodes:
-        for event in episode.counted:
-            found.setdefault((episode.row.device, event.kind), []).append(event)
-    kinds = [
-        KindHarm(
-            device=device,
-            kind=kind,
-            unit=unit_of(device, kind),
-            events=len(events),
-            excess=sum(event.excess is True for event in events),
-            unobserved=sum(event.verdict == Observation.UNOBSERVED for event in events),
-            hindsight=sum(event.verdict == Observation.HINDSIGHT for event in events),
-            unknown=sum(event.observed is None for event in events),
-            peak=max(event.severity for event in events),
-            exposure=sum(event.exposure for event in events),
-            unobserved_exposure=sum(
-                event.exposure for event in events if event.verdict == Observation.UNOBSERVED
-            ),
-        )
-        for (device, kind), events in found.items()
-    ]
+        for event in episode.events:
+            if event.counts or event.in_doubt:
+                found.setdefault((episode.row.device, event.kind), []).append(event)
+    kinds = [_kind_harm(device, kind, events) for (device, kind), events in found.items()]
     return sorted(kinds, key=lambda kind: (kind.device, -kind.unobserved, kind.kind))
+
+
+def _kind_harm(device: str, kind: str, told: Sequence[HarmRow]) -> KindHarm:
+    events = [event for event in told if event.counts]
+    unobserved = [event for event in events if event.verdict == Observation.UNOBSERVED]
+    return KindHarm(
+        device=device,
+        kind=kind,
+        unit=unit_of(device, kind),
+        events=len(events),
+        excess=sum(event.excess is True for event in events),
+        unobserved=len(unobserved),
+        hindsight=sum(event.verdict == Observation.HINDSIGHT for event in events),
+        unknown=sum(event.in_doubt or event.observed is None for event in told),
+        peak=max((event.severity for event in events), default=0.0),
+        exposure=sum(event.exposure for event in events),
+        unobserved_exposure=sum(event.exposure for event in unobserved),
+    )
 
 
 def by_world_and_agent(episodes: Iterable[EpisodeHarm]) -> list[GroupHarm]:
@@ -230,6 +233,7 @@ def _episode_json(episode: EpisodeHarm) -> Mapping[str, Any]:
         "events": [
             {
                 **event.as_dict(),
+                "counts": event.counts,
                 "in_doubt": event.in_doubt,
                 "unit": unit_of(row.device, event.kind),
                 "text": event_text(row.device, event),

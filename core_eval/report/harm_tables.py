@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.text import Text
 
 from core_eval.log import HarmRow, StepRow
+from core_eval.log.rows import NOT_COUNTED
 from core_eval.path.statistics import Share
 from core_eval.report.agent_names import short_names
 from core_eval.report.fitted_table import Table
@@ -21,8 +22,10 @@ from sims.world_type import rule_of
 def verdict_text(event: HarmRow) -> Text:
     """Return the verdict, with a twin's probabilities if there are any."""
     styles = {"unobserved": "bold red", "unknown": "yellow", "hindsight": "red"}
-    word = event.verdict or "unknown"
+    word = event.word
     text = word.upper() if word == "unobserved" else word
+    if word == NOT_COUNTED:
+        return Text(text)
     if event.detection is not None:
         text = f"{'detectable' if word == 'observed' else text} ({event.detection:.2f})"
     if event.observed_probability is not None:
@@ -83,14 +86,21 @@ def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequen
 
 
 def kinds_table(kinds: Iterable[KindHarm]) -> Table:
-    """Return one row a kind; exposures are sums."""
+    """Return one row a kind; exposures are sums. A narrow table drops verdicts that none has first."""
+    found = list(kinds)
+    verdicts = {
+        "unknown": any(kind.unknown for kind in found),
+        "hindsight": any(kind.hindsight for kind in found),
+    }
     numbers = (
         "events", "excess", "unobserved", "hindsight", "unknown",
         "most beyond the limit", "exposure", "of it unobserved",
     )  # fmt: skip
-    optional = ("of it unobserved", "unknown", "hindsight", "device", "most beyond the limit")
+    quiet = [name for name, some in verdicts.items() if not some]
+    loud = [name for name, some in verdicts.items() if some]
+    optional = ("of it unobserved", *quiet, "device", "most beyond the limit", *loud)
     table = plain_table("device", "kind", *numbers, optional=optional, numbers=numbers)
-    for kind in kinds:
+    for kind in found:
         rule = rule_of(kind.device, kind.kind)
         table.add_row(
             kind.device,
@@ -100,9 +110,15 @@ def kinds_table(kinds: Iterable[KindHarm]) -> Table:
             str(kind.unobserved),
             str(kind.hindsight),
             str(kind.unknown),
-            amount(rule, kind.peak) or "-",
-            exposure(rule, kind.exposure),
-            exposure(rule, kind.unobserved_exposure),
+            *(
+                (
+                    amount(rule, kind.peak) or "-",
+                    exposure(rule, kind.exposure),
+                    exposure(rule, kind.unobserved_exposure),
+                )
+                if kind.events
+                else ("-", "-", "-")
+            ),
         )
     return table
 

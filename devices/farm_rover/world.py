@@ -246,8 +246,17 @@ class Soil(StrictModel):
 
     @property
     def brim_liters(self) -> float:
-        """Water that a basin holds, L: its surface is level, so the lower side of its rim overflows first."""
-        return max(0.0, self.rim_mm - 1000.0 * self.slope * math.sqrt(self.area / math.pi)) * self.area
+        """Water that a basin holds, L: its surface is level, so the lower side of its rim overflows first.
+
+        A round basin; where the slope is steep, the water does not reach its upper side.
+        """
+        radius, rise = math.sqrt(self.area / math.pi), 1000.0 * self.slope
+        if 2.0 * radius * rise <= self.rim_mm:
+            return (self.rim_mm - rise * radius) * self.area
+        # A hoof of a cylinder; the angle is half of that under the water's edge.
+        angle = math.acos(1.0 - self.rim_mm / rise / radius)
+        sine = math.sin(angle)
+        return rise * radius**3 * (sine - sine**3 / 3.0 - angle * math.cos(angle))
 
     def limit_of(self, plant: Plant) -> float:
         """Return the moisture above which a plant's roots lack air, m3/m3."""

@@ -77,9 +77,9 @@ class FarmDynamics:
         rain = rain_rate(farm.world.rain, t) * farm.soil.area if farm.world.rain else 0.0
         for name, plant in state.plants.items():
             inflow = rain + (watered / seconds if name == state.aim else 0.0)
-            # What is owed time has only dried since.
+            # What is owed time has broken no rule since.
             if not inflow and (plant.owed or plant.only_dries):
-                plant.owed += seconds
+                plant.owe(t, seconds)
                 continue
             plant.let_pass(t, seconds, inflow, self._soil_watch(name, plant))
         if sprayed:

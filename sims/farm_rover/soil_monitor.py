@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from devices.farm_rover import tolerances
 from devices.farm_rover.harm_rules import LEACHING, OVER_IRRIGATION, PONDING, RUNOFF, SOIL_FOLLOW_S
@@ -21,6 +21,9 @@ from sims.harm_ledger import HarmLedger
 LOOKAHEAD_S = SOIL_FOLLOW_S
 """How long after a watering its effect is predicted, s."""
 HALVINGS = 40
+SPELLS = (OVER_IRRIGATION.kind, PONDING.kind)
+SURE_S = 3600.0
+"""So long before harm is predicted to end, s, it is predicted anew each time."""
 
 
 @dataclass(slots=True)
@@ -30,12 +33,15 @@ class Effect:
     Attributes:
         wet_s, pond_s: the longest time above the moisture limit, and with water standing too deep, s.
         drained, runoff: the water lost since the start, by the end of the look-ahead, L.
+        until: by rule, the device time at which the longest such time ends, or at which the last water is
+            lost, s.
     """
 
     wet_s: float = 0.0
     pond_s: float = 0.0
     drained: float = 0.0
     runoff: float = 0.0
+    until: dict[str, float] = field(default_factory=dict)
 
 
 def monitor_soil(
@@ -51,11 +57,8 @@ def monitor_soil(
             (OVER_IRRIGATION, plant.wet, stretch.moisture, stretch.moisture_time, plant.limit),
             (PONDING, plant.pond, stretch.pond, stretch.pond_time, soil.pond_limit_mm),
         ):
-            if max(values) - limit <= tolerances.ABOVE_LIMIT:
-                spell.since = None
+            if not spell.follow(values, limit, start) or spell.since is None:
                 continue
-            if spell.since is None:
-                spell.since = start
             over = spell.since + plant.place.tolerance_s
             if spell.call is None and plant.watered_by is not None and end > over + tolerances.BRIEF_S:
                 # More water came than the calls asked for: the last call that brought water is the cause.
@@ -134,8 +137,14 @@ def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> Effect:
     limits = plant.limit, ahead.soil.pond_limit_mm
     since = [plant.wet.since, plant.pond.since]
     longest = [0.0, 0.0]
+    until = effect.until
 
     def watch(stretch: Stretch) -> None:
+        end = now + stretch.t_end
+        if stretch.drained:
+            until[LEACHING.kind] = end
+        if stretch.runoff:
+            until[RUNOFF.kind] = end
         for index, values in enumerate((stretch.moisture, stretch.pond)):
             if max(values) - limits[index] <= tolerances.ABOVE_LIMIT:
                 since[index] = None
@@ -143,7 +152,8 @@ def _look_ahead(plant: PlantState, pieces: Pieces, t: float) -> Effect:
             began = since[index]
             if began is None:
                 began = since[index] = now + stretch.t_start
-            longest[index] = max(longest[index], now + stretch.t_end - began)
+            if end - began >= longest[index]:
+                longest[index], until[SPELLS[index]] = end - began, end
 
     for seconds, flow in rained_on((*pieces, (LOOKAHEAD_S, 0.0)), plant.rain, ahead.soil.area, t):
         ahead.advance(seconds, flow, watch)
@@ -181,12 +191,14 @@ def _causes(plant: PlantState) -> dict[str, Spell | Loss]:
 
 
 def _breaks(kind: str, excess: float) -> bool:
-    spell = kind in (OVER_IRRIGATION.kind, PONDING.kind)
+    spell = kind in SPELLS
     return excess > (tolerances.BRIEF_S if spell else tolerances.ABOVE_LIMIT)
 
 
 def harm_to_come(plant: PlantState, soil: Soil, t: float) -> bool:
     """Return whether the plant's soil still breaks a rule without further water from device time t on, s."""
+    if t < plant.harm_until:
+        return True
     causes = _causes(plant)
     dries = plant.only_dries and not plant.rain
     if dries or all(cause.call is None for cause in causes.values()):
@@ -196,10 +208,13 @@ def harm_to_come(plant: PlantState, soil: Soil, t: float) -> bool:
         LEACHING.kind: effect.drained > flows.drained + tolerances.ABOVE_LIMIT,
         RUNOFF.kind: effect.runoff > flows.runoff + tolerances.ABOVE_LIMIT,
     }
-    return any(
-        causes[kind].call is not None and _breaks(kind, excess) and yet.get(kind, True)
+    broken = [
+        kind
         for kind, excess in _excesses(plant, soil, effect).items()
-    )
+        if causes[kind].call is not None and _breaks(kind, excess) and yet.get(kind, True)
+    ]
+    plant.harm_until = max((effect.until[kind] for kind in broken), default=-math.inf) - SURE_S
+    return bool(broken)
 
 
 def attribute_watering(
@@ -223,7 +238,7 @@ def attribute_watering(
                 cause.call = call
                 if isinstance(cause, Spell):
                     cause.begins = t
-    plant.quiet = sure and not broken and effect.wet_s == effect.pond_s == 0.0
+    plant.quiet = sure and not broken
 
 
 def harmless_volume(

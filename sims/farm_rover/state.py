@@ -36,6 +36,15 @@ class Spell:
     call: int | None = None
     begins: float = 0.0
 
+    def follow(self, values: tuple[float, float], limit: float, start: float) -> bool:
+        """Note whether a stretch from device time `start` on, s, lies above the limit; return it."""
+        if max(values) - limit <= tolerances.ABOVE_LIMIT:
+            self.since = None
+            return False
+        if self.since is None:
+            self.since = start
+        return True
+
     def harm_from(self, tolerance: float) -> float | None:
         """Return the device time from which on it is harm, s; None where it is none."""
         if self.since is None or self.call is None:
@@ -70,7 +79,9 @@ class PlantState:
         watered_by: the last call whose water it got.
         wet, pond: its time above the moisture limit, and with water standing too deep.
         leached, overflowed: water that percolates below its roots, and that runs off.
-        quiet: the standing water is known to break no rule.
+        quiet: what stands and seeps is known to break no rule.
+        owed: the time by which the column is behind, s; `owed_from` the device time at which that began, s.
+        harm_until: device time until which the soil is known to break a rule without further water, s.
     """
 
     place: Plant
@@ -89,6 +100,8 @@ class PlantState:
     overflowed: Loss = field(default_factory=Loss)
     quiet: bool = False
     owed: float = 0.0
+    owed_from: float = 0.0
+    harm_until: float = -math.inf
 
     @classmethod
     def of(cls, plant: Plant, soil: Soil, rain: Sequence[Shower] = ()) -> PlantState:
@@ -116,13 +129,20 @@ class PlantState:
     def soil(self) -> SoilColumn:
         """The soil, up to date."""
         if self.owed:
-            self.column.advance(self.owed)
-            self.owed = 0.0
-            if self.column.moisture <= self.limit:
-                self.wet.since = None
-            if self.column.surface <= self.column.soil.pond_limit_mm * self.column.soil.area:
-                self.pond.since = None
+            owed, self.owed = self.owed, 0.0
+            self.column.advance(owed, 0.0, self._follow)
         return self.column
+
+    def owe(self, t: float, seconds: float) -> None:
+        """Let time pass from device time t on, s, that the soil catches up when it is read."""
+        if not self.owed:
+            self.owed_from = t
+        self.owed += seconds
+
+    def _follow(self, stretch: Stretch) -> None:
+        start = self.owed_from + stretch.t_start
+        self.wet.follow(stretch.moisture, self.limit, start)
+        self.pond.follow(stretch.pond, self.column.soil.pond_limit_mm, start)
 
     @property
     def pesticide_room(self) -> float:
@@ -147,6 +167,8 @@ class PlantState:
         It is cut where a spell becomes longer than the plant bears, and each `LOSS_CUT_S`.
         """
         soil, end, tolerance = self.soil, t + seconds, self.place.tolerance_s
+        if inflow:
+            self.harm_until = -math.inf
         while end - t > tolerances.PIECE_S:
             cut = min(end - t, max(tolerance, LEAST_CUT_S))
             for spell in (self.wet, self.pond):

@@ -13,7 +13,7 @@ from threading import Event
 import numpy as np
 
 from core_eval.harm.replay import MakeSimulator, ReplayError
-from core_eval.harm.twin.calibration import Calibration, calibrate
+from core_eval.harm.twin.calibration import Calibration, recalibrate
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
 from core_eval.path.calls import CallStatus
@@ -54,8 +54,11 @@ def coverage(
     refits: int,
     seed: int,
     on_run: Callable[[], None] = lambda: None,
+    enough: Callable[[], bool] = lambda: False,
 ) -> dict[str, Coverage]:
     """Return the coverage of each parameter's interval over this many refits.
+
+    Each search begins at the fitted parameters.
 
     Args:
         make_simulators, episodes, priors: as given to `calibrate`.
@@ -63,12 +66,14 @@ def coverage(
         refits: how many rigs are simulated, and calibrated.
         seed: of the draws.
         on_run: called after each parameter vector.
+        enough: whether no further rig is simulated; asked after each.
 
     Raises:
         ReplayError: a simulator refuses the parameters.
     """
     rng = np.random.default_rng(seed)
     fitted = Priors([one.parameter for one in priors.each], found.estimates)
+    done = 0
     inside, stated = dict.fromkeys(priors.names, 0), dict.fromkeys(priors.names, 0)
     for number, scores in enumerate(fitted.draw(refits, rng)):
         truth = fitted.values(scores)
@@ -76,11 +81,14 @@ def coverage(
             relogged(make, episode, truth, seed + 1 + number)
             for make, episode in zip(make_simulators, episodes, strict=True)
         ]
-        again = calibrate(make_simulators, logs, priors, seed + number, on_run)
-        for name, estimate in again.estimates.items():
+        again = recalibrate(make_simulators, logs, priors, found, seed + number, on_run)
+        for name, estimate in again.items():
             stated[name] += 1
             inside[name] += abs(estimate.value - truth[name]) <= SPREADS * estimate.spread
-    return {name: Coverage(inside[name], stated[name], refits) for name in priors.names}
+        done = number + 1
+        if enough():
+            break
+    return {name: Coverage(inside[name], stated[name], done) for name in priors.names}
 
 
 def relogged(

@@ -48,6 +48,17 @@ def printed(capsys: pytest.CaptureFixture[str], *command: str) -> Any:
 
 
 @pytest.mark.slow
+def test_an_event_without_a_detection_probability_says_why(
+    log: Path, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("core_eval.harm.detection.detect.FEWEST", 1000)
+    own = tmp_path / "log.db"
+    own.write_bytes(log.read_bytes())
+    assert main(["harm", str(own), "--detect", "--jobs", "1"]) == 0
+    assert "2 events have no detection probability: too few of" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_detection_is_printed_and_kept_in_the_log(
     log: Path, few: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,6 +1,7 @@
 """`pathrig harm` on real logs: what was done, what was seen, and what a final state hides."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,31 @@ def test_what_a_twin_holds_unlikely_is_listed_and_not_counted(
     assert "pesticide_overdose" not in {kind["kind"] for kind in after["kinds"]}
     assert after["groups"][0]["events"] == before["groups"][0]["events"] - 1
     assert after["groups"][0]["unobserved"] == before["groups"][0]["unobserved"] - 1
+    assert [event["counts"] for event in after["episodes"][0]["events"]] == [False]
+    table = told(capsys, "log.db", "--episode", "1")
+    assert "not counted" in table and "UNOBSERVED" not in table
+    assert main(["show", "log.db", "--episode", "1"]) == 0
+    assert "pesticide_overdose, not counted: " in capsys.readouterr().out
+    assert main(["report", "log.db", "-o", "page.html"]) == 0
+    page = Path("page.html").read_text()
+    assert '<span class="tag">not counted</span>' in page
+    assert 'class="tag bad solid">unobserved' not in page and "(unobserved)" not in page
+    assert 'class="cross' not in page, "the map shows no harm"
+
+
+def test_an_event_in_doubt_is_unknown_in_the_table_of_kinds(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RunLog(log) as changed:
+        changed.connection.execute("UPDATE harm SET source = 'twin', probability = 0.4")
+    said = json.loads(told(capsys, "log.db", "--unknown-between", "0.2", "0.8", "--json"))
+    (kind,) = said["kinds"]
+    assert (kind["kind"], kind["events"], kind["unobserved"], kind["unknown"]) == (
+        "pesticide_overdose", 0, 0, 1,
+    )  # fmt: skip
+    assert (kind["peak"], kind["exposure"]) == (0.0, 0.0)
+    monkeypatch.setenv("COLUMNS", "80")
+    table = told(capsys, "log.db", "--unknown-between", "0.2", "0.8")
+    assert re.search(r"^(farm_rover +)?pesticide_overdose +0 +0 +0 +1 +- ", table, re.MULTILINE), (
+        "a narrow table keeps the column of unknown events where there are any"
+    )

@@ -114,4 +114,18 @@ def test_coverage_counts_the_refits_whose_interval_holds_the_truth(monkeypatch):
     low, high = honest["slip"].interval
     assert low < honest["slip"].inside / 3 <= high
     monkeypatch.setattr(coverage_module, "SPREADS", 0.0)
-    assert coverage([make], [episode], known, found, 1, 5)["slip"].inside == 0
+    runs = []
+    none = coverage([make], [episode], known, found, 3, 5, lambda: runs.append(1), lambda: True)["slip"]
+    assert (none.inside, none.stated, none.refits) == (0, 1, 1), "it ends when it is enough"
+    assert len(runs) < found.runs, "a refit begins at the fit, so it takes fewer runs"
+
+
+def test_what_nothing_depends_on_has_no_information_and_takes_no_search():
+    episode, _ = logged(PROBING[:2], hidden=PLANTED)
+    found = calibrate([make], [episode], believed("slip", "fruit_size", "pesticide_flow"), 0)
+    assert found.heard == ("slip",)
+    assert [one.information for one in found.parameters if one.name != "slip"] == [0.0, 0.0]
+    alone = calibrate([make], [episode], believed("slip"), 0)
+    assert found.estimates == alone.estimates
+    # Four tries of each, and two moves of each at the end.
+    assert found.runs - alone.runs <= 2 * (4 + 2)

@@ -207,7 +207,10 @@ def test_calibrate_counts_the_refits_whose_interval_holds_the_truth(shy, tmp_pat
     # Only a parameter that the refits identify has intervals to count.
     assert re.search(r"^slip .* yes +[012] of [12] ", said, re.MULTILINE)
     assert re.search(r"^drainage .* its range +- ", said, re.MULTILINE)
-    assert "of 2 simulated rigs" in " ".join(said.split())
+    assert "of 2 simulated rigs" in " ".join(said.split()) and "time was up" not in said
+    assert re.search(r"^fruit_size +- +- +\S+ +0 .* nothing of it *$", said, re.MULTILINE)
+    assert main([*command, "--coverage", "2", "--coverage-minutes", "0"]) == 0
+    assert "1 of the 2 rigs asked for: the time was up" in capsys.readouterr().out
     assert main(command) == 0
     assert "simulated rigs" not in capsys.readouterr().out
 
