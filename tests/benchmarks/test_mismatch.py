@@ -62,8 +62,8 @@ def test_it_reports_what_its_file_holds_without_running_it_again(tmp_path):
     rig = {"key": "rig/farm_rover/1/0/False", "hidden": {}, "estimates": {}}
     record = {"twin": "shipped", "episode": 0, "kind": "k", "entity": "e", "call": 0}
     records = [{**record, "happened": True, "probability": 0.8}]
-    done = {"key": "farm_rover/1/16/0/0/0/6", "mismatch": 0, "episodes": 6, "seconds": 1.0}
-    done |= {"bad_fits": {"shipped": 0, "exact": 0}, "records": records}
+    done = {"key": "farm_rover/1/16/0/0/0/6/shipped", "mismatch": 0, "episodes": 6, "seconds": 1.0}
+    done |= {"bad_fits": {"shipped": 0}, "records": records}
     out.write_text("".join(json.dumps(one) + "\n" for one in (rig, done)))
     command = [sys.executable, "benchmarks/mismatch.py", "--out", str(out), "--episodes", "6", "--only", "0"]
     command += ["--rigs", "1", "--processes", "1"]
