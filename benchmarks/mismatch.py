@@ -28,7 +28,7 @@ from rich.table import Table
 from agents.registry import make_agent
 from benchmarks.dangers import hidden_of
 from benchmarks.hidden_rigs import AGENTS, ROOT, agent_of, begun_among, events_of, play
-from benchmarks.mismatch_figures import Told, figures, told_choices
+from benchmarks.mismatch_figures import Told, by_rule, figures, told_choices
 from benchmarks.philip import philip_soil
 from benchmarks.reliability_diagram import reliability_svg
 from configs.fault_priors import FaultPriors
@@ -46,6 +46,8 @@ from sims.overrides import deep_merge
 
 DISCREPANCY = 0.02
 TWINS = ("shipped", "exact")
+UNSENSED = ("hopper_overfill",)
+"""Rules that the telemetry cannot decide: a full hopper reads the same as one too full."""
 LAG_FACTOR = 10.0
 """By how much a worn hose valve is slower, at strength 1: a fault that the twin has no name for."""
 
@@ -317,6 +319,15 @@ def report(console: Console, results: Sequence[Mapping[str, Any]], svg: Path | N
                 curves[f"{mismatch.name.split(':')[0]}, {twin}"] = records
     console.print(table)
     for name, records in curves.items():
+        rules = Table(title=f"Events by rule, {name}")
+        for heading in ("rule", "true", "found", "invented"):
+            rules.add_column(heading, justify="left" if heading == "rule" else "right")
+        for kind, counts in by_rule(records).items():
+            if any(counts):
+                rules.add_row(kind, *map(str, counts))
+        sensed = figures([one for one in records if one.kind not in UNSENSED])
+        rules.caption = f"without {', '.join(UNSENSED)}: recall {sensed.recall}, precision {sensed.precision}"
+        console.print(rules)
         rows = Table(title=f"Risk and coverage, {name}: events told unless their probability is in between")
         for heading in ("unknown between", "told", "wrong of these"):
             rows.add_column(heading, justify="right")

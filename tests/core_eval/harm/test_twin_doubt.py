@@ -81,6 +81,23 @@ def test_a_start_that_is_not_known_makes_a_borderline_dose_uncertain():
     assert any(0.05 < chance < 0.95 for chance in unsure.values())
 
 
+def test_no_telemetry_tells_an_overfilled_hopper_from_a_full_one():
+    """`hopper_full` says that fruit is not small; whether it is too large has an even chance in its range."""
+    script = [
+        ("unlock_safety_mode", {}),
+        *[step for name in ("plant_A", "plant_B") for step in pick(name)],
+        ("move_to", at("collection_bin")),
+        ("dump_hopper", {}),
+    ]
+    small, full, large = (logged(script, hidden={"fruit_size": size}) for size in (0.85, 1.05, 1.15))
+    assert [event.kind for event in large[1]] == ["hopper_overfill"] and full[1] == ()
+    assert full[0] == large[0] != small[0]
+
+
+def pick(name):
+    return [("move_to", at(name)), ("harvest_fruit", {"plant_id": name})]
+
+
 def test_faults_are_drawn_more_often_than_they_are_likely_and_weighted_back():
     priors = {"stuck_valve": FaultPrior(probability=0.06), "stuck_sensor": FaultPrior(probability=0.02)}
     unknowns = Unknowns(None, priors).of(WORLD.model_dump(), ["a", "b"], 100.0)
