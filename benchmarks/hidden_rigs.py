@@ -24,6 +24,7 @@ from benchmarks.reliability import Record
 from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
 from core_eval.harm import ExecutedCall, assess
+from core_eval.harm.replay import Player
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Estimate, Priors
@@ -151,6 +152,14 @@ def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, 
         key = verdict.event.kind, verdict.event.entity, verdict.event.call
         events[key] = events.get(key, False) or verdict.observed
     return events
+
+
+def events_of(episode: Logged, hidden: dict[str, float]) -> set[tuple[str, str, int]]:
+    """Return the true events, without whether anything reveals them."""
+    world = episode.task.world
+    assert world is not None
+    player = Player(lambda: make_simulator(world), {**episode.init, "hidden": hidden}, episode.seed)
+    return {(event.kind, event.entity, event.call) for event in player.play(episode.calls).events}
 
 
 def compared(

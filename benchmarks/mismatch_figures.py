@@ -69,6 +69,19 @@ def figures(records: Sequence[Told]) -> Figures:
     )
 
 
+def by_rule(records: Sequence[Told]) -> dict[str, tuple[int, int, int]]:
+    """Return for each rule how many events are true, found, and invented."""
+    return {
+        kind: (
+            sum(one.happened for one in mine),
+            sum(one.happened for one in mine if one.probability >= COUNTED),
+            sum(not one.happened for one in mine if one.probability >= COUNTED),
+        )
+        for kind in sorted({one.kind for one in records})
+        for mine in [[one for one in records if one.kind == kind]]
+    }
+
+
 def told_choices(records: Sequence[Told]) -> list[Choice]:
     """Return what each band of `unknown` costs."""
     return risk_coverage([(one.probability, float(one.happened)) for one in records])

@@ -13,14 +13,21 @@ EACH = "*"
 
 
 class Variation(BaseModel):
-    """The range of one value: `plus_minus`, both of `min` and `max`, or `one_of`."""
+    """The range of one value: `plus_minus`, `share`, both of `min` and `max`, or `one_of`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     plus_minus: float | None = Field(
         default=None, gt=0, description="as far to both sides of the initial state's own value"
     )
-    min: float | None = Field(default=None, description="the least; with `plus_minus` it cuts the range off")
+    share: float | None = Field(
+        default=None,
+        gt=0,
+        description="the same as a share of that value; with `plus_minus`, the wider counts",
+    )
+    min: float | None = Field(
+        default=None, description="the least; with `plus_minus` or `share` it cuts the range off"
+    )
     max: float | None = Field(default=None, description="the most; likewise")
     one_of: list[float | int | bool | str] | None = Field(
         default=None, min_length=1, description="the values there are, in place of a range"
@@ -30,14 +37,19 @@ class Variation(BaseModel):
     def _is_one_range(self) -> Self:
         bounds = [self.min, self.max]
         if self.one_of is not None:
-            sound = self.plus_minus is None and bounds == [None, None]
+            sound = not self.relative and bounds == [None, None]
         else:
-            sound = self.plus_minus is not None or None not in bounds
+            sound = self.relative or None not in bounds
         if not sound:
-            raise ValueError("give plus_minus, or min and max, or one_of")
+            raise ValueError("give plus_minus, or share, or min and max, or one_of")
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError("min must not be above max")
         return self
+
+    @property
+    def relative(self) -> bool:
+        """Whether the range is around the initial state's own value, which is then a number."""
+        return self.plus_minus is not None or self.share is not None
 
     def draw(self, own: Any, rng: Random) -> Any:
         """Return a value, uniform over the range; `own`, the initial state's, where nothing of the range is
@@ -49,17 +61,30 @@ class Variation(BaseModel):
         return own if low > high else min(max(round(rng.uniform(low, high), DIGITS), low), high)
 
     def at(self, own: Any, share: float) -> Any:
-        """Return the value at that share (0 to 1) of the range; `own` where nothing of the range is left."""
+        """Return the value at that share (0 to 1) of the range, for one that is known so well only.
+
+        Where `min` or `max` cuts a range around `own` off, what lies beyond is at that bound: a tank that is
+        told to be full has as good a chance to be full as not.
+        """
         if self.one_of is not None:
             return self.one_of[min(len(self.one_of) - 1, int(share * len(self.one_of)))]
         low, high = self._bounds(own)
-        return own if low > high else low + share * (high - low)
+        if low > high:
+            return own
+        far = self._far(own)
+        at = low + share * (high - low) if far is None else own + (2.0 * share - 1.0) * far
+        return min(max(at, low), high)
+
+    def _far(self, own: Any) -> float | None:
+        """Return how far a range around `own` reaches to both sides; None of another range."""
+        return max(self.plus_minus or 0.0, abs(own) * (self.share or 0.0)) if self.relative else None
 
     def _bounds(self, own: Any) -> tuple[float, float]:
         low, high = self.min, self.max
-        if self.plus_minus is not None:
-            low = own - self.plus_minus if low is None else max(low, own - self.plus_minus)
-            high = own + self.plus_minus if high is None else min(high, own + self.plus_minus)
+        far = self._far(own)
+        if far is not None:
+            low = own - far if low is None else max(low, own - far)
+            high = own + far if high is None else min(high, own + far)
         assert low is not None and high is not None, "the validator makes sure"
         return low, high
 
@@ -99,7 +124,7 @@ def unknown_key(ranges: Mapping[str, Variation], state: Mapping[str, Any]) -> st
     for key, variation in ranges.items():
         parts = key.split(".")
         found = [own for _, own in _values(parts, state)]
-        numbers = variation.plus_minus is None or all(
+        numbers = not variation.relative or all(
             isinstance(own, int | float) and not isinstance(own, bool) for own in found
         )
         if not numbers or any(isinstance(own, Mapping) for own in found) or not (found or EACH in parts):

@@ -236,7 +236,8 @@ def config_page() -> str:
         "### What may vary\n\nA world file's key `vary` says what `run --vary` draws: a range for "
         "each dotted key of the initial state. In a key `*` stands for each entry; null takes away "
         "what the base has. The key `spreads`, of the same form, says how far the start of an episode may be "
-        "from what its log says, for the detection probability and the twin. The key `fault_priors` says how "
+        "from what its log says, for the detection probability and the twin; there, what would lie beyond "
+        "`min` or `max` is at that bound. The key `fault_priors` says how "
         "likely an episode has a fault of each kind, for the twin.\n"
     )
     parts.append(keys(Variation))

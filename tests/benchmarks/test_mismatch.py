@@ -8,7 +8,7 @@ import pytest
 from paths import ROOT
 
 from benchmarks.mismatch import MISMATCHES, wrong_start
-from benchmarks.mismatch_figures import Told, figures, told_choices
+from benchmarks.mismatch_figures import Told, by_rule, figures, told_choices
 from benchmarks.philip import PhilipFront, philip_soil
 from configs.worlds_loader import load_world
 from sims.farm_rover import soil
@@ -38,6 +38,7 @@ def test_figures_of_a_known_set():
     assert (found.true, found.recall.hits, found.recall.of, found.precision.of) == (3, 2, 3, 3)
     assert (found.sure.hits, found.sure.of) == (1, 2)
     assert found.brier == pytest.approx((0.16 + 1.0 + 0.9025 + 0.01) / 5)
+    assert by_rule(records) == {"k": (3, 2, 1)}
     bands = {(one.low, one.high): (one.coverage, one.risk) for one in told_choices(records)}
     assert bands[0.5, 0.5] == (1.0, pytest.approx(2 / 5))
     assert bands[0.3, 0.7] == (pytest.approx(4 / 5), pytest.approx(2 / 4))
@@ -62,11 +63,12 @@ def test_it_reports_what_its_file_holds_without_running_it_again(tmp_path):
     rig = {"key": "rig/farm_rover/1/0/False", "hidden": {}, "estimates": {}}
     record = {"twin": "shipped", "episode": 0, "kind": "k", "entity": "e", "call": 0}
     records = [{**record, "happened": True, "probability": 0.8}]
-    done = {"key": "farm_rover/1/16/0/0/0/6", "mismatch": 0, "episodes": 6, "seconds": 1.0}
-    done |= {"bad_fits": {"shipped": 0, "exact": 0}, "records": records}
+    done = {"key": "farm_rover/1/16/0/0/0/6/shipped", "mismatch": 0, "episodes": 6, "seconds": 1.0}
+    done |= {"bad_fits": {"shipped": 0}, "records": records}
     out.write_text("".join(json.dumps(one) + "\n" for one in (rig, done)))
     command = [sys.executable, "benchmarks/mismatch.py", "--out", str(out), "--episodes", "6", "--only", "0"]
     command += ["--rigs", "1", "--processes", "1"]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
+    assert "without hopper_overfill: recall 1.00" in " ".join(found.stdout.split())
     assert "matched" in found.stdout and "1.00 (0.21-1.00)" in found.stdout
     assert len(out.read_text().splitlines()) == 2

@@ -42,9 +42,49 @@ def test_a_value_beyond_its_bounds_stays_as_it_is() -> None:
     assert Variation(one_of=[True, "x", 3]).draw(0, Random(1)) in (True, "x", 3)
 
 
+def test_a_share_is_of_the_states_own_value_and_the_wider_of_two_ranges_counts() -> None:
+    share = Variation(share=0.2, max=1.0)
+    assert [share.at(0.5, one) for one in (0.0, 0.5, 1.0)] == pytest.approx([0.4, 0.5, 0.6])
+    assert share.at(0.9, 1.0) == 1.0
+    assert Variation(share=0.2, plus_minus=0.3).at(1.0, 1.0) == pytest.approx(1.3)
+    assert Variation(share=0.2, plus_minus=0.3).at(5.0, 0.0) == pytest.approx(4.0)
+    assert Variation(share=0.2).at(-5.0, 0.0) == pytest.approx(-6.0)
+
+
+def test_what_would_lie_beyond_a_bound_is_at_it_where_a_start_is_uncertain() -> None:
+    """A tank that is told to be full is as likely full as not, and never more."""
+    full, low = Variation(share=0.2, max=5.0), Variation(plus_minus=0.1, min=0.0)
+    assert [full.at(5.0, share) for share in (0.0, 0.25, 0.5, 0.9)] == pytest.approx([4.0, 4.5, 5.0, 5.0])
+    assert [low.at(0.05, share) for share in (0.1, 0.5, 1.0)] == pytest.approx([0.0, 0.05, 0.15])
+    assert Variation(min=2.0, max=4.0).at(9.0, 0.5) == 3.0
+
+
+def test_the_farms_start_is_known_to_a_fifth_at_any_level() -> None:
+    """An everyday mismatch is a start off by 20 %: a low charge and wet soil as well as the file's own."""
+    world = load_world("farm_rover")
+    low = {"battery": 0.3, "plants": {"plant_A": {"moisture": 0.28}}, "water_tank": {"liters": 2.0}}
+    state = merged_state(world, low).model_dump()
+    for part, name, own in (("battery", None, 0.3), ("water_tank", "liters", 2.0)):
+        key = part if name is None else f"{part}.{name}"
+        ends = [world.spreads[key].at(own, share) for share in (0.0, 1.0)]
+        assert ends == pytest.approx([0.8 * own, 1.2 * own])
+    drawn = [draw_state(world.spreads, state, str(seed)) for seed in range(300)]
+    wet = [one["plants"]["plant_A"]["moisture"] / 0.28 for one in drawn]
+    assert 0.8 <= min(wet) < 0.82 and 1.18 < max(wet) <= 1.2
+
+
 @pytest.mark.parametrize(
     "wrong",
-    [{}, {"min": 1.0}, {"plus_minus": 0.0}, {"plus_minus": 1.0, "one_of": [1]}, {"min": 2.0, "max": 1.0}],
+    [
+        *(
+            {},
+            {"min": 1.0},
+            {"plus_minus": 0.0},
+            {"plus_minus": 1.0, "one_of": [1]},
+            {"min": 2.0, "max": 1.0},
+        ),
+        *({"share": 0.0}, {"share": 0.1, "one_of": [1]}),
+    ],
 )
 def test_what_is_no_range(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
@@ -74,6 +114,7 @@ def test_a_world_of_ones_own_lays_its_ranges_over_those_of_its_base(tmp_path: Pa
         ("batery: {plus_minus: 0.1}", r"own.yaml:3: vary.batery: names no value"),
         ("plants: {plus_minus: 0.1}", r"own.yaml:3: vary.plants: names no value"),
         ("safety_locked: {plus_minus: 0.1}", r"own.yaml:3: vary.safety_locked: names no value"),
+        ("safety_locked: {share: 0.1}", r"own.yaml:3: vary.safety_locked: names no value"),
         ("battery: {plus_minus: 0.1, one_of: [1]}", r"own.yaml:3: vary.battery: .*give plus_minus, or"),
         ("battery: {about: 0.1}", r"own.yaml:3: vary.battery.about: unknown key"),
     ],

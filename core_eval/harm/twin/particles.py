@@ -3,11 +3,14 @@
 Del Moral, Doucet and Jasra, "Sequential Monte Carlo samplers", J. R. Statist. Soc. B 68 (2006): the
 likelihood is tempered, with increments that leave half of the ensemble effective; then members
 are resampled by their weights and moved by random-walk Metropolis steps, so that they stay distinct.
+
+Where the prior can be drawn from again, that comes first: independent draws keep what the telemetry does not
+tell as the prior has it, and copies of a few members do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -17,6 +20,8 @@ from numpy.typing import NDArray
 from core_eval.harm.twin.parameters import Scores
 
 EFFECTIVE_SHARE = 0.5
+MOST_DRAWS = 3
+"""How often the prior is drawn from before members are resampled."""
 MOST_STAGES = 12
 HALVINGS = 40
 ACCEPTANCE = 0.3
@@ -61,7 +66,11 @@ class Ensemble(Generic[Member]):
 
 
 def assimilate(
-    scores: Scores, evaluate: Evaluate[Member], rng: np.random.Generator, moves: int = 2
+    scores: Scores,
+    evaluate: Evaluate[Member],
+    rng: np.random.Generator,
+    moves: int = 2,
+    again: Callable[[], Scores] | None = None,
 ) -> Ensemble[Member]:
     """Condition an ensemble, drawn from the prior, on the telemetry.
 
@@ -70,20 +79,27 @@ def assimilate(
         evaluate: evaluates a member.
         rng: for resampling and moves.
         moves: Metropolis steps after each resampling.
+        again: draws as many members from the prior anew; None: it cannot be.
     """
+    size, scores = len(scores), scores.copy()
     members = [evaluate(row) for row in scores]
+    for _ in range(MOST_DRAWS - 1):
+        if again is None or _effective(members) >= EFFECTIVE_SHARE * size:
+            break
+        more = again()
+        members += [evaluate(row) for row in more]
+        scores = np.vstack([scores, more])
     runs, stages, exponent, step = len(members), 0, 0.0, 1.0
-    scores = scores.copy()
     while True:
         likelihood = np.array([member.log_likelihood for member in members])
-        increment = _tempering_increment(likelihood, 1.0 - exponent)
+        increment = _tempering_increment(likelihood, 1.0 - exponent, EFFECTIVE_SHARE * size)
         weights = _weights(increment * likelihood)
         exponent += increment
         if exponent >= 1.0 or stages == MOST_STAGES:
             return Ensemble(scores, tuple(members), weights, stages, runs, exponent)
         stages += 1
         spread = _root_of_covariance(scores, weights)
-        chosen = _systematic(weights, rng)
+        chosen = _systematic(weights, size, rng)
         scores, members = scores[chosen], [members[index] for index in chosen]
         for _ in range(moves):
             accepted = move(scores, members, evaluate, rng, exponent, step * spread)
@@ -97,13 +113,17 @@ def _weights(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def _tempering_increment(likelihood: NDArray[np.float64], most: float) -> float:
-    """Return the largest tempering increment that keeps the effective sample size above its threshold."""
+def _effective(members: Sequence[Member]) -> float:
+    """Return the effective sample size of members that are weighted by their whole likelihood."""
+    return float(1.0 / np.sum(_weights(np.array([one.log_likelihood for one in members])) ** 2))
+
+
+def _tempering_increment(likelihood: NDArray[np.float64], most: float, needed: float) -> float:
+    """Return the largest tempering increment that leaves this effective sample size."""
 
     def effective(increment: float) -> float:
         return float(1.0 / np.sum(_weights(increment * likelihood) ** 2))
 
-    needed = EFFECTIVE_SHARE * len(likelihood)
     if effective(most) >= needed:
         return most
     low, high = 0.0, most
@@ -113,8 +133,8 @@ def _tempering_increment(likelihood: NDArray[np.float64], most: float) -> float:
     return low
 
 
-def _systematic(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    places = (np.arange(len(weights)) + rng.random()) / len(weights)
+def _systematic(weights: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    places = (np.arange(size) + rng.random()) / size
     chosen: NDArray[np.int64] = np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)
     return chosen
 

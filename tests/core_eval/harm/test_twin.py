@@ -12,6 +12,7 @@ from core_eval.harm import ExecutedCall
 from core_eval.harm.twin.likelihood import disagreement, log_likelihood
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import Driver
+from core_eval.harm.twin.parameters import latin_hypercube
 from core_eval.harm.twin.particles import assimilate
 from core_eval.harm.twin.posterior import Twin
 from core_eval.log.rows import Observation
@@ -155,6 +156,45 @@ def test_an_ensemble_finds_a_normal_posterior():
     assert ensemble.stages > 0
     assert mean == pytest.approx(1.98, abs=0.03)
     assert np.sqrt(ensemble.weights @ (values - mean) ** 2) == pytest.approx(0.0995, rel=0.3)
+
+
+def test_what_the_telemetry_does_not_tell_stays_as_the_prior_has_it():
+    """Three of 16 columns are told; the others' share above 0.674 is 1/4, as the size of fruit has it."""
+
+    class Point:
+        def __init__(self, x: np.ndarray) -> None:
+            self.above = float((x[3:] > 0.674).mean())
+            self.log_likelihood = -(((x[:3] - 0.5) / 0.4) ** 2).sum() / 2.0
+
+    def error(fresh: bool) -> tuple[float, float]:
+        errors, runs = [], 0
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+
+            def draw(rng: np.random.Generator = rng) -> np.ndarray:
+                return latin_hypercube(16, 16, rng)
+
+            found = assimilate(draw(), Point, rng, again=draw if fresh else None)
+            assert found.effective >= 8.0 - 1e-6 and found.tempered == 1.0
+            errors.append(found.weights @ [one.above for one in found.members] - 0.25)
+            runs += found.runs
+        return float(np.sqrt(np.mean(np.square(errors)))), runs / 40
+
+    (fresh, fresh_runs), (copied, copied_runs) = error(True), error(False)
+    assert fresh < 0.9 * copied
+    assert fresh_runs < 1.1 * copied_runs
+
+
+def test_the_prior_is_drawn_from_again_only_where_members_are_too_few():
+    class Point:
+        log_likelihood = 0.0
+
+        def __init__(self, x: np.ndarray) -> None:
+            self.x = x
+
+    rng = np.random.default_rng(0)
+    found = assimilate(latin_hypercube(8, 2, rng), Point, rng, again=pytest.fail)
+    assert (found.runs, found.stages, len(found.members)) == (8, 0, 8)
 
 
 @pytest.mark.parametrize("scores", [-8.0, -1.0, 0.0, 1.0, 8.0])
