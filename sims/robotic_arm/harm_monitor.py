@@ -1,6 +1,6 @@
 """Monitors the bench's physics for harm (`devices.robotic_arm.harm_rules`).
 
-Contacts are examined in every step that has any; everything else every 20 ms.
+Contacts are examined in every step that has any, and torques in every step; everything else every 20 ms.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from devices.robotic_arm.safeguards import AXES as AXIS_NAMES
 from devices.robotic_arm.safeguards import Break, is_broken
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import quantities, scene
+from sims.robotic_arm.drive_loads import DriveLoads
 from sims.robotic_arm.physics import AXES, BenchPhysics
 
 SLOW_SPAN = 0.02
-"""Interval of all evaluations but those of contacts, s."""
-TORQUE_SHARE = SLOW_SPAN / 0.1
-"""Weight of each sample in the low-passed torque (0.1 s): drives protect against load, not jerks."""
+"""Interval of all evaluations but those of contacts and torques, s."""
 OBSERVER_TIME = 0.02
 """Time constant, s, with which an arm without a force sensor estimates a force from outside by its joints'
 momentum: a gain of 50/s (De Luca et al., "Collision detection and safe reaction with the DLR-III", 2006)."""
@@ -66,8 +65,8 @@ class HarmMonitor:
         self.curtain = curtain
         self.unlocked = unlocked
         self._limits = physics.world.limits
-        self._torque_limits = np.array(self._limits.torques())
-        self._torques = np.zeros(AXES)
+        self.loads = DriveLoads(self._limits.torques(), scene.TIMESTEP)
+        """The low-passed torques of the arm's drives."""
         self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
         self._call = 0
         self._targets: set[str] = set()
@@ -103,8 +102,8 @@ class HarmMonitor:
 
     @property
     def active(self) -> bool:
-        """Whether the last evaluation found harm, at the contacts or elsewhere."""
-        return self._touches_harm or self._slow_harm
+        """Whether the last evaluation found harm, or torques that will be harm if they last."""
+        return self._touches_harm or self._slow_harm or self.loads.too_great
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """Begin a call; `closing` makes every object that the fingers touch a target."""
@@ -137,9 +136,16 @@ class HarmMonitor:
         if self.physics.data.ncon:
             self._contacts(t)
         self.outside_force += (self._outside - self.outside_force) * self._span / OBSERVER_TIME
+        self._load(t)
         self._steps += 1
         if self._steps % self.slow_steps == 0:
             self._slow_look(t)
+
+    def _load(self, t: float) -> None:
+        self.loads.after_step(self.physics.data.qfrc_actuator[:AXES])
+        self.overload = max(0.0, float(self.loads.excess.max()))
+        if self.overload > 0.0:
+            self._note(rules.JOINT_TORQUE.kind, MACHINE, t, self._span, self.overload)
 
     # Contacts.
 
@@ -228,11 +234,6 @@ class HarmMonitor:
         physics = self.physics
         self._slow_harm = False
         self._displacements(t)
-        self._torques += (np.array(quantities.torques(physics)) - self._torques) * TORQUE_SHARE
-        excess = self._torques - self._torque_limits
-        self.overload = max(0.0, float(excess.max()))
-        if self.overload > 0.0:
-            self._note(rules.JOINT_TORQUE.kind, MACHINE, t, SLOW_SPAN, self.overload)
         self._remember_loads()
         for name, load in self._stacked().items():
             if load > self._limits.stacked_load:
@@ -316,7 +317,7 @@ class HarmMonitor:
             "light_curtain": "broken" if self.curtain.broken(t) else "clear",
             "speed": quantities.speed(physics),
             "overload": self.overload,
-            "joint_torques": dict(zip(AXIS_NAMES, self._torques.tolist(), strict=True)),
+            "joint_torques": dict(zip(AXIS_NAMES, self.loads.torques.tolist(), strict=True)),
         }
 
 

@@ -142,6 +142,7 @@ class Motion:
     def run(self, count: int, t: float) -> None:
         """Run `count` steps of physics from device time `t`, s; none while everything rests."""
         if self.resting:
+            self.monitor.loads.rest(count)
             return
         physics, monitor = self.physics, self.monitor
         step, look = physics.step, monitor.after_step
@@ -162,6 +163,7 @@ class Motion:
                 if physics.held is not None and physics.slips():
                     self.release()
                 elif self._awake and self.settled() and self.resting:
+                    monitor.loads.rest(count - k)
                     break
         self._catch_up()
         physics.sync()

@@ -1,7 +1,6 @@
 """Monitors the table's physics for harm (`devices.so101_arm.harm_rules`).
 
-Contacts are examined in every step that has any; everything else every 20 ms. Torques are low-passed in every
-step: an impact's are over in less than 20 ms.
+Contacts are examined in every step that has any, and torques in every step; everything else every 20 ms.
 """
 
 from __future__ import annotations
@@ -15,15 +14,14 @@ from devices.robotic_arm import tolerances
 from devices.so101_arm import harm_rules as rules
 from devices.so101_arm.world import JOINTS
 from sims.harm_ledger import HarmLedger
+from sims.robotic_arm.drive_loads import DriveLoads
 from sims.robotic_arm.scene import ARM, FLOOR
 from sims.so101_arm import scene
 from sims.so101_arm.kinematics import AXES
 from sims.so101_arm.physics import HELD_FORCE, So101Physics
 
 SLOW_SPAN = 0.02
-"""Interval of all evaluations but those of contacts, s."""
-TORQUE_TIME = 0.1
-"""Time constant of the low-passed torques, s: gears suffer from load, not from jerks."""
+"""Interval of all evaluations but those of contacts and torques, s."""
 SAME_EVENT = 0.25
 """Harm that recurs within this time, s, belongs to the same event."""
 
@@ -90,14 +88,14 @@ class HarmMonitor:
         """Force with which the held object met its support in the last step, N."""
         self.bump = 0.0
         """Peak of the forces on arm and gripper since it was last set to 0, N."""
-        self.torques = np.zeros(AXES)
-        """The low-passed torques of the arm's servos, N m."""
+        self.loads = DriveLoads([self.limits.joint_torque] * AXES, scene.TIMESTEP)
+        """The low-passed torques of the arm's servos."""
         self._touches_harm = self._slow_harm = False
 
     @property
     def active(self) -> bool:
         """Whether the last evaluation found harm, or torques that will be harm if they last."""
-        return self._touches_harm or self._slow_harm
+        return self._touches_harm or self._slow_harm or self.loads.too_great
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """Begin a call; `closing` makes every object that the jaws touch a target."""
@@ -116,11 +114,16 @@ class HarmMonitor:
         if self.physics.data.ncon:
             self._contacts(t)
         self._hold()
-        given = np.abs(self.physics.data.actuator_force[:AXES])
-        self.torques += (given - self.torques) * (self._span / TORQUE_TIME)
+        self._load(t)
         self._steps += 1
         if self._steps % self.slow_steps == 0:
             self._slow_look(t)
+
+    def _load(self, t: float) -> None:
+        self.loads.after_step(self.physics.data.actuator_force[:AXES])
+        for joint, excess in zip(JOINTS, self.loads.excess.tolist(), strict=False):
+            if excess > 0.0:
+                self._note(rules.JOINT_OVERLOAD.kind, joint, t, self._span, excess)
 
     # Contacts.
 
@@ -155,10 +158,10 @@ class HarmMonitor:
                 if thing not in self._targets:
                     self.touch[thing] = self.touch.get(thing, 0.0) + force
         self.squeeze = {name: min(both.values()) for name, both in sides.items() if len(both) == len(JAWS)}
-        self._load(loads)
+        self._sort(loads)
         self._note_contacts(t)
 
-    def _load(self, loads: dict[Named, float]) -> None:
+    def _sort(self, loads: dict[Named, float]) -> None:
         """Sort the forces of the held object on what it meets."""
         for (name, kind), force in loads.items():
             if kind is Kind.FLOOR:
@@ -227,13 +230,8 @@ class HarmMonitor:
     # Evaluated every 20 ms.
 
     def _slow_look(self, t: float) -> None:
-        given = np.abs(self.physics.data.actuator_force[:AXES])
-        self._slow_harm = bool(given.max() > self.limits.joint_torque)
+        self._slow_harm = False
         self._displacements(t)
-        for joint, torque in zip(JOINTS, self.torques.tolist(), strict=False):
-            excess = torque - self.limits.joint_torque
-            if excess > 0.0:
-                self._note(rules.JOINT_OVERLOAD.kind, joint, t, SLOW_SPAN, excess)
 
     def _displacements(self, t: float) -> None:
         off = self.physics.positions() - self._start
@@ -278,5 +276,5 @@ class HarmMonitor:
             "squeeze": dict(self.squeeze),
             "displaced": {n: m for n, m in zip(physics.objects, moved, strict=True) if n in stands},
             "fallen": {} if released is None else {released[0]: self._fall(released)},
-            "torques": dict(zip(JOINTS, self.torques.tolist(), strict=False)),
+            "torques": dict(zip(JOINTS, self.loads.torques.tolist(), strict=False)),
         }

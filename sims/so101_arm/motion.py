@@ -76,6 +76,7 @@ class Motion:
     def run(self, count: int, t: float) -> None:
         """Run `count` steps of physics from device time `t`, s; none while everything rests."""
         if self.resting:
+            self.monitor.loads.rest(count)
             return
         physics, monitor = self.physics, self.monitor
         for k in range(1, count + 1):
@@ -91,6 +92,7 @@ class Motion:
                 self.halt()
             self.ran += 1
             if self._awake and self.ran % monitor.slow_steps == 0 and self.settled() and self.resting:
+                monitor.loads.rest(count - k)
                 break
         physics.sync()
 
