@@ -19,7 +19,8 @@ from devices.robotic_arm.gripper_interlocks import (
     unlocked,
     upright,
 )
-from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
+from devices.robotic_arm.things import GRIP_HEIGHT
+from devices.robotic_arm.world import BenchWorld
 
 BELOW_TOLERANCE = 0.005
 """Maximum depth of a place pose below the bench's own height for it, m: the descent ends at the touch."""

@@ -18,7 +18,7 @@ from devices.robotic_arm.gripper_interlocks import (
     upright,
 )
 from devices.robotic_arm.interlocks import BELOW_TOLERANCE
-from devices.robotic_arm.world import GRIP_HEIGHT
+from devices.robotic_arm.things import GRIP_HEIGHT
 from devices.so101_arm.world import So101World
 
 _Arguments = Mapping[str, Any]

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from devices.robotic_arm.footprints import Footprint, overlap
-from devices.robotic_arm.world import GRIP_HEIGHT
+from devices.robotic_arm.layout import fixtures, support
+from devices.robotic_arm.things import GRIP_HEIGHT
+from devices.robotic_arm.world import COLUMN
 from sims.robotic_arm import scene
 from sims.robotic_arm.contact_mask import ContactMask
 from sims.robotic_arm.physics import BenchPhysics
@@ -31,10 +33,10 @@ class CollisionMask(ContactMask):
         physics = self._physics
         world, thing = physics.world, physics.world.objects[name]
         x, y, z, yaw = physics.object_pose(name)
-        taken = [*world.fixtures(), *self._others(name), self._gripper()]
+        taken = [*fixtures(world, COLUMN), *self._others(name), self._gripper()]
         half_length, half_width = thing.size[0] / 2 + ROOM, thing.size[1] / 2 + ROOM
         for px, py in _rings(x, y):
-            low = world.support(px, py)
+            low = support(world, px, py)
             here = Footprint(
                 name,
                 px,

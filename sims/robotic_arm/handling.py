@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from devices.outcome import PROTECTIVE_STOP
-from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
+from devices.robotic_arm.things import GRIP_HEIGHT
+from devices.robotic_arm.world import BenchWorld
 from sims.clock import Clock
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import detour, quantities, scene

@@ -9,10 +9,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from devices.robotic_arm.harm_rules import HARM_RULES
-from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_of_move
-from devices.robotic_arm.tools import (
-    ROBOTIC_ARM,
+from devices.robotic_arm.gripper_tools import (
     Gripper,
     NamedPose,
     Objects,
@@ -21,8 +18,10 @@ from devices.robotic_arm.tools import (
     Placed,
     Pose,
     SafetyState,
-    ToolPose,
 )
+from devices.robotic_arm.harm_rules import HARM_RULES
+from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_of_move
+from devices.robotic_arm.tools import ROBOTIC_ARM, ToolPose
 from devices.robotic_arm.world import BenchWorld, SensorName
 from devices.tool import NoArguments, ToolResult
 from sims.clock import Clock

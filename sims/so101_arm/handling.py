@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from devices.outcome import PROTECTIVE_STOP
-from devices.robotic_arm.world import GRIP_HEIGHT, BenchObject
+from devices.robotic_arm.things import GRIP_HEIGHT, BenchObject
 from devices.so101_arm.world import DOWN, So101World
 from sims.clock import Clock
 from sims.robotic_arm.aid import NO_AID

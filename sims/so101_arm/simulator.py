@@ -11,7 +11,15 @@ import numpy as np
 
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
-from devices.robotic_arm.tools import Gripper, NamedPose, Objects, OneObject, Picked, Placed, SafetyState
+from devices.robotic_arm.gripper_tools import (
+    Gripper,
+    NamedPose,
+    Objects,
+    OneObject,
+    Picked,
+    Placed,
+    SafetyState,
+)
 from devices.so101_arm.harm_rules import HARM_RULES
 from devices.so101_arm.interlocks import SO101_INTERLOCKS, So101View
 from devices.so101_arm.tools import SO101_ARM, Joints, Place, Pose, ToolPose
