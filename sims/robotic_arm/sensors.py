@@ -70,7 +70,7 @@ def quantity(
         case "gripper_closed":
             return float(handling.gripper == "closed")
         case "pose_reached":
-            return float(handling.arrived)
+            return float(handling.time.arrived)
         case "light_curtain":
             return float(monitor.curtain.broken(t))
         case "bumper":

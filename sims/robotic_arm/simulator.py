@@ -28,8 +28,10 @@ from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
 from sims.robotic_arm import quantities, scene, sensors, truth
 from sims.robotic_arm.aid import Aid
-from sims.robotic_arm.handling import LONGEST_SETTLING, Handling
-from sims.robotic_arm.harm_monitor import SAME_EVENT, Curtain, HarmMonitor
+from sims.robotic_arm.call_time import LONGEST_SETTLING
+from sims.robotic_arm.handling import Handling
+from sims.robotic_arm.harm_monitor import Curtain, HarmMonitor
+from sims.robotic_arm.harm_pieces import SAME_EVENT
 from sims.robotic_arm.interventions import ARM_INTERVENTIONS
 from sims.robotic_arm.kinematics import Array
 from sims.robotic_arm.motion import Motion
@@ -76,7 +78,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         self._step_ticks = Clock.to_ticks(scene.TIMESTEP)
         self._weakness = 0.0
         self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
-        self._slots |= {name: self._physics.position(name).copy() for name in world.objects}
+        self._slots |= {name: self._physics.objects.position(name).copy() for name in world.objects}
 
     def left_out(self) -> None:
         """Let motions after this call start elsewhere than in the original."""
@@ -181,7 +183,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         tray = self.world.bins.get(name)
         if tray is not None:
             return NamedPose(name=name, **_rounded((tray.x, tray.y, tray.z, tray.yaw)))
-        return NamedPose(name=name, **_rounded(self._physics.object_pose(name)))
+        return NamedPose(name=name, **_rounded(self._physics.objects.pose(name)))
 
     # Safety.
 
@@ -234,7 +236,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         name = self._physics.held
         down = self._handling.tip_to_place(_pose_of(arguments))
         self._handling.perform(call, lambda handling: handling.place(down), name)
-        pose = self._physics.tip() if name is None else self._physics.object_pose(name)
+        pose = self._physics.tip() if name is None else self._physics.objects.pose(name)
         return Placed(gripper="open", **_rounded(pose))
 
     def aid_next_motion(self, aid: Aid) -> None:
@@ -253,7 +255,7 @@ class ArmSimulator(Simulator[BenchWorld]):
             locked=self._locked,
             empty=physics.held is None,
             held=physics.held,
-            upright=physics.upright,
+            upright=physics.objects.upright,
             tip=self._tip_goal,
         )
 
@@ -288,7 +290,7 @@ class ArmSimulator(Simulator[BenchWorld]):
 
     def occupied(self, slot: str) -> bool:
         """Return whether any object is at a slot."""
-        away = self._physics.positions() - self._slots[slot]
+        away = self._physics.objects.positions() - self._slots[slot]
         return bool((np.linalg.norm(away, axis=1) <= self.world.slot_radius).any())
 
     def _tip_reading(self) -> Pose:

@@ -29,10 +29,12 @@ from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
 from sims.overrides import WorldError, merge_world
 from sims.robotic_arm.aid import Aid
+from sims.robotic_arm.call_time import LONGEST_SETTLING
+from sims.robotic_arm.harm_pieces import SAME_EVENT
 from sims.simulator import CallOptions, Simulator
 from sims.so101_arm import assets, scene, sensors
-from sims.so101_arm.handling import LONGEST_SETTLING, Handling
-from sims.so101_arm.harm_monitor import SAME_EVENT, HarmMonitor
+from sims.so101_arm.handling import Handling
+from sims.so101_arm.harm_monitor import HarmMonitor
 from sims.so101_arm.interventions import SO101_INTERVENTIONS
 from sims.so101_arm.kinematics import GRIPPER, Array, UnreachableError
 from sims.so101_arm.motion import Motion
@@ -93,7 +95,7 @@ class So101Simulator(Simulator[So101World]):
         self._step_ticks = Clock.to_ticks(scene.TIMESTEP)
         self._weakness = 0.0
         self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
-        self._slots |= {name: self._physics.position(name).copy() for name in world.objects}
+        self._slots |= {name: self._physics.objects.position(name).copy() for name in world.objects}
 
     def goes_on(self) -> bool:
         """Return whether anything moves, or harm goes on; at rest that takes a while to show."""
@@ -138,9 +140,7 @@ class So101Simulator(Simulator[So101World]):
             "gripper": self._handling.gripper,
             "holding": self._monitor.held,
             "pose": dict(zip(POSE, physics.tip(), strict=True)),
-            "objects": {
-                name: dict(zip(PLACE, physics.object_pose(name), strict=True)) for name in physics.objects
-            },
+            "objects": physics.objects.poses(),
             "joints": dict(zip(JOINTS, physics.angles().tolist(), strict=True)),
             "aperture": self._aperture(),
             **self._monitor.state(),
@@ -205,7 +205,7 @@ class So101Simulator(Simulator[So101World]):
         """Read the pose of an object, or the pose to place into a bin at."""
         name = arguments.object_id
         tray = self.world.bins.get(name)
-        pose = self._physics.object_pose(name) if tray is None else (tray.x, tray.y, tray.z, tray.yaw)
+        pose = self._physics.objects.pose(name) if tray is None else (tray.x, tray.y, tray.z, tray.yaw)
         return NamedPose(name=name, **_rounded(PLACE, pose))
 
     # Safety.
@@ -256,7 +256,7 @@ class So101Simulator(Simulator[So101World]):
         """Move above the place and down until the object stands or is there, release it, and move up."""
         held, goal = self._monitor.held, _place_of(arguments.model_dump())
         self._handling.perform(call, lambda handling: handling.place(goal))
-        pose = (*self._physics.tip()[:3], 0.0) if held is None else self._physics.object_pose(held)
+        pose = (*self._physics.tip()[:3], 0.0) if held is None else self._physics.objects.pose(held)
         return Placed(gripper="open", **_rounded(PLACE, pose))
 
     def aid_next_motion(self, aid: Aid) -> None:
@@ -271,7 +271,7 @@ class So101Simulator(Simulator[So101World]):
             locked=self._locked,
             empty=held is None,
             held=held,
-            upright=self._physics.upright,
+            upright=self._physics.objects.upright,
             reachable=self._reachable,
         )
 
@@ -297,7 +297,7 @@ class So101Simulator(Simulator[So101World]):
             case "gripper_closed":
                 return float(self._handling.gripper == "closed")
             case "pose_reached":
-                return float(self._handling.arrived)
+                return float(self._handling.time.arrived)
             case "gripper_load":
                 return self.joint_load(JOINTS[GRIPPER])
             case "finger_force":
@@ -321,7 +321,7 @@ class So101Simulator(Simulator[So101World]):
 
     def occupied(self, slot: str) -> bool:
         """Return whether any object is at a slot."""
-        away = self._physics.positions() - self._slots[slot]
+        away = self._physics.objects.positions() - self._slots[slot]
         return bool((np.linalg.norm(away, axis=1) <= self.world.slot_radius).any())
 
     def _aperture(self) -> float:
