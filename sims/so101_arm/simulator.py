@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -30,9 +31,11 @@ from sims.coarse_sensors import CoarseSensor
 from sims.overrides import WorldError, merge_world
 from sims.robotic_arm.aid import Aid
 from sims.robotic_arm.call_time import LONGEST_SETTLING
+from sims.robotic_arm.fitted_sensors import fitted
 from sims.robotic_arm.harm_pieces import SAME_EVENT
+from sims.robotic_arm.slots import Slots
 from sims.simulator import CallOptions, Simulator
-from sims.so101_arm import assets, scene, sensors
+from sims.so101_arm import assets, scene
 from sims.so101_arm.handling import Handling
 from sims.so101_arm.harm_monitor import HarmMonitor
 from sims.so101_arm.interventions import SO101_INTERVENTIONS
@@ -94,8 +97,7 @@ class So101Simulator(Simulator[So101World]):
         self._ticks = 0
         self._step_ticks = Clock.to_ticks(scene.TIMESTEP)
         self._weakness = 0.0
-        self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
-        self._slots |= {name: self._physics.objects.position(name).copy() for name in world.objects}
+        self._slots = Slots(world, self._physics.objects, world.slot_radius)
 
     def goes_on(self) -> bool:
         """Return whether anything moves, or harm goes on; at rest that takes a while to show."""
@@ -130,7 +132,8 @@ class So101Simulator(Simulator[So101World]):
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
         """Return the sensors that the world fits; `at_slot.SLOT` for bins and the objects' first places."""
-        return sensors.fitted(self, self.world)
+        joints = {f"joint_load.{joint}": partial(self.joint_load, joint) for joint in JOINTS}
+        return fitted(self, self.world.sensors, self.world.hidden, joints)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
@@ -154,7 +157,7 @@ class So101Simulator(Simulator[So101World]):
             "safety": "locked" if self._locked else "unlocked",
             **self._gripper_reading().model_dump(),
             "at_home": from_home < self.world.slot_radius,
-            "at_slot": {slot: self.occupied(slot) for slot in self._slots},
+            "at_slot": {slot: self.occupied(slot) for slot in self.slots},
             "_pose": self._tip_reading().model_dump(),
         }
 
@@ -317,12 +320,11 @@ class So101Simulator(Simulator[So101World]):
     @property
     def slots(self) -> tuple[str, ...]:
         """The bins, and the first place of every object."""
-        return tuple(self._slots)
+        return self._slots.names
 
     def occupied(self, slot: str) -> bool:
         """Return whether any object is at a slot."""
-        away = self._physics.objects.positions() - self._slots[slot]
-        return bool((np.linalg.norm(away, axis=1) <= self.world.slot_radius).any())
+        return self._slots.occupied(slot, self._physics.objects)
 
     def _aperture(self) -> float:
         return self._physics.kinematics.gap(float(self._physics.angles()[GRIPPER]))
