@@ -10,7 +10,8 @@ from core_eval.path.calls import CallStatus
 from devices.known_state import KnownState, read_result
 from devices.outcome import Outcome
 from devices.robotic_arm import gripper_tools as tools
-from devices.robotic_arm.interlocks import ARM_INTERLOCKS, MOTIONS, ArmView
+from devices.robotic_arm.gripper_interlocks import MOTIONS
+from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView
 from devices.robotic_arm.safeguards import Zone
 from devices.robotic_arm.things import Obstacle
 from devices.robotic_arm.tools import ROBOTIC_ARM
