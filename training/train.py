@@ -5,6 +5,7 @@ The same command goes on where it stopped. `DIR` holds the tokenizer, a log, the
 goes by the share of the budget that is spent: after a short warm-up it stays, then falls in a straight line
 to zero. A larger `--tokens` goes on with a trained model; `--minutes`, its checks counted, or Ctrl-C ends a
 leg early. With one thread on one machine the same settings give the same weights, in however many legs.
+A later leg may have other batches: larger ones cost less a token, smaller ones learn sooner at the beginning.
 
 Matrices are trained by Muon, embedding and norms by AdamW; the loss is on the model's own tokens only.
 """
@@ -73,6 +74,9 @@ def main() -> None:
     parser.add_argument("--flat", type=float, default=0.4, help="share of the budget before the rate falls")
     parser.add_argument("--grow", type=Path, help="a smaller model's training folder to begin with")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--compile", action="store_true", help="compile the layers first, which needs a C++ compiler"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the first weights")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -115,6 +119,9 @@ class Training:
             self._compare(state["settings"])
         self.tokenizer = self._tokenizer()
         self.network = self._network(state).to(self.device)
+        if args.compile:
+            for block in self.network.blocks:
+                block.compile(dynamic=True)
         self.optimizers = _optimizers(self.network)
         for optimizer, kept in zip(self.optimizers, state["optimizers"] if state else (), strict=False):
             optimizer.load_state_dict(kept)
@@ -196,7 +203,7 @@ class Training:
         return 2 * 2 * (time.monotonic() - begun) * float(self.args.held_out) / few
 
     def _compare(self, kept: dict[str, Any]) -> None:
-        free = ("tokens", "flat", "react")
+        free = ("tokens", "batch", "flat", "react")
         for key in self.settings:
             if key not in free and kept[key] != self.settings[key]:
                 raise SettingsError(

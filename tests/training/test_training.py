@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
 from dataclasses import asdict
@@ -79,6 +80,29 @@ def test_other_settings_are_refused_in_one_line(tmp_path, monkeypatch):
     run(monkeypatch, tmp_path, "--tokens", "2k")
     with pytest.raises(SystemExit, match="size was small, not middle; take another folder"):
         run(monkeypatch, tmp_path, "--tokens", "2k", "--size", "middle")
+
+
+def test_a_later_leg_may_have_larger_batches(tmp_path, monkeypatch):
+    run(monkeypatch, tmp_path, "--tokens", "3k")
+    steps = log(tmp_path)[-1]["steps"]
+    run(monkeypatch, tmp_path, "--tokens", "6k", "--batch", "3000")
+    assert log(tmp_path)[-1]["steps"] == steps + 1
+    assert load(tmp_path / LATEST)["settings"]["batch"] == 3000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(500)
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch compiles with g++")
+def test_compiled_layers_learn_the_same(tmp_path, monkeypatch):
+    run(monkeypatch, tmp_path / "plain", "--tokens", "1k")
+    run(monkeypatch, tmp_path / "compiled", "--tokens", "1k", "--compile")
+    plain, compiled = (
+        load(tmp_path / name / LATEST)["optimizers"][1]["state"] for name in ("plain", "compiled")
+    )
+    for number, state in plain.items():
+        # The first mean of AdamW is the gradient times 0.1.
+        mean, other = state["exp_avg"], compiled[number]["exp_avg"]
+        assert (mean - other).norm() < 0.03 * mean.norm(), number
 
 
 def test_a_signal_ends_a_leg_with_a_checkpoint(tmp_path, monkeypatch):
