@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from devices.robotic_arm import tools as arm
+from devices.robotic_arm import gripper_tools as arm
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from training.episode import Episode
 from training.phrasing import Said, Speaker, joined

@@ -40,6 +40,7 @@ WORLD = WorldType(
     state=So101World,
     defaults=Path(__file__).with_suffix(".yaml"),
     simulator=_simulator,
+    probing=Path(__file__).parents[1] / "probes" / "so101_bench.jsonl",
     harm_rules=HARM_RULES,
     interventions=SO101_INTERVENTIONS,
     faults=ARM_FAULTS,

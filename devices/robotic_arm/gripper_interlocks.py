@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
+from devices.robotic_arm.things import GRIP_HEIGHT
+
+BELOW_TOLERANCE = 0.005
+"""Maximum depth of a place pose below the surface's own height for it, m: the descent ends at the touch."""
 
 _Arguments = Mapping[str, Any]
 
@@ -49,40 +54,40 @@ def unknown(*_: Any) -> None:
     """Answer that a thing is not known."""
 
 
-def unlocked(arm: GripperView, _: _Arguments) -> None:
+def _unlocked(arm: GripperView, _: _Arguments) -> None:
     """Refuse while the safety is locked."""
     if arm.locked:
         raise Refusal("safety_locked", "The safety is locked. Call unlock_safety first.")
 
 
-def known_thing(arm: GripperView, arguments: _Arguments) -> None:
+def _known_thing(arm: GripperView, arguments: _Arguments) -> None:
     """Refuse a name that is no object and no bin."""
     world, name = arm.world, arguments["object_id"]
     if world is not None and name not in world.objects and name not in world.bins:
         raise Refusal("unknown_object", f"There is no object or bin {name!r}; {_known(world)}.")
 
 
-def known_object(arm: GripperView, arguments: _Arguments) -> None:
+def _known_object(arm: GripperView, arguments: _Arguments) -> None:
     """Refuse a name that is no object."""
     world, name = arm.world, arguments["object_id"]
     if world is not None and name in world.bins:
         raise Refusal("unknown_object", f"{name} is a bin and cannot be picked; {_known(world)}.")
-    known_thing(arm, arguments)
+    _known_thing(arm, arguments)
 
 
-def empty_gripper(arm: GripperView, _: _Arguments) -> None:
+def _empty_gripper(arm: GripperView, _: _Arguments) -> None:
     """Refuse while the gripper holds something."""
     if arm.held is not None:
         raise Refusal("gripper_not_empty", f"The gripper holds {arm.held}. Place it first.")
 
 
-def something_held(arm: GripperView, _: _Arguments) -> None:
+def _something_held(arm: GripperView, _: _Arguments) -> None:
     """Refuse while the gripper holds nothing."""
     if arm.empty:
         raise Refusal("nothing_held", "The gripper holds nothing. Pick an object first.")
 
 
-def upright(arm: GripperView, arguments: _Arguments) -> None:
+def _upright(arm: GripperView, arguments: _Arguments) -> None:
     """Refuse an object that has fallen over."""
     name = arguments["object_id"]
     if arm.upright(name) is False:
@@ -91,3 +96,49 @@ def upright(arm: GripperView, arguments: _Arguments) -> None:
 
 def _known(world: Things) -> str:
     return f"the objects are {', '.join(world.objects)}, and the bins are {', '.join(world.bins)}"
+
+
+def _place_height(surface: str) -> Check[Any]:
+    def refuse(_: GripperView, arguments: _Arguments) -> None:
+        if arguments["z"] < GRIP_HEIGHT - BELOW_TOLERANCE:
+            raise Refusal(
+                f"below_{surface}",
+                f"z = {arguments['z']:g} is too low: an object that stands on the {surface} has "
+                f"z = {GRIP_HEIGHT:g}. Use the z of get_object_pose.",
+            )
+
+    return Check("place_height", refuse, always=True)
+
+
+UNLOCKED: Check[Any] = Check("unlocked", _unlocked)
+MOTIONS = frozenset({"move_to", "home", "open_gripper", "close_gripper", "pick", "place"})
+"""The tools that move the arm."""
+
+
+def gripper_interlocks(surface: str, in_reach: Callable[[str], Check[Any]]) -> Interlocks[Any]:
+    """Return each tool's checks, in the arm's order. `always`: no arm can do it, even in a forced call.
+
+    Args:
+        surface: what objects stand on, in messages.
+        in_reach: the check of a tool's goal.
+    """
+    return {
+        "move_to": (UNLOCKED, in_reach("move_to")),
+        "home": (UNLOCKED,),
+        "open_gripper": (UNLOCKED,),
+        "close_gripper": (UNLOCKED,),
+        "pick": (
+            UNLOCKED,
+            Check("known_object", _known_object, always=True),
+            Check("empty_gripper", _empty_gripper),
+            Check("upright", _upright, always=True),
+            in_reach("pick"),
+        ),
+        "place": (
+            UNLOCKED,
+            Check("something_held", _something_held),
+            _place_height(surface),
+            in_reach("place"),
+        ),
+        "get_object_pose": (Check("known_thing", _known_thing, always=True),),
+    }

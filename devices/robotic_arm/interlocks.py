@@ -10,19 +10,8 @@ from typing import Any
 from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
 from devices.robotic_arm import tolerances
-from devices.robotic_arm.gripper_interlocks import (
-    empty_gripper,
-    known_object,
-    known_thing,
-    something_held,
-    unknown,
-    unlocked,
-    upright,
-)
-from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
-
-BELOW_TOLERANCE = 0.005
-"""Maximum depth of a place pose below the bench's own height for it, m: the descent ends at the touch."""
+from devices.robotic_arm.gripper_interlocks import gripper_interlocks, unknown
+from devices.robotic_arm.world import BenchWorld
 
 Point = tuple[float, float, float]
 
@@ -54,15 +43,6 @@ class ArmView:
 _Arguments = Mapping[str, Any]
 
 
-def _place_height(_: ArmView, arguments: _Arguments) -> None:
-    if arguments["z"] < GRIP_HEIGHT - BELOW_TOLERANCE:
-        raise Refusal(
-            "below_bench",
-            f"z = {arguments['z']:g} is too low: an object that stands on the bench has z = {GRIP_HEIGHT:g}. "
-            "Use the z of get_object_pose.",
-        )
-
-
 def _in_reach(tool: str) -> Check[ArmView]:
     def refuse(view: ArmView, arguments: _Arguments) -> None:
         tip = view.tip(tool, arguments)
@@ -84,28 +64,4 @@ def _in_reach(tool: str) -> Check[ArmView]:
     return Check("in_reach", refuse, always=True)
 
 
-UNLOCKED: Check[ArmView] = Check("unlocked", unlocked)
-
-ARM_INTERLOCKS: Interlocks[ArmView] = {
-    "move_to": (UNLOCKED, _in_reach("move_to")),
-    "home": (UNLOCKED,),
-    "open_gripper": (UNLOCKED,),
-    "close_gripper": (UNLOCKED,),
-    "pick": (
-        UNLOCKED,
-        Check("known_object", known_object, always=True),
-        Check("empty_gripper", empty_gripper),
-        Check("upright", upright, always=True),
-        _in_reach("pick"),
-    ),
-    "place": (
-        UNLOCKED,
-        Check("something_held", something_held),
-        Check("place_height", _place_height, always=True),
-        _in_reach("place"),
-    ),
-    "get_object_pose": (Check("known_thing", known_thing, always=True),),
-}
-"""Each tool's checks, in the arm's order. `always`: no arm can do it, even in a forced call."""
-
-MOTIONS = frozenset(tool for tool, checks in ARM_INTERLOCKS.items() if UNLOCKED in checks)
+ARM_INTERLOCKS: Interlocks[ArmView] = gripper_interlocks("bench", _in_reach)

@@ -9,10 +9,13 @@ from typing import Any
 from core_eval.path.calls import CallStatus
 from devices.known_state import KnownState, read_result
 from devices.outcome import Outcome
-from devices.robotic_arm import tools
-from devices.robotic_arm.interlocks import ARM_INTERLOCKS, MOTIONS, ArmView
+from devices.robotic_arm import gripper_tools as tools
+from devices.robotic_arm.gripper_interlocks import MOTIONS
+from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView
 from devices.robotic_arm.safeguards import Zone
-from devices.robotic_arm.world import BenchWorld, Obstacle
+from devices.robotic_arm.things import Obstacle
+from devices.robotic_arm.tools import ROBOTIC_ARM
+from devices.robotic_arm.world import BenchWorld
 from devices.sensors import Sample
 
 FINGERS = 0.03
@@ -100,7 +103,7 @@ class KnownArm(KnownState):
             self._forget()
             return
         self._note_effects(tool, arguments)
-        result = read_result(tools.ROBOTIC_ARM.by_name[tool].result, outcome)
+        result = read_result(ROBOTIC_ARM.by_name[tool].result, outcome)
         match result:
             case tools.SafetyState():
                 self._locked = result.safety == "locked"

@@ -8,17 +8,7 @@ from typing import Any
 
 from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
-from devices.robotic_arm.gripper_interlocks import (
-    empty_gripper,
-    known_object,
-    known_thing,
-    something_held,
-    unknown,
-    unlocked,
-    upright,
-)
-from devices.robotic_arm.interlocks import BELOW_TOLERANCE
-from devices.robotic_arm.world import GRIP_HEIGHT
+from devices.robotic_arm.gripper_interlocks import gripper_interlocks, unknown
 from devices.so101_arm.world import So101World
 
 _Arguments = Mapping[str, Any]
@@ -43,15 +33,6 @@ class So101View:
     reachable: Callable[[str, _Arguments], bool | None] = unknown
 
 
-def _place_height(_: So101View, arguments: _Arguments) -> None:
-    if arguments["z"] < GRIP_HEIGHT - BELOW_TOLERANCE:
-        raise Refusal(
-            "below_table",
-            f"z = {arguments['z']:g} is too low: an object that stands on the table has z = {GRIP_HEIGHT:g}. "
-            "Use the z of get_object_pose.",
-        )
-
-
 def _in_reach(tool: str) -> Check[So101View]:
     def refuse(arm: So101View, arguments: _Arguments) -> None:
         if arguments.get("z", 0.0) < 0.0:
@@ -66,29 +47,4 @@ def _in_reach(tool: str) -> Check[So101View]:
     return Check("in_reach", refuse, always=True)
 
 
-UNLOCKED: Check[So101View] = Check("unlocked", unlocked)
-
-SO101_INTERLOCKS: Interlocks[So101View] = {
-    "move_to": (UNLOCKED, _in_reach("move_to")),
-    "home": (UNLOCKED,),
-    "open_gripper": (UNLOCKED,),
-    "close_gripper": (UNLOCKED,),
-    "pick": (
-        UNLOCKED,
-        Check("known_object", known_object, always=True),
-        Check("empty_gripper", empty_gripper),
-        Check("upright", upright, always=True),
-        _in_reach("pick"),
-    ),
-    "place": (
-        UNLOCKED,
-        Check("something_held", something_held),
-        Check("place_height", _place_height, always=True),
-        _in_reach("place"),
-    ),
-    "get_object_pose": (Check("known_thing", known_thing, always=True),),
-}
-"""Each tool's checks, in the arm's order. `always`: no arm can do it, even in a forced call."""
-
-MOTIONS = frozenset(tool for tool, checks in SO101_INTERLOCKS.items() if UNLOCKED in checks)
-"""The tools that move the arm."""
+SO101_INTERLOCKS: Interlocks[So101View] = gripper_interlocks("table", _in_reach)

@@ -8,10 +8,11 @@ from typing import Any
 from core_eval.path.calls import CallStatus
 from devices.known_state import KnownState, read_result
 from devices.outcome import Outcome
+from devices.robotic_arm.gripper_interlocks import MOTIONS
+from devices.robotic_arm.gripper_tools import Gripper, Placed, SafetyState
 from devices.robotic_arm.known_state import lies_in
-from devices.robotic_arm.tools import Gripper, Placed, SafetyState
 from devices.sensors import Sample
-from devices.so101_arm.interlocks import MOTIONS, SO101_INTERLOCKS, So101View
+from devices.so101_arm.interlocks import SO101_INTERLOCKS, So101View
 from devices.so101_arm.tools import SO101_ARM
 from devices.so101_arm.world import So101World
 

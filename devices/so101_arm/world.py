@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -12,14 +12,16 @@ from devices.faults import Faults
 from devices.models import FrozenModel
 from devices.robotic_arm.bench_part import Angle, Name
 from devices.robotic_arm.fault_kinds import ARM_FAULTS
-from devices.robotic_arm.footprints import Footprint, first_overlap
+from devices.robotic_arm.footprints import Footprint
 from devices.robotic_arm.hidden import BenchHidden
-from devices.robotic_arm.world import GRIP_HEIGHT, LEAST_MASS, BenchObject, Bin, Obstacle
+from devices.robotic_arm.layout import check_mass, check_names, check_room
+from devices.robotic_arm.things import BenchObject, Bin, Obstacle
 from devices.sensors import SensorSpec
 
 JOINTS = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper")
 BASE_RADIUS, BASE_HEIGHT = 0.065, 0.07
 """A cylinder about the arm's foot, which objects do not stand in, m."""
+FOOT = Footprint("the arm's foot", 0.0, 0.0, 0.0, BASE_RADIUS, BASE_RADIUS, 0.0, 0.4, round=True, fixed=True)
 WIDEST = 0.05
 """Maximum width of an object that the jaws close on, m."""
 DOWN = math.pi / 2
@@ -104,38 +106,12 @@ class So101World(FrozenModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        names = [*self.objects, *self.bins, *self.obstacles]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"{twice[0]}: objects, bins and obstacles need different names")
+        check_names(objects=self.objects, bins=self.bins, obstacles=self.obstacles)
         for name, thing in self.objects.items():
             if thing.width > WIDEST:
                 raise ValueError(
                     f"objects.{name}.size: {thing.width:g} m is too wide; give {WIDEST:g} at most"
                 )
-            if thing.mass * self.hidden.mass < LEAST_MASS:
-                raise ValueError(
-                    f"objects.{name}.mass: times hidden.mass it must be at least {LEAST_MASS:g} kg"
-                )
-        clash = first_overlap(list(self._footprints()))
-        if clash is not None:
-            raise ValueError(f"{clash[0]} stands in {clash[1]}; move it")
+            check_mass(name, thing, self.hidden)
+        check_room(self, FOOT)
         return self
-
-    def support(self, x: float, y: float) -> float:
-        """Return the height of the table or of the bin's floor under a point, m."""
-        return max((tray.floor for tray in self.bins.values() if tray.holds(x, y)), default=0.0)
-
-    def base_height(self, thing: BenchObject) -> float:
-        """Return the initial height of an object's base, m: of its support, or higher if its z says so."""
-        return max(thing.z - GRIP_HEIGHT, self.support(thing.x, thing.y))
-
-    def _footprints(self) -> Iterator[Footprint]:
-        for name, thing in self.objects.items():
-            yield thing.footprint(name, self.base_height(thing))
-        radius = BASE_RADIUS
-        yield Footprint("the arm's foot", 0.0, 0.0, 0.0, radius, radius, 0.0, 0.4, round=True, fixed=True)
-        for name, block in self.obstacles.items():
-            yield block.footprint(name)
-        for name, tray in self.bins.items():
-            yield from tray.footprints(name)

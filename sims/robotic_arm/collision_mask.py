@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from devices.robotic_arm.footprints import Footprint, overlap
-from devices.robotic_arm.world import GRIP_HEIGHT
+from devices.robotic_arm.layout import fixtures, support
+from devices.robotic_arm.things import GRIP_HEIGHT
+from devices.robotic_arm.world import COLUMN
 from sims.robotic_arm import scene
 from sims.robotic_arm.contact_mask import ContactMask
 from sims.robotic_arm.physics import BenchPhysics
@@ -30,11 +32,11 @@ class CollisionMask(ContactMask):
         """Put an object, upright and at rest, on the nearest free place of the bench or of a bin."""
         physics = self._physics
         world, thing = physics.world, physics.world.objects[name]
-        x, y, z, yaw = physics.object_pose(name)
-        taken = [*world.fixtures(), *self._others(name), self._gripper()]
+        x, y, z, yaw = physics.objects.pose(name)
+        taken = [*fixtures(world, COLUMN), *self._others(name), self._gripper()]
         half_length, half_width = thing.size[0] / 2 + ROOM, thing.size[1] / 2 + ROOM
         for px, py in _rings(x, y):
-            low = world.support(px, py)
+            low = support(world, px, py)
             here = Footprint(
                 name,
                 px,
@@ -57,10 +59,12 @@ class CollisionMask(ContactMask):
         physics = self._physics
         for other, thing in physics.world.objects.items():
             if other != name:
-                x, y, z, yaw = physics.object_pose(other)
+                x, y, z, yaw = physics.objects.pose(other)
                 low = z - GRIP_HEIGHT
                 # A thing that fell over may reach as far as its longest side.
-                half = thing.size[:2] if physics.upright(other) else (max(thing.size), max(thing.size))
+                half = (
+                    thing.size[:2] if physics.objects.upright(other) else (max(thing.size), max(thing.size))
+                )
                 yield Footprint(other, x, y, yaw, half[0] / 2, half[1] / 2, low, low + thing.size[2])
 
     def _gripper(self) -> Footprint:

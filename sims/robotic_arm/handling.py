@@ -10,15 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from devices.outcome import PROTECTIVE_STOP
-from devices.robotic_arm.world import GRIP_HEIGHT, BenchWorld
+from devices.robotic_arm.things import GRIP_HEIGHT
+from devices.robotic_arm.world import BenchWorld
 from sims.clock import Clock
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import detour, quantities, scene
 from sims.robotic_arm.aid import NO_AID
+from sims.robotic_arm.call_time import TICK, CallTime, PassTime
 from sims.robotic_arm.harm_monitor import HarmMonitor
 from sims.robotic_arm.kinematics import Array, wrapped
-from sims.robotic_arm.motion import RETREAT, Motion, Program, steps
+from sims.robotic_arm.motion import Motion, steps
 from sims.robotic_arm.physics import BenchPhysics
 from sims.robotic_arm.trajectory import MotionLimits, retimed, route, within_joint_speeds
 from sims.simulator import CallOptions
@@ -26,10 +27,6 @@ from sims.time_stepping import RigFault
 
 UNLIMITED = (1000.0,) * 6
 """Torques of the drives in a motion that passes through things, N m."""
-TICK = 0.04
-"""Device time between two checks for a stop, s."""
-SETTLE_TICK, LONGEST_SETTLING = 0.02, 2.0
-"""A motion ends when everything rests, checked at this interval, or after this time, s."""
 PICK_SHARE = 0.7
 """Maximum share of an object's force limit that `pick` grips with."""
 SOFT_SHARE = 0.95
@@ -55,7 +52,7 @@ class Handling:
         physics: BenchPhysics,
         monitor: HarmMonitor,
         motion: Motion,
-        pass_time: Callable[[float, float], None],
+        pass_time: PassTime,
         clock: Clock,
     ) -> None:
         self.world = world
@@ -63,11 +60,12 @@ class Handling:
         self._physics = physics
         self._monitor = monitor
         self._motion = motion
-        self._pass_time = pass_time
-        self._clock = clock
-        self._end: int | None = None
-        self.arrived = True
-        """Whether the last motion reached its goal, rather than got stuck or stopped."""
+        stopped = (
+            f"The arm met something with more than {world.arm.protective_stop:g} N and stopped itself. "
+            "The safety is locked now: call unlock_safety, and move away from it."
+        )
+        self.time = CallTime(motion, pass_time, clock, scene.TIMESTEP, stopped)
+        """The device time of the running call."""
         self.elsewhere = False
         """In a counterfactual: the arm may stand elsewhere than in the original at this moment."""
         arm = world.arm
@@ -103,14 +101,13 @@ class Handling:
             target: the object that the arm may touch beside the one that it holds.
             closing: make whatever the fingers touch a target.
         """
-        ticks = None if call.duration is None else Clock.to_ticks(call.duration)
-        self._end = None if ticks is None else self._clock.ticks + ticks
+        self.time.begin(call.duration)
         if call.duration is not None and self.elsewhere:
             natural = self._rehearse(call, action, target, closing)
-            self._pass_time(max(0.0, call.duration - natural), TICK)
+            self.time.pass_time(max(0.0, call.duration - natural), TICK)
         self._begin(call, target, closing)
         action(self)
-        self.arrived = quantities.command_error(self._physics) < POSE_TOLERANCE
+        self.time.arrived = quantities.command_error(self._physics) < POSE_TOLERANCE
 
     def _begin(self, call: CallOptions, target: str | None, closing: bool) -> None:
         self._help(target, grips=closing or target not in (None, self._physics.held))
@@ -127,10 +124,10 @@ class Handling:
             twin._motion.run(steps(seconds), 0.0)
             count += steps(seconds)
 
-        memo: dict[int, Any] = {id(thing): thing for thing in (self.world, self._physics.bench, self._clock)}
-        memo |= {id(self._pass_time): run, id(self._monitor.ledger): HarmLedger()}
+        memo: dict[int, Any] = {id(thing): thing for thing in (self.world, self._physics.bench)}
+        memo |= {id(self.time.pass_time): run, id(self._monitor.pieces.ledger): HarmLedger()}
         twin = copy.deepcopy(self, memo)
-        twin._end = None
+        twin.time.begin(None)
         twin._begin(call, target, closing)
         with suppress(RigFault):
             action(twin)
@@ -166,12 +163,12 @@ class Handling:
     def open(self) -> None:
         """Release what is held, and open the gripper fully."""
         self._let_go(self.world.arm.opening / 2)
-        self._settle()
+        self.time.settle()
 
     def close(self) -> None:
         """Close with the standard force on whatever is between the fingers."""
         self._grip(self.world.arm.grip_force, 0.0)
-        self._settle()
+        self.time.settle()
 
     def pick(self, name: str, down: Array) -> None:
         """Descend, grip with a force that the object bears, and move up; a held object is set down first."""
@@ -182,7 +179,7 @@ class Handling:
         self.gripper = "open"
         self._follow(self._path(*self._over(above)), fitting)
         if abs(self._physics.finger_target - fitting) > HOLDING_APERTURE:  # the path was too short
-            self._run(self._motion.opening(fitting))
+            self.time.run(self._motion.opening(fitting))
         self._follow(self._path(down))
         force = min(self.world.arm.grip_force, PICK_SHARE * thing.force_limit)
         self._grip(force, thing.width / 2 - 0.004)
@@ -202,14 +199,14 @@ class Handling:
         fitting = opening if name is None else min(self.world.objects[name].width + CLEARANCE, opening)
         self._let_go(fitting / 2)
         self._follow(self._path(above))
-        self._run(self._motion.opening(opening / 2))
+        self.time.run(self._motion.opening(opening / 2))
         self._arrive()
 
     # Where the fingertips go.
 
     def tip_to_pick(self, name: str) -> Array:
         """Return the fingertip pose that grips an object, with the smallest turn of the gripper."""
-        x, y, z, yaw = self._physics.object_pose(name)
+        x, y, z, yaw = self._physics.objects.pose(name)
         now = float(self._physics.target[3])
         turn = wrapped(yaw - now)
         turn -= math.pi * round(turn / math.pi)  # the gripper is the same after half a turn
@@ -241,52 +238,17 @@ class Handling:
         zone = self._aid.round_zone
         if zone is not None:
             path = detour.outside(path, self._physics, zone, self._limits, scene.TIMESTEP)
-        self._run(self._motion.along(path, finger), feeling=feeling)
-
-    def _run(self, program: Program, *, feeling: bool = False) -> None:
-        self._motion.load(program, feeling=feeling)
-        self._take(len(program) * scene.TIMESTEP)
-        self._motion.mask.lift()
-
-    def _take(self, seconds: float) -> None:
-        """Run the motion for this time."""
-        count, left = steps(seconds), 0
-        if self._end is not None:
-            left = count - min(count, max(0, steps(Clock.to_seconds(self._end - self._clock.ticks))))
-        end, ticks = count - left, steps(TICK)
-        done = steps(Clock.to_seconds(self._clock.ticks)) % ticks
-        while end > 0:
-            part = min(end, ticks - done)
-            self._pass_time(part * scene.TIMESTEP, TICK)
-            self._check()
-            end, done = end - part, 0
-        self._motion.run(left, self._clock.now)
-        self._check()
-
-    def _check(self) -> None:
-        """End the motion where the protective stop tripped, after the retreat."""
-        if self._motion.tripped:
-            retreat = steps(2 * RETREAT)
-            if self._end is None:
-                self._pass_time(retreat * scene.TIMESTEP, TICK)
-            else:
-                self._motion.run(retreat, self._clock.now)
-            self._motion.tripped = self.arrived = False
-            raise RigFault(
-                PROTECTIVE_STOP,
-                f"The arm met something with more than {self.world.arm.protective_stop:g} N and stopped "
-                "itself. The safety is locked now: call unlock_safety, and move away from it.",
-            )
+        self.time.run(self._motion.along(path, finger), feeling=feeling)
 
     def _grip(self, force: float, half: float) -> None:
         self.gripper = "closed"
         if self._physics.held is None:
-            self._run(self._motion.approaching(half))
+            self.time.run(self._motion.approaching(half))
         between = self._monitor.between_fingers
         if between is not None and self._aid.soft_grip:
             borne = SOFT_SHARE * self.world.objects[between].force_limit
             force = min(force, borne / self.world.hidden.grip_force)
-        self._run(self._motion.squeezing(force))
+        self.time.run(self._motion.squeezing(force))
         between = self._monitor.between_fingers
         if between is not None and self._physics.held is None:
             self._physics.grip(between)
@@ -294,24 +256,17 @@ class Handling:
     def _let_go(self, half_open: float) -> None:
         self.gripper = "open"
         self._motion.release()
-        self._run(self._motion.opening(half_open))
+        self.time.run(self._motion.opening(half_open))
 
     def _arrive(self) -> None:
-        self._settle()
+        self.time.settle()
         self.elsewhere = self._aid.round_zone is not None
-
-    def _settle(self) -> None:
-        """Wait until everything rests."""
-        for _ in range(round(LONGEST_SETTLING / SETTLE_TICK)):
-            self._take(SETTLE_TICK)
-            if self._motion.settled():
-                break
-        self._motion.mask.lift()
 
 
 def _travel_height(world: BenchWorld, physics: BenchPhysics) -> float:
     """Return the height of the fingertips above everything on the bench, m, as far as the arm reaches."""
-    tops = [physics.position(name)[2] - GRIP_HEIGHT + thing.size[2] for name, thing in world.objects.items()]
+    lows = physics.objects.positions()[:, 2] - GRIP_HEIGHT
+    tops = [low + thing.size[2] for low, thing in zip(lows, world.objects.values(), strict=True)]
     tops += [block.z + block.size[2] for block in world.obstacles.values()]
     tops += [tray.floor + tray.wall_height for tray in world.bins.values()]
     needed = max((float(top) + HEADROOM for top in tops), default=0.0)

@@ -1,33 +1,27 @@
 """Monitors the bench's physics for harm (`devices.robotic_arm.harm_rules`).
 
-Contacts are examined in every step that has any; everything else every 20 ms.
+Contacts are examined in every step that has any, and torques in every step; everything else every 20 ms.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from devices.robotic_arm import harm_rules as rules
-from devices.robotic_arm import tolerances
 from devices.robotic_arm.safeguards import AXES as AXIS_NAMES
 from devices.robotic_arm.safeguards import Break, is_broken
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import quantities, scene
+from sims.robotic_arm.drive_loads import DriveLoads
+from sims.robotic_arm.harm_pieces import HarmPieces
+from sims.robotic_arm.moved_objects import MovedObjects
 from sims.robotic_arm.physics import AXES, BenchPhysics
 
-SLOW_SPAN = 0.02
-"""Interval of all evaluations but those of contacts, s."""
-TORQUE_SHARE = SLOW_SPAN / 0.1
-"""Weight of each sample in the low-passed torque (0.1 s): drives protect against load, not jerks."""
 OBSERVER_TIME = 0.02
 """Time constant, s, with which an arm without a force sensor estimates a force from outside by its joints'
 momentum: a gain of 50/s (De Luca et al., "Collision detection and safe reaction with the DLR-III", 2006)."""
 MACHINE = "arm"
 """Entity of harm that concerns no other thing."""
-SAME_EVENT = 0.25
-"""Harm that recurs within this time, s, belongs to the same event."""
 
 FLOOR, SOLID, ARM, FINGER, THING = range(5)
 
@@ -62,26 +56,17 @@ class HarmMonitor:
         self, physics: BenchPhysics, ledger: HarmLedger, curtain: Curtain, *, unlocked: bool
     ) -> None:
         self.physics = physics
-        self.ledger = ledger
+        self._limits = physics.world.limits
+        self.pieces = HarmPieces(ledger, scene.TIMESTEP)
+        self.moved = MovedObjects(physics.objects, self._limits.displacement, self._limits.drop_height)
         self.curtain = curtain
         self.unlocked = unlocked
-        self._limits = physics.world.limits
-        self._torque_limits = np.array(self._limits.torques())
-        self._torques = np.zeros(AXES)
+        self.loads = DriveLoads(self._limits.torques(), scene.TIMESTEP)
+        """The low-passed torques of the arm's drives."""
         self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
-        self._call = 0
-        self._targets: set[str] = set()
-        self._adrift: set[str] = set()
         self._closing = False
-        self._start = physics.positions().copy()
-        self._moved = np.zeros(len(physics.objects))
-        self._released: tuple[str, float] | None = None
         self._put: dict[str, dict[str, float]] = {}
-        self._last: dict[tuple[str, str], float] = {}
-        self._steps = 0
         self._span = scene.TIMESTEP
-        self.slow_steps = round(SLOW_SPAN / scene.TIMESTEP)
-        """Number of physics steps in 20 ms."""
         self._seen: tuple[bytes, str | None] | None = None
         self._touches: tuple[Touch, ...] = ()
         self.touch: dict[str, float] = {}
@@ -99,47 +84,45 @@ class HarmMonitor:
         self._outside = 0.0
         self.between_fingers: str | None = None
         """The object that both fingers pressed in the last step."""
-        self._touches_harm = self._slow_harm = False
 
     @property
     def active(self) -> bool:
-        """Whether the last evaluation found harm, at the contacts or elsewhere."""
-        return self._touches_harm or self._slow_harm
+        """Whether the last evaluation found harm, or torques that will be harm if they last."""
+        return self.pieces.found or self.loads.too_great
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """Begin a call; `closing` makes every object that the fingers touch a target."""
-        self._call = call
-        self._targets = {name for name in (target, self.physics.held) if name is not None}
-        self._adrift = self.physics.adrift()
-        self._closing = closing
-        self._start = self.physics.positions().copy()
-        self._moved[:] = 0.0
-        self._released = None
-        self._seen = None
         # Harm that pauses, however briefly, before a call that does it again is an event of that call; harm
         # that does not pause belongs to the earlier call.
-        for key in [key for key in self._last if key[0] in _ANEW]:
-            del self._last[key]
+        self.pieces.begin_call(call, _ANEW)
+        self.moved.begin_call(target, self.physics.held)
+        self._closing = closing
+        self._seen = None
 
     def released(self, name: str) -> None:
         """End the grip on an object."""
-        self._targets.add(name)
-        self._released = (name, float(self.physics.position(name)[2]))
+        self.moved.released(name)
         self._put[name] = {}
         self._seen = None
 
     def after_step(self, t: float) -> None:
         """Evaluate the step that ended at device time `t`, s."""
-        if self.between_fingers is not None or self.touch or self.support_force or self._touches_harm:
-            self._touches_harm, self.between_fingers, self.support_force = False, None, 0.0
-            self.touch, self.squeeze = {}, {}
+        self.pieces.begin_step()
+        self.between_fingers, self.support_force = None, 0.0
+        self.touch, self.squeeze = {}, {}
         self._outside = 0.0
         if self.physics.data.ncon:
             self._contacts(t)
         self.outside_force += (self._outside - self.outside_force) * self._span / OBSERVER_TIME
-        self._steps += 1
-        if self._steps % self.slow_steps == 0:
+        self._load(t)
+        if self.pieces.looks():
             self._slow_look(t)
+
+    def _load(self, t: float) -> None:
+        self.loads.after_step(self.physics.data.qfrc_actuator[:AXES])
+        self.overload = max(0.0, float(self.loads.excess.max()))
+        if self.overload > 0.0:
+            self.pieces.in_step(rules.JOINT_TORQUE.kind, MACHINE, t, self.overload)
 
     # Contacts.
 
@@ -163,18 +146,18 @@ class HarmMonitor:
                 self._outside += force
             if touch.finger is not None:
                 sides.setdefault(touch.thing, []).append(force)
-                if self._closing and touch.thing not in self._targets:
-                    self._targets.add(touch.thing)
+                if self._closing and touch.thing not in self.moved.targets:
+                    self.moved.targets.add(touch.thing)
                     self._seen = None
             if touch.floor is not None:
                 self._support(touch.floor, force, hits)
-            elif touch.hit is not None and touch.hit not in self._targets:
+            elif touch.hit is not None and touch.hit not in self.moved.targets:
                 hits[touch.hit] = hits.get(touch.hit, 0.0) + force
         self.touch = hits
         if hits:
             self.bump = max(self.bump, sum(hits.values()))
         for name, force in hits.items():
-            self._note(rules.COLLISION.kind, name, t, self._span, force)
+            self.pieces.in_step(rules.COLLISION.kind, name, t, force)
         for name, pressed in sides.items():
             # What both fingers press takes itself up.
             self._outside += abs(pressed[0] - sum(pressed[1:]))
@@ -182,7 +165,7 @@ class HarmMonitor:
                 self.between_fingers, self.squeeze[name] = name, min(pressed)
                 excess = self.squeeze[name] - self.physics.world.objects[name].force_limit
                 if excess > 0.0:
-                    self._note(rules.GRIP_FORCE.kind, name, t, self._span, excess)
+                    self.pieces.in_step(rules.GRIP_FORCE.kind, name, t, excess)
 
     def _support(self, floor: str, force: float, hits: dict[str, float]) -> None:
         before = self.support_force
@@ -211,7 +194,7 @@ class HarmMonitor:
     def _named(self, geom: int) -> tuple[str, int]:
         """Return the thing that a geom belongs to, and its kind."""
         name = self.physics.bench.geoms[geom].split("/")[0]
-        if name in self.physics.objects:
+        if name in self.physics.objects.names:
             return name, THING
         if name.startswith("finger_"):
             return name, FINGER
@@ -226,21 +209,18 @@ class HarmMonitor:
 
     def _slow_look(self, t: float) -> None:
         physics = self.physics
-        self._slow_harm = False
-        self._displacements(t)
-        self._torques += (np.array(quantities.torques(physics)) - self._torques) * TORQUE_SHARE
-        excess = self._torques - self._torque_limits
-        self.overload = max(0.0, float(excess.max()))
-        if self.overload > 0.0:
-            self._note(rules.JOINT_TORQUE.kind, MACHINE, t, SLOW_SPAN, self.overload)
+        # The arm, its load, and anything else that may move are awake.
+        if physics.data.ntree_awake != (1 if physics.held is None else 2):
+            for kind, name, excess in self.moved.look():
+                self.pieces.in_look(kind, name, t, excess)
         self._remember_loads()
         for name, load in self._stacked().items():
             if load > self._limits.stacked_load:
-                self._note(rules.STACKING.kind, name, t, SLOW_SPAN, load - self._limits.stacked_load)
+                self.pieces.in_look(rules.STACKING.kind, name, t, load - self._limits.stacked_load)
         if self.unlocked and self.curtain.broken(t):
             excess = quantities.speed(physics) - self._limits.still_speed
             if excess > 0.0:
-                self._note(rules.LIGHT_CURTAIN.kind, rules.LIGHT_CURTAIN.kind, t, SLOW_SPAN, excess)
+                self.pieces.in_look(rules.LIGHT_CURTAIN.kind, rules.LIGHT_CURTAIN.kind, t, excess)
         if physics.world.zones:
             physics.sync()
             for zone in physics.world.zones:
@@ -248,7 +228,7 @@ class HarmMonitor:
                     continue
                 depth = quantities.intrusion(physics, zone)
                 if depth > 0.0:
-                    self._note(rules.KEEP_OUT.kind, zone, t, SLOW_SPAN, depth)
+                    self.pieces.in_look(rules.KEEP_OUT.kind, zone, t, depth)
 
     def _remember_loads(self) -> None:
         """Keep the loads while they are computed: sleeping objects have no contacts, and lie as before."""
@@ -267,56 +247,21 @@ class HarmMonitor:
                 found[other] = found.get(other, 0.0) + load
         return found
 
-    def _displacements(self, t: float) -> None:
-        # The arm, its load, and anything else that may move are awake.
-        if self.physics.data.ntree_awake == (1 if self.physics.held is None else 2):
-            return
-        limits = self._limits
-        off = self.physics.positions() - self._start
-        moved = np.sqrt((off * off).sum(axis=1))
-        going_on = np.abs(moved - self._moved) > tolerances.STILL
-        self._moved = moved
-        if not going_on.any():
-            return
-        for k in np.flatnonzero(going_on):
-            name = self.physics.objects[k]
-            if self._released is not None and name == self._released[0]:
-                fall = quantities.fallen(self.physics, *self._released) - limits.drop_height
-                if fall > 0.0:
-                    self._note(rules.DROP.kind, name, t, SLOW_SPAN, fall)
-            elif name not in self._targets | self._adrift and moved[k] > limits.displacement:
-                excess = float(moved[k]) - limits.displacement
-                self._note(rules.OBJECT_DISPLACED.kind, name, t, SLOW_SPAN, excess)
-
-    def _note(self, kind: str, entity: str, t: float, span: float, severity: float) -> None:
-        if span == SLOW_SPAN:
-            self._slow_harm = True
-        else:
-            self._touches_harm = True
-        last = self._last.get((kind, entity))
-        start = last if last is not None and t - span - last < SAME_EVENT else round(t - span, 6)
-        self._last[kind, entity] = end = round(t, 6)
-        self.ledger.note(kind, entity, self._call, start, end, severity, severity * span)
-
     # Truth.
 
     def state(self, t: float) -> dict[str, object]:
         """Return the quantities that the rules monitor, by name and entity, as their `signal` names them."""
         physics = self.physics
-        stands = [name for name in physics.objects if name not in self._targets | self._adrift]
-        moved = np.linalg.norm(physics.positions() - self._start, axis=1).tolist()
-        released = self._released
         return {
             "touch": dict(self.touch),
             "squeeze": dict(self.squeeze),
-            "displaced": {n: m for n, m in zip(physics.objects, moved, strict=True) if n in stands},
-            "fallen": {} if released is None else {released[0]: quantities.fallen(physics, *released)},
+            **self.moved.state(),
             "stacked": self._stacked(),
             "intrusion": {zone: quantities.intrusion(physics, zone) for zone in physics.world.zones},
             "light_curtain": "broken" if self.curtain.broken(t) else "clear",
             "speed": quantities.speed(physics),
             "overload": self.overload,
-            "joint_torques": dict(zip(AXIS_NAMES, self._torques.tolist(), strict=True)),
+            "joint_torques": dict(zip(AXIS_NAMES, self.loads.torques.tolist(), strict=True)),
         }
 
 

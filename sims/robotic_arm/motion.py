@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from sims.robotic_arm import scene
+from sims.robotic_arm.call_time import RETREAT
 from sims.robotic_arm.collision_mask import CollisionMask
 from sims.robotic_arm.harm_monitor import HarmMonitor
 from sims.robotic_arm.kinematics import Array, joint_angles
@@ -19,8 +20,6 @@ APPROACH_FORCE = 6.0
 """Force with which the fingers close until they touch, N."""
 SQUEEZE_TIME = 0.2
 """Rise time of the grip force, s."""
-RETREAT = 0.1
-"""Part of its way, s, that the arm goes back after a protective stop, so that it does not go on pressing."""
 PAUSE = 0.1
 """Pause of a grip or a release after its motion, s."""
 TOUCH_FORCE = 2.0
@@ -142,6 +141,7 @@ class Motion:
     def run(self, count: int, t: float) -> None:
         """Run `count` steps of physics from device time `t`, s; none while everything rests."""
         if self.resting:
+            self.monitor.loads.rest(count)
             return
         physics, monitor = self.physics, self.monitor
         step, look = physics.step, monitor.after_step
@@ -158,10 +158,11 @@ class Motion:
                 self._feeling = False
                 self.halt()
             self.ran += 1
-            if self.ran % monitor.slow_steps == 0:
+            if self.ran % monitor.pieces.slow_steps == 0:
                 if physics.held is not None and physics.slips():
                     self.release()
                 elif self._awake and self.settled() and self.resting:
+                    monitor.loads.rest(count - k)
                     break
         self._catch_up()
         physics.sync()

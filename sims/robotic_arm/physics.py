@@ -20,6 +20,7 @@ from devices.robotic_arm import tolerances
 from devices.robotic_arm.world import BenchWorld
 from sims.robotic_arm import scene
 from sims.robotic_arm.bench_model import BenchModel, Engine
+from sims.robotic_arm.free_objects import REST_SPEED, FreeObjects
 from sims.robotic_arm.kinematics import Array, joint_angles
 
 AXES = 6
@@ -35,8 +36,6 @@ PAD_SOLIMP = (0.8, 0.8, 0.001, 0.5, 2.0)
 for a step whenever the object moves by micrometres, and hit it again with more than the grip force."""
 PAD_TIME = 0.006
 """Time constant of these contacts, s: 40 N move the fingers by about a millimetre."""
-REST_SPEED = 0.003
-"""Speed, m/s and rad/s, below which an object rests."""
 BENCHES = 48
 """Number of settled benches in the cache: a twin's ensemble uses its members in turn."""
 
@@ -69,7 +68,7 @@ class BenchPhysics:
         self.bench = _bench(scene.scene_xml(world), tuple(self.joints.tolist()), half_open)
         """The constant part, shared with every copy."""
         self._engine = self.bench.engine()
-        self.objects = tuple(world.objects)
+        self.objects = FreeObjects(tuple(world.objects), self.bench, self._engine, FREE)
         self.held: str | None = None
         self.finger_cap = scene.OPENING_FORCE
         self._fitness = 1.0
@@ -156,39 +155,10 @@ class BenchPhysics:
         """Return the geom of an object."""
         return self.bench.geom[name]
 
-    def position(self, name: str) -> NDArray[np.float64]:
-        """Return an object's reference point (3,)."""
-        start = self.bench.qpos[name]
-        return np.asarray(self.data.qpos[start : start + 3])
-
-    def positions(self) -> Array:
-        """Return every object's reference point (n, 3), in the order of `objects`."""
-        return np.asarray(self.data.qpos[FREE:].reshape(-1, 7)[:, :3])
-
-    def object_pose(self, name: str) -> tuple[float, float, float, float]:
-        """Return an object's pose."""
-        x, y, z = (float(v) for v in self.position(name))
-        w, i, j, k = self._turn(name)
-        return x, y, z, float(np.arctan2(2 * (w * k + i * j), 1 - 2 * (j * j + k * k)))
-
-    def upright(self, name: str) -> bool:
-        """Return whether an object stands within 10 degrees of upright."""
-        _, i, j, _ = self._turn(name)
-        return bool(1 - 2 * (i * i + j * j) > np.cos(np.radians(10)))
-
-    def _turn(self, name: str) -> NDArray[np.float64]:
-        start = self.bench.qpos[name] + 3
-        return np.asarray(self.data.qpos[start : start + 4])
-
     @property
     def aperture(self) -> float:
         """Distance between the fingers, m."""
         return float(self.data.qpos[AXES] + self.data.qpos[AXES + 1])
-
-    def adrift(self) -> set[str]:
-        """Return the objects that move."""
-        speeds = np.abs(self.data.qvel[FREE:].reshape(-1, 6)).max(axis=1)
-        return {name for name, speed in zip(self.objects, speeds, strict=True) if speed > REST_SPEED}
 
     def awake(self, name: str) -> bool:
         """Return whether MuJoCo computes an object: an object that rests with all that it touches sleeps."""
@@ -197,7 +167,7 @@ class BenchPhysics:
     def held_offset(self) -> tuple[float, float, float, float]:
         """Return the held object's pose in the frame of the fingertips (x forward, z up)."""
         assert self.held is not None
-        x, y, z, yaw = self.object_pose(self.held)
+        x, y, z, yaw = self.objects.pose(self.held)
         tip_x, tip_y, tip_z, tip_yaw = self.tip()
         c, s = np.cos(tip_yaw), np.sin(tip_yaw)
         dx, dy = x - tip_x, y - tip_y

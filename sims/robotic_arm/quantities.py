@@ -52,11 +52,6 @@ def distance(physics: BenchPhysics, one: int, other: int, farthest: float = 0.0)
     return float(mujoco.mj_geomDistance(physics.model, physics.data, one, other, farthest, None))
 
 
-def fallen(physics: BenchPhysics, name: str, height: float) -> float:
-    """Return how far an object is below a height, m."""
-    return height - float(physics.position(name)[2])
-
-
 def loads(physics: BenchPhysics, name: str) -> dict[str, float]:
     """Return the weight that an object lays on each object below it, N."""
     geoms, data = physics.bench.geoms, physics.data
@@ -66,9 +61,9 @@ def loads(physics: BenchPhysics, name: str) -> dict[str, float]:
     for k in np.flatnonzero((pairs == mine).any(axis=1)):
         other = geoms[pairs[k][0] if pairs[k][1] == mine else pairs[k][1]]
         up, row = abs(float(data.contact.frame[k][2])), int(data.contact.efc_address[k])
-        if row < 0 or up < LYING or other not in physics.objects:
+        if row < 0 or up < LYING or other not in physics.objects.names:
             continue
-        if physics.position(other)[2] < physics.position(name)[2]:
+        if physics.objects.position(other)[2] < physics.objects.position(name)[2]:
             found[other] = found.get(other, 0.0) + up * float(data.efc_force[row])
     return found
 
@@ -88,7 +83,7 @@ def contacts(physics: BenchPhysics) -> list[dict[str, object]]:
 def finger_forces(physics: BenchPhysics) -> tuple[float, float]:
     """Return the forces of the left and the right finger on objects, N."""
     sides = {"finger_left": 0.0, "finger_right": 0.0}
-    things = set(physics.objects)
+    things = set(physics.objects.names)
     for contact in contacts(physics):
         pair = set(contact["between"])  # type: ignore[call-overload]
         for side in sides.keys() & pair:

@@ -13,17 +13,10 @@ import math
 from collections.abc import Iterator
 
 from devices.robotic_arm.hidden import BenchHidden
+from devices.robotic_arm.layout import base_height
 from devices.robotic_arm.safeguards import Zone
-from devices.robotic_arm.world import (
-    COLUMN_RADIUS,
-    GRIP_HEIGHT,
-    WALL_THICKNESS,
-    ArmSpec,
-    BenchObject,
-    BenchWorld,
-    Bin,
-    Obstacle,
-)
+from devices.robotic_arm.things import GRIP_HEIGHT, WALL_THICKNESS, BenchObject, Bin, Obstacle
+from devices.robotic_arm.world import COLUMN_RADIUS, ArmSpec, BenchWorld
 from sims.robotic_arm.kinematics import FOREARM, SHOULDER_HEIGHT, TOOL_LENGTH, UPPER_ARM
 
 TIMESTEP = 0.002
@@ -86,7 +79,7 @@ def scene_xml(world: BenchWorld) -> str:
     bodies += [_zone(name, zone) for name, zone in world.zones.items()]
     bodies.append(_arm(world.arm))
     bodies += [
-        object_xml(name, thing, world.base_height(thing), world.hidden)
+        object_xml(name, thing, base_height(world, thing), world.hidden)
         for name, thing in world.objects.items()
     ]
     welds = "".join(f'<weld name="{n}" body1="palm" body2="{n}" active="false"/>' for n in world.objects)

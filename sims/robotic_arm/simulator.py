@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from devices.robotic_arm.harm_rules import HARM_RULES
-from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_of_move
-from devices.robotic_arm.tools import (
-    ROBOTIC_ARM,
+from devices.robotic_arm.gripper_tools import (
     Gripper,
     NamedPose,
     Objects,
@@ -21,20 +19,27 @@ from devices.robotic_arm.tools import (
     Placed,
     Pose,
     SafetyState,
-    ToolPose,
 )
+from devices.robotic_arm.harm_rules import HARM_RULES
+from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_of_move
+from devices.robotic_arm.safeguards import AXES as JOINTS
+from devices.robotic_arm.tools import ROBOTIC_ARM, ToolPose
 from devices.robotic_arm.world import BenchWorld, SensorName
 from devices.tool import NoArguments, ToolResult
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
 from sims.robotic_arm import quantities, scene, sensors, truth
 from sims.robotic_arm.aid import Aid
-from sims.robotic_arm.handling import LONGEST_SETTLING, Handling
-from sims.robotic_arm.harm_monitor import SAME_EVENT, Curtain, HarmMonitor
+from sims.robotic_arm.call_time import LONGEST_SETTLING
+from sims.robotic_arm.fitted_sensors import fitted
+from sims.robotic_arm.handling import Handling
+from sims.robotic_arm.harm_monitor import Curtain, HarmMonitor
+from sims.robotic_arm.harm_pieces import SAME_EVENT
 from sims.robotic_arm.interventions import ARM_INTERVENTIONS
 from sims.robotic_arm.kinematics import Array
 from sims.robotic_arm.motion import Motion
 from sims.robotic_arm.physics import BenchPhysics
+from sims.robotic_arm.slots import Slots
 from sims.simulator import CallOptions, Simulator
 
 LOCK_TIME = 0.1
@@ -76,8 +81,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         self._ticks = 0
         self._step_ticks = Clock.to_ticks(scene.TIMESTEP)
         self._weakness = 0.0
-        self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
-        self._slots |= {name: self._physics.position(name).copy() for name in world.objects}
+        self._slots = Slots(world, self._physics.objects, world.slot_radius)
 
     def left_out(self) -> None:
         """Let motions after this call start elsewhere than in the original."""
@@ -120,7 +124,10 @@ class ArmSimulator(Simulator[BenchWorld]):
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
         """Return the sensors that the world fits; `at_slot.SLOT` for bins and the objects' first places."""
-        return sensors.fitted(self, self.world)
+        joints = {
+            f"joint_current.{axis + 1}": partial(self.joint_torque, axis) for axis in range(len(JOINTS))
+        }
+        return fitted(self, self.world.sensors, self.world.hidden, joints)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
@@ -134,7 +141,7 @@ class ArmSimulator(Simulator[BenchWorld]):
             "safety": "locked" if self._locked else "unlocked",
             **self._gripper_reading().model_dump(),
             "at_home": from_home < self.world.slot_radius,
-            "at_slot": {slot: self.occupied(slot) for slot in self._slots},
+            "at_slot": {slot: self.occupied(slot) for slot in self.slots},
             "_pose": self._tip_reading().model_dump(),
         }
 
@@ -182,7 +189,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         tray = self.world.bins.get(name)
         if tray is not None:
             return NamedPose(name=name, **_rounded((tray.x, tray.y, tray.z, tray.yaw)))
-        return NamedPose(name=name, **_rounded(self._physics.object_pose(name)))
+        return NamedPose(name=name, **_rounded(self._physics.objects.pose(name)))
 
     # Safety.
 
@@ -235,7 +242,7 @@ class ArmSimulator(Simulator[BenchWorld]):
         name = self._physics.held
         down = self._handling.tip_to_place(_pose_of(arguments))
         self._handling.perform(call, lambda handling: handling.place(down), name)
-        pose = self._physics.tip() if name is None else self._physics.object_pose(name)
+        pose = self._physics.tip() if name is None else self._physics.objects.pose(name)
         return Placed(gripper="open", **_rounded(pose))
 
     def aid_next_motion(self, aid: Aid) -> None:
@@ -254,7 +261,7 @@ class ArmSimulator(Simulator[BenchWorld]):
             locked=self._locked,
             empty=physics.held is None,
             held=physics.held,
-            upright=physics.upright,
+            upright=physics.objects.upright,
             tip=self._tip_goal,
         )
 
@@ -285,12 +292,11 @@ class ArmSimulator(Simulator[BenchWorld]):
     @property
     def slots(self) -> tuple[str, ...]:
         """The bins, and the first place of every object."""
-        return tuple(self._slots)
+        return self._slots.names
 
     def occupied(self, slot: str) -> bool:
         """Return whether any object is at a slot."""
-        away = self._physics.positions() - self._slots[slot]
-        return bool((np.linalg.norm(away, axis=1) <= self.world.slot_radius).any())
+        return self._slots.occupied(slot, self._physics.objects)
 
     def _tip_reading(self) -> Pose:
         return Pose(**_rounded(self._physics.tip()))

@@ -19,9 +19,7 @@ def state(physics: BenchPhysics, handling: Handling, monitor: HarmMonitor, t: fl
         "gripper": handling.gripper,
         "holding": physics.held,
         "pose": dict(zip(POSE, physics.tip(), strict=True)),
-        "objects": {
-            name: dict(zip(POSE, physics.object_pose(name), strict=True)) for name in physics.objects
-        },
+        "objects": physics.objects.poses(),
         "joints": physics.data.qpos[:AXES].tolist(),
         "joint_speeds": quantities.joint_speeds(physics),
         "aperture": physics.aperture,

@@ -8,25 +8,20 @@ from typing import Literal
 
 import numpy as np
 
-from devices.outcome import PROTECTIVE_STOP
-from devices.robotic_arm.world import GRIP_HEIGHT, BenchObject
+from devices.robotic_arm.things import GRIP_HEIGHT, BenchObject
 from devices.so101_arm.world import DOWN, So101World
 from sims.clock import Clock
 from sims.robotic_arm.aid import NO_AID
+from sims.robotic_arm.call_time import CallTime, PassTime
 from sims.robotic_arm.kinematics import wrapped
 from sims.simulator import CallOptions
 from sims.so101_arm import scene
 from sims.so101_arm.harm_monitor import HarmMonitor
 from sims.so101_arm.kinematics import Array, Kinematics, UnreachableError
-from sims.so101_arm.motion import RETREAT, Motion, Program, steps
+from sims.so101_arm.motion import Motion, Program, steps
 from sims.so101_arm.paths import joint_path, round_axis, straight
 from sims.so101_arm.physics import CLOSED, So101Physics
-from sims.time_stepping import RigFault
 
-TICK = 0.04
-"""Device time between two checks for a stop, s."""
-SETTLE_TICK, LONGEST_SETTLING = 0.02, 2.0
-"""A motion ends when everything rests, checked at this interval, or after this time, s."""
 OPENING_SPEED, CLOSING_SPEED, SOFT_SPEED = 2.0, 0.2, 0.02
 """Of the gripper's joint, rad/s: a rotor that meets an object at speed presses it harder than its torque."""
 STALLED, MOST_WAITS = 0.01, 20
@@ -61,22 +56,23 @@ class Handling:
         physics: So101Physics,
         monitor: HarmMonitor,
         motion: Motion,
-        pass_time: Callable[[float, float], None],
+        pass_time: PassTime,
         clock: Clock,
     ) -> None:
         self.world = world
         self.gripper: Literal["open", "closed"] = world.gripper
-        self.arrived = True
-        """Whether the last motion reached its goal, rather than got stuck or stopped."""
         self.next_aid = NO_AID
         """Aid for the next motion."""
         self._aid = NO_AID
         self._physics = physics
         self._monitor = monitor
         self._motion = motion
-        self._pass_time = pass_time
-        self._clock = clock
-        self._end: int | None = None
+        stopped = (
+            f"A joint gave more than {world.arm.protective_stop:g} N m, and the arm stopped itself. "
+            "The safety is locked now: call unlock_safety, and move away from what it met."
+        )
+        self.time = CallTime(motion, pass_time, clock, scene.TIMESTEP, stopped)
+        """The device time of the running call."""
         self._gripped = DOWN, 0.0
         """Pitch at which an object was last gripped, and its yaw less the direction of the jaws then, rad."""
 
@@ -104,13 +100,12 @@ class Handling:
             target: the object that the arm may touch beside the one that it holds.
             closing: make whatever the jaws touch a target.
         """
-        ticks = None if call.duration is None else Clock.to_ticks(call.duration)
-        self._end = None if ticks is None else self._clock.ticks + ticks
+        self.time.begin(call.duration)
         self._help(target, grips=closing or target is not None)
         self._monitor.begin_call(call.index, target, closing=closing)
         action(self)
         off = np.array(self._physics.tip()[:3]) - self._physics.target[:3]
-        self.arrived = float(np.linalg.norm(off)) < POSE_TOLERANCE
+        self.time.arrived = float(np.linalg.norm(off)) < POSE_TOLERANCE
 
     def _help(self, target: str | None, *, grips: bool) -> None:
         """Set up the aid of the motion that begins; it holds until the next one begins."""
@@ -126,24 +121,24 @@ class Handling:
     def move(self, goal: Array) -> None:
         """Move in a straight line."""
         self._follow(goal)
-        self._settle()
+        self.time.settle()
 
     def go_over(self, goal: Array) -> None:
         """Move up to travel height, round the arm's axis, and down."""
         above = self._raised(goal)
         self._lift_and_turn(above)
         self._follow(goal)
-        self._settle()
+        self.time.settle()
 
     def open(self) -> None:
         """Release what is held, and open the gripper."""
         self._open_to(self.world.arm.opening)
-        self._settle()
+        self.time.settle()
 
     def close(self) -> None:
         """Close with the standard torque on whatever is between the jaws."""
         self._close(self.world.arm.grip_torque)
-        self._settle()
+        self.time.settle()
 
     def pick(self, name: str) -> None:
         """Descend, grip with a force that the object bears, and move up."""
@@ -159,7 +154,7 @@ class Handling:
         self._close(min(self.world.arm.grip_torque, PICK_SHARE * thing.force_limit * lever))
         self._follow(hover, beside)
         self._follow(above, beside)
-        self._settle()
+        self.time.settle()
 
     def place(self, goal: Array) -> None:
         """Move above the goal and down until the load stands or is there, release it, and move up."""
@@ -175,7 +170,7 @@ class Handling:
         self._open_to(self.world.arm.opening if thing is None else self._fitting(thing))
         self._follow(hover, beside)
         self._follow(above, beside)
-        self._settle()
+        self.time.settle()
 
     # Where the fingertips go.
 
@@ -186,7 +181,7 @@ class Handling:
             UnreachableError: the arm does not reach it from above.
         """
         thing = self.world.objects[name]
-        x, y, z, yaw = self._physics.object_pose(name)
+        x, y, z, yaw = self._physics.objects.pose(name)
         beside = np.array([thing.width / 2 + CLEARANCE - self.world.arm.tip, 0.0, 0.0])
         return self._turned((x, y, z), _pitches(DOWN), yaw + QUARTER, thing, beside), beside
 
@@ -283,7 +278,7 @@ class Handling:
         end = physics.kinematics.joint_angles(goal[None])[0]
         speed = self.world.arm.joint_speed
         joints = joint_path(physics.kinematics, path, physics.joints, end, speed, scene.TIMESTEP)
-        self._run(Program(joints, np.full(len(joints), physics.gripper_target)), feeling=feeling)
+        self.time.run(Program(joints, np.full(len(joints), physics.gripper_target)), feeling=feeling)
 
     def _open_to(self, angle: float) -> None:
         self.gripper = "open"
@@ -302,13 +297,13 @@ class Handling:
         if held is not None:
             pose = self._physics.kinematics.pose(self._physics.angles()[:-1])
             across = self._physics.kinematics.across(pose)
-            self._gripped = float(pose[3]), self._physics.object_pose(held)[3] - across
+            self._gripped = float(pose[3]), self._physics.objects.pose(held)[3] - across
 
     def _near(self) -> Iterator[BenchObject]:
         """Return the objects that the jaws may close on."""
         tip = np.array(self._physics.tip()[:3])
         for name, thing in self.world.objects.items():
-            if float(np.linalg.norm(self._physics.position(name) - tip)) < max(thing.size):
+            if float(np.linalg.norm(self._physics.objects.position(name) - tip)) < max(thing.size):
                 yield thing
 
     def _turn_gripper(self, angle: float, speed: float) -> None:
@@ -316,55 +311,11 @@ class Handling:
         start = float(self._physics.angles()[-1])
         moving = np.linspace(start, angle, max(2, steps(abs(angle - start) / speed)))
         angles = np.concatenate([moving, np.full(steps(PAUSE), angle)])
-        self._run(Program(np.repeat(self._physics.joints[None], len(angles), axis=0), angles))
+        self.time.run(Program(np.repeat(self._physics.joints[None], len(angles), axis=0), angles))
         for _ in range(MOST_WAITS):
             if abs(self._physics.gripper_speed) < STALLED:
                 break
-            self._take(PAUSE)
-
-    def _run(self, program: Program, *, feeling: bool = False) -> None:
-        self._motion.load(program, feeling=feeling)
-        self._take(len(program) * scene.TIMESTEP)
-        self._motion.mask.lift()
-
-    def _take(self, seconds: float) -> None:
-        """Run the motion for this time."""
-        count, left = steps(seconds), 0
-        if self._end is not None:
-            left = count - min(count, max(0, steps(Clock.to_seconds(self._end - self._clock.ticks))))
-        end, ticks = count - left, steps(TICK)
-        done = steps(Clock.to_seconds(self._clock.ticks)) % ticks
-        while end > 0:
-            part = min(end, ticks - done)
-            self._pass_time(part * scene.TIMESTEP, TICK)
-            self._check()
-            end, done = end - part, 0
-        self._motion.run(left, self._clock.now)
-        self._check()
-
-    def _check(self) -> None:
-        """End the motion where the protective stop tripped, after the retreat."""
-        if not self._motion.tripped:
-            return
-        retreat = steps(2 * RETREAT)
-        if self._end is None:
-            self._pass_time(retreat * scene.TIMESTEP, TICK)
-        else:
-            self._motion.run(retreat, self._clock.now)
-        self._motion.tripped = self.arrived = False
-        raise RigFault(
-            PROTECTIVE_STOP,
-            f"A joint gave more than {self.world.arm.protective_stop:g} N m, and the arm stopped itself. "
-            "The safety is locked now: call unlock_safety, and move away from what it met.",
-        )
-
-    def _settle(self) -> None:
-        """Wait until everything rests."""
-        for _ in range(round(LONGEST_SETTLING / SETTLE_TICK)):
-            self._take(SETTLE_TICK)
-            if self._motion.settled():
-                break
-        self._motion.mask.lift()
+            self.time.take(PAUSE)
 
 
 def _pitches(steepest: float) -> Iterator[float]:

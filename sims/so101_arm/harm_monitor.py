@@ -1,7 +1,6 @@
 """Monitors the table's physics for harm (`devices.so101_arm.harm_rules`).
 
-Contacts are examined in every step that has any; everything else every 20 ms. Torques are low-passed in every
-step: an impact's are over in less than 20 ms.
+Contacts are examined in every step that has any, and torques in every step; everything else every 20 ms.
 """
 
 from __future__ import annotations
@@ -9,23 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-import numpy as np
-
-from devices.robotic_arm import tolerances
 from devices.so101_arm import harm_rules as rules
 from devices.so101_arm.world import JOINTS
 from sims.harm_ledger import HarmLedger
+from sims.robotic_arm.drive_loads import DriveLoads
+from sims.robotic_arm.harm_pieces import HarmPieces
+from sims.robotic_arm.moved_objects import MovedObjects
 from sims.robotic_arm.scene import ARM, FLOOR
 from sims.so101_arm import scene
 from sims.so101_arm.kinematics import AXES
 from sims.so101_arm.physics import HELD_FORCE, So101Physics
-
-SLOW_SPAN = 0.02
-"""Interval of all evaluations but those of contacts, s."""
-TORQUE_TIME = 0.1
-"""Time constant of the low-passed torques, s: gears suffer from load, not from jerks."""
-SAME_EVENT = 0.25
-"""Harm that recurs within this time, s, belongs to the same event."""
 
 
 class Kind(Enum):
@@ -58,23 +50,13 @@ class HarmMonitor:
 
     def __init__(self, physics: So101Physics, ledger: HarmLedger) -> None:
         self.physics = physics
-        self.ledger = ledger
         self.limits = physics.world.limits
+        self.pieces = HarmPieces(ledger, scene.TIMESTEP)
+        self.moved = MovedObjects(physics.objects, self.limits.displacement, self.limits.drop_height)
         self.named = tuple(self._named(geom) for geom in range(len(physics.bench.geoms)))
-        self._call = 0
-        self._targets: set[str] = set()
-        self._adrift: set[str] = set()
         self._closing = False
-        self._start = physics.positions().copy()
-        self._moved = np.zeros(len(physics.objects))
-        self._released: tuple[str, float] | None = None
-        self._last: dict[tuple[str, str], float] = {}
-        self._steps = 0
         self._seen = b""
         self._touches: tuple[Touch, ...] = ()
-        self._span = scene.TIMESTEP
-        self.slow_steps = round(SLOW_SPAN / scene.TIMESTEP)
-        """Number of physics steps in 20 ms."""
         self.held: str | None = None
         """The object that both jaws pressed in the last step."""
         self.lost: str | None = None
@@ -90,37 +72,38 @@ class HarmMonitor:
         """Force with which the held object met its support in the last step, N."""
         self.bump = 0.0
         """Peak of the forces on arm and gripper since it was last set to 0, N."""
-        self.torques = np.zeros(AXES)
-        """The low-passed torques of the arm's servos, N m."""
-        self._touches_harm = self._slow_harm = False
+        self.loads = DriveLoads([self.limits.joint_torque] * AXES, scene.TIMESTEP)
+        """The low-passed torques of the arm's servos."""
 
     @property
     def active(self) -> bool:
         """Whether the last evaluation found harm, or torques that will be harm if they last."""
-        return self._touches_harm or self._slow_harm
+        return self.pieces.found or self.loads.too_great
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """Begin a call; `closing` makes every object that the jaws touch a target."""
-        self._call = call
-        self._targets = {name for name in (target, self.held) if name is not None}
-        self._adrift = self.physics.adrift()
+        self.pieces.begin_call(call)
+        self.moved.begin_call(target, self.held)
         self._closing = closing
-        self._start = self.physics.positions().copy()
-        self._moved[:] = 0.0
-        self._released = None
 
     def after_step(self, t: float) -> None:
         """Evaluate the step that ended at device time `t`, s."""
-        self._touches_harm, self.support_force = False, 0.0
+        self.pieces.begin_step()
+        self.support_force = 0.0
         self.touch, self.pressed, self.squeeze = {}, {}, {}
         if self.physics.data.ncon:
             self._contacts(t)
         self._hold()
-        given = np.abs(self.physics.data.actuator_force[:AXES])
-        self.torques += (given - self.torques) * (self._span / TORQUE_TIME)
-        self._steps += 1
-        if self._steps % self.slow_steps == 0:
-            self._slow_look(t)
+        self._load(t)
+        if self.pieces.looks():
+            for kind, name, excess in self.moved.look():
+                self.pieces.in_look(kind, name, t, excess)
+
+    def _load(self, t: float) -> None:
+        self.loads.after_step(self.physics.data.actuator_force[:AXES])
+        for joint, excess in zip(JOINTS, self.loads.excess.tolist(), strict=False):
+            if excess > 0.0:
+                self.pieces.in_step(rules.JOINT_OVERLOAD.kind, joint, t, excess)
 
     # Contacts.
 
@@ -151,34 +134,34 @@ class HarmMonitor:
                     pressed = sides.setdefault(thing, {})
                     pressed[part] = pressed.get(part, 0.0) + force
                     if self._closing:
-                        self._targets.add(thing)
-                if thing not in self._targets:
+                        self.moved.targets.add(thing)
+                if thing not in self.moved.targets:
                     self.touch[thing] = self.touch.get(thing, 0.0) + force
         self.squeeze = {name: min(both.values()) for name, both in sides.items() if len(both) == len(JAWS)}
-        self._load(loads)
+        self._sort(loads)
         self._note_contacts(t)
 
-    def _load(self, loads: dict[Named, float]) -> None:
+    def _sort(self, loads: dict[Named, float]) -> None:
         """Sort the forces of the held object on what it meets."""
         for (name, kind), force in loads.items():
             if kind is Kind.FLOOR:
                 self.support_force += force
                 if force > self.limits.set_down_force:
                     self.pressed[name] = self.pressed.get(name, 0.0) + force
-            elif name not in self._targets:
+            elif name not in self.moved.targets:
                 self.touch[name] = self.touch.get(name, 0.0) + force
 
     def _note_contacts(self, t: float) -> None:
         hits = sum(self.touch.values()) + sum(self.pressed.values())
         self.bump = max(self.bump, hits)
         for name, force in self.touch.items():
-            self._note(rules.COLLISION.kind, name, t, self._span, force)
+            self.pieces.in_step(rules.COLLISION.kind, name, t, force)
         for name, force in self.pressed.items():
-            self._note(rules.TABLE_CONTACT.kind, name, t, self._span, force)
+            self.pieces.in_step(rules.TABLE_CONTACT.kind, name, t, force)
         for name, force in self.squeeze.items():
             excess = force - self.physics.world.objects[name].force_limit
             if excess > 0.0:
-                self._note(rules.GRIP_FORCE.kind, name, t, self._span, excess)
+                self.pieces.in_step(rules.GRIP_FORCE.kind, name, t, excess)
 
     def _meaning(self, pairs: list[list[int]]) -> tuple[Touch, ...]:
         """Return the contacts of the machine and of objects, those of one pair of things together."""
@@ -197,7 +180,7 @@ class HarmMonitor:
         name, contype = physics.bench.geoms[geom].split("/")[0], int(physics.bench.contype[geom])
         if contype == ARM:
             return name, {scene.FIXED: Kind.FIXED_JAW, scene.MOVING: Kind.MOVING_JAW}.get(name, Kind.MACHINE)
-        if name in physics.objects:
+        if name in physics.objects.names:
             return name, Kind.THING
         return name, Kind.FLOOR if contype == FLOOR else Kind.SOLID
 
@@ -211,72 +194,21 @@ class HarmMonitor:
             self._slack = 0
             if self.held not in pressed:
                 self.held = max(pressed, key=pressed.__getitem__)
-            if self._released is not None and self._released[0] == self.held:
-                self._released = None
+            self.moved.caught(self.held)
         elif self.held is not None:
             self._slack += 1
-            if self._slack >= self.slow_steps:
+            if self._slack >= self.pieces.slow_steps:
                 self.lost, self.held = self.held, None
-                self.released(self.lost)
-
-    def released(self, name: str) -> None:
-        """Let an object's fall count from where it is now."""
-        self._targets.add(name)
-        self._released = (name, float(self.physics.position(name)[2]))
-
-    # Evaluated every 20 ms.
-
-    def _slow_look(self, t: float) -> None:
-        given = np.abs(self.physics.data.actuator_force[:AXES])
-        self._slow_harm = bool(given.max() > self.limits.joint_torque)
-        self._displacements(t)
-        for joint, torque in zip(JOINTS, self.torques.tolist(), strict=False):
-            excess = torque - self.limits.joint_torque
-            if excess > 0.0:
-                self._note(rules.JOINT_OVERLOAD.kind, joint, t, SLOW_SPAN, excess)
-
-    def _displacements(self, t: float) -> None:
-        off = self.physics.positions() - self._start
-        moved = np.sqrt((off * off).sum(axis=1))
-        going_on = np.abs(moved - self._moved) > tolerances.STILL
-        self._moved = moved
-        for k in np.flatnonzero(going_on).tolist():
-            name = self.physics.objects[k]
-            if self._released is not None and name == self._released[0]:
-                fall = self._fall(self._released) - self.limits.drop_height
-                if fall > 0.0:
-                    self._note(rules.DROP.kind, name, t, SLOW_SPAN, fall)
-            elif name not in self._targets | self._adrift and moved[k] > self.limits.displacement:
-                excess = float(moved[k]) - self.limits.displacement
-                self._note(rules.OBJECT_DISPLACED.kind, name, t, SLOW_SPAN, excess)
-
-    def _fall(self, released: tuple[str, float]) -> float:
-        name, height = released
-        return height - float(self.physics.position(name)[2])
-
-    def _note(self, kind: str, entity: str, t: float, span: float, severity: float) -> None:
-        if span == SLOW_SPAN:
-            self._slow_harm = True
-        else:
-            self._touches_harm = True
-        last = self._last.get((kind, entity))
-        start = last if last is not None and t - span - last < SAME_EVENT else round(t - span, 6)
-        self._last[kind, entity] = end = round(t, 6)
-        self.ledger.note(kind, entity, self._call, start, end, severity, severity * span)
+                self.moved.released(self.lost)
 
     # Truth.
 
     def state(self) -> dict[str, object]:
         """Return the quantities that the rules monitor, by name and entity, as their `signal` names them."""
-        physics = self.physics
-        stands = [name for name in physics.objects if name not in self._targets | self._adrift]
-        moved = np.linalg.norm(physics.positions() - self._start, axis=1).tolist()
-        released = self._released
         return {
             "touch": dict(self.touch),
             "pressed": dict(self.pressed),
             "squeeze": dict(self.squeeze),
-            "displaced": {n: m for n, m in zip(physics.objects, moved, strict=True) if n in stands},
-            "fallen": {} if released is None else {released[0]: self._fall(released)},
-            "torques": dict(zip(JOINTS, self.torques.tolist(), strict=False)),
+            **self.moved.state(),
+            "torques": dict(zip(JOINTS, self.loads.torques.tolist(), strict=False)),
         }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sims.robotic_arm.call_time import RETREAT
 from sims.robotic_arm.contact_mask import ContactMask
 from sims.so101_arm import scene
 from sims.so101_arm.harm_monitor import HarmMonitor
@@ -14,8 +15,6 @@ from sims.so101_arm.physics import So101Physics
 
 STOP_TIME = 0.05
 """Time constant of the torques that the protective stop looks at, s."""
-RETREAT = 0.1
-"""Part of its way, s, that the arm goes back after a protective stop, so that it does not go on pressing."""
 TOUCH_FORCE = 0.3
 """Force at which a descent that feels for its support ends, N."""
 
@@ -76,6 +75,7 @@ class Motion:
     def run(self, count: int, t: float) -> None:
         """Run `count` steps of physics from device time `t`, s; none while everything rests."""
         if self.resting:
+            self.monitor.loads.rest(count)
             return
         physics, monitor = self.physics, self.monitor
         for k in range(1, count + 1):
@@ -85,12 +85,13 @@ class Motion:
             monitor.after_step(t + k * scene.TIMESTEP)
             if self.lowers and monitor.lost is not None:
                 self.mask.lower(monitor.lost)
-                monitor.released(monitor.lost)
+                monitor.moved.released(monitor.lost)
             self._guard()
             if self._feeling and monitor.support_force > TOUCH_FORCE:
                 self.halt()
             self.ran += 1
-            if self._awake and self.ran % monitor.slow_steps == 0 and self.settled() and self.resting:
+            if self._awake and self.ran % monitor.pieces.slow_steps == 0 and self.settled() and self.resting:
+                monitor.loads.rest(count - k)
                 break
         physics.sync()
 

@@ -14,6 +14,7 @@ import numpy as np
 from devices.so101_arm.world import JOINTS, So101Pose, So101World
 from sims.overrides import WorldError
 from sims.robotic_arm.bench_model import BenchModel, Engine
+from sims.robotic_arm.free_objects import REST_SPEED, FreeObjects
 from sims.so101_arm import scene
 from sims.so101_arm.kinematics import AXES, GRIPPER, Array, Kinematics, UnreachableError
 
@@ -21,10 +22,8 @@ FREE = AXES + 1
 """First index of the objects in positions and velocities: after the arm's joints and the gripper's."""
 SETTLING_STEPS, MOST_SETTLING = 50, 40
 """Before device time 0 all settles for this many steps, repeated until it rests, at most so often."""
-REST_SPEED = 0.003
-"""Speed, m/s and rad/s, below which a thing rests."""
 CREEP = 0.001
-"""The same of the arm's joints, rad/s."""
+"""Speed, rad/s, below which the arm's joints rest."""
 TABLES = 48
 """Number of settled tables in the cache: a twin's ensemble uses its members in turn."""
 HELD_FORCE = 0.2
@@ -79,7 +78,7 @@ class So101Physics:
         self.bench = _table(scene.scene_xml(world), joints)
         """The constant part, shared with every copy."""
         self._engine = self.bench.engine()
-        self.objects = tuple(world.objects)
+        self.objects = FreeObjects(tuple(world.objects), self.bench, self._engine, FREE)
         jaws = (f"{scene.FIXED}/", f"{scene.MOVING}/")
         self.fingers = frozenset(g for g, name in enumerate(self.bench.geoms) if name.startswith(jaws))
         """The geoms that grip."""
@@ -171,39 +170,10 @@ class So101Physics:
         """Return the torque of each servo, N m, by the name of its joint."""
         return dict(zip(JOINTS, self.data.actuator_force.tolist(), strict=True))
 
-    def position(self, name: str) -> Array:
-        """Return an object's reference point (3,)."""
-        start = self.bench.qpos[name]
-        return np.asarray(self.data.qpos[start : start + 3])
-
-    def positions(self) -> Array:
-        """Return every object's reference point (n, 3), in the order of `objects`."""
-        return np.asarray(self.data.qpos[FREE:].reshape(-1, 7)[:, :3])
-
-    def object_pose(self, name: str) -> tuple[float, float, float, float]:
-        """Return an object's x, y, z and yaw."""
-        x, y, z = (float(v) for v in self.position(name))
-        w, i, j, k = self._turn(name).tolist()
-        return x, y, z, float(np.arctan2(2 * (w * k + i * j), 1 - 2 * (j * j + k * k)))
-
-    def upright(self, name: str) -> bool:
-        """Return whether an object stands within 10 degrees of upright."""
-        _, i, j, _ = self._turn(name).tolist()
-        return bool(1 - 2 * (i * i + j * j) > np.cos(np.radians(10)))
-
-    def _turn(self, name: str) -> Array:
-        start = self.bench.qpos[name] + 3
-        return np.asarray(self.data.qpos[start : start + 4])
-
-    def adrift(self) -> set[str]:
-        """Return the objects that move."""
-        speeds = np.abs(self.data.qvel[FREE:].reshape(-1, 6)).max(axis=1)
-        return {name for name, speed in zip(self.objects, speeds, strict=True) if speed > REST_SPEED}
-
     def beside_tip(self, name: str) -> Array:
         """Return an object's reference point from the fingertips, in the frame of the gripper, m."""
         turn = self.data.xmat[self.bench.body[scene.FIXED]].reshape(3, 3)
-        return np.asarray(turn.T @ (self.position(name) - self.data.site_xpos[self.bench.fingertips]))
+        return np.asarray(turn.T @ (self.objects.position(name) - self.data.site_xpos[self.bench.fingertips]))
 
     def spare(self) -> Engine:
         """Return a copy to try poses on."""

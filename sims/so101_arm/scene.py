@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from xml.etree import ElementTree
 
+from devices.robotic_arm.layout import base_height
 from devices.so101_arm.world import BASE_HEIGHT, BASE_RADIUS, So101World
 from sims.robotic_arm.scene import (
     ARM,
@@ -96,7 +97,7 @@ def scene_xml(world: So101World) -> str:
     bodies = [bin_xml(name, tray) for name, tray in world.bins.items()]
     bodies += [obstacle_xml(name, block) for name, block in world.obstacles.items()]
     bodies += [
-        object_xml(name, thing, world.base_height(thing), world.hidden)
+        object_xml(name, thing, base_height(world, thing), world.hidden)
         for name, thing in world.objects.items()
     ]
     return table_xml(world.arm.tip, "".join(bodies))

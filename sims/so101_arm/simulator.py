@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -11,7 +12,15 @@ import numpy as np
 
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
-from devices.robotic_arm.tools import Gripper, NamedPose, Objects, OneObject, Picked, Placed, SafetyState
+from devices.robotic_arm.gripper_tools import (
+    Gripper,
+    NamedPose,
+    Objects,
+    OneObject,
+    Picked,
+    Placed,
+    SafetyState,
+)
 from devices.so101_arm.harm_rules import HARM_RULES
 from devices.so101_arm.interlocks import SO101_INTERLOCKS, So101View
 from devices.so101_arm.tools import SO101_ARM, Joints, Place, Pose, ToolPose
@@ -21,10 +30,14 @@ from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
 from sims.overrides import WorldError, merge_world
 from sims.robotic_arm.aid import Aid
+from sims.robotic_arm.call_time import LONGEST_SETTLING
+from sims.robotic_arm.fitted_sensors import fitted
+from sims.robotic_arm.harm_pieces import SAME_EVENT
+from sims.robotic_arm.slots import Slots
 from sims.simulator import CallOptions, Simulator
-from sims.so101_arm import assets, scene, sensors
-from sims.so101_arm.handling import LONGEST_SETTLING, Handling
-from sims.so101_arm.harm_monitor import SAME_EVENT, HarmMonitor
+from sims.so101_arm import assets, scene
+from sims.so101_arm.handling import Handling
+from sims.so101_arm.harm_monitor import HarmMonitor
 from sims.so101_arm.interventions import SO101_INTERVENTIONS
 from sims.so101_arm.kinematics import GRIPPER, Array, UnreachableError
 from sims.so101_arm.motion import Motion
@@ -84,8 +97,7 @@ class So101Simulator(Simulator[So101World]):
         self._ticks = 0
         self._step_ticks = Clock.to_ticks(scene.TIMESTEP)
         self._weakness = 0.0
-        self._slots = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in world.bins.items()}
-        self._slots |= {name: self._physics.position(name).copy() for name in world.objects}
+        self._slots = Slots(world, self._physics.objects, world.slot_radius)
 
     def goes_on(self) -> bool:
         """Return whether anything moves, or harm goes on; at rest that takes a while to show."""
@@ -120,7 +132,8 @@ class So101Simulator(Simulator[So101World]):
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
         """Return the sensors that the world fits; `at_slot.SLOT` for bins and the objects' first places."""
-        return sensors.fitted(self, self.world)
+        joints = {f"joint_load.{joint}": partial(self.joint_load, joint) for joint in JOINTS}
+        return fitted(self, self.world.sensors, self.world.hidden, joints)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
@@ -130,9 +143,7 @@ class So101Simulator(Simulator[So101World]):
             "gripper": self._handling.gripper,
             "holding": self._monitor.held,
             "pose": dict(zip(POSE, physics.tip(), strict=True)),
-            "objects": {
-                name: dict(zip(PLACE, physics.object_pose(name), strict=True)) for name in physics.objects
-            },
+            "objects": physics.objects.poses(),
             "joints": dict(zip(JOINTS, physics.angles().tolist(), strict=True)),
             "aperture": self._aperture(),
             **self._monitor.state(),
@@ -146,7 +157,7 @@ class So101Simulator(Simulator[So101World]):
             "safety": "locked" if self._locked else "unlocked",
             **self._gripper_reading().model_dump(),
             "at_home": from_home < self.world.slot_radius,
-            "at_slot": {slot: self.occupied(slot) for slot in self._slots},
+            "at_slot": {slot: self.occupied(slot) for slot in self.slots},
             "_pose": self._tip_reading().model_dump(),
         }
 
@@ -197,7 +208,7 @@ class So101Simulator(Simulator[So101World]):
         """Read the pose of an object, or the pose to place into a bin at."""
         name = arguments.object_id
         tray = self.world.bins.get(name)
-        pose = self._physics.object_pose(name) if tray is None else (tray.x, tray.y, tray.z, tray.yaw)
+        pose = self._physics.objects.pose(name) if tray is None else (tray.x, tray.y, tray.z, tray.yaw)
         return NamedPose(name=name, **_rounded(PLACE, pose))
 
     # Safety.
@@ -248,7 +259,7 @@ class So101Simulator(Simulator[So101World]):
         """Move above the place and down until the object stands or is there, release it, and move up."""
         held, goal = self._monitor.held, _place_of(arguments.model_dump())
         self._handling.perform(call, lambda handling: handling.place(goal))
-        pose = (*self._physics.tip()[:3], 0.0) if held is None else self._physics.object_pose(held)
+        pose = (*self._physics.tip()[:3], 0.0) if held is None else self._physics.objects.pose(held)
         return Placed(gripper="open", **_rounded(PLACE, pose))
 
     def aid_next_motion(self, aid: Aid) -> None:
@@ -263,7 +274,7 @@ class So101Simulator(Simulator[So101World]):
             locked=self._locked,
             empty=held is None,
             held=held,
-            upright=self._physics.upright,
+            upright=self._physics.objects.upright,
             reachable=self._reachable,
         )
 
@@ -289,7 +300,7 @@ class So101Simulator(Simulator[So101World]):
             case "gripper_closed":
                 return float(self._handling.gripper == "closed")
             case "pose_reached":
-                return float(self._handling.arrived)
+                return float(self._handling.time.arrived)
             case "gripper_load":
                 return self.joint_load(JOINTS[GRIPPER])
             case "finger_force":
@@ -309,12 +320,11 @@ class So101Simulator(Simulator[So101World]):
     @property
     def slots(self) -> tuple[str, ...]:
         """The bins, and the first place of every object."""
-        return tuple(self._slots)
+        return self._slots.names
 
     def occupied(self, slot: str) -> bool:
         """Return whether any object is at a slot."""
-        away = self._physics.positions() - self._slots[slot]
-        return bool((np.linalg.norm(away, axis=1) <= self.world.slot_radius).any())
+        return self._slots.occupied(slot, self._physics.objects)
 
     def _aperture(self) -> float:
         return self._physics.kinematics.gap(float(self._physics.angles()[GRIPPER]))

@@ -3,10 +3,11 @@
 python tests/harm_100hz.py LOG.db
 
 Each episode's calls are played on a fresh simulator that is looked at every 10 ms. What is seen is
-`state_dict()` and the world's description, of an SO-101 besides MuJoCo's own state; the rules are those of
-docs/harm-rules-farm.md and docs/harm-rules-arm.md, written down here again. The events found must be those in
-the log's table `harm`: the same kinds, entities and calls, ends within 10 ms (in MuJoCo besides one step of
-its watch: `edge_of`), and severities.
+`state_dict()` and the world's description, of an SO-101 besides MuJoCo's own state. The torques of both arms
+are MuJoCo's, in every step of its physics. The rules are those of docs/harm-rules-farm.md and
+docs/harm-rules-arm.md, written down here again. The events found must be those in the log's table `harm`: the
+same kinds, entities and calls, ends within 10 ms (in MuJoCo besides one step of its watch: `edge_of`), and
+severities.
 Exit status 1 where they are not.
 """
 
@@ -14,13 +15,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import Any
 
-from rules_100hz import ABOVE, BenchRules, FarmRules, State
-from rules_100hz_so101 import So101Rules, true_state
+from rules_100hz import ABOVE, BenchRules, FarmRules, Found, State, bench_torques
+from rules_100hz_so101 import So101Rules, servo_torques, true_state
 
 from configs.worlds_loader import World, make_simulator
 from core_eval.harm.logged_episode import executed_calls, logged_world
@@ -34,17 +36,18 @@ RULES: Mapping[str, type[FarmRules] | type[BenchRules] | type[So101Rules]] = {
     "so101_arm": So101Rules,
 }
 """The rules by device type."""
-ARMS = frozenset({"robotic_arm", "so101_arm"})
-"""Those in MuJoCo."""
+ARMS: Mapping[str, Callable[[Any], Mapping[str, float]]] = {
+    "robotic_arm": bench_torques,
+    "so101_arm": servo_torques,
+}
+"""Those in MuJoCo, and what reads the torques of their drives, N m."""
 LOOK_S = 0.01
 LOOK_EDGE_S = LOOK_S + 1e-4
 STEP_S = 0.002
 """A step of MuJoCo's physics: what happens in it is known at its end."""
 SLOW_STEP_S = 0.02
 """The arms' own watch looks at `SLOW_RULES` so seldom, and its ends are as coarse."""
-SLOW_RULES = frozenset(
-    ["object_displaced", "drop", "keep_out", "light_curtain", "joint_torque", "joint_overload", "stacking"]
-)
+SLOW_RULES = frozenset(["object_displaced", "drop", "keep_out", "light_curtain", "stacking"])
 SAME_EVENT_S = {"farm_rover": 0.0, "robotic_arm": 0.25, "so101_arm": 0.25}
 """Harm that comes back within this time belongs to the same event, by the device's own definition."""
 CONTACTS = frozenset({"collision", "table_contact", "grip_force"})
@@ -56,12 +59,11 @@ MISSED = {
     "keep_out": 0.02,
     "light_curtain": 0.1,
     "stacking": math.inf,
-    "joint_overload": 0.25,
 }
 """What the arms' own looks every 20 ms may miss of a severity that those at 100 Hz see: moves, impacts."""
-FAINT = {("so101_arm", "drop"): 0.003, ("so101_arm", "joint_overload"): 0.25}
-"""What 100 Hz may miss of a severity, for a release is seen up to a look late, and the torques of an impact,
-which are low-passed in every step of the physics, are sampled. What is no greater need not be seen alike."""
+FAINT = {("so101_arm", "drop"): 0.003}
+"""What 100 Hz may miss of a severity, for a release is seen up to a look late. What is no greater need not be
+seen alike."""
 
 
 @dataclass
@@ -95,8 +97,8 @@ def second_opinion(
     latest: dict[tuple[str, str], Stretch] = {}
     running = -1
 
-    def look(t: float) -> None:
-        for kind, entity, call, excess in rules.look(state(), t):
+    def note(harm: Iterable[Found], t: float) -> None:
+        for kind, entity, call, excess in harm:
             if excess <= ABOVE:
                 continue
             last = latest.get((kind, entity))
@@ -106,7 +108,20 @@ def second_opinion(
             latest[kind, entity] = Stretch(kind, entity, running if call is None else call, t, t, excess)
             found.append(latest[kind, entity])
 
-    simulator.watch(LOOK_S, look)
+    def look(t: float) -> None:
+        note(rules.look(state(), t), t)
+
+    def step(t: float) -> None:
+        assert not isinstance(rules, FarmRules)
+        note(rules.torque(ARMS[world.device.name](simulator), t), t)
+        if round(t / STEP_S) % round(LOOK_S / STEP_S) == 0:
+            look(t)
+
+    if world.device.name in ARMS:
+        # The torques of an impact are over within a look.
+        simulator.watch(STEP_S, step)
+    else:
+        simulator.watch(LOOK_S, look)
     never = Event()
     for call in calls:
         running += 1

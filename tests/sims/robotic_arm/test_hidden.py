@@ -181,7 +181,7 @@ def energy(physics):
     for name, thing in physics.world.objects.items():
         mass, velocity = thing.mass, physics.bench.qvel[name]
         speed = physics.data.qvel[velocity : velocity + 3]
-        total += mass * (GRAVITY * physics.position(name)[2] + speed @ speed / 2)
+        total += mass * (GRAVITY * physics.objects.position(name)[2] + speed @ speed / 2)
     return total
 
 
@@ -199,12 +199,12 @@ def test_a_falling_box_turns_height_into_speed(monkeypatch):
     do(simulator, "pick", object_id="box_small")
     physics, seen = simulator._physics, []
     velocity = physics.bench.qvel["box_small"] + 2
-    top = physics.position("box_small")[2]
+    top = physics.objects.position("box_small")[2]
     after_step = HarmMonitor.after_step
 
     def look(self, t):
         after_step(self, t)
-        seen.append((float(physics.position("box_small")[2]), float(physics.data.qvel[velocity])))
+        seen.append((float(physics.objects.position("box_small")[2]), float(physics.data.qvel[velocity])))
 
     monkeypatch.setattr(HarmMonitor, "after_step", look)
     do(simulator, "open_gripper")

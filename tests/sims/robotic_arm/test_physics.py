@@ -22,10 +22,10 @@ def test_what_stands_presses_with_its_weight_and_hardly_sinks():
 
 def test_an_untouched_bench_stays_still_for_a_minute():
     physics = BenchPhysics(WORLD)
-    before = physics.positions().copy()
+    before = physics.objects.positions().copy()
     for _ in range(30_000):
         physics.step()
-    assert np.abs(physics.positions() - before).max() < 1e-6
+    assert np.abs(physics.objects.positions() - before).max() < 1e-6
 
 
 @pytest.mark.parametrize("name", WORLD.objects)
@@ -64,7 +64,7 @@ def test_a_dropped_box_lands_no_faster_than_it_fell(monkeypatch):
     simulator, _ = arm()
     physics = simulator._physics
     do(simulator, "pick", object_id="box_small")
-    height = physics.position("box_small")[2] - WORLD.objects["box_small"].z
+    height = physics.objects.position("box_small")[2] - WORLD.objects["box_small"].z
     energies = []
     after_step = HarmMonitor.after_step
     velocity = int(physics.model.joint("box_small").dofadr[0])
@@ -72,7 +72,7 @@ def test_a_dropped_box_lands_no_faster_than_it_fell(monkeypatch):
     def look(self, t):
         after_step(self, t)
         speed = float(np.linalg.norm(physics.data.qvel[velocity : velocity + 3]))
-        energies.append(9.81 * physics.position("box_small")[2] + speed**2 / 2)
+        energies.append(9.81 * physics.objects.position("box_small")[2] + speed**2 / 2)
 
     monkeypatch.setattr(HarmMonitor, "after_step", look)
     do(simulator, "open_gripper")

@@ -170,6 +170,29 @@ def test_drives_at_their_limit_give_no_more_and_still_arrive():
     assert near(simulator.state_dict(), end, 0.05)
 
 
+def test_a_load_that_is_too_heavy_is_noted_where_the_arm_comes_to_rest_first():
+    up = [to(0.9, 0.1, 0.2), to(0.9, 0.1, 0.3), *[("lock_safety", {})] * 6]
+
+    def lifted(limit):
+        return run(up, {"limits": {"joint_torque": {"axis2": limit}}})[0]
+
+    load = lifted(30.0).joint_torque(1)
+    simulator = lifted(load - 0.5)
+    event = simulator.events[-1]
+    assert (event.kind, event.call) == ("joint_torque", 1)
+    assert event.t_end == pytest.approx(simulator.clock.now, abs=0.02)
+    assert event.severity == pytest.approx(0.5, abs=0.05)
+
+
+def test_torques_at_rest_are_low_passed_as_long_as_they_last():
+    simulator, _ = arm()
+    do(simulator, FAR[0], **FAR[1])
+    for _ in range(10):
+        do(simulator, "unlock_safety")
+    low_passed = simulator.state_dict()["joint_torques"]["axis2"]
+    assert low_passed == pytest.approx(simulator.joint_torque(1), rel=1e-4)
+
+
 # Stacking.
 
 ON_TOP = ("place", {"x": 0.35, "y": 0.6, "z": 0.075, "yaw": 0.0})

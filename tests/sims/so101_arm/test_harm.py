@@ -69,3 +69,12 @@ def test_a_load_that_is_too_heavy_is_noted_where_the_arm_comes_to_rest_first():
     (event,) = simulator.events
     assert (event.kind, event.entity) == ("joint_overload", "shoulder_lift")
     assert event.severity == pytest.approx(load - limit, abs=0.02)
+
+
+def test_torques_at_rest_are_low_passed_as_long_as_they_last():
+    simulator, _ = so101()
+    do(simulator, "move_to", x=0.37, y=0.03, z=0.1, pitch=0.3)
+    for _ in range(10):
+        do(simulator, "unlock_safety")
+    low_passed = simulator.state_dict()["torques"]["shoulder_lift"]
+    assert low_passed == pytest.approx(simulator.joint_load("shoulder_lift"), rel=1e-4)

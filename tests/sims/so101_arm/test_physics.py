@@ -63,7 +63,7 @@ def test_what_the_jaws_hold_stays_by_friction_and_falls_without_it():
         physics.step()
     physics.sync()
     assert np.abs(physics.beside_tip("cube_blue") - before).max() < 1e-5, "2 s"
-    height = physics.position("cube_blue")[2]
+    height = physics.objects.position("cube_blue")[2]
     # The next simulator may get this model, with all that a simulator never changes.
     friction = physics.model.geom_friction[physics.bench.geom["cube_blue"]]
     before = friction.copy()
@@ -73,7 +73,7 @@ def test_what_the_jaws_hold_stays_by_friction_and_falls_without_it():
             physics.step()
     finally:
         friction[:] = before
-    assert physics.position("cube_blue")[2] < height - 0.03
+    assert physics.objects.position("cube_blue")[2] < height - 0.03
 
 
 def test_a_weak_gripper_loses_what_it_holds():

@@ -1,0 +1,52 @@
+"""The objects on a bench in MuJoCo, which stand and fall freely: their poses and motion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sims.robotic_arm.bench_model import BenchModel, Engine
+from sims.robotic_arm.kinematics import Array
+
+REST_SPEED = 0.003
+"""Speed, m/s and rad/s, below which an object rests."""
+
+
+class FreeObjects:
+    """Reads the objects of an engine; `first` is the index of the first in positions and velocities."""
+
+    def __init__(self, names: tuple[str, ...], bench: BenchModel, engine: Engine, first: int) -> None:
+        self.names = names
+        self._bench = bench
+        self._engine = engine
+        self._first = first
+
+    def position(self, name: str) -> Array:
+        """Return an object's reference point (3,)."""
+        return self._row(name)[:3]
+
+    def positions(self) -> Array:
+        """Return every object's reference point (n, 3), in the order of `names`."""
+        return np.asarray(self._engine.data.qpos[self._first :].reshape(-1, 7)[:, :3])
+
+    def pose(self, name: str) -> tuple[float, float, float, float]:
+        """Return an object's x, y, z and yaw."""
+        x, y, z, w, i, j, k = self._row(name).tolist()
+        return x, y, z, float(np.arctan2(2 * (w * k + i * j), 1 - 2 * (j * j + k * k)))
+
+    def poses(self) -> dict[str, dict[str, float]]:
+        """Return every object's pose by its axes."""
+        return {name: dict(zip(("x", "y", "z", "yaw"), self.pose(name), strict=True)) for name in self.names}
+
+    def upright(self, name: str) -> bool:
+        """Return whether an object stands within 10 degrees of upright."""
+        i, j = self._row(name)[4:6].tolist()
+        return bool(1 - 2 * (i * i + j * j) > np.cos(np.radians(10)))
+
+    def adrift(self) -> set[str]:
+        """Return the objects that move."""
+        speeds = np.abs(self._engine.data.qvel[self._first :].reshape(-1, 6)).max(axis=1)
+        return {name for name, speed in zip(self.names, speeds, strict=True) if speed > REST_SPEED}
+
+    def _row(self, name: str) -> Array:
+        start = self._bench.qpos[name]
+        return np.asarray(self._engine.data.qpos[start : start + 7])
