@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def model_spec(ref: str | None) -> str:
     folder = file.path.parent
     rest = base.rest
     if base.form.model.is_file and rest is not None and ":" not in rest:
-        rest = str(folder / rest)
+        # Without `..`: the log and the tables name the agent by it.
+        rest = os.path.normpath(folder / rest)
     options = merged(base.options, _options(file, given, folder))
     colon = "" if rest is None else f":{rest}"
     return f"{base.name}{colon}{query_of(options)}"

@@ -29,6 +29,13 @@ def test_other_models_keep_their_place(tmp_path: Path) -> None:
     assert model_spec(str(file)) == "openai:http://localhost:8080/v1#qwen3?temperature=1"
 
 
+def test_a_file_beside_is_named_without_dots(tmp_path: Path) -> None:
+    file = tmp_path / "models" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text("model: llama:../weights/mine.gguf\n")
+    assert model_spec(str(file)) == f"llama:{tmp_path}/weights/mine.gguf"
+
+
 @pytest.mark.parametrize("name", model_names())
 def test_shipped_files_are_right(name: str) -> None:
     assert parse_spec(model_spec(name)).options is not None
