@@ -25,7 +25,7 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def rig(folder: Path, url: str, more: str = "") -> None:
-    text = f"name: barn\nurl: {url}\ndevice: farm_rover\ntwin: {{world: farm_rover, members: 2}}\n{more}"
+    text = f"name: barn\nurl: {url}\ndevice: farm_rover\ntwin: {{world: farm_rover, members: 4}}\n{more}"
     (folder / "barn.yaml").write_text(text)
 
 
