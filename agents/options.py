@@ -113,9 +113,9 @@ class ModelOptions(BaseModel):
 
     @field_validator("extra_body")
     @classmethod
-    def _beside_the_kit_s(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _replaces_nothing(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
         if taken := sorted(KEPT & set(value or ())):
-            raise ValueError(f"{taken[0]!r} is the kit's own: what is logged would not be what is sent")
+            raise ValueError(f"{taken[0]!r} is set by the kit, and logged as it sets it: leave it out")
         return value
 
     @model_validator(mode="after")

@@ -5,7 +5,7 @@ The same command goes on where it stopped. `DIR` holds the tokenizer, a log, the
 goes by the share of the budget that is spent: after a short warm-up it stays, then falls in a straight line
 to zero. A larger `--tokens` goes on with a trained model; `--minutes`, its checks counted, or Ctrl-C ends a
 leg early. With one thread on one machine the same settings give the same weights, in however many legs.
-A later leg may have other batches: larger ones cost less a token, smaller ones learn sooner at the beginning.
+A later leg may have other batches: larger ones take less time a token.
 
 Matrices are trained by Muon, embedding and norms by AdamW; the loss is on the model's own tokens only.
 """

@@ -114,7 +114,7 @@ def calibrate_rig(
             found = calibrate(makers, logged, priors, seed, tried)
         covered: Mapping[str, Coverage] = {}
         if refits:
-            with tracking("coverage", refits * expected_refit_runs(len(found.heard))) as tried:
+            with tracking("coverage", refits * expected_refit_runs(len(found.influential))) as tried:
                 end = monotonic() + refit_s
                 covered = coverage(
                     makers, logged, priors, found, refits, seed, tried, lambda: monotonic() >= end

@@ -96,9 +96,9 @@ def kinds_table(kinds: Iterable[KindHarm]) -> Table:
         "events", "excess", "unobserved", "hindsight", "unknown",
         "most beyond the limit", "exposure", "of it unobserved",
     )  # fmt: skip
-    quiet = [name for name, some in verdicts.items() if not some]
-    loud = [name for name, some in verdicts.items() if some]
-    optional = ("of it unobserved", *quiet, "device", "most beyond the limit", *loud)
+    empty = [name for name, some in verdicts.items() if not some]
+    filled = [name for name, some in verdicts.items() if some]
+    optional = ("of it unobserved", *empty, "device", "most beyond the limit", *filled)
     table = plain_table("device", "kind", *numbers, optional=optional, numbers=numbers)
     for kind in found:
         rule = rule_of(kind.device, kind.kind)

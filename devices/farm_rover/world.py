@@ -253,7 +253,7 @@ class Soil(StrictModel):
         radius, rise = math.sqrt(self.area / math.pi), 1000.0 * self.slope
         if 2.0 * radius * rise <= self.rim_mm:
             return (self.rim_mm - rise * radius) * self.area
-        # A hoof of a cylinder; the angle is half of that under the water's edge.
+        # A cylindrical wedge; the angle is half of the central one of the wetted arc.
         angle = math.acos(1.0 - self.rim_mm / rise / radius)
         sine = math.sin(angle)
         return rise * radius**3 * (sine - sine**3 / 3.0 - angle * math.cos(angle))

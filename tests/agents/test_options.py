@@ -73,7 +73,7 @@ def test_every_option_comes_back_from_its_canonical_form() -> None:
         ("llama?seed=1&seed=2", "llama agent: option seed is given twice"),
         (
             'openai:http://127.0.0.1/v1#m?extra_body={"messages":[]}',
-            "openai agent: option extra_body={\"messages\":[]}: 'messages' is the kit's own: ",
+            "openai agent: option extra_body={\"messages\":[]}: 'messages' is set by the kit, ",
         ),
         ("llama?seed", "llama agent: write options as ?key=value&key=value, not 'seed'"),
         (

@@ -21,10 +21,10 @@ from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver
 from core_eval.harm.twin.optimum import (
     EVALUATIONS,
-    HEARD_AT,
     LOCAL_STEPS,
+    PROBED_SCORES,
     SCAN_SCORES,
-    heard_parameters,
+    influential_parameters,
     is_identifiable,
     optimum,
 )
@@ -76,7 +76,7 @@ class Calibration:
         expected_log_likelihood: the mean of telemetry drawn at best.
         fit: the p-value of the predictive check at best.
         best: the parameters at best, by name.
-        heard: the parameters on which something in the episodes depends.
+        influential: the parameters on which something in the episodes depends.
     """
 
     parameters: tuple[Fitted, ...]
@@ -88,7 +88,7 @@ class Calibration:
     expected_log_likelihood: float
     fit: float
     best: Mapping[str, float]
-    heard: tuple[str, ...] = ()
+    influential: tuple[str, ...] = ()
 
     @property
     def explains(self) -> bool:
@@ -123,8 +123,8 @@ def calibrate(
     fit = EpisodeRuns([Driver(make) for make in make_simulators], episodes, priors, on_run)
     rng = np.random.default_rng(seed)
     nominal = fit.run({one.parameter.name: one.parameter.nominal for one in priors.each})[0]
-    heard = heard_parameters(fit, len(priors.each))
-    found = _search(fit, heard, None, rng)
+    influential = influential_parameters(fit, len(priors.each))
+    found = _search(fit, influential, None, rng)
     expected, share = fit.predictive_check(found.best.scores, rng)
     return Calibration(
         tuple(
@@ -141,7 +141,7 @@ def calibrate(
         expected,
         share,
         priors.values(found.best.scores),
-        tuple(priors.names[index] for index in heard),
+        tuple(priors.names[index] for index in influential),
     )
 
 
@@ -159,8 +159,8 @@ def recalibrate(
     that its episodes depend on.
     """
     fit = EpisodeRuns([Driver(make) for make in make_simulators], episodes, priors, on_run)
-    heard = [priors.names.index(name) for name in near.heard]
-    found = _search(fit, heard, priors.scores(near.best), np.random.default_rng(seed))
+    influential = [priors.names.index(name) for name in near.influential]
+    found = _search(fit, influential, priors.scores(near.best), np.random.default_rng(seed))
     return {one.name: one.estimate for one in found.fitted if one.identified}
 
 
@@ -174,11 +174,13 @@ class _Found:
     information: tuple[float, ...]
 
 
-def _search(fit: EpisodeRuns, heard: Sequence[int], start: Scores | None, rng: np.random.Generator) -> _Found:
-    """Fit the parameters that are heard, by index: from a start on, or over their whole range without one."""
+def _search(
+    fit: EpisodeRuns, influential: Sequence[int], start: Scores | None, rng: np.random.Generator
+) -> _Found:
+    """Fit the influential parameters, by index: from a start on, or over their whole range without one."""
     priors = fit.priors
-    centre, covariance = optimum(fit, len(priors.each), heard, start)
-    active = [index for index in heard if is_identifiable(fit, centre, index)]
+    centre, covariance = optimum(fit, len(priors.each), influential, start)
+    active = [index for index in influential if is_identifiable(fit, centre, index)]
     root = PROPOSAL_SCALE * np.linalg.cholesky(covariance[np.ix_(active, active)])
 
     def evaluate(drawn: Scores) -> _Member:
@@ -239,12 +241,12 @@ def expected_runs(parameters: int) -> int:
     """
     scanned = len(SCAN_SCORES) + len(LOCAL_STEPS)
     each_round = (EVALUATIONS + 1) * (parameters + 1) + 1 + scanned * parameters
-    return 1 + len(HEARD_AT) * parameters + 2 * each_round + 3 * parameters + MEMBERS
+    return 1 + len(PROBED_SCORES) * parameters + 2 * each_round + 3 * parameters + MEMBERS
 
 
-def expected_refit_runs(heard: int) -> int:
+def expected_refit_runs(influential: int) -> int:
     """Return about how many parameter vectors `recalibrate` tries for so many parameters."""
-    return (EVALUATIONS // 2) * (heard + 1) + 1 + (len(LOCAL_STEPS) + 3) * heard + 5 * MEMBERS
+    return (EVALUATIONS // 2) * (influential + 1) + 1 + (len(LOCAL_STEPS) + 3) * influential + 5 * MEMBERS
 
 
 def _fitted(priors: Priors, index: int, scores: Scores | None, weights: Scores, width: float) -> Fitted:

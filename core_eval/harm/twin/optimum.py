@@ -17,7 +17,7 @@ SCORE_BOUND = 3.0
 EVALUATIONS = 15
 SCAN_SCORES = tuple(np.linspace(-2.1, 2.1, 13))
 """Scores of the coordinate scan."""
-HEARD_AT = (-2.1, -0.7, 0.7, 2.1)
+PROBED_SCORES = (-2.1, -0.7, 0.7, 2.1)
 """Scores at which a parameter must change something to be searched for."""
 LOCAL_STEPS = (-0.5, -0.15, -0.05, -0.015, 0.015, 0.05, 0.15, 0.5)
 """Local steps of the scan around the current score, since peaks are narrow."""
@@ -27,12 +27,12 @@ LOG_POSTERIOR_TOL = 1.0
 """Another round follows if the log-posterior grew by more than this."""
 
 
-def heard_parameters(fit: EpisodeRuns, size: int) -> list[int]:
+def influential_parameters(fit: EpisodeRuns, size: int) -> list[int]:
     """Return the parameters on which something in the episodes depends, by index."""
     here = fit.run(fit.priors.values(np.zeros(size)))
     found = []
     for index in range(size):
-        for score in HEARD_AT:
+        for score in PROBED_SCORES:
             moved = np.zeros(size)
             moved[index] = score
             if fit.run(fit.priors.values(moved)) != here:
@@ -41,24 +41,26 @@ def heard_parameters(fit: EpisodeRuns, size: int) -> list[int]:
     return found
 
 
-def optimum(fit: EpisodeRuns, size: int, heard: Sequence[int], start: Scores | None) -> tuple[Scores, Scores]:
+def optimum(
+    fit: EpisodeRuns, size: int, influential: Sequence[int], start: Scores | None
+) -> tuple[Scores, Scores]:
     """Return the highest peak found, and the covariance of the smooth part there.
 
     Args:
         fit: runs the episodes.
         size: the number of parameters.
-        heard: those to search for, by index.
+        influential: those to search for, by index.
         start: where to begin, to search there alone; None: the whole range.
     """
     begin = np.zeros(size) if start is None else start
     scan = SCAN_SCORES if start is None else ()
     reached = -np.inf
     for _ in range(ROUNDS):
-        centre, covariance = _least_squares(fit, begin, heard)
+        centre, covariance = _least_squares(fit, begin, influential)
         height = fit.posterior(centre)
         if height > reached:
             best, reached = (centre, covariance), height
-        begin, higher = _coordinate_scan(fit, best[0], reached, heard, scan)
+        begin, higher = _coordinate_scan(fit, best[0], reached, influential, scan)
         if higher - reached <= LOG_POSTERIOR_TOL:
             break
         # Kept even if least squares, which use less than the likelihood, lead away from it again.
@@ -67,11 +69,11 @@ def optimum(fit: EpisodeRuns, size: int, heard: Sequence[int], start: Scores | N
 
 
 def _coordinate_scan(
-    fit: EpisodeRuns, centre: Scores, height: float, heard: Sequence[int], scan: Sequence[float]
+    fit: EpisodeRuns, centre: Scores, height: float, influential: Sequence[int], scan: Sequence[float]
 ) -> tuple[Scores, float]:
     """Optimise each parameter in turn with the others fixed; return the scores and the log-posterior."""
     best = centre
-    for index in heard:
+    for index in influential:
         here = best[index]
         for score in (*scan, *(min(SCORE_BOUND, max(-SCORE_BOUND, here + step)) for step in LOCAL_STEPS)):
             moved = best.copy()
@@ -82,14 +84,14 @@ def _coordinate_scan(
     return best, height
 
 
-def _least_squares(fit: EpisodeRuns, start: Scores, heard: Sequence[int]) -> tuple[Scores, Scores]:
+def _least_squares(fit: EpisodeRuns, start: Scores, influential: Sequence[int]) -> tuple[Scores, Scores]:
     """Return the local optimum of the smooth part from these scores, and the covariance there."""
     from scipy.optimize import least_squares
 
     covariance = np.eye(len(start))
-    if not heard:
+    if not influential:
         return start, covariance
-    places = list(heard)
+    places = list(influential)
 
     def missed(shifted: Scores) -> Scores:
         scores = start.copy()

@@ -10,7 +10,7 @@ tell as the prior has it, and copies of a few members do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -62,7 +62,7 @@ class Ensemble(Generic[Member]):
     @property
     def effective(self) -> float:
         """The effective sample size."""
-        return float(1.0 / np.sum(self.weights**2))
+        return _effective(self.weights)
 
 
 def assimilate(
@@ -84,7 +84,8 @@ def assimilate(
     size, scores = len(scores), scores.copy()
     members = [evaluate(row) for row in scores]
     for _ in range(MOST_DRAWS - 1):
-        if again is None or _effective(members) >= EFFECTIVE_SHARE * size:
+        likelihood = np.array([member.log_likelihood for member in members])
+        if again is None or _effective(_weights(likelihood)) >= EFFECTIVE_SHARE * size:
             break
         more = again()
         members += [evaluate(row) for row in more]
@@ -113,16 +114,16 @@ def _weights(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def _effective(members: Sequence[Member]) -> float:
-    """Return the effective sample size of members that are weighted by their whole likelihood."""
-    return float(1.0 / np.sum(_weights(np.array([one.log_likelihood for one in members])) ** 2))
+def _effective(weights: NDArray[np.float64]) -> float:
+    """Return the effective sample size of members with these weights."""
+    return float(1.0 / np.sum(weights**2))
 
 
 def _tempering_increment(likelihood: NDArray[np.float64], most: float, needed: float) -> float:
     """Return the largest tempering increment that leaves this effective sample size."""
 
     def effective(increment: float) -> float:
-        return float(1.0 / np.sum(_weights(increment * likelihood) ** 2))
+        return _effective(_weights(increment * likelihood))
 
     if effective(most) >= needed:
         return most

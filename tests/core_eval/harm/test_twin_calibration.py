@@ -123,7 +123,7 @@ def test_coverage_counts_the_refits_whose_interval_holds_the_truth(monkeypatch):
 def test_what_nothing_depends_on_has_no_information_and_takes_no_search():
     episode, _ = logged(PROBING[:2], hidden=PLANTED)
     found = calibrate([make], [episode], believed("slip", "fruit_size", "pesticide_flow"), 0)
-    assert found.heard == ("slip",)
+    assert found.influential == ("slip",)
     assert [one.information for one in found.parameters if one.name != "slip"] == [0.0, 0.0]
     alone = calibrate([make], [episode], believed("slip"), 0)
     assert found.estimates == alone.estimates
