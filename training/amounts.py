@@ -7,22 +7,23 @@ from random import Random
 from training.shipped import AMOUNTS
 
 
-def liters_of(rng: Random, most: float = 4.75) -> float:
-    """Return an amount of water, l."""
+def liters_of(rng: Random, most: float) -> float:
+    """Return an amount of water, l; whole ones are the more frequent, the more there can be."""
     while True:
-        step = rng.choice((0.5, 0.5, 0.25, 0.1, 0.01, 1.0))
-        liters = number(round(step * rng.randint(1, int(most / step)), 2))
+        step = rng.choice((0.5, 0.5, 0.25, 0.1, 0.01, 1.0, *([1.0] * int(most / 4))))
+        liters = number(round(step * rng.randint(1, max(1, int(most / step))), 2))
         if liters not in AMOUNTS:
             return liters
 
 
-def ml_of(rng: Random) -> float:
+def ml_of(rng: Random, most: float) -> float:
     """Return an amount of pesticide, ml."""
     while True:
         draws = (
-            5 * rng.randint(1, 24),
-            10 * rng.randint(1, 12),
-            rng.randint(5, 120),
+            5 * rng.randint(1, int(most / 5)),
+            10 * rng.randint(1, int(most / 10)),
+            10 * rng.randint(1, int(most / 10)),
+            rng.randint(5, int(most)),
             rng.randint(1, 1000) / 10,
         )
         ml = number(rng.choice(draws))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from training.amounts import liters_of, ml_of, number
+from training.amounts import number
 from training.episode import Episode
 from training.phrasing import Said, Speaker, joined
 from training.rover_world import Field, new_field
@@ -106,18 +106,18 @@ class _Teller:
         return [(say.job(words.visit_plant, plant=say.name(plant)), lambda: world.go(plant))]
 
     def _water(self, plant: str) -> Work:
-        liters, say = liters_of(self.rng), self.speaker
+        liters, say = self.world.liters(), self.speaker
         said = say.job(self.words.water, plant=say.name(plant), amount=water(self.rng, liters))
         return said, lambda: self._do_at(plant, lambda name: self.world.give_water(name, liters))
 
     def _spray(self, plant: str) -> Work:
-        ml, say = ml_of(self.rng), self.speaker
+        ml, say = self.world.milliliters(), self.speaker
         said = say.job(self.words.spray, plant=say.name(plant), amount=pesticide(self.rng, ml))
         return said, lambda: self._do_at(plant, lambda name: self.world.spray(name, ml))
 
     def _conditional(self, plant: str) -> Work:
         rng, world, words, say = self.rng, self.world, self.words, self.speaker
-        liters, ml, kind = liters_of(rng), ml_of(rng), rng.randrange(3)
+        liters, ml, kind = world.liters(), world.milliliters(), rng.randrange(3)
         job = (words.water_if_dry, words.spray_if_pests, words.harvest_if_ripe)[kind]
         amount = pesticide(rng, ml) if kind == 1 else water(rng, liters)
 
@@ -134,7 +134,7 @@ class _Teller:
 
     def _inspect_all(self, plants: list[str]) -> Work:
         rng, world = self.rng, self.world
-        liters, ml = liters_of(rng), ml_of(rng)
+        liters, ml = world.liters(), world.milliliters()
         said = self.speaker.job(
             self.words.inspect_all, plants=joined(plants), water=water(rng, liters), spray=pesticide(rng, ml)
         )
@@ -152,7 +152,7 @@ class _Teller:
     def _same_for_all(self, plants: list[str]) -> Work:
         rng, world, words = self.rng, self.world, self.words
         names, kind = joined(plants), rng.randrange(3)
-        liters, ml = liters_of(rng, most=1.5), ml_of(rng)
+        liters, ml = world.liters(0.3), world.milliliters()
         each = rng.choice(("{} each", "each of {}", "both {}" if len(plants) == 2 else "all of {}"))
         amount = (water(rng, liters), pesticide(rng, ml), "")[kind]
         names, amount = (names, f"{amount} each") if each == "{} each" else (each.format(names), amount)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from training.amounts import liters_of, ml_of
 from training.episode import Episode
 from training.phrasing import Speaker, first_upper, joined
 from training.rover_world import Field, new_field
@@ -139,9 +138,9 @@ class _Teller:
         dose, amount = self._same_dose(kind)
         order = self._order(kind, plant, amount)
         if kind == "dry":
-            left, texts = water(rng, liters_of(rng, most=1.5)), self.texts.water_low
+            left, texts = water(rng, world.liters(0.3)), self.texts.water_low
         else:
-            left, texts = pesticide(rng, ml_of(rng)), self.texts.pesticide_low
+            left, texts = pesticide(rng, world.milliliters()), self.texts.pesticide_low
         self._prompt_locked(self._text(texts, plant=plant, amount=amount, left=left, order=order))
         if kind == "dry":
             world.refill_water()
@@ -154,7 +153,7 @@ class _Teller:
         rng, world = self.rng, self.world
         plants = self._plants(rng.choice((2, 2, 3)))
         same = rng.random() < 0.7
-        liters = [liters_of(rng)] * len(plants) if same else [liters_of(rng) for _ in plants]
+        liters = [world.liters()] * len(plants) if same else [world.liters() for _ in plants]
         orders = [self._order("dry", p, water(rng, n)) for p, n in zip(plants, liters, strict=True)]
         refill = rng.choice(self.words.refill_water.orders)
         if same:
@@ -287,7 +286,7 @@ class _Teller:
     def _same_dose(self, kind: str) -> tuple[Callable[[str], None], str]:
         """Return what is done at a plant of that kind, and its amount in words."""
         rng, world = self.rng, self.world
-        liters, ml = liters_of(rng), ml_of(rng)
+        liters, ml = world.liters(), world.milliliters()
 
         def give(plant: str) -> None:
             world.water = max(world.water, liters)
