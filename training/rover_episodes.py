@@ -39,7 +39,7 @@ class _Teller:
 
     def episode(self) -> Episode:
         rng, world = self.rng, self.world
-        locks = rng.random() > 0.08
+        locks = rng.random() > 0.15
         jobs = self._work() if locks else self._reads(rng.randint(1, 3))
         read = self._reads(1)[0] if locks and rng.random() < 0.12 else None
         said = [words for words, _ in jobs]

@@ -67,6 +67,12 @@ WORDS = (
     "round",
     "front",
     "back",
+    "small",
+    "large",
+    "left",
+    "right",
+    "long",
+    "thin",
 )
 OTHER_NAMES = ("tomato", "vine", "bed", "tree", "row", "pepper", "melon", "bush")
 LOCKED = (
@@ -107,7 +113,7 @@ class Field:
     @classmethod
     def random(cls, rng: Random, episode: Episode, tanks: Tanks) -> Field:
         """Return places anywhere in 20 m x 20 m, none of them where the default field has one."""
-        names = [f"plant_{letter}" for letter in "ABCDEFGH"]
+        names = [f"plant_{letter}" for letter in rng.sample(ascii_uppercase, 8)]
         if rng.random() < 0.6:
             names = any_names(rng, ("plant", "plant", *OTHER_NAMES), 8)
         grid = rng.choice((2, 2, 10, 10, 100, 1000))
