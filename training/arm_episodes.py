@@ -23,7 +23,7 @@ Work = tuple[Said, Act]
 Spot = tuple[float, float, float, float]
 
 PLAIN_OBJECTS = ("tin", "gear", "tube", "mug", "jar", "ball", "brick", "lid", "plug", "can", "cup", "bottle")
-KINDS = ("box", "cup", "panel", "tin", "gear", "tube", "block", "bottle", "plate")
+KINDS = ("box", "panel", "tin", "gear", "tube", "block", "bottle", "plate")
 """Plans of shipped tasks are drawn again, so names that stand in shipped tasks must be rare: what is left out
 of them would be learned as a preference for the others."""
 BINS = ("bin_left", "bin_right")
@@ -56,7 +56,7 @@ class Bench:
         """Return objects and bins anywhere within 1.1 m of the base."""
         grid = rng.choice((20, 20, 100, 100, 1000))
         things = any_names(rng, KINDS, rng.randint(2, 5))
-        if rng.random() < 0.4:
+        if rng.random() < 0.5:
             things[1:] = rng.sample(PLAIN_OBJECTS, len(things) - 1)
             rng.shuffle(things)
         bins = list(BINS)

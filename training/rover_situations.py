@@ -41,6 +41,7 @@ def rover_situation(rng: Random, wordings: Wordings) -> Episode:
         _Teller.picked_then_sprayed: 1.5,
         _Teller.person: 1.5,
         _Teller.left_alone: 2,
+        _Teller.stations: 2,
         _Teller.must_not: 2,
         _Teller.without_safety: 2,
     }
@@ -229,6 +230,24 @@ class _Teller:
         self._at(b, dose)
         if dumps:
             world.dump()
+        world.lock()
+
+    def stations(self) -> None:
+        """Tell jobs at stations only: to go on to a plant is not always next."""
+        rng, world, words, say = self.rng, self.world, self.words, self.speaker
+        jobs = [
+            (words.refill_water, world.refill_water),
+            (words.refill_pesticide, world.refill_pesticide),
+            (words.recharge, world.recharge),
+            (words.dump, world.dump),
+        ]
+        jobs = rng.sample(jobs, rng.choice((1, 2, 2, 2, 3)))
+        if rng.random() < 0.6:
+            jobs.append((words.home, world.home))
+        world.episode.prompt = say.prompt([say.job(job) for job, _ in jobs], locks=True)
+        world.unlock()
+        for _, act in jobs:
+            act()
         world.lock()
 
     def must_not(self) -> None:
