@@ -7,7 +7,7 @@ import sys
 import pytest
 from paths import ROOT
 
-from benchmarks.mismatch import MISMATCHES, wrong_start
+from benchmarks.mismatch_farm import MISMATCHES, wrong_start
 from benchmarks.mismatch_figures import Told, by_rule, figures, told_choices
 from benchmarks.philip import PhilipFront, philip_soil
 from configs.worlds_loader import load_world
