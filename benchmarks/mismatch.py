@@ -15,6 +15,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from multiprocessing import Pool, TimeoutError
 from pathlib import Path
 from random import Random
@@ -33,7 +34,7 @@ from benchmarks.hidden_rigs import AGENTS, ROOT, agent_of, begun_among, events_o
 from benchmarks.mismatch_figures import Told, by_rule, figures, told_choices
 from benchmarks.mismatch_rows import Row
 from benchmarks.reliability_diagram import reliability_svg
-from configs.tasks_loader import list_tasks
+from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.parameters import Estimate, Priors
@@ -48,10 +49,11 @@ MISMATCHES: Mapping[str, Sequence[Row]] = {
     "farm_rover": mismatch_farm.MISMATCHES,
     "robotic_arm": mismatch_arm.MISMATCHES,
 }
-UNSENSED: Mapping[str, Sequence[str]] = {
-    "farm_rover": mismatch_farm.UNSENSED,
-    "robotic_arm": mismatch_arm.UNSENSED,
+LEFT_OUT: Mapping[str, Sequence[str]] = {
+    "farm_rover": mismatch_farm.LEFT_OUT,
+    "robotic_arm": mismatch_arm.LEFT_OUT,
 }
+"""Rules that a second table leaves out."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +93,17 @@ class Rig:
         return f"rig/{self.world}/{self.seed}/{self.number}/{law}"
 
 
+@cache
+def tasks_in(world: str) -> tuple[Task, ...]:
+    """Return the shipped tasks of a world."""
+    return tuple(task for task in list_tasks() if task.world is not None and task.world.name == world)
+
+
 def calibrated(rig: Rig) -> dict[str, Any]:
     """Return a rig's hidden parameters, and what calibration on its own probing episode finds."""
     world = load_world(rig.world)
     hidden = hidden_of(world, Random(f"mismatch rig/{rig.seed}/{rig.number}"))
-    tasks = [task for task in list_tasks() if task.world is not None and task.world.name == world.name]
+    tasks = tasks_in(world.name)
     prober = make_agent(f"scripted:{ROOT / 'configs' / 'probes' / f'{world.name}.jsonl'}")
     with MISMATCHES[rig.world][rig.mismatch].obeyed():
         probe = play(tasks[0], prober, {}, hidden, 10_000_019 * (rig.number + 1) + rig.seed)
@@ -111,7 +119,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
     hidden = dict(plan.fitted["hidden"])
     estimates = {name: Estimate(*found) for name, found in plan.fitted["estimates"].items()}
     parameters = hidden_parameters(type(world.state.hidden))
-    tasks = [task for task in list_tasks() if task.world is not None and task.world.name == world.name]
+    tasks = tasks_in(world.name)
     twins = {
         "shipped": Unknowns(world.spreads, world.fault_priors, discrepancy=DISCREPANCY),
         "exact": Unknowns(),
@@ -222,27 +230,13 @@ def main() -> None:
 
 def report(console: Console, world: str, results: Sequence[Mapping[str, Any]], svg: Path | None) -> None:
     """Print the tables, and write the diagram."""
-    table = Table(title="Events of the device's rules; intervals: Wilson's 95 %")
-    for heading in ("mismatch", "twin", "episodes", "true", "recall", "precision", "Brier",
-                    "calibration error", "true above 0.9", "bad fits"):  # fmt: skip
-        table.add_column(heading, justify="left" if heading in ("mismatch", "twin") else "right")
-    curves: dict[str, list[Told]] = {}
-    for number, mismatch in enumerate(MISMATCHES[world]):
-        mine = [result for result in results if result["mismatch"] == number]
-        if not mine:
-            continue
-        episodes = sum(result["episodes"] for result in mine)
-        for twin in mine[0]["bad_fits"]:
-            records = [Told(**one) for result in mine for one in result["records"] if one["twin"] == twin]
-            found = figures(records)
-            table.add_row(
-                mismatch.name, twin, str(episodes), str(found.true), str(found.recall), str(found.precision),
-                f"{found.brier:.3f}", f"{found.calibration_error:.3f}", str(found.sure),
-                str(sum(result["bad_fits"][twin] for result in mine)),
-            )  # fmt: skip
-            if number < 2:
-                curves[f"{mismatch.name.split(':')[0]}, {twin}"] = records
-    console.print(table)
+    console.print(_quality(world, results, ()))
+    console.print(_quality(world, results, LEFT_OUT[world]))
+    curves = {
+        f"{mismatch.name.split(':')[0]}, {twin}": records
+        for number, mismatch in enumerate(MISMATCHES[world][:2])
+        for twin, records in _told(results, number).items()
+    }
     for name, records in curves.items():
         rules = Table(title=f"Events by rule, {name}")
         for heading in ("rule", "true", "found", "invented"):
@@ -250,10 +244,6 @@ def report(console: Console, world: str, results: Sequence[Mapping[str, Any]], s
         for kind, counts in by_rule(records).items():
             if any(counts):
                 rules.add_row(kind, *map(str, counts))
-        if UNSENSED[world]:
-            sensed = figures([one for one in records if one.kind not in UNSENSED[world]])
-            without = f"without {', '.join(UNSENSED[world])}"
-            rules.caption = f"{without}: recall {sensed.recall}, precision {sensed.precision}"
         console.print(rules)
         rows = Table(title=f"Risk and coverage, {name}: events told unless their probability is in between")
         for heading in ("unknown between", "told", "wrong of these"):
@@ -264,6 +254,35 @@ def report(console: Console, world: str, results: Sequence[Mapping[str, Any]], s
         console.print(rows)
     if svg is not None:
         svg.write_text(reliability_svg(curves))
+
+
+def _told(results: Sequence[Mapping[str, Any]], number: int) -> dict[str, list[Told]]:
+    """Return what each twin told under a mismatch; nothing where it was not run."""
+    mine = [result for result in results if result["mismatch"] == number]
+    return {
+        twin: [Told(**one) for result in mine for one in result["records"] if one["twin"] == twin]
+        for twin in (mine[0]["bad_fits"] if mine else ())
+    }
+
+
+def _quality(world: str, results: Sequence[Mapping[str, Any]], without: Sequence[str]) -> Table:
+    """Return the table of all mismatches, without the events of some rules."""
+    kept = f"events without {', '.join(without)}" if without else "events of the device's rules"
+    table = Table(title=f"{world}: {kept}; intervals: Wilson's 95 %")
+    for heading in ("mismatch", "twin", "episodes", "true", "recall", "precision", "Brier",
+                    "calibration error", "true above 0.9", "bad fits"):  # fmt: skip
+        table.add_column(heading, justify="left" if heading in ("mismatch", "twin") else "right")
+    for number, mismatch in enumerate(MISMATCHES[world]):
+        mine = [result for result in results if result["mismatch"] == number]
+        for twin, records in _told(results, number).items():
+            found = figures([one for one in records if one.kind not in without])
+            table.add_row(
+                mismatch.name, twin, str(sum(result["episodes"] for result in mine)), str(found.true),
+                str(found.recall), str(found.precision), f"{found.brier:.3f}",
+                f"{found.calibration_error:.3f}", str(found.sure),
+                str(sum(result["bad_fits"][twin] for result in mine)),
+            )  # fmt: skip
+    return table
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from devices.robotic_arm.world import BenchWorld
 from sims.overrides import deep_merge
 from sims.robotic_arm import scene
 
-UNSENSED = ()
-"""Rules that the telemetry cannot decide: none as such."""
+LEFT_OUT = ("keep_out", "light_curtain")
+"""The rules that hang on the arm's own way and times, which the log has, rather than on what it touches."""
 LATEST_FAULT = 20.0
 """Latest onset of a fault, s: about as long as an episode."""
 YAW_PER_METRE = 10.0

@@ -14,8 +14,8 @@ from configs.worlds_loader import World, merged_state
 from devices.farm_rover.world import FarmWorld
 from sims.overrides import deep_merge
 
-UNSENSED = ("hopper_overfill",)
-"""Rules that the telemetry cannot decide: a full hopper reads the same as one too full."""
+LEFT_OUT = ("hopper_overfill",)
+"""The rule that the telemetry cannot decide: a full hopper reads the same as one too full."""
 LAG_FACTOR = 10.0
 """By how much a worn hose valve is slower, at strength 1: a fault that the twin has no name for."""
 LATEST_FAULT = 120.0
