@@ -45,6 +45,7 @@ from devices.hidden import hidden_parameters
 
 DISCREPANCY = 0.02
 TWINS = ("shipped", "exact")
+UNPROBED = "unprobed"
 MISMATCHES: Mapping[str, Sequence[Row]] = {
     "farm_rover": mismatch_farm.MISMATCHES,
     "robotic_arm": mismatch_arm.MISMATCHES,
@@ -69,27 +70,30 @@ class Plan:
     members: int
     fitted: Mapping[str, Any]
     twins: Sequence[str] = TWINS
+    probed: bool = True
 
     @property
     def key(self) -> str:
         """Names the plan in the file of results."""
         what = self.world, self.seed, self.members, self.mismatch, self.rig, self.first, self.episodes
-        return "/".join(map(str, (*what, *self.twins)))
+        law = MISMATCHES[self.world][self.mismatch].law
+        return "/".join(map(str, (*what, *self.twins, *filter(None, (law, "" if self.probed else UNPROBED)))))
 
 
 @dataclass(frozen=True)
 class Rig:
-    """One rig: its number, and the first mismatch whose equations it obeys."""
+    """One rig: its number, the first mismatch whose equations it obeys, and whether it is calibrated."""
 
     world: str
     number: int
     seed: int
     mismatch: int
+    probed: bool
 
     @property
     def key(self) -> str:
         """Names the rig in the file of results."""
-        law = MISMATCHES[self.world][self.mismatch].law
+        law = MISMATCHES[self.world][self.mismatch].law if self.probed else UNPROBED
         return f"rig/{self.world}/{self.seed}/{self.number}/{law}"
 
 
@@ -103,6 +107,8 @@ def calibrated(rig: Rig) -> dict[str, Any]:
     """Return a rig's hidden parameters, and what calibration on its own probing episode finds."""
     world = load_world(rig.world)
     hidden = hidden_of(world, Random(f"mismatch rig/{rig.seed}/{rig.number}"))
+    if not rig.probed:
+        return {"key": rig.key, "hidden": hidden, "estimates": {}}
     tasks = tasks_in(world.name)
     prober = make_agent(f"scripted:{ROOT / 'configs' / 'probes' / f'{world.name}.jsonl'}")
     with MISMATCHES[rig.world][rig.mismatch].obeyed():
@@ -169,6 +175,9 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=180, help="for each mismatch")
     parser.add_argument("--batch", type=int, default=6, help="episodes in one piece of work")
     parser.add_argument("--rigs", type=int, default=4)
+    parser.add_argument(
+        "--unprobed", action="store_true", help="calibrate no rig: its twin has the parameters' ranges"
+    )
     parser.add_argument("--members", type=int, default=16)
     parser.add_argument("--twins", nargs="+", choices=TWINS, default=["shipped"])
     parser.add_argument("--seed", type=int, default=1)
@@ -190,7 +199,7 @@ def main() -> None:
     end = None if given.minutes is None else perf_counter() + 60.0 * given.minutes
     laws = {rows[one].law: one for one in reversed(chosen)}
     rigs = {
-        (number, law): Rig(given.world, number, given.seed, mismatch)
+        (number, law): Rig(given.world, number, given.seed, mismatch, not given.unprobed)
         for number in range(given.rigs)
         for law, mismatch in sorted(laws.items(), key=lambda one: one[1])
     }
@@ -217,7 +226,7 @@ def main() -> None:
         plans = [
             Plan(
                 given.world, mismatch, number, first, given.batch, given.seed, given.members,
-                known[rigs[number, rows[mismatch].law].key], tuple(given.twins),
+                known[rigs[number, rows[mismatch].law].key], tuple(given.twins), not given.unprobed,
             )
             for first in range(0, given.episodes, given.batch)
             for number in [(first // given.batch) % given.rigs]

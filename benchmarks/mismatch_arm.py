@@ -92,7 +92,7 @@ class Mismatch:
         name: as printed.
         start: objects are off by up to this in x and y, m, and in yaw.
         fault: the probability of a fault of a kind that the twin knows.
-        law: the rig's contact model, one of `LAWS`; False: the twin's.
+        law: the rig's contact model, one of `LAWS`; empty: the twin's.
         mass: each object's mass is off by a factor up to this, down or up.
         oil: each object's friction is this share of the believed one: a fault without a name.
         turn: the base axis is off by this, rad, to either side: another one.
@@ -103,7 +103,7 @@ class Mismatch:
     name: str
     start: float = 0.0
     fault: float = 0.0
-    law: bool | str = False
+    law: str = ""
     mass: float = 1.0
     oil: float = 1.0
     turn: float = 0.0
@@ -112,7 +112,7 @@ class Mismatch:
 
     def obeyed(self) -> AbstractContextManager[None]:
         """Let every bench that is made meanwhile have the rig's contact model."""
-        return contacts(LAWS[self.law]) if isinstance(self.law, str) else nullcontext()
+        return contacts(LAWS[self.law]) if self.law else nullcontext()
 
     def begin(self, told: Mapping[str, Any], world: World, hidden: Mapping[str, float], rng: Random) -> Start:
         """Return how an episode begins of which all this is believed."""

@@ -16,6 +16,7 @@ from sims.overrides import deep_merge
 
 LEFT_OUT = ("hopper_overfill",)
 """The rule that the telemetry cannot decide: a full hopper reads the same as one too full."""
+PHILIP = "philip"
 LAG_FACTOR = 10.0
 """By how much a worn hose valve is slower, at strength 1: a fault that the twin has no name for."""
 LATEST_FAULT = 120.0
@@ -32,7 +33,7 @@ class Mismatch:
         fault: the probability of a fault of a kind that the twin knows.
         unnamed: the strength of one that it has no name for.
         flow: the flow is off by up to this share of the calibrated one (head, voltage).
-        law: Philip's soil in place of Green and Ampt's.
+        law: the rig's soil, `PHILIP`'s or else Green and Ampt's.
         person: the twin is not told the person's path.
     """
 
@@ -41,12 +42,12 @@ class Mismatch:
     fault: float = 0.0
     unnamed: float = 0.0
     flow: float = 0.0
-    law: bool = False
+    law: str = ""
     person: bool = False
 
     def obeyed(self) -> AbstractContextManager[None]:
         """Let every farm that is simulated meanwhile have the rig's soil."""
-        return philip_soil(self.law)
+        return philip_soil(self.law == PHILIP)
 
     def begin(self, told: Mapping[str, Any], world: World, hidden: Mapping[str, float], rng: Random) -> Start:
         """Return how an episode begins of which all this is believed."""
@@ -66,12 +67,12 @@ class Mismatch:
 
 MISMATCHES = (
     Mismatch("matched"),
-    Mismatch("everyday: start 20 %, fault 1 in 10, soil law", start=0.2, fault=0.1, law=True),
+    Mismatch("everyday: start 20 %, fault 1 in 10, soil law", start=0.2, fault=0.1, law=PHILIP),
     Mismatch("start 10 %", start=0.1),
     Mismatch("start 20 %", start=0.2),
     Mismatch("start 30 %", start=0.3),
     Mismatch("fault in every episode", fault=1.0),
-    Mismatch("soil law", law=True),
+    Mismatch("soil law", law=PHILIP),
     Mismatch("flow 10 % (head, voltage)", flow=0.1),
     Mismatch("flow 20 % (head, voltage)", flow=0.2),
     Mismatch("unnamed fault (slow valve)", unnamed=1.0),

@@ -39,8 +39,8 @@ class Row(Protocol):
         """As printed."""
 
     @property
-    def law(self) -> bool | str:
-        """Names the rig's equations, part of its key; False: the twin's."""
+    def law(self) -> str:
+        """Names the rig's equations; empty: the twin's."""
 
     def obeyed(self) -> AbstractContextManager[None]:
         """Let every simulator obey the rig's equations meanwhile."""
