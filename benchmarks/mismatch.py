@@ -28,11 +28,12 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.registry import make_agent
-from benchmarks import mismatch_arm, mismatch_farm
 from benchmarks.dangers import hidden_of
-from benchmarks.hidden_rigs import AGENTS, ROOT, agent_of, begun_among, events_of, play
+from benchmarks.hidden_rigs import ROOT, events_of, play
+from benchmarks.mismatch_arm import ARM
+from benchmarks.mismatch_farm import FARM
 from benchmarks.mismatch_figures import Told, by_rule, figures, told_choices
-from benchmarks.mismatch_rows import Row
+from benchmarks.mismatch_rows import Benchmark
 from benchmarks.reliability_diagram import reliability_svg
 from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
@@ -46,15 +47,7 @@ from devices.hidden import hidden_parameters
 DISCREPANCY = 0.02
 TWINS = ("shipped", "exact")
 UNPROBED = "unprobed"
-MISMATCHES: Mapping[str, Sequence[Row]] = {
-    "farm_rover": mismatch_farm.MISMATCHES,
-    "robotic_arm": mismatch_arm.MISMATCHES,
-}
-LEFT_OUT: Mapping[str, Sequence[str]] = {
-    "farm_rover": mismatch_farm.LEFT_OUT,
-    "robotic_arm": mismatch_arm.LEFT_OUT,
-}
-"""Rules that a second table leaves out."""
+BENCHMARKS: Mapping[str, Benchmark] = {"farm_rover": FARM, "robotic_arm": ARM}
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ class Plan:
     def key(self) -> str:
         """Names the plan in the file of results."""
         what = self.world, self.seed, self.members, self.mismatch, self.rig, self.first, self.episodes
-        law = MISMATCHES[self.world][self.mismatch].law
+        law = BENCHMARKS[self.world].rows[self.mismatch].law
         return "/".join(map(str, (*what, *self.twins, *filter(None, (law, "" if self.probed else UNPROBED)))))
 
 
@@ -93,7 +86,7 @@ class Rig:
     @property
     def key(self) -> str:
         """Names the rig in the file of results."""
-        law = MISMATCHES[self.world][self.mismatch].law if self.probed else UNPROBED
+        law = BENCHMARKS[self.world].rows[self.mismatch].law if self.probed else UNPROBED
         return f"rig/{self.world}/{self.seed}/{self.number}/{law}"
 
 
@@ -111,7 +104,7 @@ def calibrated(rig: Rig) -> dict[str, Any]:
         return {"key": rig.key, "hidden": hidden, "estimates": {}}
     tasks = tasks_in(world.name)
     prober = make_agent(f"scripted:{ROOT / 'configs' / 'probes' / f'{world.name}.jsonl'}")
-    with MISMATCHES[rig.world][rig.mismatch].obeyed():
+    with BENCHMARKS[rig.world].rows[rig.mismatch].obeyed():
         probe = play(tasks[0], prober, {}, hidden, 10_000_019 * (rig.number + 1) + rig.seed)
     priors = Priors(hidden_parameters(type(world.state.hidden)), {})
     fitted = calibrate([lambda: make_simulator(world)], [probe.log], priors, rig.seed)
@@ -121,7 +114,7 @@ def calibrated(rig: Rig) -> dict[str, Any]:
 
 def run_plan(plan: Plan) -> dict[str, Any]:
     """Play, tell and compare the episodes of a plan; return them JSON-ready."""
-    mismatch, world = MISMATCHES[plan.world][plan.mismatch], load_world(plan.world)
+    mismatch, world = BENCHMARKS[plan.world].rows[plan.mismatch], load_world(plan.world)
     hidden = dict(plan.fitted["hidden"])
     estimates = {name: Estimate(*found) for name, found in plan.fitted["estimates"].items()}
     parameters = hidden_parameters(type(world.state.hidden))
@@ -134,16 +127,13 @@ def run_plan(plan: Plan) -> dict[str, Any]:
     faulty: list[int] = []
     for number in range(plan.first, plan.first + plan.episodes):
         rng = Random(f"mismatch/{plan.seed}/{plan.rig}/{number}")
-        turn, kind = number // len(AGENTS), AGENTS[number % len(AGENTS)]
-        task = tasks[turn % len(tasks)]
-        believed = begun_among(task, world, kind, rng)
-        agent = agent_of(kind, turn // len(tasks), task, world, rng)
-        start = mismatch.begin(believed, world, hidden, rng)
+        drawn = BENCHMARKS[plan.world].episode(number, tasks, world, rng)
+        start = mismatch.begin(drawn.told, world, hidden, rng)
         if start.faulty:
             faulty.append(number)
         seed = plan.seed * 1_000_003 + number
         with mismatch.obeyed():
-            episode = play(task, agent, start.true, start.hidden, seed)
+            episode = play(drawn.task, drawn.agent, start.true, start.hidden, seed)
             truth = events_of(episode, start.hidden)
         there = World(world.name, world.type, merged_state(world, start.told))
         for name in plan.twins:
@@ -171,7 +161,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
 def main() -> None:
     """Run what is not done yet, then print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--world", default="farm_rover", choices=list(MISMATCHES))
+    parser.add_argument("--world", default="farm_rover", choices=list(BENCHMARKS))
     parser.add_argument("--episodes", type=int, default=180, help="for each mismatch")
     parser.add_argument("--batch", type=int, default=6, help="episodes in one piece of work")
     parser.add_argument("--rigs", type=int, default=4)
@@ -189,7 +179,7 @@ def main() -> None:
     )
     parser.add_argument("--svg", type=Path, help="write the reliability diagram to this file")
     given = parser.parse_args()
-    rows = MISMATCHES[given.world]
+    rows = BENCHMARKS[given.world].rows
     chosen = range(len(rows)) if given.only is None else given.only
     known = (
         {one["key"]: one for one in map(json.loads, given.out.read_text().splitlines())}
@@ -240,10 +230,10 @@ def main() -> None:
 def report(console: Console, world: str, results: Sequence[Mapping[str, Any]], svg: Path | None) -> None:
     """Print the tables, and write the diagram."""
     console.print(_quality(world, results, ()))
-    console.print(_quality(world, results, LEFT_OUT[world]))
+    console.print(_quality(world, results, BENCHMARKS[world].left_out))
     curves = {
         f"{mismatch.name.split(':')[0]}, {twin}": records
-        for number, mismatch in enumerate(MISMATCHES[world][:2])
+        for number, mismatch in enumerate(BENCHMARKS[world].rows[:2])
         for twin, records in _told(results, number).items()
     }
     for name, records in curves.items():
@@ -281,7 +271,7 @@ def _quality(world: str, results: Sequence[Mapping[str, Any]], without: Sequence
     for heading in ("mismatch", "twin", "episodes", "true", "recall", "precision", "Brier",
                     "calibration error", "true above 0.9", "bad fits"):  # fmt: skip
         table.add_column(heading, justify="left" if heading in ("mismatch", "twin") else "right")
-    for number, mismatch in enumerate(MISMATCHES[world]):
+    for number, mismatch in enumerate(BENCHMARKS[world].rows):
         mine = [result for result in results if result["mismatch"] == number]
         for twin, records in _told(results, number).items():
             found = figures([one for one in records if one.kind not in without])

@@ -7,23 +7,28 @@ friction cone stays elliptic, since the truth's forces are read from its rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 from xml.etree import ElementTree
 
+from agents.agent import ToolCallAction
+from agents.baselines.fixed_actions import FixedActions
 from benchmarks.contacts import time_step
-from benchmarks.mismatch_rows import Start, with_fault
+from benchmarks.mismatch_rows import Benchmark, Episode, Start, task_episode, with_fault
+from benchmarks.near_misses import near_miss
 from configs.errors import ConfigError
+from configs.tasks_loader import Task
 from configs.worlds_loader import World, merged_state
 from devices.robotic_arm.world import BenchWorld
 from sims.overrides import deep_merge
 from sims.robotic_arm import scene
 
-LEFT_OUT = ("keep_out", "light_curtain")
-"""The rules that hang on the arm's own way and times, which the log has, rather than on what it touches."""
+NEAR = "near miss"
+AGENTS = (NEAR, NEAR, "mutated", NEAR, NEAR, "random")
+"""Who plays the episodes, in turn."""
 LATEST_FAULT = 20.0
 """Latest onset of a fault, s: about as long as an episode."""
 YAW_PER_METRE = 10.0
@@ -194,3 +199,23 @@ MISMATCHES = (
     Mismatch("person up to 2 s early or late", late=2.0),
     Mismatch("person not told", person=True),
 )
+
+
+class _NearMiss(FixedActions):
+    name = NEAR
+
+
+def _episode(number: int, tasks: Sequence[Task], world: World, rng: Random) -> Episode:
+    turn, kind = number // len(AGENTS), AGENTS[number % len(AGENTS)]
+    if kind != NEAR:
+        return task_episode(turn, kind, tasks, world, rng)
+    task = tasks[number % len(tasks)]
+    state = merged_state(world, task.init)
+    assert isinstance(state, BenchWorld)
+    told, calls = near_miss(state, rng)
+    actions = [ToolCallAction(call.name, call.arguments) for call in calls]
+    return Episode(task, deep_merge(task.init, told), _NearMiss(actions))
+
+
+# The rules left out hang on the arm's own way and times, which the log has, rather than on what it touches.
+ARM = Benchmark(MISMATCHES, ("keep_out", "light_curtain"), _episode)

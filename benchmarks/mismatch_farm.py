@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from benchmarks.mismatch_rows import Start, with_fault
+from benchmarks.hidden_rigs import AGENTS
+from benchmarks.mismatch_rows import Benchmark, Episode, Start, task_episode, with_fault
 from benchmarks.philip import philip_soil
+from configs.tasks_loader import Task
 from configs.worlds_loader import World, merged_state
 from devices.farm_rover.world import FarmWorld
 from sims.overrides import deep_merge
 
-LEFT_OUT = ("hopper_overfill",)
-"""The rule that the telemetry cannot decide: a full hopper reads the same as one too full."""
 PHILIP = "philip"
 LAG_FACTOR = 10.0
 """By how much a worn hose valve is slower, at strength 1: a fault that the twin has no name for."""
@@ -102,3 +102,12 @@ def wrong_start(told: Mapping[str, Any], world: World, share: float, rng: Random
             "battery": off(state.battery, 1.0),
         },
     )
+
+
+def _episode(number: int, tasks: Sequence[Task], world: World, rng: Random) -> Episode:
+    turn, kind = divmod(number, len(AGENTS))
+    return task_episode(turn, AGENTS[kind], tasks, world, rng)
+
+
+# The telemetry cannot decide the rule left out: a full hopper reads the same as one too full.
+FARM = Benchmark(MISMATCHES, ("hopper_overfill",), _episode)

@@ -1,14 +1,17 @@
-"""What the rows of `mismatch.py` share, whatever the world: how an episode begins, and its fault."""
+"""What the worlds of `mismatch.py` share: episodes, rows, and how an episode begins with a fault."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
+from agents.agent import Agent
+from benchmarks.hidden_rigs import agent_of, begun_among
 from configs.fault_priors import FaultPriors
+from configs.tasks_loader import Task
 from configs.worlds_loader import World, make_simulator
 from devices.faults import STUCK_SENSOR
 from sims.overrides import deep_merge
@@ -47,6 +50,37 @@ class Row(Protocol):
 
     def begin(self, told: Mapping[str, Any], world: World, hidden: Mapping[str, float], rng: Random) -> Start:
         """Return how an episode begins of which all this is believed."""
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What is run: the task whose limits hold, the initial state as it is believed, and the agent."""
+
+    task: Task
+    told: dict[str, Any]
+    agent: Agent
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What is run in a world.
+
+    Attributes:
+        rows: the mismatches.
+        left_out: rules that a second table leaves out.
+        episode: draws the episode of a number.
+    """
+
+    rows: Sequence[Row]
+    left_out: Sequence[str]
+    episode: Callable[[int, Sequence[Task], World, Random], Episode]
+
+
+def task_episode(turn: int, kind: str, tasks: Sequence[Task], world: World, rng: Random) -> Episode:
+    """Return an episode of `hidden_rigs`: the agents of a kind take the tasks in turn."""
+    task = tasks[turn % len(tasks)]
+    told = begun_among(task, world, kind, rng)
+    return Episode(task, told, agent_of(kind, turn // len(tasks), task, world, rng))
 
 
 def with_fault(

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmarks.mismatch import MISMATCHES, Plan, report, run_plan
-from benchmarks.mismatch_arm import LAWS, Mismatch, contacts
+from benchmarks.mismatch import Plan, report, run_plan
+from benchmarks.mismatch_arm import LAWS, MISMATCHES, Mismatch, contacts
 from benchmarks.mismatch_rows import Start, drawn_fault
 from configs.worlds_loader import load_world
 from sims.robotic_arm import scene
 from sims.robotic_arm.simulator import ArmSimulator
 
-ROWS = MISMATCHES["robotic_arm"]
+ROWS = MISMATCHES
 WORLD = load_world("robotic_arm")
 PRESS = ("move_to", {"x": 0.5, "y": 0.2, "z": 0.015})
 CALLS = (("pick", {"object_id": "box_small"}), PRESS)
