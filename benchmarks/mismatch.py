@@ -2,10 +2,9 @@
 
 The rig is simulated with other equations, another start, a fault, or a person that the twin was not told of;
 the twin gets calls and coarse telemetry alone. Each row is one mismatch at one strength: those of the farm
-are in `mismatch_farm.py`, those of the arm in `mismatch_arm.py`. Every episode is
-told by the twin as shipped, which draws start and faults, and with `--twins shipped exact` also by one that
-takes them for exact. Results are appended to FILE (JSON lines) as they come; run it again with the same
-options to go on.
+are in `mismatch_farm.py`, those of the arm in `mismatch_arm.py`. Every episode is told by the twin as
+shipped, which draws start and faults, and with `--twins shipped exact` also by one that takes them for
+exact. Results are appended to FILE (JSON lines) as they come; run it again with the same options to go on.
 """
 
 from __future__ import annotations
