@@ -23,6 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from firmware_bridge.link import LinkError
 from firmware_bridge.mcp.address import McpAddress
+from firmware_bridge.process_keeper import kept
 
 TOKEN = "PATHRIG_MCP_RIG_TOKEN"
 """Environment variable of the bearer token for servers with a URL."""
@@ -152,7 +153,7 @@ class McpSession:
         async with AsyncExitStack() as stack:
             transport: Any
             if self.address.url is None:
-                program, *arguments = self.address.command
+                program, *arguments = kept(self.address.command, streams=True)
                 server = StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
                 transport = stdio_client(server, errlog=self._errors)  # type: ignore[arg-type]
             else:
