@@ -100,7 +100,6 @@ class LlamaEngine:
             self._abort_callback = c.ggml_abort_callback(self._asked_to_stop)
             c.llama_set_abort_callback(self._context, self._abort_callback, None)
         self.vocabulary = Vocabulary(c, self._model)
-        self.n_ctx = int(c.llama_n_ctx(self._context))
         self.evaluated: list[int] = []
 
     def _load_only_words(self) -> None:
@@ -163,6 +162,8 @@ class LlamaEngine:
             with listening() as said:
                 self._context = c.llama_init_from_model(self._model, context)
             if self._context:
+                # llama.cpp rounds it up; no more is used than was asked for.
+                self.n_ctx = min(context.n_ctx, int(c.llama_n_ctx(self._context)))
                 self.megabytes |= {
                     "cache": said.megabytes("KV", "RS"),
                     "computing": said.megabytes("compute"),
