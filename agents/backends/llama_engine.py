@@ -163,7 +163,7 @@ class LlamaEngine:
                 self._context = c.llama_init_from_model(self._model, context)
             if self._context:
                 # llama.cpp rounds it up; no more is used than was asked for.
-                self.n_ctx = min(context.n_ctx, int(c.llama_n_ctx(self._context)))
+                self.n_ctx: int = min(context.n_ctx, int(c.llama_n_ctx(self._context)))
                 self.megabytes |= {
                     "cache": said.megabytes("KV", "RS"),
                     "computing": said.megabytes("compute"),
