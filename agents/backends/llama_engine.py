@@ -19,6 +19,7 @@ CHUNK = 128
 """Tokens that are evaluated at once, where nothing else is asked for."""
 GPU_CHUNK = 512
 """The same with layers on a GPU."""
+MAGIC = b"GGUF"
 CACHE_TYPE = "q8_0"
 """The type of the KV cache where nothing else is asked for, and the model allows it."""
 ALL_LAYERS = 2**20
@@ -274,4 +275,10 @@ class _DoesNotFitError(Exception):
 
 
 def _cannot_load(path: Path, said: Said) -> str:
-    return f"{path}: llama.cpp cannot load it: {said.fault or 'not a GGUF file, or of an unknown kind'}"
+    try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                return f"{path}: is no GGUF file"
+    except OSError as error:
+        return f"{path}: cannot be read: {error.strerror}"
+    return f"{path}: llama.cpp cannot load it: {said.fault or 'it is of an unknown kind'}"
