@@ -105,7 +105,8 @@ class McpSession:
     def mark_lost(self, error: BaseException) -> str:
         """Record that the connection is lost, and return why, with the last line of its standard error."""
         words = self._last_words()
-        self._lost = f"the connection to {self.address.name} is lost: {words or one_line(error)}"
+        why = f"the server's last line: {words}" if words else one_line(error)
+        self._lost = f"the connection to {self.address.name} is lost: {why}"
         return self._lost
 
     def close(self) -> None:
