@@ -27,9 +27,9 @@ from rich.table import Table
 
 from agents.registry import make_agent
 from benchmarks.dangers import hidden_of
+from benchmarks.field_soil import SoilLaw, soil_law
 from benchmarks.hidden_rigs import AGENTS, ROOT, agent_of, begun_among, events_of, play
-from benchmarks.mismatch_figures import Told, by_rule, figures, told_choices
-from benchmarks.philip import philip_soil
+from benchmarks.mismatch_figures import Told, by_choice, by_rule, figures, told_choices
 from benchmarks.reliability_diagram import reliability_svg
 from configs.fault_priors import FaultPriors
 from configs.tasks_loader import list_tasks
@@ -62,7 +62,7 @@ class Mismatch:
         fault: the probability of a fault of a kind that the twin knows.
         unnamed: the strength of one that it has no name for.
         flow: the flow is off by up to this share of the calibrated one (head, voltage).
-        soil: Philip's soil in place of Green and Ampt's.
+        soil: the rig's soil law, of `benchmarks.field_soil`; "": the twin's.
         person: the twin is not told the person's path.
     """
 
@@ -71,22 +71,24 @@ class Mismatch:
     fault: float = 0.0
     unnamed: float = 0.0
     flow: float = 0.0
-    soil: bool = False
+    soil: SoilLaw = ""
     person: bool = False
 
 
 MISMATCHES = (
     Mismatch("matched"),
-    Mismatch("everyday: start 20 %, fault 1 in 10, soil law", start=0.2, fault=0.1, soil=True),
+    Mismatch("everyday: start 20 %, fault 1 in 10, field soil", start=0.2, fault=0.1, soil="field"),
     Mismatch("start 10 %", start=0.1),
     Mismatch("start 20 %", start=0.2),
     Mismatch("start 30 %", start=0.3),
     Mismatch("fault in every episode", fault=1.0),
-    Mismatch("soil law", soil=True),
+    Mismatch("Philip's soil", soil="philip"),
     Mismatch("flow 10 % (head, voltage)", flow=0.1),
     Mismatch("flow 20 % (head, voltage)", flow=0.2),
     Mismatch("unnamed fault (slow valve)", unnamed=1.0),
     Mismatch("person not told", person=True),
+    Mismatch("field soil (Horton; Clapp and Hornberger)", soil="field"),
+    Mismatch("everyday with Philip's soil", start=0.2, fault=0.1, soil="philip"),
 )
 
 
@@ -108,22 +110,23 @@ class Plan:
     def key(self) -> str:
         """Names the plan in the file of results."""
         what = self.world, self.seed, self.members, self.mismatch, self.rig, self.first, self.episodes
-        return "/".join(map(str, (*what, *self.twins)))
+        return "/".join(map(str, (*what, *self.twins, *filter(None, [MISMATCHES[self.mismatch].soil]))))
 
 
 @dataclass(frozen=True)
 class Rig:
-    """One rig: its number, and whether its soil is Philip's."""
+    """One rig: its number, and its soil law."""
 
     world: str
     number: int
     seed: int
-    soil: bool
+    soil: SoilLaw
 
     @property
     def key(self) -> str:
         """Names the rig in the file of results."""
-        return f"rig/{self.world}/{self.seed}/{self.number}/{self.soil}"
+        what = "rig", self.world, self.seed, self.number
+        return "/".join(map(str, (*what, *filter(None, [self.soil]))))
 
 
 def calibrated(rig: Rig) -> dict[str, Any]:
@@ -132,7 +135,7 @@ def calibrated(rig: Rig) -> dict[str, Any]:
     hidden = hidden_of(world, Random(f"mismatch rig/{rig.seed}/{rig.number}"))
     tasks = [task for task in list_tasks() if task.world is not None and task.world.name == world.name]
     prober = make_agent(f"scripted:{ROOT / 'configs' / 'probes' / f'{world.name}.jsonl'}")
-    with philip_soil(rig.soil):
+    with soil_law(rig.soil):
         probe = play(tasks[0], prober, {}, hidden, 10_000_019 * (rig.number + 1) + rig.seed)
     priors = Priors(hidden_parameters(type(world.state.hidden)), {})
     fitted = calibrate([lambda: make_simulator(world)], [probe.log], priors, rig.seed)
@@ -205,7 +208,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         if mismatch.person:
             believed = {key: value for key, value in believed.items() if key != "person"}
         seed = plan.seed * 1_000_003 + number
-        with philip_soil(mismatch.soil):
+        with soil_law(mismatch.soil):
             episode = play(task, agent, true, own, seed)
             truth = events_of(episode, own)
         there = World(world.name, world.type, merged_state(world, believed))
@@ -298,8 +301,8 @@ def main() -> None:
 def report(console: Console, results: Sequence[Mapping[str, Any]], svg: Path | None) -> None:
     """Print the tables, and write the diagram."""
     table = Table(title="Events of the device's rules; intervals: Wilson's 95 %")
-    for heading in ("mismatch", "twin", "episodes", "true", "recall", "precision", "Brier",
-                    "calibration error", "true above 0.9", "bad fits"):  # fmt: skip
+    for heading in ("mismatch", "twin", "episodes", "true", "recall", "expected recall",
+                    "precision", "Brier", "calibration error", "true above 0.9", "bad fits"):  # fmt: skip
         table.add_column(heading, justify="left" if heading in ("mismatch", "twin") else "right")
     curves: dict[str, list[Told]] = {}
     for number, mismatch in enumerate(MISMATCHES):
@@ -311,8 +314,9 @@ def report(console: Console, results: Sequence[Mapping[str, Any]], svg: Path | N
             records = [Told(**one) for result in mine for one in result["records"] if one["twin"] == twin]
             found = figures(records)
             table.add_row(
-                mismatch.name, twin, str(episodes), str(found.true), str(found.recall), str(found.precision),
-                f"{found.brier:.3f}", f"{found.calibration_error:.3f}", str(found.sure),
+                mismatch.name, twin, str(episodes), str(found.true), str(found.recall),
+                f"{found.expected_recall:.2f}", str(found.precision), f"{found.brier:.3f}",
+                f"{found.calibration_error:.3f}", str(found.sure),
                 str(sum(result["bad_fits"][twin] for result in mine)),
             )  # fmt: skip
             if number < 2:
@@ -320,14 +324,20 @@ def report(console: Console, results: Sequence[Mapping[str, Any]], svg: Path | N
     console.print(table)
     for name, records in curves.items():
         rules = Table(title=f"Events by rule, {name}")
-        for heading in ("rule", "true", "found", "invented"):
+        for heading in ("rule", "true", "expected", "found", "invented"):
             rules.add_column(heading, justify="left" if heading == "rule" else "right")
-        for kind, counts in by_rule(records).items():
-            if any(counts):
-                rules.add_row(kind, *map(str, counts))
+        for kind, (true, expected, found, invented) in by_rule(records).items():
+            if true or found or invented:
+                rules.add_row(kind, str(true), f"{expected:.1f}", str(found), str(invented))
         sensed = figures([one for one in records if one.kind not in UNSENSED])
         rules.caption = f"without {', '.join(UNSENSED)}: recall {sensed.recall}, precision {sensed.precision}"
         console.print(rules)
+        choices = Table(title=f"Events that count, {name}")
+        for heading in ("from a probability of", "recall", "precision"):
+            choices.add_column(heading, justify="right")
+        for least, parts in by_choice(records).items():
+            choices.add_row(f"{least:g}", *map(str, parts))
+        console.print(choices)
         rows = Table(title=f"Risk and coverage, {name}: events told unless their probability is in between")
         for heading in ("unknown between", "told", "wrong of these"):
             rows.add_column(heading, justify="right")
