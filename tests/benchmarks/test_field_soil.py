@@ -97,6 +97,8 @@ def test_it_differs_by_what_a_grower_would_notice_and_philips_does_not():
     """4.5 L: what has gone into a dry loam after 20 minutes, and what a wet one has leached after 5 days."""
     gone_in = {law: 4.5 - poured(kind, 0.12, 4.5, 1200.0).surface for law, kind in COLUMNS.items()}
     assert gone_in == pytest.approx({"": 1.82, "philip": 1.81, "field": 2.82}, abs=0.01)
+    held = {law: poured(kind, 0.25, 4.5, 7200.0).root for law, kind in COLUMNS.items()}
+    assert held == pytest.approx({"": 11.52, "philip": 11.47, "field": 10.15}, abs=0.01)
     lost = {law: poured(kind, 0.25, 4.5, 5 * DAY).flows.drained for law, kind in COLUMNS.items()}
     assert lost == pytest.approx({"": 1.53, "philip": 1.53, "field": 0.83}, abs=0.01)
 
