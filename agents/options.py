@@ -23,7 +23,9 @@ ToolTexts = Literal["short", "full"]
 """How tools are shown: as signatures where that is possible, or as function schemas."""
 Effort = Literal["low", "medium", "high"]
 CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"]
-KEPT = frozenset({"messages", "tools", "functions", "model", "max_tokens", "stop", "stream", "n"})
+KEPT = frozenset(
+    {"messages", "tools", "functions", "model", "max_tokens", "max_completion_tokens", "stop", "stream", "n"}
+)
 """Keys of a request that no option may replace."""
 SECRET = re.compile(r"authorization|cookie|key|secret|token|password", re.IGNORECASE)
 READABLE = "/:,@$~ "

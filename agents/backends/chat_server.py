@@ -27,9 +27,22 @@ LOADING_SECONDS = 2.0
 LONG_NUMBER, BEYOND = re.compile(rb"\d{%d,}" % (MAX_DIGITS + 1)), b"1e999"
 """A number too long for Python is beyond all floats too; the call with it is invalid, and the run goes on."""
 
+NOT_TAKEN = re.compile(
+    r"unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|not permitted|extra_forbidden",
+    re.IGNORECASE,
+)
+
 
 class TooLongError(Exception):
     """The server refuses a conversation, or a number of tokens, beyond its context."""
+
+
+class RefusedFieldError(BackendError):
+    """The server does not know a field of the request, or does not take it with this model."""
+
+    def __init__(self, text: str, field: str) -> None:
+        super().__init__(text)
+        self.field = field
 
 
 class ChatServer:
@@ -77,6 +90,7 @@ class ChatServer:
         Raises:
             TimeoutError, CancelledError
             BackendError: the server cannot be reached, refuses, or answers with something else.
+            RefusedFieldError: it refuses a field of the body.
             TooLongError: it says that the conversation is longer than the model's context.
         """
         data = json.dumps(body).encode()
@@ -94,6 +108,8 @@ class ChatServer:
                 if 200 <= answer.status < 300:
                     return self._value(answer)
                 trouble = self._refusal(answer)
+                if answer.status in (400, 422) and (field := _refused_field(answer.body, body)):
+                    raise RefusedFieldError(str(self.error(trouble)), field)
                 if answer.status != 429 and answer.status < 500:
                     raise self.error(trouble)
                 asked_for = _retry_after(answer.headers.get("retry-after"))
@@ -155,6 +171,21 @@ class ChatServer:
                 raise self.error(f"the answer is not JSON ({error})") from None
         # Escapes can hold half a character, which neither a log nor a request can.
         return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+
+
+def _refused_field(refusal: bytes, body: Mapping[str, Any]) -> str | None:
+    """Return the field of a request that a refusal names as one that is not taken."""
+    text = refusal.decode(errors="replace")
+    if not NOT_TAKEN.search(text):
+        return None
+    try:
+        error = parse_json(refusal, strict_numbers=False).get("error")
+    except (ForeignJsonError, AttributeError):
+        error = None
+    named = error.get("param") if isinstance(error, dict) else None
+    if isinstance(named, str):
+        return named if named in body else None
+    return next((field for field in body if re.search(rf"""(?:['"`]|: ?){field}\b""", text)), None)
 
 
 def short(text: str) -> str:

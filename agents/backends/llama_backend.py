@@ -340,10 +340,15 @@ def _sampling(options: ModelOptions) -> Sampling:
 
 
 def _template_text(path: Path | None) -> str | None:
+    if path is None:
+        return None
     try:
-        return None if path is None else read_text(path)
+        text = read_text(path)
     except ForeignTextError as error:
         raise AgentSpecError(f"{path}: cannot be read: {error}") from None
+    if not text.strip():
+        raise AgentSpecError(f"option chat_template={path}: the file is empty")
+    return text
 
 
 def _chat_template(engine: LlamaEngine, options: ModelOptions) -> ChatTemplate:

@@ -19,6 +19,7 @@ CHUNK = 128
 """Tokens that are evaluated at once, where nothing else is asked for."""
 GPU_CHUNK = 512
 """The same with layers on a GPU."""
+MAGIC = b"GGUF"
 CACHE_TYPE = "q8_0"
 """The type of the KV cache where nothing else is asked for, and the model allows it."""
 ALL_LAYERS = 2**20
@@ -100,7 +101,6 @@ class LlamaEngine:
             self._abort_callback = c.ggml_abort_callback(self._asked_to_stop)
             c.llama_set_abort_callback(self._context, self._abort_callback, None)
         self.vocabulary = Vocabulary(c, self._model)
-        self.n_ctx = int(c.llama_n_ctx(self._context))
         self.evaluated: list[int] = []
 
     def _load_only_words(self) -> None:
@@ -163,6 +163,8 @@ class LlamaEngine:
             with listening() as said:
                 self._context = c.llama_init_from_model(self._model, context)
             if self._context:
+                # llama.cpp rounds it up; no more is used than was asked for.
+                self.n_ctx: int = min(context.n_ctx, int(c.llama_n_ctx(self._context)))
                 self.megabytes |= {
                     "cache": said.megabytes("KV", "RS"),
                     "computing": said.megabytes("compute"),
@@ -273,4 +275,10 @@ class _DoesNotFitError(Exception):
 
 
 def _cannot_load(path: Path, said: Said) -> str:
-    return f"{path}: llama.cpp cannot load it: {said.fault or 'not a GGUF file, or of an unknown kind'}"
+    try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                return f"{path}: is no GGUF file"
+    except OSError as error:
+        return f"{path}: cannot be read: {error.strerror}"
+    return f"{path}: llama.cpp cannot load it: {said.fault or 'it is of an unknown kind'}"

@@ -12,7 +12,7 @@ from agents.errors import AgentSpecError
 
 BUFFER = re.compile(r"(\S+)\s+(model|KV|RS|compute|output) buffer size\s*=\s*([\d.]+) MiB")
 """A line with the memory that llama.cpp allocated on a device, and its purpose."""
-FAULT = re.compile(r"(?:error loading model|failed to [\w ]*|error)\s*:\s*(.+)", re.IGNORECASE)
+FAULT = re.compile(r"(?:gguf_init\w*|error loading model|failed to [\w ]*|error)\s*:\s*(.+)", re.IGNORECASE)
 DEBUG, ERROR = 1, 4
 """`ggml_log_level` of ggml."""
 _callbacks: list[Any] = []

@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -17,10 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from agents.backends import process_keeper
 from agents.backends.chat_server import ChatServer
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError
+from firmware_bridge import process_keeper
 
 PROGRAM = "llama-server"
 LOAD_SECONDS = 600.0
@@ -72,10 +71,9 @@ class LlamaServerProcess:
             port = free.getsockname()[1]
         self.url, self.key = f"http://127.0.0.1:{port}/v1", secrets.token_urlsafe(24)
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
-        # Without site packages: the keeper needs none, and starts sooner.
-        keeper = [sys.executable, "-I", "-S", process_keeper.__file__]
+        command = [program, *arguments, "--host", "127.0.0.1", "--port", str(port)]
         self._keeper = subprocess.Popen(
-            [*keeper, program, *arguments, "--host", "127.0.0.1", "--port", str(port)],
+            process_keeper.kept(command, streams=False),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -100,11 +98,12 @@ class LlamaServerProcess:
         if status is None:
             return None
         self._reader.join(1.0)
-        how = f"exit status {status}" if status < 128 else f"killed by signal {status - 128}"
         lines = [line.strip() for line in self._last_lines if line.strip()]
         telling = [line for line in lines if any(word in line.lower() for word in WORDS)]
         words = (telling or lines)[-2:]
-        return f"{self._program} ended ({how}){': ' * bool(words)}{'; '.join(words)}"
+        return (
+            f"{self._program} ended ({process_keeper.ending(status)}){': ' * bool(words)}{'; '.join(words)}"
+        )
 
     def close(self) -> None:
         """End the server."""

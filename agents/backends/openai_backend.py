@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.agent import ModelInfo, Usage
 from agents.backends.backend import Message, PlainText, Reply, ReplyStop
-from agents.backends.chat_server import ChatServer, TooLongError, short
+from agents.backends.chat_server import ChatServer, RefusedFieldError, TooLongError, short
 from agents.backends.completion import read_completion
 from agents.backends.prompt_count import PromptCount
 from agents.backends.server_context import ServerContext
@@ -21,6 +21,8 @@ from agents.formats.chat_template import paired
 from agents.formats.signature import SCHEMAS
 from agents.options import ModelOptions
 
+LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
+"""The most tokens of an answer. Almost all servers take the first; OpenAI's reasoning models the second."""
 SENT = ("top_p", "top_k", "min_p")
 """Options that are sent where they are given; the last two are no part of OpenAI's own protocol."""
 
@@ -50,6 +52,9 @@ class OpenAIBackend:
         self._schemas: list[Mapping[str, Any]] = []
         self._plain: PlainText | None = None
         self._seed = 0
+        self._limit = LIMIT
+        self._sends_stop = True
+        self._changes: list[str] = []
         self._ids: Iterator[str] = iter(())
         self._is_cut = False
 
@@ -58,7 +63,11 @@ class OpenAIBackend:
         """What each request holds beside the conversation; the values of headers are left out."""
         names = [header.partition(":")[0] for header in self._given.header]
         more = {"headers": names, "timeout": self._given.timeout, "n_ctx": self._context.tokens}
-        shown = {"tools": SCHEMAS}
+        shown: dict[str, Any] = {"tools": SCHEMAS}
+        if self._limit != LIMIT:
+            shown["token_limit"] = self._limit
+        if not self._sends_stop:
+            shown["sends_stop"] = False
         return shown | self._fixed | {key: value for key, value in more.items() if value}
 
     @property
@@ -123,25 +132,46 @@ class OpenAIBackend:
         """
         prompt = self._count.estimate(sent, self._sent_schemas)
         asked = self._context.most(tokens, prompt)
-        try:
-            return self._server.post("/chat/completions", self._body(sent, asked), within), asked
-        except TooLongError as error:
-            fitting = self._context.smaller(str(error), asked, prompt)
-            if fitting is None:
-                raise
-            return self._server.post("/chat/completions", self._body(sent, fitting), within), fitting
+        shortened = False
+        while True:
+            try:
+                return self._server.post("/chat/completions", self._body(sent, asked), within), asked
+            except TooLongError as error:
+                fitting = self._context.smaller(str(error), asked, prompt)
+                if fitting is None or shortened:
+                    raise
+                asked, shortened = fitting, True
+            except RefusedFieldError as error:
+                if not self._do_without(error.field):
+                    raise
+
+    def _do_without(self, field: str) -> bool:
+        """Send no more a field that the server does not take; return False where it must be sent."""
+        if field == LIMIT:
+            self._limit = NEW_LIMIT
+            self._changes.append(f"the server takes {NEW_LIMIT}, not {LIMIT}; that is sent")
+        elif field == "stop" and self._sends_stop:
+            self._sends_stop = False
+            self._changes.append("the server takes no stop; answers are cut when they are read")
+        else:
+            return False
+        return True
 
     def _body(self, sent: list[Message], tokens: int) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self._model, "messages": sent, "seed": self._given.seed + self._seed}
-        body["max_tokens"] = tokens
-        if self._plain is not None:
+        body[self._limit] = tokens
+        if self._plain is not None and self._sends_stop:
             body["stop"] = list(self._plain.stop)
         if self._sent_schemas:
             body["tools"] = self._sent_schemas
         return body | self._fixed
 
     def _checked(self, reply: Reply, sent: list[Message], deadline: Deadline) -> Reply:
-        """Return the answer; with a remark, once an episode, if the server cut the prompt."""
+        """Return the answer; with a remark, once an episode, if the server cut the prompt, and one for each
+        field that it refused.
+        """
+        changes, self._changes = self._changes, []
+        reply = replace(reply, usage=replace(reply.usage, remarks=(*reply.usage.remarks, *changes)))
         counted = reply.usage.input_tokens + reply.usage.cached_tokens
         trouble = self._count.check(sent, self._sent_schemas, counted)
         if trouble is None or self._is_cut:

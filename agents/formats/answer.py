@@ -9,6 +9,7 @@ from agents.formats.argument_marks import put_back, replace_argument_marks
 from agents.formats.call_signs import looks_like_a_call, shows_a_call
 from agents.formats.calls import CallText, Item, Nonsense, Tools
 from agents.formats.format import Format, Found
+from agents.formats.react import without_no_action
 from agents.formats.registry import FORMATS, PLAIN
 from agents.formats.thoughts import MARKUP, OTHERS, Parted, part
 
@@ -130,7 +131,7 @@ def _beside(found: list[Found], text: str, tools: Tools, form: Format) -> list[F
     strays: list[Found] = []
     place = 0
     for start, end in (*((each.start, each.end) for each in found), (len(text), len(text))):
-        piece = _unwrapped(text[place : max(place, start)])
+        piece = without_no_action(_unwrapped(text[place : max(place, start)]), tools)
         mark = next((mark for mark in form.marks if mark in piece), None)
         if mark is not None:
             stray = Nonsense("stray_mark", f"{mark} stands outside of a call", piece.strip())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from agents.formats.calls import CallText, Tools
+from agents.formats.react import without_no_action
 from agents.formats.registry import FORMATS
 from agents.formats.thoughts import MARKUP
 
@@ -50,7 +51,7 @@ def looks_like_a_call(text: str, tools: Tools) -> bool:
 
 def shows_a_call(text: str, tools: Tools) -> bool:
     """Return whether a text holds a mark of calls, or a call by itself: more than the mention of a tool."""
-    text = MARKUP.sub("", text)
+    text = without_no_action(MARKUP.sub("", text), tools)
     if not text.strip():
         return False
     if any(mark in text for form in FORMATS for mark in form.marks) or TAG.search(text):

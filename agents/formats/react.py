@@ -24,19 +24,30 @@ FORM = NamedForm(
     separator="\n",
 )
 OBSERVATION = re.compile(label("Observation"))
-ALONE = re.compile(rf"(?:{ACTION}|{INPUT})[ \t]*(?!`{{3}})(?P<words>\S.*)")
-NONE = re.compile(r"(?i)\W*(?:none|n/a|no action|nothing)\b")
+ALONE = re.compile(rf"(?:{ACTION}|{INPUT})[ \t]*(?!`{{3}})\S.*")
+NO_ACTION = re.compile(
+    rf"{ACTION}[^\w\n]*(?i:none|n/a|no action|nothing)\b.*$"
+    rf"(?:\n+{INPUT}[^\w\n]*(?i:none|null|n/a|nothing|no input)?[^\w\n]*$|(?!\n+{INPUT}))",
+    re.MULTILINE,
+)
+"""`Action: None`, as models write for nothing to do, without an input or with one of none."""
+
+
+def without_no_action(text: str, tools: Tools) -> str:
+    """Return a text with spaces in place of actions of none; as it is where a tool is called so."""
+    if {"none", "nothing"} & {name.lower() for name in tools.names}:
+        return text
+    return NO_ACTION.sub(lambda none: " " * len(none.group()), text)
 
 
 def _read(text: str, tools: Tools) -> list[Found]:
     # What a model writes after `Observation:` is invented.
     seen = OBSERVATION.search(text)
-    said = text[: seen.start()] if seen else text
+    said = without_no_action(text[: seen.start()] if seen else text, tools)
     found = find_named(said, re.compile(FORM.opening), re.compile(FORM.closing))
     place = 0
     for start, end in [(each.start, each.end) for each in found] + [(len(said), len(said))]:
-        actions = ALONE.finditer(said, place, start)
-        alone = next((action for action in actions if not NONE.match(action["words"])), None)
+        alone = ALONE.search(said, place, start)
         if alone is not None:
             reason = "write the call as two lines, Action: NAME and Action Input: {...}"
             found.append(Found(alone.start(), start, Nonsense("bad_call", reason, alone.group().strip())))

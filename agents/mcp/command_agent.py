@@ -15,6 +15,7 @@ from agents.mcp.agent import McpAgent
 from agents.mcp.desk import CallDesk
 from agents.mcp.server import Offer, make_server
 from agents.mcp.transports import BearerToken, serve_http, serve_streams
+from firmware_bridge.process_keeper import ending, kept
 
 URL, TOKEN = "PATHRIG_MCP_URL", "PATHRIG_MCP_TOKEN"
 EXIT_SECONDS = 1.0
@@ -22,7 +23,7 @@ EXIT_SECONDS = 1.0
 
 
 class CommandAgent:
-    """Starts a program for each episode, and ends it with its whole process group.
+    """Starts a program for each episode, under a keeper, and ends it with its whole process group.
 
     Raises:
         AgentSpecError: the command names no program.
@@ -59,7 +60,7 @@ class CommandAgent:
             try:
                 url = stack.enter_context(serve_http(make_server(offer, desk), desk, token))
                 program = subprocess.Popen(
-                    self._command,
+                    kept(self._command, streams=True),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     env={**os.environ, URL: url, TOKEN: token.token},
@@ -87,7 +88,7 @@ class CommandAgent:
             status = self._exit_status()
             self.close()
             if status:
-                raise BackendError(f"{self.name} ended with exit status {status}")
+                raise BackendError(f"{self.name} ended: {ending(status)}")
         return action
 
     def close(self) -> None:

@@ -87,7 +87,10 @@ def _print(out: Any, found: Mapping[str, Any]) -> None:
         if found.get(key) is not None:
             words = visible(form.format(found[key]))
             out.print(Hanging(Text(f"{heading:<{WIDTH}}  {words}"), WIDTH + 2))
-    if not found.get("within_limit", True):
+    if "within_limit" not in found:
+        line = f"{'speed':<{WIDTH}}  not measured: the server is asked in a run"
+        out.print(Hanging(Text(line), WIDTH + 2))
+    elif not found["within_limit"]:
         line = "the limit takes no first answer: give a longer one (max_seconds), or a faster model"
         out.print(Hanging(Text(line, style="yellow")))
 

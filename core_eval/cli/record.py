@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import UsageError, console, write_file
+from core_eval.cli.output import UsageError, check_output, console, write_file
 
 
 def record(
@@ -26,8 +26,10 @@ def record(
 
     if output.exists() and not force:
         raise UsageError(f"{output} exists already; name another file, or give --force")
-    snapshot = record_episodes([_log(text) for text in episodes])
-    write_file(output, "--out", snapshot_text(snapshot))
+    check_output(output, "--out")
+    logs = [_log(text) for text in episodes]
+    snapshot = record_episodes(logs)
+    write_file(output, "--out", snapshot_text(snapshot), inputs=[path for path, _ in logs])
     out = console()
     for one in snapshot.episodes:
         twin = "no twin: it ends where the record does"

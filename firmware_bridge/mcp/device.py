@@ -21,7 +21,7 @@ from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import LinkError
 from firmware_bridge.mcp.address import McpAddress
 from firmware_bridge.mcp.device_file import device_name
-from firmware_bridge.mcp.results import MOST_TEXT, result_text, result_value
+from firmware_bridge.mcp.results import beginning, result_text, result_value
 from firmware_bridge.mcp.session import McpSession, ServerFacts, one_line
 
 LOOK_SECONDS = 0.02
@@ -80,7 +80,7 @@ class McpDevice:
             self._call = self._session.call(tool, given)
             result = self._wait(self._call, stop, began + self._address.seconds)
             if result.is_error:
-                text = result_text(result)[:MOST_TEXT]
+                text = beginning(result_text(result))
                 return outcome(CallStatus.REJECTED, "refused", text or "the server states no reason")
             return outcome(CallStatus.OK, value=result_value(result))
         except CancelledError:

@@ -23,6 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from firmware_bridge.link import LinkError
 from firmware_bridge.mcp.address import McpAddress
+from firmware_bridge.process_keeper import kept
 
 TOKEN = "PATHRIG_MCP_RIG_TOKEN"
 """Environment variable of the bearer token for servers with a URL."""
@@ -104,7 +105,8 @@ class McpSession:
     def mark_lost(self, error: BaseException) -> str:
         """Record that the connection is lost, and return why, with the last line of its standard error."""
         words = self._last_words()
-        self._lost = f"the connection to {self.address.name} is lost: {words or one_line(error)}"
+        why = f"the server's last line: {words}" if words else one_line(error)
+        self._lost = f"the connection to {self.address.name} is lost: {why}"
         return self._lost
 
     def close(self) -> None:
@@ -152,7 +154,7 @@ class McpSession:
         async with AsyncExitStack() as stack:
             transport: Any
             if self.address.url is None:
-                program, *arguments = self.address.command
+                program, *arguments = kept(self.address.command, streams=True)
                 server = StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
                 transport = stdio_client(server, errlog=self._errors)  # type: ignore[arg-type]
             else:

@@ -262,13 +262,25 @@ def test_what_was_chosen_is_told(tiny, options, logged):
     agent.close()
 
 
-def test_files_that_are_no_model(folder):
+def test_files_that_are_no_model(folder, tiny):
     (folder / "text.gguf").write_text("no model")
-    for path, said in ((folder / "none.gguf", "no such GGUF"), (folder / "text.gguf", "cannot load")):
-        with pytest.raises(AgentSpecError, match=said) as error:
-            make_agent(f"llama:{path}")
-        assert str(path) in str(error.value)
-        assert "\n" not in str(error.value)
+    (folder / "empty.gguf").write_bytes(b"")
+    (folder / "short.gguf").write_bytes(tiny.read_bytes()[:100])
+    for name, said in (
+        ("none.gguf", "there is no such GGUF file"),
+        ("text.gguf", "is no GGUF file"),
+        ("empty.gguf", "is no GGUF file"),
+        ("short.gguf", "llama.cpp cannot load it: failed to read key-value pairs"),
+    ):
+        with pytest.raises(AgentSpecError) as error:
+            make_agent(f"llama:{folder / name}")
+        assert str(error.value) == f"{folder / name}: {said}"
+
+
+def test_an_empty_chat_template_is_none(folder, tiny):
+    (folder / "empty.jinja").write_text("\n")
+    with pytest.raises(AgentSpecError, match=r"option chat_template=.*: the file is empty"):
+        make_agent(f"llama:{tiny}?chat_template={folder / 'empty.jinja'}")
 
 
 def test_a_model_with_a_broken_template(folder):

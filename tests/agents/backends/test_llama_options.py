@@ -78,9 +78,14 @@ def test_physical_cores_are_counted_by_their_threads(tmp_path, monkeypatch, sibl
     assert physical_cores(tmp_path / "none") == 4
 
 
-def test_a_context_larger_than_the_models_is_refused(tiny: Path) -> None:
+def test_a_context_larger_than_the_models_is_refused(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(AgentSpecError, match="n_ctx=5000: the model was trained with 4096 tokens"):
         LlamaBackend(tiny, ModelOptions(n_ctx=5000))
+    with pytest.raises(AgentSpecError, match="n_ctx=1020: the model was trained with 1000 tokens"):
+        LlamaBackend(
+            write_tiny_gguf(tmp_path / "1000.gguf", template=QWEN3, context=1000),
+            ModelOptions(n_ctx=1020),
+        )
 
 
 def test_the_cache_is_q8_0_where_the_model_allows_it(tiny: Path, tmp_path: Path) -> None:
@@ -263,12 +268,23 @@ def test_prompt_and_writing_times_make_up_an_answers(tiny: Path) -> None:
     assert usage.writing_seconds > 0 and usage.prompt_seconds + usage.writing_seconds <= usage.seconds
 
 
-def test_a_context_that_takes_no_first_answer_is_an_error_before_the_start(tiny: Path) -> None:
-    agent = make_agent(f"llama:{tiny}?n_ctx=256")
+@pytest.mark.parametrize("n_ctx", [32, 256, 300])
+def test_a_context_that_takes_no_first_answer_is_an_error_before_the_start(tiny: Path, n_ctx: int) -> None:
+    agent = make_agent(f"llama:{tiny}?n_ctx={n_ctx}")
     context = EpisodeContext("Go.", FARM_ROVER.tools)
-    with pytest.raises(AgentSpecError, match=r"the first prompt has \d+ tokens, and the context 256: give"):
+    with pytest.raises(AgentSpecError, match=rf"prompt has \d+ tokens, and the context {n_ctx}: give"):
         agent.check(context)
     agent.close()
+
+
+def test_an_answer_ends_where_the_context_that_was_asked_for_does(tiny: Path) -> None:
+    """llama.cpp rounds a context up, to a multiple of 256."""
+    backend = LlamaBackend(tiny, ModelOptions(n_ctx=40))
+    backend.start(0, [])
+    reply = backend.answer([{"role": "user", "content": "Go."}], tokens=1000, deadline=Deadline(20))
+    assert (reply.stop, backend.options["n_ctx"]) == ("context", 40)
+    assert reply.usage.input_tokens + reply.usage.output_tokens == 40
+    backend.close()
 
 
 def test_a_time_that_takes_no_first_answer_is_an_error_with_the_figures(tiny: Path) -> None:

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from chat_standin import started, tool_call
 from farm_rig import FARM_ROVER
 from paths import ROOT, SUPPORT
+from processes import ended
 
 from agents.agent import (
     EpisodeContext,
@@ -66,19 +66,6 @@ def made(path, program, **options):
 
 def arguments_of(process: int) -> list[str]:
     return Path(f"/proc/{process}/cmdline").read_text().split("\0")
-
-
-def ended(process: int) -> bool:
-    """Whether a process ends within some seconds."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        try:
-            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_an_episode(model, program):

@@ -303,6 +303,8 @@ def test_what_looks_like_a_call_and_cannot_be_read_is_nonsense_in_every_format(t
         "Thought: nothing is left.\nFinal Answer: done",
         "Action: none",
         "Thought: all is done.\nAction: None needed.\nFinal Answer: done",
+        *(f"Action: {none}\nAction Input: {none}\nFinal Answer: done" for none in ("None", "`none`", "N/A")),
+        'Action: None (all is done)\nAction Input: {}\nAction: none\nAction Input: ""',
         "The action was right, and name and parameters of the tool too.",
         '{"status": "done", "notes": ["move_to worked", "then move_home"]}',
         "Tools used: move_to, move_home.",
@@ -312,6 +314,33 @@ def test_what_looks_like_a_call_and_cannot_be_read_is_nonsense_in_every_format(t
 def test_an_answer_in_words_is_no_call_in_any_format(text):
     for own in FORMATS:
         assert parse_answer(text, TOOLS, own).items == (), own.name
+
+
+NO_ACTION = "Action: None\nAction Input: None"
+
+
+@pytest.mark.parametrize("own", [PLAIN, BY_NAME["react"]])
+def test_an_action_of_none_is_none_beside_a_call(own):
+    call = "Action: move_to\nAction Input: " + ARGUMENTS
+    for text in (f"{NO_ACTION}\n\n{call}", f"{call}\n{NO_ACTION}"):
+        assert parse_answer(text, TOOLS, own).items == (GO,)
+
+
+@pytest.mark.parametrize("given", ['{"x": 2.0}', "move_home, to be safe"])
+def test_an_action_of_none_with_an_input_is_one(given):
+    (item,) = parse_answer(f"Action: None\nAction Input: {given}\nFinal Answer: x", TOOLS).items
+    assert item == CallText("None", {"x": 2.0}) or item.code == "unclosed"
+
+
+def test_a_tool_may_be_called_none():
+    tools = Tools([{"type": "function", "function": {"name": "none", "parameters": {}}}])
+    assert parse_answer("Action: none\nAction Input: {}", tools).items == (CallText("none", {}),)
+
+
+def test_an_argument_may_hold_an_action_of_none():
+    text = f"<function=move_to><parameter=place>\n{NO_ACTION}\n</parameter></function>"
+    (item,) = parse_answer(text, TOOLS, BY_NAME["qwen-xml"]).items
+    assert item == CallText("move_to", {"place": NO_ACTION})
 
 
 @pytest.mark.parametrize("opened", [True, False])

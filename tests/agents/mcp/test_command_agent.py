@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shlex
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from processes import ended, wait_for
 
 from agents.agent import Agent
 from agents.errors import AgentSpecError
@@ -79,27 +81,29 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 Path(sys.argv[1]).write_text(str(os.getpid()))
 time.sleep(60)
 """
+KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+BY_HTTP = """
+import os, subprocess, sys, time
+from pathlib import Path
+# It reads no standard input, so that it does not see its end; nor does what it started.
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+Path(sys.argv[1]).write_text(f"{os.getpid()} {child.pid}\\n")
+time.sleep(60)
+"""
 
 
 @contextmanager
 def program(tmp_path: Path, text: str) -> Iterator[tuple[CommandAgent, Callable[[], bool]]]:
-    """The agent of a script, and whether its process is there."""
+    """The agent of a script, and whether its process has ended."""
     # Here, since MCP's library takes a second to import, also where this file's tests are left out.
     from agents.mcp.command_agent import CommandAgent
 
     script, pid = tmp_path / "client.py", tmp_path / "pid"
     script.write_text(text)
 
-    def alive() -> bool:
-        try:
-            os.kill(int(pid.read_text()), 0)
-        except ProcessLookupError:
-            return False
-        return True
-
     agent = COMMAND.make(shlex.join([sys.executable, str(script), str(pid)]), lambda *_: [])
     assert isinstance(agent, CommandAgent)
-    yield agent, alive
+    yield agent, lambda: ended(int(pid.read_text()))
 
 
 def run(
@@ -124,9 +128,9 @@ def rows(path: Path) -> list[EpisodeRow]:
 
 @pytest.mark.parametrize(("text", "episodes"), [(STDIO, 2), (HTTP, 1)], ids=["stdio", "http"])
 def test_a_script_passes_an_episode_and_is_gone(tmp_path: Path, text: str, episodes: int) -> None:
-    with program(tmp_path, text) as (agent, alive):
+    with program(tmp_path, text) as (agent, gone):
         done = run(tmp_path, agent, episodes)
-        assert not alive()
+        assert gone()
     assert len(done) == episodes
     for episode in done:
         assert (episode.status, episode.stop_reason) == ("completed", "done")
@@ -136,14 +140,14 @@ def test_a_script_passes_an_episode_and_is_gone(tmp_path: Path, text: str, episo
 def test_a_program_that_fails_is_an_error_of_one_line(tmp_path: Path) -> None:
     with program(tmp_path, FAILS) as (agent, _), pytest.raises(EpisodeFailed) as failed:
         run(tmp_path, agent)
-    assert str(failed.value).endswith("ended with exit status 7")
+    assert str(failed.value).endswith("ended: exit status 7")
     (episode,) = rows(tmp_path / "log.db")
     assert (episode.status, episode.stop) == ("error", "confirmed")
 
 
 def test_a_stop_ends_a_program_that_ignores_sigterm(tmp_path: Path) -> None:
     button = StopButton()
-    with program(tmp_path, SLEEPS) as (agent, alive), ThreadPoolExecutor() as pool:
+    with program(tmp_path, SLEEPS) as (agent, gone), ThreadPoolExecutor() as pool:
 
         def press_later() -> float:
             while not (tmp_path / "pid").exists():
@@ -160,9 +164,31 @@ def test_a_stop_ends_a_program_that_ignores_sigterm(tmp_path: Path) -> None:
         with pytest.raises(StoppedByPerson):
             run(tmp_path, agent, emit=emit, stop=button)
         assert time.monotonic() - pressed[0].result() < 10
-        assert not alive()
+        assert gone()
     (episode,) = rows(tmp_path / "log.db")
     assert (episode.status, episode.stop_reason) == ("stopped", "person")
+
+
+def test_a_program_that_was_killed_is_an_error_that_says_so(tmp_path: Path) -> None:
+    with (
+        program(tmp_path, KILLED) as (agent, _),
+        pytest.raises(EpisodeFailed, match=r"ended: killed by signal 9$"),
+    ):
+        run(tmp_path, agent)
+
+
+def test_the_program_and_what_it_started_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    script, pids = tmp_path / "client.py", tmp_path / "pids"
+    script.write_text(BY_HTTP)
+    agent = f"command:{shlex.join([sys.executable, str(script), str(pids)])}"
+    given = ["--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", agent]
+    command = [sys.executable, "-m", "core_eval.cli.main", "run", *given, "--db", str(tmp_path / "log.db")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as kit:
+        started = wait_for(lambda: pids.exists() and pids.read_text().split("\n")[:-1])
+        kit.send_signal(signal.SIGKILL)
+    assert started
+    for pid in pids.read_text().split():
+        assert ended(int(pid))
 
 
 @pytest.mark.parametrize("command", ["no-such-program-here", "'", " "])

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 from paths import ROOT
 
 from core_eval.log import EpisodeRow, LogReader, StepRow
@@ -218,6 +219,25 @@ def test_an_episode_over_http(tmp_path: Path, mode: str) -> None:
         1.0,
         "confirmed",
     )
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_second_client_has_no_session_of_its_own(tmp_path: Path, mode: str) -> None:
+    async def both(url: str) -> None:
+        async with http(url, mode) as first:
+            await play(first, GOLDEN[:1])
+            refused = pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True)
+            with refused if mode == "legacy" else nullcontext():
+                async with http(url, mode) as second:
+                    await play(second, GOLDEN[1:2])
+            await play(first, GOLDEN[2:])
+            await first.call_tool("done", {})
+
+    with http_server(tmp_path / "log.db") as (process, url):
+        anyio.run(both, url)
+        assert process.wait(SECONDS) == 0
+    _, steps = logged(tmp_path / "log.db")
+    assert len(steps) == (3 if mode == "legacy" else 4)
 
 
 def test_the_limits_end_the_episode_of_a_client_that_is_silent_or_calls_too_often(tmp_path: Path) -> None:

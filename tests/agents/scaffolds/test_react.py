@@ -124,6 +124,7 @@ def test_results_of_several_actions_are_one_turn():
     [
         ("Thought: I go home.", "no_action"),
         ("", "no_action"),
+        ("Thought: all is done.\nAction: None\nAction Input: None", "no_action"),
         ("Action: move_home", "bad_call"),
         ("Action: move_home\nAction Input: now", "unclosed"),
         ('Action: move_home\nAction Input: {"x": nan}', "bad_json"),
@@ -141,7 +142,15 @@ def test_what_is_no_action_is_invalid_and_the_model_is_told(text, code):
     assert json.loads(told["content"].removeprefix("Observation: "))["error"] == code
 
 
-@pytest.mark.parametrize("text", ["Final Answer: x", "**Final Answer:** x", "All plants are wet."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Final Answer: x",
+        "**Final Answer:** x",
+        "All plants are wet.",
+        "Thought: all is done.\nAction: None\nAction Input: None\nFinal Answer: x",
+    ],
+)
 def test_a_final_answer_ends_the_episode(text):
     assert started(text)[0].act(None).reason == "done"
 

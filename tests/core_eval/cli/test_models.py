@@ -47,6 +47,11 @@ def test_a_file_is_enough(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert (found["model"], found["n_batch"], found["n_ctx"]) == (f"llama:{path}?n_batch=64", 64, 8192)
 
 
+def test_a_model_behind_a_server_is_said_to_be_unmeasured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "check", "openai:http://127.0.0.1:9/v1#m"]) == 0
+    assert "speed             not measured: the server is asked in a run" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("model", "says"),
     [

@@ -290,6 +290,8 @@ def test_what_cannot_be_recorded_is_one_line(
     monkeypatch.chdir(folder)
     assert main(["record", *given, "-o", str(tmp_path / "x.json")]) == 2
     assert says in capfd.readouterr().err
+    assert main(["record", "physical.db", "-o", str(tmp_path / "none" / "x.json")]) == 2
+    assert "create it first" in capfd.readouterr().err
 
 
 def test_a_file_is_not_replaced_unasked(
@@ -297,6 +299,11 @@ def test_a_file_is_not_replaced_unasked(
 ) -> None:
     assert main(["record", str(physical[0]), "-o", str(physical[1])]) == 2
     assert "exists already" in capfd.readouterr().err
+    # Nor the log itself, asked or not.
+    before = physical[0].read_bytes()
+    assert main(["record", str(physical[0]), "-o", str(physical[0]), "--force"]) == 2
+    assert "is an input file" in capfd.readouterr().err
+    assert physical[0].read_bytes() == before
 
 
 def test_episodes_of_different_rigs_are_not_one_snapshot(

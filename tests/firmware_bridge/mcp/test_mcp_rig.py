@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 from paths import ROOT
+from processes import ended
 
 from agents.mcp.server import tool_annotations
 from configs.device_types import load_device
@@ -364,6 +365,38 @@ def test_a_signal_ends_the_server_with_the_run(files: Path, tmp_path: Path) -> N
     assert ours == []
     with LogReader(tmp_path / "x.db") as reader:
         assert [(row.status, row.stop) for row in reader.episodes()] == [("interrupted", "sent")]
+
+
+SLEEPER = """
+import subprocess, sys, time
+# The server sees the end of its input; this one, which started it, does not.
+server = subprocess.Popen(sys.argv[1:])
+time.sleep(60)
+"""
+OPENS = """
+import sys, time
+from pathlib import Path
+from firmware_bridge.links import open_link
+link = open_link("mcp:" + sys.argv[1])
+print("open", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_server_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "sleeper.py").write_text(SLEEPER)
+    address = f"{sys.executable} {tmp_path / 'sleeper.py'} {SHOP} - {tmp_path / 'ledger'}"
+    command = [sys.executable, "-c", OPENS, address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as run:
+        assert run.stdout is not None and run.stdout.readline() == b"open\n"
+        ours = [
+            int(path.parent.name)
+            for path in Path("/proc").glob("[0-9]*/cmdline")
+            if str(tmp_path) in _text(path) and int(path.parent.name) != run.pid
+        ]
+        assert len(ours) == 3, "keeper, sleeper and server"
+        run.send_signal(signal.SIGKILL)
+    assert all(map(ended, ours))
 
 
 def _text(path: Path) -> str:
