@@ -31,7 +31,7 @@ from benchmarks.dangers import hidden_of
 from benchmarks.hidden_rigs import ROOT, events_of, play
 from benchmarks.mismatch_arm import ARM
 from benchmarks.mismatch_farm import FARM
-from benchmarks.mismatch_figures import Told, by_rule, figures, told_choices
+from benchmarks.mismatch_figures import Told, by_choice, by_rule, figures, told_choices
 from benchmarks.mismatch_rows import Benchmark
 from benchmarks.reliability_diagram import reliability_svg
 from configs.tasks_loader import Task, list_tasks
@@ -237,12 +237,18 @@ def report(console: Console, world: str, results: Sequence[Mapping[str, Any]], s
     }
     for name, records in curves.items():
         rules = Table(title=f"Events by rule, {name}")
-        for heading in ("rule", "true", "found", "invented"):
+        for heading in ("rule", "true", "expected", "found", "invented"):
             rules.add_column(heading, justify="left" if heading == "rule" else "right")
-        for kind, counts in by_rule(records).items():
-            if any(counts):
-                rules.add_row(kind, *map(str, counts))
+        for kind, (true, expected, found, invented) in by_rule(records).items():
+            if true or found or invented:
+                rules.add_row(kind, str(true), f"{expected:.1f}", str(found), str(invented))
         console.print(rules)
+        choices = Table(title=f"Events that count, {name}")
+        for heading in ("from a probability of", "recall", "precision"):
+            choices.add_column(heading, justify="right")
+        for least, parts in by_choice(records).items():
+            choices.add_row(f"{least:g}", *map(str, parts))
+        console.print(choices)
         rows = Table(title=f"Risk and coverage, {name}: events told unless their probability is in between")
         for heading in ("unknown between", "told", "wrong of these"):
             rows.add_column(heading, justify="right")
@@ -267,8 +273,8 @@ def _quality(world: str, results: Sequence[Mapping[str, Any]], without: Sequence
     """Return the table of all mismatches, without the events of some rules."""
     kept = f"events without {', '.join(without)}" if without else "events of the device's rules"
     table = Table(title=f"{world}: {kept}; intervals: Wilson's 95 %")
-    for heading in ("mismatch", "twin", "episodes", "true", "recall", "precision", "Brier",
-                    "calibration error", "true above 0.9", "bad fits"):  # fmt: skip
+    for heading in ("mismatch", "twin", "episodes", "true", "recall", "expected recall",
+                    "precision", "Brier", "calibration error", "true above 0.9", "bad fits"):  # fmt: skip
         table.add_column(heading, justify="left" if heading in ("mismatch", "twin") else "right")
     for number, mismatch in enumerate(BENCHMARKS[world].rows):
         mine = [result for result in results if result["mismatch"] == number]
@@ -276,7 +282,7 @@ def _quality(world: str, results: Sequence[Mapping[str, Any]], without: Sequence
             found = figures([one for one in records if one.kind not in without])
             table.add_row(
                 mismatch.name, twin, str(sum(result["episodes"] for result in mine)), str(found.true),
-                str(found.recall), str(found.precision), f"{found.brier:.3f}",
+                str(found.recall), f"{found.expected_recall:.2f}", str(found.precision), f"{found.brier:.3f}",
                 f"{found.calibration_error:.3f}", str(found.sure),
                 str(sum(result["bad_fits"][twin] for result in mine)),
             )  # fmt: skip

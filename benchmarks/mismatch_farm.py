@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from benchmarks.field_soil import SoilLaw, soil_law
 from benchmarks.hidden_rigs import AGENTS
 from benchmarks.mismatch_rows import Benchmark, Episode, Start, task_episode, with_fault
-from benchmarks.philip import philip_soil
 from configs.tasks_loader import Task
 from configs.worlds_loader import World, merged_state
 from devices.farm_rover.world import FarmWorld
 from sims.overrides import deep_merge
 
-PHILIP = "philip"
 LAG_FACTOR = 10.0
 """By how much a worn hose valve is slower, at strength 1: a fault that the twin has no name for."""
 LATEST_FAULT = 120.0
@@ -33,7 +32,7 @@ class Mismatch:
         fault: the probability of a fault of a kind that the twin knows.
         unnamed: the strength of one that it has no name for.
         flow: the flow is off by up to this share of the calibrated one (head, voltage).
-        law: the rig's soil, `PHILIP`'s or else Green and Ampt's.
+        law: the rig's soil, of `benchmarks.field_soil`; empty: Green and Ampt's.
         person: the twin is not told the person's path.
     """
 
@@ -42,12 +41,12 @@ class Mismatch:
     fault: float = 0.0
     unnamed: float = 0.0
     flow: float = 0.0
-    law: str = ""
+    law: SoilLaw = ""
     person: bool = False
 
     def obeyed(self) -> AbstractContextManager[None]:
         """Let every farm that is simulated meanwhile have the rig's soil."""
-        return philip_soil(self.law == PHILIP)
+        return soil_law(self.law)
 
     def begin(self, told: Mapping[str, Any], world: World, hidden: Mapping[str, float], rng: Random) -> Start:
         """Return how an episode begins of which all this is believed."""
@@ -67,16 +66,18 @@ class Mismatch:
 
 MISMATCHES = (
     Mismatch("matched"),
-    Mismatch("everyday: start 20 %, fault 1 in 10, soil law", start=0.2, fault=0.1, law=PHILIP),
+    Mismatch("everyday: start 20 %, fault 1 in 10, field soil", start=0.2, fault=0.1, law="field"),
     Mismatch("start 10 %", start=0.1),
     Mismatch("start 20 %", start=0.2),
     Mismatch("start 30 %", start=0.3),
     Mismatch("fault in every episode", fault=1.0),
-    Mismatch("soil law", law=PHILIP),
+    Mismatch("Philip's soil", law="philip"),
     Mismatch("flow 10 % (head, voltage)", flow=0.1),
     Mismatch("flow 20 % (head, voltage)", flow=0.2),
     Mismatch("unnamed fault (slow valve)", unnamed=1.0),
     Mismatch("person not told", person=True),
+    Mismatch("field soil (Horton; Clapp and Hornberger)", law="field"),
+    Mismatch("everyday with Philip's soil", start=0.2, fault=0.1, law="philip"),
 )
 
 

@@ -10,6 +10,8 @@ from core_eval.path.intervals import wilson
 from core_eval.report.risk_coverage import Choice, risk_coverage
 
 COUNTED, SURE = 0.5, 0.9
+CHOICES = (0.5, 0.4, 0.3, 0.2)
+"""Probabilities from which on an event may count."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,20 @@ class Part:
 
 @dataclass(frozen=True)
 class Figures:
-    """The quality of a set of records; `sure`: of the verdicts above 0.9, those that are true."""
+    """The quality of a set of records.
+
+    Attributes:
+        true: the number of events.
+        recall, precision: as usual.
+        expected_recall: the recall if each probability is right. What is missed beyond that was told wrongly;
+            the rest is doubt, which only more telemetry takes away.
+        brier, calibration_error: of the probabilities.
+        sure: of the verdicts above 0.9, those that are true.
+    """
 
     true: int
     recall: Part
+    expected_recall: float
     precision: Part
     brier: float
     calibration_error: float
@@ -62,6 +74,7 @@ def figures(records: Sequence[Told]) -> Figures:
     return Figures(
         true,
         Part(both, true),
+        sum(one.probability for one in told) / max(1e-9, sum(one.probability for one in records)),
         Part(both, len(told)),
         sum((one.probability - one.happened) ** 2 for one in records) / count,
         sum(size * abs(mean - share) for mean, share, size in bins(records)) / count,
@@ -69,11 +82,23 @@ def figures(records: Sequence[Told]) -> Figures:
     )
 
 
-def by_rule(records: Sequence[Told]) -> dict[str, tuple[int, int, int]]:
-    """Return for each rule how many events are true, found, and invented."""
+def by_choice(records: Sequence[Told]) -> dict[float, tuple[Part, Part]]:
+    """Return recall and precision for each probability from which on an event may count."""
+    true = sum(one.happened for one in records)
+    found = {}
+    for least in CHOICES:
+        told = [one for one in records if one.probability >= least]
+        both = sum(one.happened for one in told)
+        found[least] = Part(both, true), Part(both, len(told))
+    return found
+
+
+def by_rule(records: Sequence[Told]) -> dict[str, tuple[int, float, int, int]]:
+    """Return for each rule how many events are true, true by their probabilities, found, and invented."""
     return {
         kind: (
             sum(one.happened for one in mine),
+            sum(one.probability for one in mine),
             sum(one.happened for one in mine if one.probability >= COUNTED),
             sum(not one.happened for one in mine if one.probability >= COUNTED),
         )

@@ -7,11 +7,9 @@ of Green and Ampt's parameters, S^2 = 2 k g, and A two thirds of the conductivit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from sims.farm_rover import soil
 from sims.farm_rover.green_ampt import WettingFront
+from sims.farm_rover.soil import SoilColumn
 
 SHARE = 2.0 / 3.0
 
@@ -69,13 +67,8 @@ class PhilipFront(WettingFront):
         return s * root + a * root * root - self.depth
 
 
-@contextmanager
-def philip_soil(used: bool = True) -> Iterator[None]:
-    """Let every farm that is simulated meanwhile have Philip's soil."""
-    kept = soil.WettingFront
-    try:
-        if used:
-            soil.WettingFront = PhilipFront  # type: ignore[misc]
-        yield
-    finally:
-        soil.WettingFront = kept  # type: ignore[misc]
+class PhilipColumn(SoilColumn):
+    """A soil column with Philip's infiltration."""
+
+    def _front(self) -> WettingFront:
+        return PhilipFront(self.conductivity, self.deficit, self.depth)

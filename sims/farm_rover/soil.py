@@ -200,13 +200,16 @@ class SoilColumn:
             share = max(0.0, 1.0 - self.root / self.saturation) * self.soil.saturation
             self.depth, self.deficit = 0.0, self.soil.suction_mm * share * self.soil.area
         self.dry_s = 0.0
-        front = WettingFront(self.conductivity, self.deficit, self.depth)
+        front = self._front()
         until_ponding = front.gained_at(inflow)
         if until_ponding < tolerances.LEVEL:
             until_ponding = 0.0
         if not ponded and until_ponding > 0.0:
             return self._steady_piece(min(longest, until_ponding / inflow), inflow)
         return self._ponded_piece(longest, inflow, front, until_ponding)
+
+    def _front(self) -> WettingFront:
+        return WettingFront(self.conductivity, self.deficit, self.depth)
 
     def _steady_piece(self, longest: float, inflow: float) -> tuple[float, float, float]:
         """Advance without standing water: all inflow goes in."""

@@ -8,10 +8,9 @@ import pytest
 from paths import ROOT
 
 from benchmarks.mismatch_farm import MISMATCHES, wrong_start
-from benchmarks.mismatch_figures import Told, by_rule, figures, told_choices
-from benchmarks.philip import PhilipFront, philip_soil
+from benchmarks.mismatch_figures import Told, by_choice, by_rule, figures, told_choices
+from benchmarks.philip import PhilipFront
 from configs.worlds_loader import load_world
-from sims.farm_rover import soil
 from sims.farm_rover.green_ampt import WettingFront
 
 
@@ -26,9 +25,6 @@ def test_philips_law_is_consistent_and_another_than_green_and_ampts():
         assert front.gained_time(gained) == pytest.approx(sum(steps) * t / 2000, rel=1e-4)
         assert gained != pytest.approx(WettingFront(0.002, 1.5, 0.7).gained(t), rel=0.01)
     assert front.rate(front.gained_at(0.01)) == pytest.approx(0.01)
-    with philip_soil():
-        assert soil.WettingFront is PhilipFront
-    assert soil.WettingFront is WettingFront
 
 
 def test_figures_of_a_known_set():
@@ -38,7 +34,10 @@ def test_figures_of_a_known_set():
     assert (found.true, found.recall.hits, found.recall.of, found.precision.of) == (3, 2, 3, 3)
     assert (found.sure.hits, found.sure.of) == (1, 2)
     assert found.brier == pytest.approx((0.16 + 1.0 + 0.9025 + 0.01) / 5)
-    assert by_rule(records) == {"k": (3, 2, 1)}
+    assert by_rule(records) == {"k": (3, pytest.approx(2.65), 2, 1)}
+    assert found.expected_recall == pytest.approx(2.55 / 2.65)
+    hits = {least: (parts[0].hits, parts[1].of) for least, parts in by_choice(records).items()}
+    assert hits == {0.5: (2, 3), 0.4: (2, 3), 0.3: (2, 3), 0.2: (2, 3)}
     bands = {(one.low, one.high): (one.coverage, one.risk) for one in told_choices(records)}
     assert bands[0.5, 0.5] == (1.0, pytest.approx(2 / 5))
     assert bands[0.3, 0.7] == (pytest.approx(4 / 5), pytest.approx(2 / 4))

@@ -148,8 +148,9 @@ def test_the_twin_of_a_real_episode_misses_the_person_that_it_was_not_told_of():
     assert near(matched) == [(True, 1.0)]
     assert near(untold) == [(True, 0.0)]
     out = StringIO()
-    report(Console(file=out, width=150), "robotic_arm", [matched, untold], None)
+    report(Console(file=out, width=240), "robotic_arm", [matched, untold], None)
     printed = out.getvalue().splitlines()
     assert [line.count("robotic_arm: events") for line in printed].count(1) == 2
-    whole, contacts_alone = (line.split() for line in printed if "person not told" in line)
-    assert "0.00" in whole and "0.00" not in contacts_alone
+    rows = [line.split("│") for line in printed if "person not told" in line]
+    whole, contacts_alone = (cells[5].strip() for cells in rows)
+    assert (whole, contacts_alone) == ("0.00 (0.00-0.79)", "-")

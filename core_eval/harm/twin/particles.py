@@ -2,7 +2,8 @@
 
 Del Moral, Doucet and Jasra, "Sequential Monte Carlo samplers", J. R. Statist. Soc. B 68 (2006): the
 likelihood is tempered, with increments that leave half of the ensemble effective; then members
-are resampled by their weights and moved by random-walk Metropolis steps, so that they stay distinct.
+are resampled by their weights and moved by Metropolis steps, so that they stay distinct: random walks of all
+scores, and draws of some of them from the prior.
 
 Where the prior can be drawn from again, that comes first: independent draws keep what the telemetry does not
 tell as the prior has it, and copies of a few members do not.
@@ -25,7 +26,9 @@ MOST_DRAWS = 3
 MOST_STAGES = 12
 HALVINGS = 40
 ACCEPTANCE = 0.3
-"""Target acceptance rate of moves; it controls the step length."""
+"""Target acceptance rate of random walks; it controls the step length."""
+ANEW = (0.1, 0.3, 0.7)
+"""Shares of a member's scores that are drawn anew together."""
 
 
 class Evaluated(Protocol):
@@ -78,7 +81,7 @@ def assimilate(
         scores: the members at the start.
         evaluate: evaluates a member.
         rng: for resampling and moves.
-        moves: Metropolis steps after each resampling.
+        moves: random walks after each resampling, each after a `draw_anew` if there is `again`.
         again: draws as many members from the prior anew; None: it cannot be.
     """
     size, scores = len(scores), scores.copy()
@@ -103,6 +106,9 @@ def assimilate(
         chosen = _systematic(weights, size, rng)
         scores, members = scores[chosen], [members[index] for index in chosen]
         for _ in range(moves):
+            if again is not None:
+                draw_anew(scores, members, evaluate, rng, exponent)
+                runs += len(members)
             accepted = move(scores, members, evaluate, rng, exponent, step * spread)
             runs += len(members)
             step *= float(np.exp(accepted - ACCEPTANCE))
@@ -147,6 +153,35 @@ def _root_of_covariance(scores: Scores, weights: NDArray[np.float64]) -> NDArray
     covariance = (centred * weights[:, None]).T @ centred + 1e-10 * np.eye(size)
     root: NDArray[np.float64] = np.linalg.cholesky(covariance) * (2.38 / np.sqrt(size))
     return root
+
+
+def draw_anew(
+    scores: Scores,
+    members: list[Member],
+    evaluate: Evaluate[Member],
+    rng: np.random.Generator,
+    exponent: float,
+) -> None:
+    """Draw some scores of every member from the prior, in place, each where the telemetry allows it.
+
+    One sharp reading leaves copies of few members. What it does not tell then has the prior's spread again,
+    which a step in all scores at once would not give back: it would nearly always violate the reading.
+
+    Args:
+        scores, members: the ensemble.
+        evaluate: evaluates a member.
+        rng: for choice, draws and acceptance.
+        exponent: the tempering exponent of the likelihood.
+    """
+    size, columns = scores.shape
+    chosen = rng.random(scores.shape) < rng.choice(ANEW, (size, 1))
+    chosen[np.arange(size), rng.integers(columns, size=size)] = True
+    proposals = np.where(chosen, rng.standard_normal(scores.shape), scores)
+    for index, (chance, proposed) in enumerate(zip(rng.random(len(members)), proposals, strict=True)):
+        other = evaluate(proposed)
+        # The draw is from the prior, which therefore cancels out.
+        if np.log(max(chance, 1e-300)) < exponent * (other.log_likelihood - members[index].log_likelihood):
+            scores[index], members[index] = proposed, other
 
 
 def move(

@@ -82,7 +82,7 @@ def test_a_start_that_is_not_known_makes_a_borderline_dose_uncertain():
 
 
 def test_no_telemetry_tells_an_overfilled_hopper_from_a_full_one():
-    """`hopper_full` says that fruit is not small; whether it is too large has an even chance in its range."""
+    """`hopper_full` says that fruit is not small; one in three of those sizes, 0.9 to 1.2, is too large."""
     script = [
         ("unlock_safety_mode", {}),
         *[step for name in ("plant_A", "plant_B") for step in pick(name)],
