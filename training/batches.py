@@ -125,14 +125,14 @@ def _plan(
     tokenizer: Tokenizer, tokens: int, most_turns: int, react: float, pool: int, rng: Random
 ) -> list[tuple[Conversation, DeviceType, list[Row]]]:
     """Return the batches of a pool: rows of one scaffold and device and of like length."""
-    kinds: dict[tuple[str, str], tuple[Conversation, DeviceType, list[Row]]] = {}
+    kinds: dict[tuple[str, int], tuple[Conversation, DeviceType, list[Row]]] = {}
     for story in islice(episodes(pool * POOL), POOL):
         put = REACT if rng.random() < react else NATIVE
         if len(story.turns) > most_turns:
             continue
         row = encode(tokenizer, put.pieces(story))
         if len(row[0]) <= LONGEST:
-            kind = put.scaffold, story.device.name
+            kind = put.scaffold, id(story.device)
             kinds.setdefault(kind, (put, story.device, []))[2].append(row)
     plan = []
     for put, device, rows in kinds.values():

@@ -38,6 +38,8 @@ def native_pieces(story: Episode) -> list[Piece]:
     parts = [(user_text(story.prompt), False)]
     for turn in story.turns:
         parts.append((call_text(turn.tool, turn.arguments), turn.learn))
+        if turn.result is None:
+            return parts
         parts.append((response_text(turn.result), False))
     return [*parts, (answer_text(story.answer), True)]
 
@@ -48,6 +50,8 @@ def react_pieces(story: Episode) -> list[Piece]:
     for turn in story.turns:
         action = react.FORMAT.write([CallText(turn.tool, dict(turn.arguments))])
         parts.append((answer_text(f"Thought: {turn.tool} is next.\n{action}"), turn.learn))
+        if turn.result is None:
+            return parts
         parts.append(("\n" + user_text(f"{OBSERVATION} {turn.result}"), False))
     return [*parts, (answer_text(f"Thought: All is done.\nFinal Answer: {story.answer}"), True)]
 

@@ -18,7 +18,7 @@ from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.deadline import Deadline
 from agents.formats.calls import CallText
 from agents.options import ModelOptions
-from agents.scaffolds.prompting import TRAINED_ON
+from agents.scaffolds.prompting import OPERATOR, TRAINED_BY
 from training.episode import Episode
 from training.held_out_wordings import HELD_OUT_WORDS
 from training.transcripts import HELD_OUT, episode
@@ -54,13 +54,15 @@ def main() -> None:
 
 def try_episode(backend: LlamaBackend, story: Episode, *counts: dict[str, float]) -> list[tuple[str, str]]:
     """Add an episode's turns to the counts; returns the turns that are not exact: expected and got."""
+    prompting = TRAINED_BY.get(backend.trained_here, OPERATOR)
     messages: list[Message] = [
-        {"role": "system", "content": TRAINED_ON},
+        {"role": "system", "content": prompting.text(story.device.advice, True)},
         {"role": "user", "content": story.prompt},
     ]
-    backend.start(0, story.device.schemas())
+    backend.start(0, prompting.schemas(story.device.tools))
     wrong = []
-    for turn in [*story.turns, None]:
+    declines = story.turns[-1].result is None
+    for turn in story.turns if declines else [*story.turns, None]:
         if turn is None or turn.learn:
             begun = time.monotonic()
             reply = backend.answer(messages, tokens=200, deadline=Deadline(60.0))
@@ -75,7 +77,7 @@ def try_episode(backend: LlamaBackend, story: Episode, *counts: dict[str, float]
             if not exact:
                 expected = story.answer if turn is None else f"{turn.tool} {json.dumps(turn.arguments)}"
                 wrong.append((expected, reply.usage.text))
-        if turn is not None:
+        if turn is not None and turn.result is not None:
             function = {"name": turn.tool, "arguments": dict(turn.arguments)}
             messages.append({"role": "assistant", "content": "", "tool_calls": [{"function": function}]})
             messages.append({"role": "tool", "content": turn.result})

@@ -15,7 +15,7 @@ import gguf
 import numpy as np
 from tokenizers import Tokenizer
 
-from agents.formats.chatml import CHAT_TEMPLATE
+from agents.formats.chatml import DECLINING_TEMPLATE
 from training.chat_format import CONTROL_TOKENS, MARK_TOKENS
 from training.checkpoints import LATEST, restore
 from training.network import Network
@@ -95,7 +95,7 @@ def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Tokenizer) -> None:
     writer.add_eos_token_id(tokenizer.token_to_id("<|im_end|>"))
     writer.add_pad_token_id(tokenizer.token_to_id("<|endoftext|>"))
     writer.add_add_bos_token(False)
-    writer.add_chat_template(CHAT_TEMPLATE)
+    writer.add_chat_template(DECLINING_TEMPLATE)
 
 
 def _gguf_name(name: str) -> str:

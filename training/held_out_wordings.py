@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from training.held_out_situations import ARM_SITUATIONS_HELD_OUT, ROVER_SITUATIONS_HELD_OUT
 from training.wordings import ArmWords, FrameWords, Job, RoverWords, Wordings
 
 ROVER_HELD_OUT = RoverWords(
@@ -111,4 +112,6 @@ FRAME_HELD_OUT = FrameWords(
     named=("{name}", "the {kind} that is known as {name}", "{kind} {name}"),
 )  # fmt: skip
 
-HELD_OUT_WORDS = Wordings(ROVER_HELD_OUT, ARM_HELD_OUT, FRAME_HELD_OUT)
+HELD_OUT_WORDS = Wordings(
+    ROVER_HELD_OUT, ARM_HELD_OUT, FRAME_HELD_OUT, ROVER_SITUATIONS_HELD_OUT, ARM_SITUATIONS_HELD_OUT
+)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from training.alternatives import drawn
 from training.wordings import FrameWords, Job
 
 NAME_NOUN = re.compile(r"([A-Za-z]+)(?:_(\w+))?")
@@ -52,14 +53,15 @@ class Speaker:
         kind, more = (found[1], found[2]) if found else (name, None)
         if more is None:
             return f"the {name}"
-        if more.isalpha() and len(more) > 2 and self.rng.random() < 0.5:
-            return self.rng.choice((f"the {more} {kind} ({name})", f"the {more} {kind}, {name}"))
+        if more.isalpha() and len(more) > 2 and self.rng.random() < 0.6:
+            described = f"the {more} {kind}"
+            return self.rng.choice((f"{described} ({name})", f"{described}, {name}", described))
         return self.rng.choice(self.frame.named).format(name=name, kind=kind)
 
     def prompt(self, jobs: Sequence[Said], *, locks: bool) -> str:
         """Return the prompt of jobs; `locks` says whether the safety is unlocked before and locked after."""
         rng, frame = self.rng, self.frame
-        style = rng.random() if locks else 1.0
+        style = 0.9 * rng.random() if locks else 1.0
         unlock, lock = Said(rng.choice(frame.unlock)), Said(rng.choice(frame.lock))
         if style < 0.3:
             text = self._sequence([unlock, *jobs, lock])
@@ -69,9 +71,9 @@ class Speaker:
             text = _sentence(rng.choice(frame.with_unlocked) + self._clauses(jobs))
             text += " " + rng.choice(frame.lock_at_end)
         elif style < 0.66:
-            text = f"{rng.choice(frame.both)} {self._sequence(jobs)}"
+            text = f"{drawn(rng, rng.choice(frame.both))} {self._sequence(jobs)}"
         elif style < 0.8:
-            text = f"{self._sequence(jobs)} {rng.choice(frame.both)}"
+            text = f"{self._sequence(jobs)} {drawn(rng, rng.choice(frame.both))}"
         elif style < 0.9:
             text = f"{_sentence(unlock.order)} {self._sequence(jobs)} {rng.choice(frame.lock_at_end)}"
         else:
@@ -83,13 +85,39 @@ class Speaker:
             text += f" {rng.choice(frame.thanks)}"
         return self._careless(text)
 
+    def plain(self, jobs: Sequence[Said]) -> str:
+        """Return the prompt of jobs, with no word of the safety."""
+        return self._careless(self._sequence(jobs))
+
+    def situation(self, texts: Sequence[str], **slots: str) -> str:
+        """Return one of the texts, its alternatives drawn and its slots filled; slots in capitals too."""
+        capitals = {name.capitalize(): first_upper(text) for name, text in slots.items() if text}
+        return drawn(self.rng, self.rng.choice(texts)).format(**slots, **capitals)
+
+    def locked(self, text: str) -> str:
+        """Return the text with words about the safety round it: unlocked before, locked after."""
+        rng, frame, style = self.rng, self.frame, self.rng.random()
+        if style < 0.5:
+            text = f"{text} {drawn(rng, rng.choice(frame.both))}"
+        elif style < 0.7:
+            text = f"{drawn(rng, rng.choice(frame.both))} {text}"
+        elif style < 0.85:
+            text = f"{_sentence(rng.choice(frame.unlock))} {text} {rng.choice(frame.lock_at_end)}"
+        else:
+            rest = text if text.startswith("I ") else first_lower(text)
+            text = f"{_sentence(rng.choice(frame.with_unlocked) + rest)[:-1]} {rng.choice(frame.lock_at_end)}"
+        if rng.random() < ASIDE:
+            aside = rng.choice(frame.asides)
+            text = f"{aside} {text}" if rng.random() < 0.5 else f"{text} {aside}"
+        return self._careless(text)
+
     def _sequence(self, jobs: Sequence[Said]) -> str:
         rng, style = self.rng, self.rng.random()
         if len(jobs) > 1 and style < 0.12:
             mark = rng.choice(("{k}. ", "{k}) ", "- "))
             end, gap = rng.choice(((".", " "), ("", "\n"), (";", " ")))
             return gap.join(
-                mark.format(k=k) + _first_upper(self._plain(job)) + end for k, job in enumerate(jobs, start=1)
+                mark.format(k=k) + first_upper(self._plain(job)) + end for k, job in enumerate(jobs, start=1)
             )
         if len(jobs) > 1 and style < 0.28:
             return self._turned(jobs)
@@ -162,8 +190,14 @@ def joined(names: Sequence[str]) -> str:
 
 
 def _sentence(text: str) -> str:
-    return _first_upper(text) + ("?" if text.split(" ", 1)[0] in QUESTIONS else ".")
+    return first_upper(text) + ("?" if text.split(" ", 1)[0] in QUESTIONS else ".")
 
 
-def _first_upper(text: str) -> str:
+def first_upper(text: str) -> str:
+    """Return the text with a capital at its start."""
     return text[0].upper() + text[1:]
+
+
+def first_lower(text: str) -> str:
+    """Return the text without a capital at its start."""
+    return text[0].lower() + text[1:]

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from training.amounts import number
 from training.episode import Episode
 from training.phrasing import Said, Speaker, joined
 from training.rover_world import Field, new_field
-from training.shipped import AMOUNTS
 from training.spoken_numbers import pesticide, water
 from training.wordings import RoverWords, Wordings
 
@@ -39,7 +39,7 @@ class _Teller:
 
     def episode(self) -> Episode:
         rng, world = self.rng, self.world
-        locks = rng.random() > 0.08
+        locks = rng.random() > 0.15
         jobs = self._work() if locks else self._reads(rng.randint(1, 3))
         read = self._reads(1)[0] if locks and rng.random() < 0.12 else None
         said = [words for words, _ in jobs]
@@ -106,18 +106,18 @@ class _Teller:
         return [(say.job(words.visit_plant, plant=say.name(plant)), lambda: world.go(plant))]
 
     def _water(self, plant: str) -> Work:
-        liters, say = _liters(self.rng), self.speaker
+        liters, say = self.world.liters(), self.speaker
         said = say.job(self.words.water, plant=say.name(plant), amount=water(self.rng, liters))
         return said, lambda: self._do_at(plant, lambda name: self.world.give_water(name, liters))
 
     def _spray(self, plant: str) -> Work:
-        ml, say = _ml(self.rng), self.speaker
+        ml, say = self.world.milliliters(), self.speaker
         said = say.job(self.words.spray, plant=say.name(plant), amount=pesticide(self.rng, ml))
         return said, lambda: self._do_at(plant, lambda name: self.world.spray(name, ml))
 
     def _conditional(self, plant: str) -> Work:
         rng, world, words, say = self.rng, self.world, self.words, self.speaker
-        liters, ml, kind = _liters(rng), _ml(rng), rng.randrange(3)
+        liters, ml, kind = world.liters(), world.milliliters(), rng.randrange(3)
         job = (words.water_if_dry, words.spray_if_pests, words.harvest_if_ripe)[kind]
         amount = pesticide(rng, ml) if kind == 1 else water(rng, liters)
 
@@ -134,7 +134,7 @@ class _Teller:
 
     def _inspect_all(self, plants: list[str]) -> Work:
         rng, world = self.rng, self.world
-        liters, ml = _liters(rng), _ml(rng)
+        liters, ml = world.liters(), world.milliliters()
         said = self.speaker.job(
             self.words.inspect_all, plants=joined(plants), water=water(rng, liters), spray=pesticide(rng, ml)
         )
@@ -152,7 +152,7 @@ class _Teller:
     def _same_for_all(self, plants: list[str]) -> Work:
         rng, world, words = self.rng, self.world, self.words
         names, kind = joined(plants), rng.randrange(3)
-        liters, ml = _liters(rng, most=1.5), _ml(rng)
+        liters, ml = world.liters(0.3), world.milliliters()
         each = rng.choice(("{} each", "each of {}", "both {}" if len(plants) == 2 else "all of {}"))
         amount = (water(rng, liters), pesticide(rng, ml), "")[kind]
         names, amount = (names, f"{amount} each") if each == "{} each" else (each.format(names), amount)
@@ -189,7 +189,7 @@ class _Teller:
         if rng.random() < 0.5:
             station = rng.choice(list(world.stations))
             return say.job(words.visit_station, station=station), lambda: world.go(station)
-        x, y = (_number(rng.randint(0, 80) / 4) for _ in range(2))
+        x, y = (number(rng.randint(0, 80) / 4) for _ in range(2))
         return say.job(words.visit_point, x=x, y=y), lambda: world.drive(x, y)
 
     def _do_at(self, plant: str, act: Callable[[str], None]) -> None:
@@ -197,35 +197,6 @@ class _Teller:
             self.world.mistake(plant)
         self.world.go(plant)
         act(plant)
-
-
-def _liters(rng: Random, most: float = 4.75) -> float:
-    while True:
-        step = rng.choice((0.5, 0.5, 0.25, 0.1, 0.01, 1.0))
-        liters = _number(round(step * rng.randint(1, int(most / step)), 2))
-        if liters not in AMOUNTS:
-            return liters
-
-
-def _ml(rng: Random) -> float:
-    while True:
-        ml = _number(
-            rng.choice(
-                (
-                    5 * rng.randint(1, 24),
-                    10 * rng.randint(1, 12),
-                    rng.randint(5, 120),
-                    rng.randint(1, 1000) / 10,
-                )
-            )
-        )
-        if ml not in AMOUNTS:
-            return ml
-
-
-def _number(value: float) -> float:
-    """Format a number as prompts do: 3, not 3.0."""
-    return int(value) if value == int(value) else value
 
 
 def _ignore(_: object) -> None:

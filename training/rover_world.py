@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from random import Random
 from string import ascii_lowercase, ascii_uppercase
 
+from devices.device_type import DeviceType
 from devices.farm_rover import tools as rover
 from devices.farm_rover.tools import FARM_ROVER
+from training.amounts import liters_of, ml_of
 from training.episode import Episode
 from training.shipped import POINTS
 
@@ -21,16 +23,36 @@ DEFAULT_STATIONS = {
     "pesticide_refill": (18.0, 18.0),
     "charging_pad": (1.0, 1.0),
 }
-WATER_L, PESTICIDE_ML, REACH_M = 5.0, 250.0, 1.0
-ROVER = FARM_ROVER.in_world(
-    {
-        "rover": {"reach": REACH_M},
-        "water_tank": {"capacity_liters": WATER_L},
-        "pesticide_tank": {"capacity_ml": PESTICIDE_ML},
-        "stations": DEFAULT_STATIONS,
-    }
-)
-"""The rover as all transcripts describe it: the tanks and the reach of the default field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tanks:
+    """What the rover's tanks hold when full: l of water, ml of pesticide."""
+
+    water: float
+    pesticide: float
+
+
+REACH_M = 1.0
+DEFAULT_TANKS = Tanks(5.0, 250.0)
+OTHER_TANKS = (Tanks(8.0, 400.0), Tanks(10.0, 300.0), Tanks(15.0, 600.0), Tanks(20.0, 1000.0))
+"""Amounts of one digit and of round numbers must occur, though not those of the shipped tasks."""
+
+
+def rover_with(tanks: Tanks) -> DeviceType:
+    """Return the rover as transcripts describe it: the reach of the default field, and these tanks."""
+    return FARM_ROVER.in_world(
+        {
+            "rover": {"reach": REACH_M},
+            "water_tank": {"capacity_liters": tanks.water},
+            "pesticide_tank": {"capacity_ml": tanks.pesticide},
+            "stations": DEFAULT_STATIONS,
+        }
+    )
+
+
+ROVERS = {tanks: rover_with(tanks) for tanks in (DEFAULT_TANKS, *OTHER_TANKS)}
+ROVER = ROVERS[DEFAULT_TANKS]
 WORDS = (
     "north",
     "south",
@@ -45,6 +67,12 @@ WORDS = (
     "round",
     "front",
     "back",
+    "small",
+    "large",
+    "left",
+    "right",
+    "long",
+    "thin",
 )
 OTHER_NAMES = ("tomato", "vine", "bed", "tree", "row", "pepper", "melon", "bush")
 LOCKED = (
@@ -72,8 +100,9 @@ class Field:
     stations: dict[str, Point]
     episode: Episode
     pose: Point = (5.0, 5.0)
-    water: float = WATER_L
-    pesticide: float = PESTICIDE_ML
+    tanks: Tanks = DEFAULT_TANKS
+    water: float = 5.0
+    pesticide: float = 250.0
     battery: float = 1.0
     fruit: int = 0
     at: str = ""
@@ -82,9 +111,9 @@ class Field:
     scanned: dict[str, rover.PlantScan] = field(default_factory=dict)
 
     @classmethod
-    def random(cls, rng: Random, episode: Episode) -> Field:
+    def random(cls, rng: Random, episode: Episode, tanks: Tanks) -> Field:
         """Return places anywhere in 20 m x 20 m, none of them where the default field has one."""
-        names = [f"plant_{letter}" for letter in "ABCDEFGH"]
+        names = [f"plant_{letter}" for letter in rng.sample(ascii_uppercase, 8)]
         if rng.random() < 0.6:
             names = any_names(rng, ("plant", "plant", *OTHER_NAMES), 8)
         grid = rng.choice((2, 2, 10, 10, 100, 1000))
@@ -92,12 +121,20 @@ class Field:
         picked = names[:count] if rng.random() < 0.5 else rng.sample(names, count)
         plants = {name: _place(rng, grid) for name in picked}
         stations = {name: _place(rng, grid) for name in STATIONS}
-        world = cls(rng, plants, stations, episode, pose=stations["base"], noisy=rng.random() < 0.2)
+        world = cls(rng, plants, stations, episode, stations["base"], tanks, noisy=rng.random() < 0.2)
         world.battery = rng.choice((1.0, 1.0, 0.9, 0.8, 0.7, 0.5, 0.4, 0.3))
         world.fruit = rng.choice((0, 0, 0, 1, 2))
-        world.water = rng.choice((5.0, 5.0, 5.0, 4.5, 3.0, 2.5))
-        world.pesticide = rng.choice((250.0, 250.0, 250.0, 200.0, 120.0))
+        world.water = tanks.water * rng.choice((1.0, 1.0, 1.0, 0.9, 0.6, 0.5))
+        world.pesticide = tanks.pesticide * rng.choice((1.0, 1.0, 1.0, 0.8, 0.5))
         return world
+
+    def liters(self, share: float = 0.95) -> float:
+        """Return an amount of water, up to a share of the tank; l."""
+        return liters_of(self.rng, self.tanks.water * share)
+
+    def milliliters(self) -> float:
+        """Return an amount of pesticide that the tank can give; ml."""
+        return ml_of(self.rng, self.tanks.pesticide / 2)
 
     def unlock(self) -> None:
         """Unlock the safety."""
@@ -177,14 +214,14 @@ class Field:
     def refill_water(self) -> None:
         """Refill the water tank at its station."""
         self.go("water_station")
-        self.water = WATER_L
-        self.episode.call("refill_water_tank", rover.Tank(tank_liters=WATER_L))
+        self.water = self.tanks.water
+        self.episode.call("refill_water_tank", rover.Tank(tank_liters=self.water))
 
     def refill_pesticide(self) -> None:
         """Refill the pesticide tank at its station."""
         self.go("pesticide_refill")
-        self.pesticide = PESTICIDE_ML
-        self.episode.call("refill_pesticide", rover.PesticideTank(tank_ml=PESTICIDE_ML))
+        self.pesticide = self.tanks.pesticide
+        self.episode.call("refill_pesticide", rover.PesticideTank(tank_ml=self.pesticide))
 
     def dump_if_full(self) -> None:
         """Read the hopper, and empty it if it has no room."""
@@ -267,7 +304,8 @@ def any_names(rng: Random, kinds: tuple[str, ...], count: int) -> list[str]:
 
 def new_field(rng: Random) -> Field:
     """Return a field with an empty episode in it."""
-    return Field.random(rng, Episode(ROVER, ""))
+    tanks = rng.choice(OTHER_TANKS) if rng.random() < 0.7 else DEFAULT_TANKS
+    return Field.random(rng, Episode(ROVERS[tanks], ""), tanks)
 
 
 def _place(rng: Random, grid: int) -> Point:

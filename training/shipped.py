@@ -1,8 +1,8 @@
 """What the shipped tasks of the two rigs say and ask for, so that no made-up episode does.
 
-Held out are: their prompts and paraphrases, with whatever names and numbers; their plans, which are the
-plants or objects on which the same tools work, in any order; every number in them, as an amount; and every
-place of their worlds and plans.
+Held out are: any six words in a row of their prompts and paraphrases, with whatever names, amounts and
+points; their plans, which are the plants or objects on which the same tools work, in any order; every number
+in them, as an amount; and every place of their worlds and plans.
 """
 
 from __future__ import annotations
@@ -18,20 +18,35 @@ from configs.tasks_loader import task_files
 from configs.worlds.farm_rover import WORLD as FARM
 from configs.worlds.robotic_arm import WORLD as BENCH
 from configs.yaml_text import Loader
+from training.spoken_numbers import ONES, TENS
 
 WORLDS = (FARM.name, BENCH.name)
 DEFAULTS = (FARM.defaults, BENCH.defaults)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+NUMBER_WORDS = "|".join([*ONES[1:], *TENS])
+AMOUNT = re.compile(
+    rf"(?:-?\d+(?:\.\d+)?|{NUMBER_WORDS})(?:[- ](?:and a half|point|{NUMBER_WORDS}))*\s*"
+    r"(?:ml|m?illilit(?:er|re)s?|lit(?:er|re)s?|l)\b(?: of (?:the )?(?:water|pesticide))?"
+)
 NAME = re.compile(r"\b[a-z]+_\w+\b", re.IGNORECASE)
 NOT_WORK = re.compile(r"(un)?lock_|move_|home$|get_|list_|scan_|sense_")
 READS = re.compile(r"get_|list_|scan_|sense_")
+POINT = re.compile(r"(?:x )?#(?: (?:y |z |yaw |and )?#)+")
 Step = tuple[str, str]
+TELLING = 6
 
 
-def wording(prompt: str) -> str:
-    """Return a prompt's words in lower case, with N for names and # for numbers, without punctuation."""
-    named = NAME.sub("N", prompt.lower())
-    return " ".join(re.findall(r"\w+|#", NUMBER.sub("#", named)))
+def words(prompt: str) -> list[str]:
+    """Return a prompt's words in lower case: N for names, A for amounts, P for points, # for numbers."""
+    named = NAME.sub(" N ", AMOUNT.sub(" A ", prompt.lower()))
+    counted = " ".join(re.findall(r"\w+|#", NUMBER.sub(" # ", named)))
+    return POINT.sub("P", counted).split()
+
+
+def wordings(prompt: str) -> frozenset[tuple[str, ...]]:
+    """Return each six words in a row, and all words of a prompt that has no more."""
+    said = words(prompt)
+    return frozenset(tuple(said[k : k + TELLING]) for k in range(max(1, len(said) - TELLING + 1)))
 
 
 def signature(calls: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[Step, ...]:
@@ -83,7 +98,7 @@ def _points(value: Any) -> Iterator[tuple[float, float]]:
             yield from _points(part)
 
 
-WORDINGS = frozenset(wording(text) for text in shipped_texts())
+WORDINGS = frozenset().union(*map(wordings, shipped_texts()))
 PLANS = frozenset(signature(_steps(task["plan"])) for task in shipped_tasks() if "plan" in task)
 AMOUNTS = frozenset(
     float(number)

@@ -40,6 +40,29 @@ def pesticide(rng: Random, ml: float) -> str:
     )
 
 
+def fraction(rng: Random, value: float) -> str:
+    """Return a share between 0 and 1 as a number, in per cent, or in words."""
+    style, percent = rng.random(), round(100 * value)
+    if style < 0.45:
+        return f"{value:g}"
+    if style < 0.65:
+        return f"{percent}{rng.choice((' %', '%', ' percent', ' per cent'))}"
+    if percent in QUARTERS:
+        return {25: "a quarter", 50: "half", 75: "three quarters"}[percent]
+    if percent % 10 == 0:
+        return f"{ONES[percent // 10]} tenth{'' if percent == 10 else 's'}"
+    return f"{value:g}"
+
+
+def spell_of_time(rng: Random) -> str:
+    """Return some seconds or minutes in words."""
+    count = rng.choice((2, 3, 5, 8, 12, 15, 18, 25, 35, 40, 45, 70, 80, 90))
+    unit = "minutes" if count < 20 and rng.random() < 0.4 else "seconds"
+    if rng.random() < 0.15:
+        return rng.choice(("half a minute", "two minutes", "a quarter of a minute", "a minute and a half"))
+    return f"{count if rng.random() < 0.6 else _whole(count)} {unit}"
+
+
 def _amount(rng: Random, value: float, units: tuple[str, ...], single: str) -> str:
     unit = rng.choice(units)
     if rng.random() >= IN_WORDS:

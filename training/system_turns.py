@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from agents.scaffolds.prompting import TRAINED_ON
+from agents.scaffolds.prompting import TRAINED_TO_DECLINE
 from agents.scaffolds.react import HELP, PROMPTING, tool_line
 from devices.device_type import DeviceType
 from training.chat_format import system_text
@@ -24,14 +24,13 @@ SENTENCES = (
     "Unlock the safety before work and lock it when the work is done.",
     "If a call is refused, read why, and mend it before you go on.",
     "Never give a dose twice.",
-    "If the task cannot or must not be done, say so and stop.",
+    "If the task cannot or must not be done, call decline.",
     "Read where a thing is before you go there.",
     "Answer shortly when all is done.",
     "Use the names as they are given.",
     "Do not guess.",
 )
 MORE_TOOLS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
-    ("refuse", "End the task: it cannot or must not be done.", {"reason": "string"}),
     ("done", "End the task: all is done.", {}),
     ("wait", "Wait some seconds.", {"seconds": "number"}),
     ("say", "Tell the user something.", {"text": "string"}),
@@ -40,7 +39,9 @@ MORE_TOOLS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
 
 def system_turn(device: DeviceType, rng: Random | None = None) -> str:
     """Return the system turn of the native scaffold; with `rng`, often another one for the same tools."""
-    return system_text(*words_and_tools(TRAINED_ON, device.schemas(), rng))
+    prompting = TRAINED_TO_DECLINE
+    schemas = prompting.schemas(device.tools)
+    return system_text(*words_and_tools(prompting.text(device.advice, True), schemas, rng))
 
 
 def react_system_turn(device: DeviceType, rng: Random | None = None) -> str:

@@ -24,18 +24,18 @@ def teacher_forced(
     is exact, the network would write the whole episode by itself, word for word.
     """
     device = network.embedding.weight.device
-    prefixes: dict[str, list[Cache]] = {}
+    prefixes: dict[int, list[Cache]] = {}
     turns = exact_turns = exact_episodes = 0
     for seed in range(HELD_OUT, HELD_OUT + count):
         story = episode(seed, wordings)
         rig = story.device
         with torch.autocast(device.type, dtype=torch.bfloat16):
-            if rig.name not in prefixes:
-                _, prefixes[rig.name] = network.hidden(
+            if id(rig) not in prefixes:
+                _, prefixes[id(rig)] = network.hidden(
                     torch.tensor([tokenizer.encode(system_turn(rig)).ids], device=device)
                 )
             ids, learned = encode(tokenizer, native_pieces(story))
-            hidden, _ = network.hidden(torch.tensor([ids], device=device), prefixes[rig.name])
+            hidden, _ = network.hidden(torch.tensor([ids], device=device), prefixes[id(rig)])
             guess = network.logits(hidden[0]).argmax(-1).tolist()
         wrong_before, wrong = 0, 0
         for k in range(1, len(ids)):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from training.situation_wordings import ARM_SITUATIONS, ROVER_SITUATIONS, ArmSituations, RoverSituations
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -78,7 +80,7 @@ class FrameWords:
         unlock, lock: orders.
         with_unlocked: what stands before an order and says that the safety is off.
         lock_at_end: sentences at the end of a prompt.
-        both: sentences about both ends, before or after the jobs.
+        both: sentences about both ends, before or after the jobs; alternatives stand in brackets.
         polite: what stands before an order; it goes on in lower case.
         thanks: last words that ask for nothing.
         asides: sentences that ask for nothing.
@@ -111,6 +113,8 @@ class Wordings:
     rover: RoverWords
     arm: ArmWords
     frame: FrameWords
+    rover_situations: RoverSituations
+    arm_situations: ArmSituations
 
 
 ROVER_SEEN = RoverWords(
@@ -358,7 +362,22 @@ FRAME_SEEN = FrameWords(
           "The safety is locked now: unlock it, and lock it in the end.",
           "Take the safety off for the work and put it on again.",
           "Unlocking comes before, locking after.", "You will have to unlock; lock again at the end.",
-          "Safety: unlock, then work, then lock."),
+          "Safety: unlock, then work, then lock.",
+          "Unlock before[,| and] lock after[wards|].",
+          "Unlock [first|at first][,| and] lock [last|at last|at the end].",
+          "[Unlock|Unlock the safety] [for it|for this|for the work|before that], [and |][lock|lock it] "
+          "[when done|then|at the end].",
+          "[The|For this the] safety is [unlocked|off] [before|at the start] and [locked|on] [again "
+          "after|at the end].",
+          "The safety: [unlocked|off] [for the work|meanwhile], [locked|on] [after|at the end].",
+          "[Begin|Start] [with unlocking|by unlocking][,| and] [end|finish] [with locking|by locking].",
+          "Unlock to [start|begin with], lock to [finish|end with].",
+          "[The safety has to be|The safety must be|Keep the safety] unlocked [for all that|while you "
+          "work][,| and] [lock it|it is to be locked] [afterwards|at the end].",
+          "[It takes|This takes|That needs] an unlocked safety; [lock|lock it] [in the end|when you are "
+          "done].",
+          "Lock the safety [only |]when all [this |]is done; [begin|start] [with unlocking it|by "
+          "unlocking it]."),
     polite=("please ", "could you ", "kindly ", "I would like you to ", "can you ", "you should ",
             "I need you to ",
             "your job: ", "would you ", "be so good and ", "now ", "next you will "),
@@ -377,4 +396,4 @@ FRAME_SEEN = FrameWords(
            "the {kind} named {name}"),
 )  # fmt: skip
 
-SEEN = Wordings(ROVER_SEEN, ARM_SEEN, FRAME_SEEN)
+SEEN = Wordings(ROVER_SEEN, ARM_SEEN, FRAME_SEEN, ROVER_SITUATIONS, ARM_SITUATIONS)

@@ -17,7 +17,7 @@ from agents.backends.llama_server_process import LlamaServerProcess, find_progra
 from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError, BackendError
-from agents.formats.chatml import CHAT_TEMPLATE
+from agents.formats.chatml import training_of
 from agents.options import ModelOptions
 
 CONTEXT = 8192
@@ -38,7 +38,7 @@ class LlamaServerBackend:
     """A GGUF behind a server of its own, which ends with the backend and with this process.
 
     Attributes:
-        trained_here: whether the model was trained for this kit: it has the template of that training.
+        trained_here: what it learned in the kit's own training: its file has the template of that.
     """
 
     def __init__(self, path: Path, options: ModelOptions | None = None) -> None:
@@ -61,7 +61,7 @@ class LlamaServerBackend:
             )
         body = {"cache_prompt": True, **(given.extra_body or {})}
         given = given.model_copy(update={"extra_body": body, "n_ctx": None})
-        self.trained_here = str(self._process.props.get("chat_template", "")).strip() == CHAT_TEMPLATE
+        self.trained_here = training_of(str(self._process.props.get("chat_template", "")))
         self._chat = OpenAIBackend(self._process.url, path.stem, given, key=self._process.key)
 
     @property

@@ -6,6 +6,10 @@ argument: a full JSON schema costs three times the tokens and tells a model of t
 
 from __future__ import annotations
 
+from typing import Literal
+
+Training = Literal["calls", "declines"]
+
 CHAT_TEMPLATE = r"""
 {%- macro schema_type(schema) -%}
 {{- (schema.type if schema.type is string else 'any') | tojson -}}
@@ -55,3 +59,11 @@ CHAT_TEMPLATE = r"""
 {{- '<|im_start|>assistant\n' }}
 {%- endif %}
 """.strip()
+DECLINING_TEMPLATE = "{#- trained to decline -#}\n" + CHAT_TEMPLATE
+"""The same, in the files of models that learned to call `decline`."""
+
+
+def training_of(template: str) -> Training | None:
+    """Return what a model with that template learned in the kit's own training; None for any other model."""
+    trained: dict[str, Training] = {CHAT_TEMPLATE: "calls", DECLINING_TEMPLATE: "declines"}
+    return trained.get(template.strip())

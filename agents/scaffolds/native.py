@@ -31,7 +31,7 @@ from agents.scaffolds.own_prompt import OwnPrompt, native_messages
 from agents.scaffolds.prompting import (
     DECLINE,
     OPERATOR,
-    TRAINED,
+    TRAINED_BY,
     Prompting,
     compact_json,
     error_value,
@@ -79,7 +79,7 @@ class NativeScaffold:
         self._backend = backend
         self._own = own or OwnPrompt()
         self._answer_tokens = answer_tokens
-        self._prompting = prompting or (TRAINED if getattr(backend, "trained_here", False) else OPERATOR)
+        self._prompting = prompting or TRAINED_BY.get(getattr(backend, "trained_here", None), OPERATOR)
         self._declines = False
         self._clock = clock
         self._messages: list[Message] = []

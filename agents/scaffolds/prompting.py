@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.formats.chatml import Training
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 from devices.tool import Tool
@@ -26,7 +27,7 @@ TRAINED_ON = (
     "one tool call at a time. Read a pose before you move there. "
     "When all is done, answer in one short sentence."
 )
-"""The whole system prompt in the shipped model's training, for both of its device types."""
+"""The system prompt in the training of the kit's own models, for both of their device types."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,11 @@ def system_prompt(advice: str, declines: bool = True, end: str = END) -> str:
 OPERATOR = Prompting("operator", system_prompt)
 """For every model that was not trained for this kit."""
 TRAINED = Prompting("trained", lambda _advice, _declines: TRAINED_ON, declines=False)
-"""For the shipped model, which was trained on it."""
+"""For the models that were trained on it and know no `decline`."""
+TRAINED_TO_DECLINE = Prompting("trained to decline", lambda _advice, _declines: f"{TRAINED_ON} {DECLINING}")
+"""For the models that were trained on it with `decline` among their tools."""
+TRAINED_BY: Mapping[Training | None, Prompting] = {"calls": TRAINED, "declines": TRAINED_TO_DECLINE}
+"""By what a model learned in the kit's own training."""
 
 
 def outcome_text(outcome: Outcome) -> str:

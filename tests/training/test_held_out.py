@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from itertools import chain, islice
+from itertools import islice
+from random import Random
 
 import pytest
 
 from configs.tasks_loader import list_tasks
-from training import rover_episodes, transcripts
+from training import amounts, transcripts
+from training.alternatives import drawn
 from training.held_out_wordings import HELD_OUT_WORDS
 from training.spoken_numbers import ONES, TENS
 from training.transcripts import episode
 from training.wordings import SEEN, Job
 
 SAMPLE = 1500
+DRAWS = 4
 LONG = 6
 NUMBER_WORDS = "|".join([*ONES[1:], *TENS])
 AMOUNT = re.compile(
@@ -36,16 +39,10 @@ def shipped_texts():
 
 def words(text):
     """Lower case; N for a name, A for an amount, P for a point, # for another number."""
-    text = re.sub(r"\{(?:plants?|thing|bin|station|name)\}", " a_name ", text)
-    text = AMOUNT.sub(" A ", re.sub(r"\{(?:amount|water|spray)\}", " A ", text).lower())
-    text = re.sub(r"\{\w+\}|-?\d+(?:\.\d+)?", " # ", re.sub(r"\b[a-z]+_\w+", "N", text))
-    return (
-        " ".join(re.findall(r"[\w#]+", text))
-        .replace("x # y #", "# #")
-        .replace("# # z", "# #")
-        .replace("# # #", "P")
-        .split()
-    )
+    text = AMOUNT.sub(" A ", text.lower())
+    text = re.sub(r"-?\d+(?:\.\d+)?", " # ", re.sub(r"\b[a-z]+_\w+", " N ", text))
+    found = " ".join(re.findall(r"[\w#]+", text))
+    return re.sub(r"(?<!\S)(?:x )?#(?: (?:(?:y|z|yaw|and) )?#)+", "P", found).split()
 
 
 def windows(text, size=LONG):
@@ -54,19 +51,17 @@ def windows(text, size=LONG):
 
 
 def templates(wordings):
-    """All texts of a set of wordings."""
-    found = []
-    for part in (wordings.rover, wordings.arm):
-        for job in (getattr(part, field.name) for field in fields(part)):
-            assert isinstance(job, Job)
-            found += [*job.orders, *job.statements, *job.done]
-    return found + list(chain.from_iterable(getattr(wordings.frame, f.name) for f in fields(wordings.frame)))
+    """All texts of a set of wordings, with several of their alternatives."""
+    rng, found = Random(0), []
+    for part in (getattr(wordings, field.name) for field in fields(wordings)):
+        for entry in (getattr(part, field.name) for field in fields(part)):
+            texts = (*entry.orders, *entry.statements, *entry.done) if isinstance(entry, Job) else entry
+            found += [drawn(rng, text) for text in texts for _ in range(DRAWS)]
+    return found
 
 
-def in_shipped(texts):
-    """The texts that share six words in a row with a shipped prompt or paraphrase."""
-    shipped = set().union(*(windows(text) for text in shipped_texts()))
-    return [text for text in texts if windows(text) & shipped]
+def shipped_windows():
+    return set().union(*(windows(text) for text in shipped_texts()))
 
 
 def work(calls):
@@ -81,7 +76,7 @@ def work(calls):
 def leaks(stories):
     """What of the shipped tasks is in the stories: prompts, plans (what works on what), amounts."""
     prompts = {tuple(words(text)) for text in shipped_texts()}
-    numbers = {float(n) for text in shipped_texts() for n in re.findall(r"\d+(?:\.\d+)?", text)}
+    numbers = {float(n) for text in shipped_texts() for n in re.findall(r"-?\d+(?:\.\d+)?", text)}
     plans = [work(plan) for plan in shipped_plans()]
     found = []
     for story in stories:
@@ -117,7 +112,7 @@ def test_a_plan_that_leaks_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_a_number_that_leaks_is_found(monkeypatch):
-    monkeypatch.setattr(rover_episodes, "AMOUNTS", frozenset())
+    monkeypatch.setattr(amounts, "AMOUNTS", frozenset())
     assert "number" in {what for what, _ in leaks(episode(seed) for seed in range(300))}
 
 
@@ -130,15 +125,17 @@ def test_a_prompt_that_leaks_is_found():
 
 
 @pytest.mark.slow
-def test_no_wording_stands_in_a_shipped_task():
-    assert in_shipped(templates(SEEN)) == []
+def test_no_prompt_shares_six_words_in_a_row_with_a_shipped_one():
+    shipped = shipped_windows()
+    prompts = (episode(seed).prompt for seed in range(SAMPLE))
+    assert [prompt for prompt in prompts if windows(prompt) & shipped] == []
 
 
 @pytest.mark.slow
-def test_a_wording_that_leaks_is_found():
-    leak = "go to {plant} so that its soil gets {amount} in time"
-    assert not in_shipped([leak])
-    assert in_shipped(["Please unlock, look at {plant}, give it {amount} if it is dry"])
+def test_six_words_that_leak_are_found(monkeypatch):
+    shipped = shipped_windows()
+    monkeypatch.setattr(transcripts, "WORDINGS", frozenset())
+    assert any(windows(episode(seed).prompt) & shipped for seed in range(100))
 
 
 def test_held_out_wordings_are_not_those_of_training():

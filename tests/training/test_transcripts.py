@@ -5,12 +5,12 @@ from threading import Event
 
 import pytest
 
-from agents.scaffolds.prompting import outcome_text
+from agents.scaffolds.prompting import DECLINE, outcome_text
 from configs.worlds_loader import load_world, make_simulator
 from training.conversations import native_pieces
 from training.transcripts import HELD_OUT, episode, episodes
 
-COUNT = 400
+COUNT = 900
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +27,9 @@ def test_a_seed_gives_the_same_episode():
 def test_every_call_is_valid_and_every_result_is_compact_json(stories):
     for story in stories:
         for turn in story.turns:
+            if turn.tool == DECLINE:
+                assert turn is story.turns[-1] and turn.result is None
+                continue
             story.device.validate(turn.tool, turn.arguments)
             assert turn.result == json.dumps(json.loads(turn.result), separators=(",", ":"))
 
@@ -34,7 +37,7 @@ def test_every_call_is_valid_and_every_result_is_compact_json(stories):
 def test_the_expert_unlocks_before_it_moves_and_locks_at_the_end(stories):
     for story in stories:
         learned = [turn.tool for turn in story.turns if turn.learn]
-        work = [tool for tool in learned if tool not in story.device.reads]
+        work = [tool for tool in learned if tool not in (*story.device.reads, DECLINE)]
         if work:
             assert work[0].startswith("unlock_safety")
             assert work[-1].startswith("lock_safety")
@@ -46,12 +49,14 @@ def test_the_expert_moves_to_poses_that_it_has_read_or_was_told(stories):
         for turn in story.turns:
             if turn.learn and turn.tool in ("move_to", "place"):
                 for key in set(turn.arguments) - {"yaw"}:
-                    assert json.dumps(turn.arguments[key]) in known
-            known += turn.result
+                    assert f"{turn.arguments[key]:g}" in known
+            known += turn.result or ""
 
 
 def test_refusals_are_among_them_and_the_expert_recovers(stories):
-    refused = [story for story in stories if any("error" in json.loads(turn.result) for turn in story.turns)]
+    refused = [
+        story for story in stories if any("error" in json.loads(turn.result or "{}") for turn in story.turns)
+    ]
     assert len(refused) > COUNT // 50
     for story in refused:
         assert "error" not in json.loads(story.turns[-1].result)
@@ -83,7 +88,7 @@ def test_made_up_results_have_the_form_of_the_simulators(stories, world, calls):
     for story in stories:
         if story.device.name == world:
             for turn in story.turns:
-                value = json.loads(turn.result)
+                value = json.loads(turn.result or '{"error": "declined"}')
                 if "error" not in value:
                     seen.setdefault(turn.tool, set()).add(form(value))
     for tool, arguments in calls:

@@ -28,7 +28,7 @@ from agents.backends import chat_server, llama_server_process
 from agents.backends.llama_backend import SHIPPED_MODEL
 from agents.backends.llama_server_backend import LlamaServerBackend
 from agents.errors import AgentSpecError, BackendError
-from agents.formats.chatml import CHAT_TEMPLATE
+from agents.formats.chatml import CHAT_TEMPLATE, DECLINING_TEMPLATE
 from agents.forms import LLAMA_SERVER
 from agents.options import ModelOptions, parse_options
 from agents.registry import make_agent
@@ -109,7 +109,11 @@ def test_a_program_that_is_not_there_is_one_clear_line(model, tmp_path, monkeypa
 
 
 def test_the_shipped_model_gets_the_prompt_of_its_training(model, program):
-    for template, prompt in ((CHAT_TEMPLATE + "\n", "trained"), ("{{ x }}", "operator")):
+    for template, prompt in (
+        (CHAT_TEMPLATE + "\n", "trained"),
+        (DECLINING_TEMPLATE, "trained to decline"),
+        ("{{ x }}", "operator"),
+    ):
         agent = made(model(template=template), program)
         agent.close()
         assert options_of(agent)["prompt"] == prompt

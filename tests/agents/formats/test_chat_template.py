@@ -8,9 +8,9 @@ from farm_rig import FARM_ROVER
 
 from agents.errors import BackendError
 from agents.formats.chat_template import ChatTemplate
-from agents.formats.chatml import CHAT_TEMPLATE
+from agents.formats.chatml import CHAT_TEMPLATE, DECLINING_TEMPLATE
 from agents.formats.signature import signature
-from agents.scaffolds.prompting import TRAINED_ON
+from agents.scaffolds.prompting import TRAINED_TO_DECLINE
 from training.conversations import native_pieces
 from training.system_turns import system_turn
 from training.transcripts import HELD_OUT, episode
@@ -33,20 +33,22 @@ def conversation(arguments, content=""):
 
 def test_the_shipped_template_writes_what_the_model_was_trained_on():
     """The template and the text that training made without it are the same, byte for byte."""
-    template = ChatTemplate(CHAT_TEMPLATE)
+    template = ChatTemplate(DECLINING_TEMPLATE)
     for seed in range(HELD_OUT, HELD_OUT + 40):
         story = episode(seed)
         messages = [
-            {"role": "system", "content": TRAINED_ON},
+            {"role": "system", "content": TRAINED_TO_DECLINE.text(story.device.advice, True)},
             {"role": "user", "content": story.prompt},
         ]
         for turn in story.turns:
+            if turn.result is None:
+                break
             messages.append(
                 {"role": "assistant", "content": "", "tool_calls": [call(turn.tool, dict(turn.arguments))]}
             )
             messages.append({"role": "tool", "content": turn.result})
         trained = system_turn(story.device) + "".join(text for text, _ in native_pieces(story)[:-1])
-        assert template.render(messages, story.device.schemas()) == trained
+        assert template.render(messages, TRAINED_TO_DECLINE.schemas(story.device.tools)) == trained
 
 
 @pytest.mark.parametrize("source", [CHAT_TEMPLATE, QWEN3, QWEN25], ids=["shipped", "qwen3", "qwen2.5"])

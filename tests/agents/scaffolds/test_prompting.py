@@ -25,7 +25,6 @@ from agents.scaffolds.prompting import (
 from agents.scaffolds.react import ReactScaffold
 from configs.worlds_loader import load_world
 from training.chat_format import system_text
-from training.system_turns import system_turn
 
 WORLDS = ("farm_rover", "robotic_arm")
 ADVICE = {"farm_rover": "Before you act on a plant or a station", "robotic_arm": "pick finds an object by"}
@@ -97,8 +96,7 @@ def test_the_shipped_model_is_told_what_it_was_trained_on(world):
     backend._template.render = kept
     agent.act(None)
     agent.close()
-    assert seen[0].startswith(system_turn(device))
-    assert system_turn(device) == system_text(TRAINED_ON, device.schemas())
+    assert seen[0].startswith(system_text(TRAINED_ON, device.schemas()))
 
 
 @pytest.mark.parametrize("world", WORLDS)
