@@ -48,7 +48,6 @@ class Bench:
     grid: int
     holding: bool = False
     gripper: str = "open"
-    homes: bool = False
     pose: Spot = REST
 
     @classmethod

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 
@@ -10,10 +11,8 @@ from training.arm_episodes import Bench, Spot, carry, carry_to, spot_of
 from training.episode import Episode
 from training.phrasing import Speaker
 from training.situation_wordings import ArmSituations, Texts
-from training.spoken_numbers import spell_of_time
+from training.spoken_numbers import duration
 from training.wordings import ArmWords, Wordings
-
-REACH = 1.1
 
 
 def arm_situation(rng: Random, wordings: Wordings) -> Episode:
@@ -54,11 +53,10 @@ class _Teller:
 
     def look_each(self) -> None:
         (a, b), (x, y), bench = self._things(2), self._bins(), self.bench
-        self._prompt_locked(*self._homing(self._text(self.texts.look_each, a=a, b=b, x=x, y=y)))
-        for name, target in ((a, x), (b, y)):
-            bench.read_pose_of(name)
-            carry(bench, name, target)
-        self._end()
+        with self._unlocked(self._text(self.texts.look_each, a=a, b=b, x=x, y=y)):
+            for name, target in ((a, x), (b, y)):
+                bench.read_pose_of(name)
+                carry(bench, name, target)
 
     def poses(self) -> None:
         rng, bench = self.rng, self.bench
@@ -68,13 +66,12 @@ class _Teller:
         goes = rng.random() < 0.55
         slots = _slots(1, first) | _slots(2, second) | {"z3": low}
         texts = self.texts.poses if goes else self.texts.turned
-        self._prompt_locked(*self._homing(self._text(texts, thing=thing, **slots)))
-        if goes:
-            bench.move(first)
-        bench.pick(thing)
-        bench.move(second)
-        bench.place((*second[:2], low, second[3]))
-        self._end()
+        with self._unlocked(self._text(texts, thing=thing, **slots)):
+            if goes:
+                bench.move(first)
+            bench.pick(thing)
+            bench.move(second)
+            bench.place((*second[:2], low, second[3]))
 
     def precise(self) -> None:
         rng, bench = self.rng, self.bench
@@ -84,9 +81,8 @@ class _Teller:
         rest = round(max(0.0, z - rng.randint(3, 12) / 1000), 3)
         names = {"thing": self.speaker.name(thing), "other": self.speaker.name(other)}
         text = self._text(self.texts.precise, x=x, y=y, z=z, z0=rest, **names)
-        self._prompt_locked(*self._homing(text))
-        carry_to(bench, thing, (x, y, z, yaw))
-        self._end()
+        with self._unlocked(text):
+            carry_to(bench, thing, (x, y, z, yaw))
 
     def swap(self) -> None:
         a, b = self._things(2)
@@ -95,10 +91,9 @@ class _Teller:
         z = spots[0][2]
         spots = [(x, y, z if self.rng.random() < 0.7 else own, yaw) for x, y, own, yaw in spots]
         slots = _slots(0, spots[0]) | _slots(1, spots[1]) | _slots(2, spots[2])
-        self._prompt_locked(*self._homing(self._text(self.texts.swap, a=a, b=b, **slots)))
-        for name, spot in zip((a, b, a), spots, strict=True):
-            carry_to(bench, name, spot)
-        self._end()
+        with self._unlocked(self._text(self.texts.swap, a=a, b=b, **slots)):
+            for name, spot in zip((a, b, a), spots, strict=True):
+                carry_to(bench, name, spot)
 
     def free_bin(self) -> None:
         rng, bench = self.rng, self.bench
@@ -151,10 +146,9 @@ class _Teller:
         (a, b), (x, y), bench = self._things(2), self._bins(), self.bench
         texts = self.rng.choice((self.texts.any_order, self.texts.clear_first))
         text = self._text(texts, a=self._named(a), b=self._named(b), x=x, y=y)
-        self._prompt_locked(*self._homing(text))
-        carry(bench, a, x)
-        carry(bench, b, y)
-        self._end()
+        with self._unlocked(text):
+            carry(bench, a, x)
+            carry(bench, b, y)
 
     def not_that(self) -> None:
         rng, bench = self.rng, self.bench
@@ -164,17 +158,15 @@ class _Teller:
             other = twin if twin != thing else other
         target = rng.choice(list(bench.bins))
         text = self._text(self.texts.not_that, thing=thing, other=other, x=target)
-        self._prompt_locked(*self._homing(text))
-        carry(bench, thing, target)
-        self._end()
+        with self._unlocked(text):
+            carry(bench, thing, target)
 
     def hurry(self) -> None:
         (thing,), target, bench = self._things(1), self.rng.choice(list(self.bench.bins)), self.bench
         order = self.speaker.job(self.words.move_object, thing=self._named(thing), bin=target).order
-        text = self._text(self.texts.hurry, order=order, time=spell_of_time(self.rng))
-        self._prompt_locked(text, False)
-        carry(bench, thing, target)
-        bench.switch("locked")
+        text = self._text(self.texts.hurry, order=order, time=duration(self.rng))
+        with self._unlocked(text, homing=False):
+            carry(bench, thing, target)
 
     def gripper(self) -> None:
         rng, bench = self.rng, self.bench
@@ -256,23 +248,20 @@ class _Teller:
     def _text(self, texts: Texts, **slots: object) -> str:
         return self.speaker.situation(texts, **{name: str(value) for name, value in slots.items()})
 
-    def _homing(self, text: str) -> tuple[str, bool]:
-        """Return the text, sometimes with the order to go home at the end, and whether it has one."""
-        if self.rng.random() < 0.7:
-            return text, False
-        order = self.rng.choice(self.words.home.orders)
-        return f"{text} {self.rng.choice(('Then', 'At the end', 'After that', 'Finally'))} {order}.", True
-
-    def _prompt_locked(self, text: str, homes: bool) -> None:
-        """Put the words for the safety round the text, and unlock; `homes` is kept for the end."""
-        self.bench.episode.prompt = self.speaker.locked(text)
-        self.bench.homes = homes
-        self.bench.switch("unlocked")
-
-    def _end(self) -> None:
-        if self.bench.homes:
-            self.bench.home()
-        self.bench.switch("locked")
+    @contextmanager
+    def _unlocked(self, text: str, *, homing: bool = True) -> Iterator[None]:
+        """Put the words for the safety round the text, and unlock meanwhile; at times go home at the end."""
+        rng, bench = self.rng, self.bench
+        homes = homing and rng.random() >= 0.7
+        if homes:
+            order = rng.choice(self.words.home.orders)
+            text = f"{text} {rng.choice(('Then', 'At the end', 'After that', 'Finally'))} {order}."
+        bench.episode.prompt = self.speaker.locked(text)
+        bench.switch("unlocked")
+        yield
+        if homes:
+            bench.home()
+        bench.switch("locked")
 
 
 def _slots(number: int, spot: Spot) -> dict[str, float]:

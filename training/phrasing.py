@@ -78,9 +78,7 @@ class Speaker:
             text = f"{_sentence(unlock.order)} {self._sequence(jobs)} {rng.choice(frame.lock_at_end)}"
         else:
             text = self._sequence(jobs)
-        if rng.random() < ASIDE:
-            aside = rng.choice(frame.asides)
-            text = f"{aside} {text}" if rng.random() < 0.5 else f"{text} {aside}"
+        text = self._with_aside(text)
         if rng.random() < 0.06:
             text += f" {rng.choice(frame.thanks)}"
         return self._careless(text)
@@ -106,10 +104,7 @@ class Speaker:
         else:
             rest = text if text.startswith("I ") else first_lower(text)
             text = f"{_sentence(rng.choice(frame.with_unlocked) + rest)[:-1]} {rng.choice(frame.lock_at_end)}"
-        if rng.random() < ASIDE:
-            aside = rng.choice(frame.asides)
-            text = f"{aside} {text}" if rng.random() < 0.5 else f"{text} {aside}"
-        return self._careless(text)
+        return self._careless(self._with_aside(text))
 
     def _sequence(self, jobs: Sequence[Said]) -> str:
         rng, style = self.rng, self.rng.random()
@@ -175,6 +170,13 @@ class Speaker:
 
     def _one(self, forms: tuple[str, ...], slots: dict[str, object]) -> str:
         return self.rng.choice(forms).format(**slots) if forms else ""
+
+    def _with_aside(self, text: str) -> str:
+        """Return the text, sometimes with a sentence that asks for nothing."""
+        if self.rng.random() >= ASIDE:
+            return text
+        aside = self.rng.choice(self.frame.asides)
+        return f"{aside} {text}" if self.rng.random() < 0.5 else f"{text} {aside}"
 
     def _careless(self, text: str) -> str:
         """Return the prompt, sometimes without capitals at its start or a stop at its end."""

@@ -11,7 +11,7 @@ from training.phrasing import Speaker, first_upper, joined
 from training.rover_world import Field, new_field
 from training.shipped import AMOUNTS
 from training.situation_wordings import CONDITIONS, RoverSituations, Texts
-from training.spoken_numbers import fraction, pesticide, spell_of_time, water
+from training.spoken_numbers import duration, fraction, pesticide, water
 from training.wordings import Job, RoverWords, Wordings
 
 AGO = (
@@ -205,7 +205,7 @@ class _Teller:
         text = self._text(
             self.texts.person,
             b=b,
-            time=spell_of_time(rng),
+            time=duration(rng),
             order=self._order(one, a, first_amount),
             later=self._order(two, b, second_amount),
         )

@@ -101,7 +101,7 @@ def _points(value: Any) -> Iterator[tuple[float, float]]:
 WORDINGS = frozenset().union(*map(wordings, shipped_texts()))
 PLANS = frozenset(signature(_steps(task["plan"])) for task in shipped_tasks() if "plan" in task)
 AMOUNTS = frozenset(
-    float(number)
+    abs(float(number))
     for task in shipped_tasks()
     for number in NUMBER.findall(f"{task['prompt']} {task.get('paraphrases')} {task.get('plan')}")
 )

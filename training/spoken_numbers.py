@@ -54,7 +54,7 @@ def fraction(rng: Random, value: float) -> str:
     return f"{value:g}"
 
 
-def spell_of_time(rng: Random) -> str:
+def duration(rng: Random) -> str:
     """Return some seconds or minutes in words."""
     count = rng.choice((2, 3, 5, 8, 12, 15, 18, 25, 35, 40, 45, 70, 80, 90))
     unit = "minutes" if count < 20 and rng.random() < 0.4 else "seconds"

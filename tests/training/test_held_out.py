@@ -76,7 +76,7 @@ def work(calls):
 def leaks(stories):
     """What of the shipped tasks is in the stories: prompts, plans (what works on what), amounts."""
     prompts = {tuple(words(text)) for text in shipped_texts()}
-    numbers = {float(n) for text in shipped_texts() for n in re.findall(r"-?\d+(?:\.\d+)?", text)}
+    numbers = {float(n) for text in shipped_texts() for n in re.findall(r"\d+(?:\.\d+)?", text)}
     plans = [work(plan) for plan in shipped_plans()]
     found = []
     for story in stories:

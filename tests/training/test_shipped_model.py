@@ -23,7 +23,7 @@ pytestmark = pytest.mark.llama
 SMALL = SHIPPED_MODEL.with_name("pathrig-small-q8_0.gguf")
 FILES = {"demo": SHIPPED_MODEL, "small": SMALL}
 TRAINING = {"demo": "calls", "small": "declines"}
-LEAST_EXACT = {"demo": 0.3, "small": 0.7}
+LEAST_EXACT = {"demo": 0.4, "small": 0.7}
 RECORDS = [
     pytest.param(name, record, id=f"{name} {record['text'][-90:-60]}")
     for name in FILES
