@@ -22,8 +22,72 @@ Act = Callable[[], None]
 Work = tuple[Said, Act]
 Spot = tuple[float, float, float, float]
 
-PLAIN_OBJECTS = ("tin", "gear", "tube", "mug", "jar", "ball", "brick", "lid", "plug", "can", "cup", "bottle")
-KINDS = ("box", "panel", "tin", "gear", "tube", "block", "bottle", "plate")
+PLAIN_OBJECTS = (
+    *(
+        "tin",
+        "gear",
+        "tube",
+        "mug",
+        "jar",
+        "ball",
+        "brick",
+        "lid",
+        "plug",
+        "can",
+        "cup",
+        "bottle",
+        "bowl",
+        "key",
+    ),
+    *(
+        "spoon",
+        "battery",
+        "motor",
+        "sponge",
+        "bolt",
+        "cap",
+        "cork",
+        "flask",
+        "vial",
+        "pen",
+        "ring",
+        "wheel",
+        "cube",
+    ),
+    *(
+        "pipe",
+        "fuse",
+        "lamp",
+        "egg",
+        "apple",
+        "stone",
+        "phone",
+        "book",
+        "clip",
+        "roll",
+        "pot",
+        "cone",
+        "shell",
+    ),
+)
+KINDS = (
+    *(
+        "box",
+        "panel",
+        "tin",
+        "gear",
+        "tube",
+        "block",
+        "bottle",
+        "plate",
+        "part",
+        "case",
+        "rod",
+        "sheet",
+        "bar",
+    ),
+    *("crate", "sample", "tool", "pack", "cube", "pin", "board", "frame", "object", "item", "card", "bag"),
+)
 """Plans of shipped tasks are drawn again, so names that stand in shipped tasks must be rare: what is left out
 of them would be learned as a preference for the others."""
 BINS = ("bin_left", "bin_right")
@@ -142,9 +206,15 @@ class _Teller:
         rng, bench = self.rng, self.bench
         locks = rng.random() > 0.15
         jobs = self._work() if locks else self._reads(rng.randint(1, 2))
-        if locks and rng.random() < 0.15:
-            jobs[:0] = self._reads(1)
-        bench.episode.prompt = self.speaker.prompt([words for words, _ in jobs], locks=locks)
+        read = self._reads(1)[0] if locks and rng.random() < 0.25 else None
+        said = [words for words, _ in jobs]
+        if read and rng.random() < 0.6:
+            first = self.speaker.prompt([read[0]], locks=False)
+            bench.episode.prompt = f"{first} {self.speaker.prompt(said, locks=True)}"
+            read[1]()
+        else:
+            jobs = [read, *jobs] if read else jobs
+            bench.episode.prompt = self.speaker.prompt([words for words, _ in jobs], locks=locks)
         if locks:
             _maybe_mistake(bench)
             bench.switch("unlocked")

@@ -19,19 +19,19 @@ def arm_situation(rng: Random, wordings: Wordings) -> Episode:
     """Return one episode; a seed gives the same one, always."""
     teller = _Teller(Bench.random(rng), Speaker(rng, wordings.frame), wordings.arm, wordings.arm_situations)
     kinds: dict[Callable[[_Teller], None], float] = {
-        _Teller.look_each: 2,
-        _Teller.poses: 2.5,
-        _Teller.precise: 2,
-        _Teller.swap: 1.5,
-        _Teller.free_bin: 2.5,
-        _Teller.in_its_bin: 2.5,
+        _Teller.look_each: 2.5,
+        _Teller.poses: 2,
+        _Teller.precise: 1.5,
+        _Teller.swap: 2.5,
+        _Teller.free_bin: 3.5,
+        _Teller.in_its_bin: 3.5,
         _Teller.above: 2,
         _Teller.two_things: 3,
         _Teller.not_that: 1.5,
         _Teller.hurry: 1,
-        _Teller.gripper: 1.5,
+        _Teller.gripper: 3,
         _Teller.reach: 1.5,
-        _Teller.must_not: 2,
+        _Teller.must_not: 1.5,
         _Teller.without_safety: 2,
     }
     rng.choices(list(kinds), list(kinds.values()))[0](teller)
@@ -169,15 +169,33 @@ class _Teller:
             carry(bench, thing, target)
 
     def gripper(self) -> None:
-        rng, bench = self.rng, self.bench
+        """Tell of a gripper to open or close, with another look at times, or something to carry then."""
+        rng, bench, say = self.rng, self.bench, self.speaker
         wanted, found = rng.choice(("open", "closed")), rng.choice(("open", "closed"))
         bench.gripper = found
-        texts = self.texts.gripper_open if wanted == "open" else self.texts.gripper_closed
-        bench.episode.prompt = self._text(texts)
+        text = self._text(self.texts.gripper_open if wanted == "open" else self.texts.gripper_closed)
+        more = rng.random()
+        look = say.prompt([say.job(self.words.read_objects)], locks=False)
+        (thing,), target = self._things(1), rng.choice(list(bench.bins))
+        order = say.job(self.words.move_object, thing=self._named(thing), bin=target)
+        if more < 0.3:
+            text = f"{look} {text}"
+            bench.names()
+        elif more < 0.5:
+            text = f"{text} {look}"
+        elif more < 0.85:
+            text = f"{text} {say.prompt([order], locks=True)}"
+        bench.episode.prompt = text
         bench.sense()
         if found != wanted:
             bench.switch("unlocked")
             bench.grip(wanted)
+            bench.switch("locked")
+        if 0.3 <= more < 0.5:
+            bench.names()
+        elif 0.5 <= more < 0.85:
+            bench.switch("unlocked")
+            carry(bench, thing, target)
             bench.switch("locked")
 
     def reach(self) -> None:

@@ -30,19 +30,19 @@ def rover_situation(rng: Random, wordings: Wordings) -> Episode:
     """Return one episode; a seed gives the same one, always."""
     teller = _Teller(new_field(rng), Speaker(rng, wordings.frame), wordings.rover, wordings.rover_situations)
     kinds: dict[Callable[[_Teller], None], float] = {
-        _Teller.scans: 3,
-        _Teller.look_there: 1.5,
-        _Teller.battery: 2,
+        _Teller.scans: 5,
+        _Teller.look_there: 1,
+        _Teller.battery: 2.5,
         _Teller.hopper: 2,
-        _Teller.only_if: 2,
-        _Teller.low_tank: 2.5,
-        _Teller.refills: 2,
-        _Teller.loads: 2,
+        _Teller.only_if: 4,
+        _Teller.low_tank: 1.5,
+        _Teller.refills: 2.5,
+        _Teller.loads: 2.5,
         _Teller.picked_then_sprayed: 1.5,
-        _Teller.person: 1.5,
+        _Teller.person: 2.5,
         _Teller.left_alone: 2,
         _Teller.stations: 2,
-        _Teller.must_not: 2,
+        _Teller.must_not: 1.5,
         _Teller.without_safety: 2,
     }
     rng.choices(list(kinds), list(kinds.values()))[0](teller)

@@ -46,8 +46,6 @@ SHORT_FIRST = ((0.1, 6), (0.2, 9))
 """Until that share of the tokens, only episodes of at most so many calls: to read names out of the prompt is
 learned several times sooner where one job is asked for."""
 NO_MOST = 1000
-BARE_FIRST = 0.35
-"""Until that share of the tokens, three of four batches go without the system turn, for the same reason."""
 VOCABULARY = 1536
 TOKENIZER_EPISODES = 6000
 UNITS = {"": 1, "k": 1000, "M": 1_000_000}
@@ -72,6 +70,12 @@ def main() -> None:
     parser.add_argument("--held-out", type=int, default=100, help="held-out episodes of a check")
     parser.add_argument("--react", type=float, default=0.2, help="share of episodes in the words of ReAct")
     parser.add_argument("--flat", type=float, default=0.4, help="share of the budget before the rate falls")
+    parser.add_argument(
+        "--bare",
+        type=float,
+        default=0.35,
+        help="share of the budget in which three of four batches go without the system turn",
+    )
     parser.add_argument("--grow", type=Path, help="a smaller model's training folder to begin with")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
@@ -181,7 +185,7 @@ class Training:
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = group["top_rate"] * rate
-        bare = self.settings["grow"] is None and self.share < BARE_FIRST and self.progress.steps % 4 != 3
+        bare = self.share < self.args.bare and self.progress.steps % 4 != 3
         loss = batch_loss(self.network, batch.to(self.device), bare=bare)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)

@@ -20,7 +20,7 @@ from training.wordings import SEEN, Wordings
 
 HELD_OUT = 1_000_000_000
 ROVER_SHARE = 0.55
-SITUATION_SHARE = 0.6
+SITUATION_SHARE = 0.68
 ROVER = rover_episode, rover_situation
 ARM = arm_episode, arm_situation
 
