@@ -13,6 +13,7 @@ from agents.options import ModelOptions, key_fault, merged, query_of
 from agents.registry import AgentForm, parse_spec
 from configs.errors import ConfigError
 from configs.yaml_file import YamlFile, load_yaml, nearest
+from devices.device_type import an
 
 MODELS_FOLDER = Path(__file__).parent / "models"
 FILES = ("lora", "chat_template", "system_prompt_file", "examples_file", "server")
@@ -41,7 +42,7 @@ def model_spec(ref: str | None) -> str:
         raise file.error(f"{given.model!r} is no model; it takes no options", "model")
     for key in file.data:
         if key != "model" and (fault := key_fault(base.name, key, base.form.model.options)) is not None:
-            raise file.error(f"of a {base.name} agent: {fault}", key)
+            raise file.error(f"of {an(base.name)} agent: {fault}", key)
     folder = file.path.parent
     rest = base.rest
     if base.form.model.is_file and rest is not None and ":" not in rest:

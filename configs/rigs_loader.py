@@ -17,7 +17,7 @@ from configs.errors import ConfigError
 from configs.twin_config import TwinConfig, twin_fault
 from configs.worlds_loader import known_world, load_world
 from configs.yaml_file import YamlFile, load_yaml, nearest
-from devices.device_type import DeviceType
+from devices.device_type import DeviceType, an
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
 from firmware_bridge.envelope import Envelope
@@ -224,7 +224,7 @@ def _check_site(rig: RigConfig, file: YamlFile) -> None:
         raise file.error(str(error), "site") from None
     own = None if rig.device is None else load_device(rig.device).name
     if own not in (None, site.device.name):
-        raise file.error(f"is a place for a {site.device.name}, and the rig is a {own}", "site")
+        raise file.error(f"is a place for {an(site.device.name)}, and the rig is {an(own)}", "site")
 
 
 def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
@@ -237,7 +237,7 @@ def _check_twin(twin: TwinConfig, rig: RigConfig, file: YamlFile) -> None:
     ref = rig.device or rig.world
     own = None if ref is None else (load_device(ref) if rig.device else load_world(ref).device).name
     if own not in (None, world.device.name):
-        raise file.error(f"is a world of a {world.device.name}, and the rig is a {own}", "twin", "world")
+        raise file.error(f"is a world of {an(world.device.name)}, and the rig is {an(own)}", "twin", "world")
 
 
 def _with_base(file: YamlFile) -> YamlFile:
@@ -289,7 +289,7 @@ def _with_driver(rig: RigConfig, file: YamlFile) -> RigConfig:
     if driver.device is not None and rig.device is not None:
         wanted, given = load_device(driver.device).name, load_device(rig.device).name
         if wanted != given:
-            raise file.error(f"driver {driver.name} is for a {wanted}", "device")
+            raise file.error(f"driver {driver.name} is for {an(wanted)}", "device")
     if fault := _link_fault(driver, rig.url):
         raise file.error(fault, "url")
     return rig.model_copy(update={"driver": str(path), "device": driver.device or rig.device})

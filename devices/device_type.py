@@ -77,3 +77,8 @@ class DeviceType:
 def has_tools(device: DeviceType, tools: Iterable[str]) -> bool:
     """Return whether the device has every one of these tools."""
     return all(tool in device.by_name for tool in tools)
+
+
+def an(name: str) -> str:
+    """Return a name with its indefinite article: "an automation", "a farm_rover"."""
+    return f"{'an' if name[:1] in 'aeio' else 'a'} {name}"

@@ -36,7 +36,7 @@ class Shape:
 SIZES = {
     "small": {"width": 192, "layers": 4, "heads": 4, "hidden": 512},
     "middle": {"width": 320, "layers": 6, "heads": 6, "hidden": 896},
-    "large": {"width": 448, "layers": 8, "heads": 8, "hidden": 1152},
+    "large": {"width": 448, "layers": 7, "heads": 8, "hidden": 1152},
 }
 
 

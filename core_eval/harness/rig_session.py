@@ -25,6 +25,7 @@ from core_eval.log import LEFT_RECORD, EpisodeLog
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from devices.device import Truth
+from devices.device_type import an
 from devices.drivers.settings import resolve
 from devices.known_state import KnownState
 from devices.outcome import Outcome
@@ -138,7 +139,8 @@ class RigSession:
         own = device_of(self.config)
         known = stated in DEVICE_TYPES or (own is not None and own.name == stated)
         if known and stated != device:
-            raise RigError(f"rig {name} is a {stated}, and the task is for a {device}: name another rig")
+            found = an(str(stated))
+            raise RigError(f"rig {name} is {found}, and the task is for {an(device)}: name another rig")
         with self._link_errors():
             # A host that was killed may have left a running call: the stop ends it.
             self.first_stop = self.client.estop()

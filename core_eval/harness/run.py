@@ -30,6 +30,7 @@ from core_eval.harness.static_checks import missing_tools
 from core_eval.harness.stop_button import StopButton, StoppedByPerson
 from core_eval.harness.varied_start import VariedStarts
 from core_eval.log import LogReader, RunLog
+from devices.device_type import an
 from firmware_bridge.approval import Approver
 
 FINISHED = frozenset({"completed", "stopped"})
@@ -63,7 +64,7 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
         device = None if rig.device is None else device_of(rig)
         if device is not None and device.name != task.device.name:
             raise ConfigError(
-                f"task {task.id} is for a {task.device.name}, but rig {rig.name} is a {device.name}"
+                f"task {task.id} is for {an(task.device.name)}, but rig {rig.name} is {an(device.name)}"
             )
         _check_fitted(task, rig)
         # The rig loader checks it only where the rig's file names a device.
@@ -73,7 +74,7 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
             raise ConfigError(f"a {task.device.name} has no tool {rig.home!r}", file=cell.rig, key="home")
         if rig.twin is not None and load_world(rig.twin.world).device != task.device:
             raise ConfigError(
-                f"task {task.id} is for a {task.device.name}, "
+                f"task {task.id} is for {an(task.device.name)}, "
                 f"but twin.world of rig {rig.name} is {rig.twin.world}"
             )
         if rig.world is not None:

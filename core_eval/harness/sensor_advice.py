@@ -18,6 +18,7 @@ from core_eval.harness.events import ignore
 from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.log import LogReader, RunLog
+from devices.device_type import an
 from sims.world_type import world_of_device
 
 MUTATED = "mutated"
@@ -53,12 +54,12 @@ def candidates(world: World, prices: SensorPrices, finer: Path | None = None) ->
     path = finer or SENSORS_FOLDER / f"{world.type.name}.yaml"
     if not path.is_file():
         raise ConfigError(
-            f"no finer sensors of a {world.type.name} are known: give --sensors FILE, a world file with them"
+            f"no finer sensors of {an(world.type.name)} are known: give --sensors FILE, a world with them"
         )
     fitted = load_world(str(path))
     if fitted.type is not world.type:
         raise ConfigError(
-            f"{path} is a world of a {fitted.type.name}, and the rigs are in a {world.type.name}"
+            f"{path} is a world of {an(fitted.type.name)}, and the rigs are in {an(world.type.name)}"
         )
     own = world.state.model_dump(mode="json").get("sensors", {})
     specs = {
@@ -86,7 +87,7 @@ def run_mutated(ref: str, path: Path, episodes: int) -> None:
     world = load_world(ref)
     tasks = [task.id for task in list_tasks() if task.world is not None and task.world.type is world.type]
     if not tasks:
-        raise ConfigError(f"no task is in a {world.type.name}: name a log")
+        raise ConfigError(f"no task is in {an(world.type.name)}: name a log")
     config = RunConfig(
         cells=tuple(Cell(task=task, rig=f"sim:{ref}", agent=MUTATED) for task in tasks), episodes=episodes
     )

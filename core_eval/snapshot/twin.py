@@ -16,6 +16,7 @@ from core_eval.harm.unanswered import resolve
 from core_eval.path.calls import CallStatus
 from core_eval.snapshot.file import RecordedCall, RecordedEpisode, RecordedTwin
 from devices.device import Emit, Truth
+from devices.device_type import an
 from devices.harm import LEAVE_OUT
 from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.sensors import Sample
@@ -48,7 +49,7 @@ def make_player(device: str, twin: RecordedTwin, seed: int) -> Player:
     """
     kind = world_of_device(device)
     if kind is None:
-        raise NoTwinError(f"no installed package has a world of a {device}")
+        raise NoTwinError(f"no installed package has a world of {an(device)}")
     try:
         world = World(twin.world, kind, kind.state.model_validate(twin.state))
         return Player(lambda: make_simulator(world), twin.init, seed)

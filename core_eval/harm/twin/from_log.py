@@ -10,6 +10,7 @@ from configs.worlds_loader import World, load_world, merged_state
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.log import EpisodeRow, LogReader, StepRow
+from devices.device_type import an
 from devices.sensors import Sample
 from sims.world_type import world_of_device
 
@@ -39,7 +40,7 @@ def nominal_world(twin: TwinConfig, episode: EpisodeRow) -> World:
         world = World(world.name, world.type, state)
     if world.device.name != episode.device:
         raise ConfigError(
-            f"{twin.world} is a world of a {world.device.name}, and the rig is a {episode.device}"
+            f"{twin.world} is a world of {an(world.device.name)}, and the rig is {an(episode.device)}"
         )
     init = {key: value for key, value in episode.init.items() if key not in SECRETS}
     return World(world.name, world.type, merged_state(world, init))

@@ -129,6 +129,12 @@ def test_a_task_on_the_wrong_rig_is_refused_before_anything_moves() -> None:
         load_parts(RunConfig(cells=(cell,)))
 
 
+def test_a_device_type_has_its_own_article() -> None:
+    cell = Cell(task="water_one_plant", rig="sim:automation", agent="oracle")
+    with pytest.raises(ConfigError, match="is for a farm_rover, but rig sim:automation is an automation"):
+        load_parts(RunConfig(cells=(cell,)))
+
+
 def test_passwords_stay_out_of_the_log() -> None:
     cell = Cell(task="t", rig="mqtt://me:secret@host:1883/rover", agent="oracle")
     config = RunConfig(cells=(cell,))
