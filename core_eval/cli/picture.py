@@ -32,6 +32,8 @@ def picture(
         raise UsageError("give --step or --event, not both")
     if min(size) < 16 or max(size) > 4096:
         raise UsageError("--size: give 16 to 4096 pixels each way")
+    if output.suffix.lower() != ".png":
+        raise UsageError(f"--output {output}: the picture is a PNG file, so end the name in .png")
     with LogReader(Path(name)) as reader:
         row = reader.episode(int(number))
         try:

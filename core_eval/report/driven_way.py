@@ -22,8 +22,8 @@ SAME_M = 1e-6
 
 def driven_way(
     reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow], truth: Sequence[TruthRow]
-) -> list[Point]:
-    """Return the true way of an episode's machine.
+) -> list[tuple[float, Point]]:
+    """Return the true way of an episode's machine: device times, s, and positions.
 
     Empty where the machine stayed where it was, there is no replay, or it does not stop where the log says.
     """
@@ -39,12 +39,12 @@ def driven_way(
     except (NoReplayError, ReplayError):
         return []
     simulator = player.simulator
-    way: list[Point] = []
+    way: list[tuple[float, Point]] = []
 
-    def look(_: float) -> None:
+    def look(now: float) -> None:
         at = _position(simulator.state_dict())
         if at is not None:
-            way.append(at)
+            way.append((now, at))
 
     look(0.0)
     # What follows the last motion is not replayed, and while it stands still nobody looks.
@@ -53,7 +53,7 @@ def driven_way(
         player.replay_call(call)
         look(simulator.clock.now)
         expected = logged.get(call_id)
-        if expected is not None and math.dist(expected, way[-1]) > SAME_M:
+        if expected is not None and math.dist(expected, way[-1][1]) > SAME_M:
             return []
     return way
 

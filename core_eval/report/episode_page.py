@@ -118,7 +118,8 @@ def episode_view(
     ]
     off_path = {deviation.k: deviation for deviation in reader.deviations(row.id)}
     undone = {pair.later: pair for pair in row.pairs}
-    field = field_of(row, steps, truth, samples, driven_way(reader, row, steps, truth))
+    driven = [at for _, at in driven_way(reader, row, steps, truth)]
+    field = field_of(row, steps, truth, samples, driven)
     told = [event for event in events if event.counts or event.in_doubt]
     seen = None if field is None else field_view(field, steps, told)
     last = [turn for k, turn in reader.turns(row.id).items() if k >= len(steps)]

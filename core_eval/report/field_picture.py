@@ -18,6 +18,8 @@ WAY, MACHINE, OTHER, HARM = "00659e", "00659e", "e08a1e", "c8310f"
 MARGIN = 1.04
 LINE, DOT, BODY, CROSS = 0.0035, 0.011, 0.02, 0.022
 """Half the width of a line, radius of a stop, of the machine, half a cross, as shares of the diagonal."""
+DASH = 0.012
+"""Length of a dash and of a gap, as a share of the diagonal."""
 LIFT = 0.01
 """Height between two layers, m: what matters most is on top."""
 
@@ -64,7 +66,7 @@ class _Scene:
         for shape in sorted(field.shapes, key=lambda shape: -shape.width * shape.depth):
             self.parts += self._shape(shape)
         stops = [(stop.x, stop.y) for stop in field.stops]
-        self.parts += self._line(stops, WAY, 3)
+        self.parts += self._line(field.driven, WAY, 3) if field.driven else self._dashes(stops)
         self.parts += [_geom("cylinder", stop, 4, f"{DOT * self.long:.4f} 0.001", WAY) for stop in stops]
         passing = {name: _point(state.get(f"{name}_at")) for name in field.tracks}
         for name, track in field.tracks.items():
@@ -117,6 +119,17 @@ class _Scene:
                 yield _geom(
                     "box", middle, layer, f"{long / 2:.4f} {share * self.long:.4f} 0.001", colour, yaw=yaw
                 )
+
+    def _dashes(self, points: Sequence[Point]) -> Iterator[str]:
+        """Draw straight dashes from stop to stop: the way between is not known."""
+        for one, two in pairwise(points):
+            count = math.ceil(math.dist(one, two) / (DASH * self.long))
+            marks = [
+                (one[0] + (two[0] - one[0]) * k / count, one[1] + (two[1] - one[1]) * k / count)
+                for k in range(count + 1)
+            ]
+            for dash in list(pairwise(marks))[::2]:
+                yield from self._line(dash, WAY, 3)
 
     def _cross(self, at: Point) -> Iterator[str]:
         half = f"{CROSS * self.long:.4f} {LINE * self.long * 1.4:.4f} 0.001"

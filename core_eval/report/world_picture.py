@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from configs.errors import ConfigError
@@ -12,8 +13,9 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_
 from core_eval.harm.replay import Player, ReplayError
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.log.rows import TruthRow
+from core_eval.report.driven_way import driven_way
 from core_eval.report.field_picture import field_picture
-from core_eval.report.field_shapes import field_of
+from core_eval.report.field_shapes import Point, field_of
 from sims.picture_error import PictureError
 from sims.simulator import Simulator
 
@@ -109,6 +111,11 @@ class _Artist:
         if self._kind.picture is None and not self._kind.place_keys:
             raise PictureError(f"the world {self._kind.name} has no picture")
 
+    @cached_property
+    def _way(self) -> list[tuple[float, Point]]:
+        reader, number = self.reader, self.episode.id
+        return driven_way(reader, self.episode, reader.steps(number), reader.truth(number))
+
     def draw(self, now: float) -> bytes:
         """Return a PNG file of the simulator's state, at device time `now`, s.
 
@@ -120,9 +127,10 @@ class _Artist:
             drawn: bytes = self._kind.picture(simulator, self.size)
             return drawn
         reader, number = self.reader, self.episode.id
-        state = simulator.state_dict()
+        state, steps = simulator.state_dict(), reader.steps(number)
         truth = [row for row in reader.truth(number) if row.t <= now]
-        shown = field_of(self.episode, reader.steps(number), [*truth, TruthRow(None, now, state, None)])
+        driven = [at for t, at in self._way if t <= now]
+        shown = field_of(self.episode, steps, [*truth, TruthRow(None, now, state, None)], (), driven)
         if shown is None:
             raise PictureError(f"the world {self._kind.name} has no places to draw")
         struck = [

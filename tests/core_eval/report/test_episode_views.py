@@ -107,7 +107,7 @@ def test_the_way_between_calls_goes_round_what_stands_there(tmp_path: Path) -> N
     assert main([*run, "--init", str(tmp_path / "init.json")]) == 0
     with LogReader(Path(db)) as reader:
         row, steps, truth, samples = reader.episode(1), reader.steps(1), reader.truth(1), reader.samples(1)
-        way = driven_way(reader, row, steps, truth)
+        way = [at for _, at in driven_way(reader, row, steps, truth)]
         field = field_of(row, steps, truth, samples, way)
         assert field is not None
         shed = field.shape("shed")

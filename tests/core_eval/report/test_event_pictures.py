@@ -4,12 +4,14 @@ import json
 import re
 import struct
 from base64 import b64decode
+from dataclasses import replace
 
 import pytest
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.report import event_pictures as event_pictures_module
+from core_eval.report import world_picture
 from core_eval.report.event_pictures import SIZE, event_pictures
 from core_eval.report.field_picture import field_picture
 from core_eval.report.field_shapes import Field, Shape, Stop
@@ -28,6 +30,7 @@ FIELD = Field(
     stops=(Stop(None, 4.0, 1.0), Stop(1, 4.0, 3.0)),
     moves={},
     true_stops=True,
+    driven=((4.0, 1.0), (4.0, 3.0)),
 )
 STATE = {"pose": {"x": 4.0, "y": 3.0, "yaw": 0.0}, "person_at": [2.0, 1.0]}
 
@@ -91,6 +94,29 @@ def test_the_field_is_drawn_to_scale_with_machine_passer_by_and_harm():
     on_machine = pixels(field_picture(FIELD, STATE, (416, 208), ["hopper"]))
     red = (on_machine[..., 0] > 180) & (on_machine[..., 1] < 60)
     assert abs(red.nonzero()[1].mean() - 208) < 2.0, "what is not on the map is marked at the machine"
+
+
+@needs_opengl
+def test_a_way_that_is_not_known_is_dashed_from_stop_to_stop():
+    known, unknown = (
+        pixels(field_picture(field, STATE, (416, 208))) for field in (FIELD, replace(FIELD, driven=()))
+    )
+    blue = [[colour(image, 4.0, 1.3 + 0.02 * k)[0] < 100 for k in range(60)] for image in (known, unknown)]
+    assert all(blue[0])
+    assert 20 < sum(blue[1]) < 40
+
+
+def test_the_way_is_the_driven_one_until_that_moment(log, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(world_picture, "field_picture", lambda field, *_: drawn.append(field) or b"")
+    with LogReader(log) as reader:
+        row = reader.episode(1)
+        for step in (1, 2):
+            world_picture.picture_after_step(reader, row, step)
+    first, second = (field.driven for field in drawn)
+    assert len(first) < len(second) and second[: len(first)] == first
+    assert first[-1] == pytest.approx((8.5, 12.4), abs=0.05)
+    assert second[-1] == pytest.approx((3.5, 12.5), abs=0.05)
 
 
 @needs_opengl
@@ -159,3 +185,9 @@ def test_a_report_of_a_bench_without_mujoco_is_written(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sims.robotic_arm.simulator", None)
     assert main(["report", str(db), "-o", str(tmp_path / "page.html")]) == 0
     assert "pip install &#39;pathrig[arm]&#39;" in (tmp_path / "page.html").read_text()
+
+
+def test_a_picture_that_is_no_png_is_refused(log, capsys, tmp_path):
+    assert main(["picture", f"{log}#1", "-o", str(tmp_path / "field.jpg")]) == 2
+    assert "field.jpg: the picture is a PNG file, so end the name in .png" in capsys.readouterr().err
+    assert not (tmp_path / "field.jpg").exists()
