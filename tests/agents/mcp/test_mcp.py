@@ -10,13 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
+from bench_rig import BenchRover, on_a_pty
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -38,8 +39,8 @@ TOKEN = "a-token-for-a-test"
 SECONDS = 20.0
 
 
-def command(db: Path, *options: str, task: str = TASK) -> list[str]:
-    given = ["mcp", "--task", task, "--rig", RIG, "--db", str(db), *options]
+def command(db: Path, *options: str, task: str = TASK, rig: str = RIG) -> list[str]:
+    given = ["mcp", "--task", task, "--rig", rig, "--db", str(db), *options]
     return [sys.executable, "-m", "core_eval.cli.main", *given]
 
 
@@ -57,10 +58,10 @@ async def stdio(db: Path, *options: str, **client_options: Any) -> AsyncIterator
 
 
 @contextmanager
-def http_server(db: Path, task: str = TASK) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def http_server(db: Path, task: str = TASK, rig: str = RIG) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process of a server on HTTP, and its URL; it is ended with the context."""
     process = subprocess.Popen(
-        command(db, "--http", "0", task=task), env=environment(), stderr=subprocess.PIPE, text=True
+        command(db, "--http", "0", task=task, rig=rig), env=environment(), stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stderr is not None
@@ -286,6 +287,37 @@ def test_a_signal_stops_the_rig_while_the_client_thinks(tmp_path: Path) -> None:
     with LogReader(tmp_path / "log.db") as reader:
         (episode,) = reader.episodes()
     assert (episode.status, episode.stop) == ("interrupted", "confirmed")
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_in_the_middle_of_a_call_stops_the_rig(tmp_path: Path, number: signal.Signals) -> None:
+    rover = BenchRover("move_to")
+
+    async def session(url: str, process: subprocess.Popen[str]) -> None:
+        async with http(url) as client:
+            await play(client, GOLDEN[:1])
+            async with anyio.create_task_group() as group:
+                group.start_soon(client.call_tool, *GOLDEN[1])
+                assert await anyio.to_thread.run_sync(rover.running.wait, SECONDS)
+                process.send_signal(number)
+                assert await anyio.to_thread.run_sync(process.wait, SECONDS) == 128 + number
+                group.cancel_scope.cancel()
+
+    with on_a_pty(rover) as rig, http_server(tmp_path / "log.db", rig=rig) as (process, url):
+        with suppress(Exception):  # The client may find its server gone before it is told to end.
+            anyio.run(session, url, process)
+        assert process.wait(SECONDS) == 128 + number
+        assert process.stderr is not None
+        assert "the rig is safe and the log is readable" in process.stderr.read()
+    assert rover.made_safe.is_set()
+    with LogReader(tmp_path / "log.db") as reader:
+        (episode,) = reader.episodes()
+        assert (episode.status, episode.stop) == ("interrupted", "confirmed")
+        assert [(step.tool, step.status) for step in reader.steps(episode.id)] == [
+            ("unlock_safety_mode", "ok"),
+            ("move_to", None),
+        ]
 
 
 def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
