@@ -48,6 +48,8 @@ learned several times sooner where one job is asked for."""
 NO_MOST = 1000
 VOCABULARY = 1536
 TOKENIZER_EPISODES = 6000
+RECOMPILE_LIMIT = 64
+"""Graphs that PyTorch keeps of a layer; shapes beyond run uncompiled."""
 UNITS = {"": 1, "k": 1000, "M": 1_000_000}
 
 
@@ -124,6 +126,7 @@ class Training:
         self.tokenizer = self._tokenizer()
         self.network = self._network(state).to(self.device)
         if args.compile:
+            torch._dynamo.config.recompile_limit = RECOMPILE_LIMIT
             for block in self.network.blocks:
                 block.compile(dynamic=True)
         self.optimizers = _optimizers(self.network)
