@@ -148,6 +148,12 @@ ROVER_SITUATIONS = RoverSituations(
         "with|worked on]: begin at {a}, [scan|inspect] it, {do_it} if so, then {b} [likewise|just so|the "
         "same way].",
         "{A}, then {b}: [look at|scan|check] the plant, and {do_it} unless it is {without}.",
+        "Start at {a}: scan it, and {do_it} if {it_is}. Go on to {b} [and do it the same way|and treat it "
+        "alike].",
+        "{A} and {b}, one at a time: [no plant is treated unscanned|nothing is done without a scan]. "
+        "{Do_it} where {it_is}.",
+        "For {a} and then {b}: [if|where] a scan [finds|shows|reveals] {with_it}, {do_it}.",
+        "[Treat|Take] {a}, then {b}, but each only after its scan [has shown|showed] {with_it}: {do_it}.",
     ),
     scan_all_first=(
         "[Scan|Inspect|Look at|Check|Examine] {names}[ first|]. [Then|After that,|Now] [go to|take] [each "
@@ -160,6 +166,14 @@ ROVER_SITUATIONS = RoverSituations(
         "Which of {names} [has|shows] {with_it}? [Look|Scan them]. {Do_it} [there|for that one|where it "
         "is so], [and nowhere else|the {without} one gets nothing|not elsewhere].",
         "[Have|Take] a look at {names}; where there is {with_it}, {do_it}.",
+        "{Names} are to be scanned[ first|]. [What shows|One that shows|Any with] {with_it} is dealt "
+        "with: {do_it}. [The {without} ones are left|{Without} ones are not].",
+        "Some of {names} may be {without}; [these get nothing|leave those]. Scan all, and [for|at] the "
+        "others {do_it}.",
+        "Give nothing to a plant that is {without}. Scan {names}; [after that|then] {do_it} where there "
+        "is {with_it}.",
+        "[I do not know|Nobody knows] which of {names} has {with_it}. [Scan each|Scan them all] before "
+        "you {do_it}, and do that [nowhere else|there alone].",
     ),
     look_there=(
         "[Go|Drive|Move] to {plant}, [scan|look at|inspect|examine] it[ there|], [and|then|and then] "
@@ -192,6 +206,15 @@ ROVER_SITUATIONS = RoverSituations(
         "The rover [must have|should have|needs] {charge} [or more|at least] [before|when] it "
         "[works|starts]: [read the battery|sense the charge], unlock, recharge [if need be|only if there "
         "is less], {work}, lock.",
+        "{Work}, [but|though] not with less than {charge} in the battery: [read it before you "
+        "unlock|read, then unlock], and recharge [ahead of the job|beforehand] if it has less. Lock when "
+        "all is done.",
+        "Before the rover is unlocked, read its charge: [with|at] {charge} or more it can start at once, "
+        "with less it charges first. [Its job|What it has to do]: {work}. Lock then.",
+        "[The job is this|Here is the job]: {work}. It takes a charge of {charge}; [look at the "
+        "battery|sense the battery] first, unlock, charge up if there is not enough, do the job, lock.",
+        "Mind the battery. Read it, unlock, and recharge if it shows less than {charge}. Then {work}, "
+        "then lock.",
     ),
     hopper=(
         "[Read|Check|Sense|Look into] the hopper[ first| to begin with|]. Unlock[ the safety|]; [if it is "
@@ -209,6 +232,12 @@ ROVER_SITUATIONS = RoverSituations(
         "A full hopper [has to be emptied|must be dumped] before [the harvest|anything is picked], [one "
         "with space|a hopper with space] not. So [read it|check it], [then unlock|unlock], and {work}[; "
         "lock| and lock] [last|at the end].",
+        "{Work}, [with|from] an empty hopper or one with room. Read it before you unlock; [if full|full], "
+        "it is dumped first. Lock in the end.",
+        "Look into the hopper while the rover is [still |]locked. Then unlock, dump it if it is full, "
+        "{work}, and lock.",
+        "[Here is what to do|The job]: {work}. A full hopper would not take it, so read it first, unlock, "
+        "dump only then, go on, lock.",
     ),
     only_if=(
         "[Scan|Inspect|Look at|Check] {plant}. [If|Only if|In case] {it_is}, unlock[ the safety|], "
@@ -221,6 +250,18 @@ ROVER_SITUATIONS = RoverSituations(
         "{do_it} and lock; [if no|with none], [stay|do not move|do nothing].",
         "{Do_it_there}, [but|though] only after a scan [told you|found|confirmed] that {it_is}; unlock "
         "[for that|then], and lock [again|after]. [Else|If not,] no [moving|driving] at all.",
+        "Go no further than a scan of {plant} if it is {without}. [Otherwise|If not], unlock, {do_it}, "
+        "lock.",
+        "Everything hangs on a scan of {plant}: with {with_it}, unlock, {do_it}, lock; without, the work "
+        "ends there.",
+        "Nothing but a scan is [needed|wanted] for {plant} as long as it is {without}. With {with_it}, "
+        "though, {do_it}, unlocked before that and locked after.",
+        "Should {plant} show {with_it} in a scan, unlock, {do_it}[ and|,] lock. Should it not, [leave the "
+        "rover alone|stay].",
+        "{Plant} [may be|is perhaps] {without}: then it wants nothing. Scan it, and only with {with_it} "
+        "unlock, {do_it}, lock.",
+        "How is {plant}? Take a scan. {Do_it} if {it_is}, with an unlock ahead and a lock behind; "
+        "[{without}, it is left|leave a {without} one].",
     ),
     water_low=(
         "[The tank|The water tank|The rover's tank] [holds|has|contains] [only|no more than|just|about] "
@@ -308,6 +349,10 @@ ROVER_SITUATIONS = RoverSituations(
         "work|stands] for {time}.",
         "There is [a person|somebody] [at|by] {b}, who [goes|leaves] in {time}. [Use the time to|First] "
         "{order}, [then|and after that] {later}.",
+        "[Nobody|No one] may be close to {b} when you come. [Someone|A worker] [stays|is] there for "
+        "{time}; {order} in between, and then {later}.",
+        "Two jobs, and {time} to wait for the second, since somebody is at {b}: [first|begin with this] - "
+        "{order}; [last|then] - {later}.",
     ),
     left_alone=(
         "{Order}, [not|but not|and not] {a}[, which must stay as it is|; do not mix them up|, which needs "
@@ -329,6 +374,12 @@ ROVER_SITUATIONS = RoverSituations(
         "{ago}).",
         "There is [ripe fruit|fruit] on {a} and on {b}. {A} [bears pesticide|was sprayed] [since|from] "
         "{ago}, so [only the other one|just the other] is [picked|harvested].",
+        "Both {a} and {b} bear fruit. {A} was sprayed {ago} and is not touched; {b} is "
+        "[picked|harvested].",
+        "[Take|Pick] fruit without pesticide[ only|]: of {b} and {a}, the latter [got some|was treated] "
+        "{ago}.",
+        "No fruit [that was sprayed|with pesticide on it], please. {A} [had its dose|got it] {ago}, {b} "
+        "not, so [harvest|pick] that.",
     ),
     must_not=(
         "[Drive|Go|Roll] [straight |right |]through the [beds|plants|flower bed] to {plant}[, it is "
@@ -384,6 +435,9 @@ ARM_SITUATIONS = ArmSituations(
         "{x}, [then|after it] {b} into {y}.",
         "With a look at its pose before, [put|bring] {a} into {x}, and [in the same way|likewise] {b} "
         "into {y}.",
+        "[Sort|Put away] {a} ({x}) and {b} ({y}), [each after a look at its pose|and look up the pose of "
+        "each before you take it].",
+        "{A} into {x}, {b} into {y}: [pose first, then the move|read, then move], one after the other.",
     ),
     poses=(
         "[Go|Move|Drive the gripper] to x {x1}, y {y1}, z {z1}[,| with| and] yaw {w1}, [pick|take|grip] "
@@ -418,6 +472,8 @@ ARM_SITUATIONS = ArmSituations(
         "close_gripper on it].",
         "{Thing} [is thin|is fragile|breaks easily]: [pick it, place it|use pick and place to bring it] "
         "at ({x}, {y}, {z}).",
+        "[A small stack|A tower]: {other} below, {thing} above, let go at ({x}, {y}, {z}).",
+        "{Thing} goes over {other}, [released|let go] at ({x}, {y}, {z}), onto which it sinks by itself.",
     ),
     swap=(
         "[Swap|Exchange] {a} and {b}: {a} to ({x0}, {y0}, {z0}) [first|for now|meanwhile], [then|next] "
@@ -444,6 +500,16 @@ ARM_SITUATIONS = ArmSituations(
         "{Thing} [must go|goes] into {x} or {y}, [whichever is empty|where nothing is]. [So|To know "
         "which,] [read|look up] the pose of {a} and that of {b}; unlock, [move|carry|bring] {thing}, "
         "lock.",
+        "{Thing} [is for|goes to] the bin that is [left|not in use]. {A} or {b} [fills|takes] one of {x} "
+        "and {y}; read where both are, unlock, [put|bring] it away, lock.",
+        "Which of {x} and {y} is empty? The poses of {a} and {b} [say|show] it. Unlock, {thing} goes "
+        "there, lock.",
+        "Find {a}, find {b}: one [of them |]lies in a bin. Use the other bin for {thing}, unlocked for "
+        "the move, locked after.",
+        "I want {thing} in a bin of its own. {X} or {y}, depending on where {a} and {b} are - look at "
+        "those two. Unlock before the move and lock after.",
+        "With {a} or {b} in one of the bins ({x}, {y}), {thing} gets the one left over. See where they "
+        "are, unlock, move, lock.",
     ),
     in_its_bin=(
         "[See|Check|Find out] [if|whether] {thing} is in {x}[ already|]. [If not|If it is not|Only if "
@@ -456,6 +522,13 @@ ARM_SITUATIONS = ArmSituations(
         "unlocking] put it there, and lock[ then| afterwards|].",
         "Unless {thing} [stands|lies|is] in {x} [already|now], which its pose [tells|will tell], unlock, "
         "[put|bring|get] it there and lock.",
+        "[Look|See] where {thing} is. In {x}, it may stay. Anywhere else, unlock, bring it to {x}, lock.",
+        "{X} is the place of {thing}. [Check|Read] its pose, and do nothing more if it is right; if it is "
+        "wrong, unlock, move it, lock.",
+        "I do not know if {thing} is in {x}. Find out, and [only then|if need be] put it in, unlocked "
+        "first and locked last.",
+        "Read the pose of {thing} and that of {x}. Where the two differ, [the thing must go there|it must "
+        "move]: unlock, move it, lock. Where they agree, stop.",
     ),
     in_bin_at=(
         "{X} is at ({bx}, {by}). [See|Check|Read] [whether|if] {thing} is [there|in it]; [if not|only if "
@@ -465,6 +538,10 @@ ARM_SITUATIONS = ArmSituations(
         "{Thing} [must|should] be in {x} (at {bx}, {by}). [Look where it is|Read its pose][;|,] and [move "
         "it only if it is not there|unless it is there, move it], with the safety unlocked [for "
         "that|before] and locked [after|again].",
+        "Is {thing} at ({bx}, {by})? That is {x}. Look; [if it is elsewhere|if not], unlock, put it in, "
+        "lock; [if yes|else], leave it.",
+        "{Thing} belongs to ({bx}, {by}), the place of {x}. If its pose says so already, nothing moves; "
+        "if not, unlock, carry it into {x}, lock.",
     ),
     above=(
         "[Somebody|Someone|A visitor] moved {thing}[, which was at ({ox}, {oy})|]. [Read|Get|Look up] its "
@@ -475,6 +552,10 @@ ARM_SITUATIONS = ArmSituations(
         "[go|move] to z {z} [above|over|right above] it[,| and] lock.",
         "[Forget|It is not at] ({ox}, {oy})[, where {thing} was| any longer]: [read the pose of "
         "{thing}|get the pose of {thing}]. Unlock, [hover|go] over it at z {z}, lock.",
+        "{Thing} is somewhere else now[ than at ({ox}, {oy})|]. Read where, unlock, let the gripper wait "
+        "above it at {z}, lock.",
+        "Read the pose of {thing}; unlock; move to it, but at a height of {z}, and [touch nothing|do not "
+        "grip]; lock.",
     ),
     not_that=(
         "[Put|Move|Bring] {thing}[, not {other},| (not {other})| but not {other}] [into|to] {x}.",
@@ -485,6 +566,8 @@ ARM_SITUATIONS = ArmSituations(
         "{thing} into {x}.",
         "[Mind the names|Take care|Do not mix them up]: it is {thing} that [goes|belongs] into {x}, and "
         "not {other}.",
+        "Do not confuse {thing} with {other}: [put|place] the first into {x}, and let the other be.",
+        "{Thing} and {other} look alike. Only {thing} is to be [put|moved] into {x}.",
     ),
     any_order=(
         "[Two things|Two objects] are to be [put away|moved|sorted]: {a} into {x}, {b} into {y}[, in any "
@@ -493,6 +576,8 @@ ARM_SITUATIONS = ArmSituations(
         "that suits you].",
         "{X} is for {a}, {y} [is |]for {b}[, whichever you take first|; begin with either|].",
         "[Sort|Tidy up]: {a} - {x}, {b} - {y}.",
+        "[Of the two things|Of the two], {a} goes into {x} and {b} into {y}.",
+        "{X} gets {a}, {y} gets {b}. [That is all|Nothing else moves].",
     ),
     clear_first=(
         "{A} [is in the way of|stands too close to|blocks] {b}. [So first|First|Therefore] "
@@ -501,6 +586,7 @@ ARM_SITUATIONS = ArmSituations(
         "and [has to go|must go|goes] [into|to] {x} [first|before].",
         "[To get at|To reach|To make room at] {b}, [first move|clear away|move] {a} [to|into] {x}; "
         "[then|after that] {b} [goes|is put] into {y}.",
+        "{B} is wanted in {y}. [As|Because] {a} hinders the fingers, that goes into {x} before.",
     ),
     hurry=(
         "[You have|There are] {time}[ left|] [until|before] [somebody comes|the gate opens|the curtain is "
@@ -518,6 +604,13 @@ ARM_SITUATIONS = ArmSituations(
         "unlock, open it, lock.",
         "[See|Find out] [whether|if] the gripper is open. [If not|Where not], open it [with the safety "
         "unlocked|after unlocking], and lock.",
+        "I need an open gripper. Look first; if it is open already, that is all; a closed one you open, "
+        "unlocked for that, and locked then.",
+        "Sense the gripper; open means nothing to do, closed means unlock, open, lock.",
+        "[Only|Just] a closed gripper needs work: [check|read] it, and if need be unlock, open it and "
+        "lock.",
+        "Let the gripper be open in the end. It may be so now: sense it. [Otherwise|If it is not], "
+        "unlock, open, lock.",
     ),
     gripper_closed=(
         "[Sense|Check|Look at|Read] the gripper. [If|Should|In case] it [is|be] open, unlock, close it[,| "
@@ -526,6 +619,13 @@ ARM_SITUATIONS = ArmSituations(
         "again|].",
         "The gripper [should|must] be [closed|shut]: [check|see] that, and [if it is open|if not], "
         "unlock, close it, lock.",
+        "I need a closed gripper. Look first; if it is closed already, that is all; an open one you "
+        "close, unlocked for that, and locked then.",
+        "Sense the gripper; closed means nothing to do, open means unlock, close, lock.",
+        "[Only|Just] an open gripper needs work: [check|read] it, and if need be unlock, close it and "
+        "lock.",
+        "Let the gripper be closed in the end. It may be so now: sense it. [Otherwise|If it is not], "
+        "unlock, close, lock.",
     ),
     reach=(
         "{Thing} [should go|belongs|is to go] to ({x}, {y}, {z}). The arm reaches {reach} m[;|:| -] [if "
