@@ -20,10 +20,11 @@ from training.transcripts import HELD_OUT, episode
 
 pytestmark = pytest.mark.llama
 
-SMALL = SHIPPED_MODEL.with_name("pathrig-small-q8_0.gguf")
-FILES = {"demo": SHIPPED_MODEL, "small": SMALL}
-TRAINING = {"demo": "calls", "small": "declines"}
-LEAST_EXACT = {"demo": 0.4, "small": 0.7}
+FILES = {"demo": SHIPPED_MODEL} | {
+    size: SHIPPED_MODEL.with_name(f"pathrig-{size}-q8_0.gguf") for size in ("small", "middle", "large")
+}
+TRAINING = {"demo": "calls"} | dict.fromkeys(("small", "middle", "large"), "declines")
+LEAST_EXACT = {"demo": 0.4} | dict.fromkeys(("small", "middle", "large"), 0.7)
 RECORDS = [
     pytest.param(name, record, id=f"{name} {record['text'][-90:-60]}")
     for name in FILES
