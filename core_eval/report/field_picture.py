@@ -123,7 +123,7 @@ class _Scene:
     def _dashes(self, points: Sequence[Point]) -> Iterator[str]:
         """Draw straight dashes from stop to stop: the way between is not known."""
         for one, two in pairwise(points):
-            count = math.ceil(math.dist(one, two) / (DASH * self.long))
+            count = max(1, math.ceil(math.dist(one, two) / (DASH * self.long)))
             marks = [
                 (one[0] + (two[0] - one[0]) * k / count, one[1] + (two[1] - one[1]) * k / count)
                 for k in range(count + 1)

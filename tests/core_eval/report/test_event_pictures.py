@@ -101,6 +101,8 @@ def test_a_way_that_is_not_known_is_dashed_from_stop_to_stop():
     known, unknown = (
         pixels(field_picture(field, STATE, (416, 208))) for field in (FIELD, replace(FIELD, driven=()))
     )
+    twice = replace(FIELD, driven=(), stops=(*FIELD.stops, FIELD.stops[-1]))
+    assert (pixels(field_picture(twice, STATE, (416, 208))) == unknown).all(), "a stop where it stood"
     blue = [[colour(image, 4.0, 1.3 + 0.02 * k)[0] < 100 for k in range(60)] for image in (known, unknown)]
     assert all(blue[0])
     assert 20 < sum(blue[1]) < 40
