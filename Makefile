@@ -33,8 +33,8 @@ MUTANTS ?=
 INTEROP := build/interop
 SITE := build/site-venv
 
-# Processes that share the tests.
-WORKERS ?= auto
+# Processes that share the tests: one more than cores, as many tests wait.
+WORKERS ?= $(shell expr $$(nproc) + 1)
 
 .PHONY: demo test test-fast test-interop lint dist docs mutants train clean
 .DELETE_ON_ERROR:
