@@ -6,20 +6,17 @@ locks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
 from devices.robotic_arm import gripper_tools as arm
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from training.episode import Episode
-from training.phrasing import Said, Speaker, joined
+from training.phrasing import Said, Speaker, Work, joined
 from training.rover_world import any_names
 from training.shipped import POINTS
 from training.wordings import ArmWords, Wordings
 
-Act = Callable[[], None]
-Work = tuple[Said, Act]
 Spot = tuple[float, float, float, float]
 
 PLAIN_OBJECTS = (
@@ -152,18 +149,13 @@ class _Teller:
         locks = rng.random() > 0.15
         jobs = self._work() if locks else self._reads(rng.randint(1, 2))
         read = self._reads(1)[0] if locks and rng.random() < 0.25 else None
-        said = [words for words, _ in jobs]
-        if read and rng.random() < 0.6:
-            first = self.speaker.prompt([read[0]], locks=False)
-            bench.episode.prompt = f"{first} {self.speaker.prompt(said, locks=True)}"
-            read[1]()
-        else:
-            jobs = [read, *jobs] if read else jobs
-            bench.episode.prompt = self.speaker.prompt([words for words, _ in jobs], locks=locks)
+        bench.episode.prompt, early, late = self.speaker.told(jobs, read, locks=locks, apart=0.6)
+        for act in early:
+            act()
         if locks:
             _maybe_mistake(bench)
             bench.switch("unlocked")
-        for _, act in jobs:
+        for act in late:
             act()
         if locks:
             bench.switch("locked")

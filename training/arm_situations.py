@@ -174,16 +174,16 @@ class _Teller:
         wanted, found = rng.choice(("open", "closed")), rng.choice(("open", "closed"))
         bench.gripper = found
         text = self._text(self.texts.gripper_open if wanted == "open" else self.texts.gripper_closed)
-        more = rng.random()
+        (more,) = rng.choices(("list first", "list last", "carry", ""), (0.3, 0.2, 0.35, 0.15))
         look = say.prompt([say.job(self.words.read_objects)], locks=False)
         (thing,), target = self._things(1), rng.choice(list(bench.bins))
         order = say.job(self.words.move_object, thing=self._named(thing), bin=target)
-        if more < 0.3:
+        if more == "list first":
             text = f"{look} {text}"
             bench.names()
-        elif more < 0.5:
+        elif more == "list last":
             text = f"{text} {look}"
-        elif more < 0.85:
+        elif more == "carry":
             text = f"{text} {say.prompt([order], locks=True)}"
         bench.episode.prompt = text
         bench.sense()
@@ -191,9 +191,9 @@ class _Teller:
             bench.switch("unlocked")
             bench.grip(wanted)
             bench.switch("locked")
-        if 0.3 <= more < 0.5:
+        if more == "list last":
             bench.names()
-        elif 0.5 <= more < 0.85:
+        elif more == "carry":
             bench.switch("unlocked")
             carry(bench, thing, target)
             bench.switch("locked")

@@ -6,7 +6,7 @@ The jobs are to be done in the order in which they are given here, whatever orde
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -32,6 +32,11 @@ class Said:
     order: str
     statement: str = ""
     done: str = ""
+
+
+Act = Callable[[], None]
+Work = tuple[Said, Act]
+"""A job: its words, and what does it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,26 @@ class Speaker:
         if rng.random() < 0.06:
             text += f" {rng.choice(frame.thanks)}"
         return self._careless(text)
+
+    def told(
+        self, jobs: Sequence[Work], look: Work | None, *, locks: bool, apart: float
+    ) -> tuple[str, list[Act], list[Act]]:
+        """Return the prompt of jobs, what is done before the safety is unlocked, and what after it.
+
+        Args:
+            jobs: in their order.
+            look: a reading before them.
+            locks: as in `prompt`.
+            apart: how often the look has a sentence of its own, and is made before unlocking.
+        """
+        acts = [act for _, act in jobs]
+        said = [words for words, _ in jobs]
+        if look is None:
+            return self.prompt(said, locks=locks), [], acts
+        if self.rng.random() < apart:
+            first = self.prompt([look[0]], locks=False)
+            return f"{first} {self.prompt(said, locks=locks)}", [look[1]], acts
+        return self.prompt([look[0], *said], locks=locks), [], [look[1], *acts]
 
     def plain(self, jobs: Sequence[Said]) -> str:
         """Return the prompt of jobs, with no word of the safety."""

@@ -11,13 +11,10 @@ from random import Random
 
 from training.amounts import number
 from training.episode import Episode
-from training.phrasing import Said, Speaker, joined
+from training.phrasing import Said, Speaker, Work, joined
 from training.rover_world import Field, new_field
 from training.spoken_numbers import pesticide, water
 from training.wordings import RoverWords, Wordings
-
-Act = Callable[[], None]
-Work = tuple[Said, Act]
 
 
 def rover_episode(rng: Random, wordings: Wordings) -> Episode:
@@ -42,20 +39,15 @@ class _Teller:
         locks = rng.random() > 0.15
         jobs = self._work() if locks else self._reads(rng.randint(1, 3))
         read = self._reads(1)[0] if locks and rng.random() < 0.12 else None
-        said = [words for words, _ in jobs]
-        if read and rng.random() < 0.5:
-            first = self.speaker.prompt([read[0]], locks=False)
-            world.episode.prompt = f"{first} {self.speaker.prompt(said, locks=True)}"
-            read[1]()
-        else:
-            jobs = [read, *jobs] if read else jobs
-            world.episode.prompt = self.speaker.prompt([words for words, _ in jobs], locks=locks)
+        world.episode.prompt, early, late = self.speaker.told(jobs, read, locks=locks, apart=0.5)
+        for act in early:
+            act()
         if locks:
             if rng.random() < 0.05:
                 message = "The safety is locked; call unlock_safety_mode first."
                 world.episode.refused("move_home", "safety_locked", message)
             world.unlock()
-        for _, act in jobs:
+        for act in late:
             act()
         if locks:
             world.lock()

@@ -116,6 +116,7 @@ class Training:
             "react": args.react,
             "tokens": args.tokens,
             "flat": args.flat,
+            "bare": args.bare,
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(args.seed)
@@ -210,7 +211,7 @@ class Training:
         return 2 * 2 * (time.monotonic() - begun) * float(self.args.held_out) / few
 
     def _compare(self, kept: dict[str, Any]) -> None:
-        free = ("tokens", "batch", "flat", "react")
+        free = ("tokens", "batch", "flat", "react", "bare")
         for key in self.settings:
             if key not in free and kept[key] != self.settings[key]:
                 raise SettingsError(

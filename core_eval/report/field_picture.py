@@ -30,7 +30,7 @@ def field_picture(
     """Return the field from above as a PNG file of `size` (width, height) pixels.
 
     Args:
-        field: with the stops until then.
+        field: with the stops and the way until then.
         state: the true state of that moment: the machine's `pose`, and `SECTION_at` for what passes.
         size: pixels.
         struck: names of what harm is done to; the machine is marked for what is not on the map.

@@ -70,7 +70,7 @@ def test_what_is_not_on_the_list_is_declined_and_what_is_there_is_done(rover, ar
                 ]
                 if not any(asked) and tools(story)[-1] != DECLINE:
                     continue
-                seen[tools(story)[-1] == DECLINE] += 1
+                seen[tools(story)[-1]] += 1
                 assert (tools(story)[-1] == DECLINE) == (not set(asked) & set(listed))
         assert min(seen.values()) > 5 and len(seen) == 2
 
