@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from chat_standin import completion, serving, tool_call
 from chat_templates import QWEN3
 from tiny_gguf import write_tiny_gguf
 
@@ -36,7 +37,7 @@ def test_a_limit_that_is_too_short_is_told(
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["models", "check", "llama?max_seconds=0.001&thinking=off"]) == 1
     printed = capsys.readouterr().out
-    assert "the limit takes no first answer" in printed and "thinking          off" in printed
+    assert "the limits take no first answer" in printed and "thinking          off" in printed
     assert all(len(line) <= 80 for line in printed.splitlines())
 
 
@@ -47,9 +48,57 @@ def test_a_file_is_enough(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert (found["model"], found["n_batch"], found["n_ctx"]) == (f"llama:{path}?n_batch=64", 64, 8192)
 
 
-def test_a_model_behind_a_server_is_said_to_be_unmeasured(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models", "check", "openai:http://127.0.0.1:9/v1#m"]) == 0
-    assert "speed             not measured: the server is asked in a run" in capsys.readouterr().out
+def test_a_model_behind_a_server_is_asked_for_its_first_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    usage = {"prompt_tokens": 900, "completion_tokens": 20}
+    call = {"tool_calls": [tool_call("get_plant_pose", '{"plant_id": "plant_A"}')]}
+    answer = completion(call, usage=usage) | {"timings": {"prompt_ms": 1800.0, "predicted_ms": 500.0}}
+    pages = {"/v1/models": {"data": [{"id": "qwen3", "max_model_len": 4096}]}}
+    with serving((200, answer), pages=pages) as (server, spec):
+        assert main(["models", "check", spec]) == 0
+        printed = capsys.readouterr().out
+        assert main(["models", "check", spec, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for line in (
+        "context           4,096 tokens",
+        "first prompt      900 tokens",
+        "prompt            500 tokens/s",
+        "output            40 tokens/s",
+        'the answer        calls get_plant_pose {"plant_id": "plant_A"}',
+    ):
+        assert line in printed.splitlines()
+    assert all(len(line) <= 80 for line in printed.splitlines())
+    assert found["prompt_tokens_per_s"] == 500 and found["within_limit"] and found["answer_tokens"] == 20
+    assert "water plant_B" in server.requests[0][2]["messages"][1]["content"] and len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (completion({"content": "Hello."}, "stop"), "the answer        without a call"),
+        (completion({"tool_calls": [tool_call("go", "{")]}), "cannot be read (bad_arguments)"),
+        (completion({"content": ""}, "stop"), "remark            the answer is empty"),
+    ],
+)
+def test_what_a_server_answers_is_told(
+    answer: dict[str, object], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving((200, answer)) as (_, spec):
+        assert main(["models", "check", spec]) == 0
+    assert says in capsys.readouterr().out
+
+
+def test_a_server_that_is_too_slow_or_away_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving((None, {})) as (_, spec):
+        assert main(["models", "check", f"{spec}?max_seconds=0.3"]) == 1
+    printed = capsys.readouterr().out
+    assert "none within the limit" in printed and "the limits take no first answer" in printed
+    assert main(["models", "check", "openai:http://127.0.0.1:9/v1#m?max_seconds=1"]) == 3
+    assert capsys.readouterr().err == (
+        "pathrig: http://127.0.0.1:9/v1: cannot be reached: [Errno 111] Connection refused\n"
+    )
 
 
 @pytest.mark.parametrize(
