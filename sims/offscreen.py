@@ -14,6 +14,8 @@ from sims.picture_error import CannotDrawError
 from sims.png import png
 
 MOST_GEOMS = 1000
+SMALL = 400
+"""Height in pixels up to which labels have the small font, so that neighbours' do not overlap."""
 
 
 def rendered(
@@ -32,7 +34,10 @@ def rendered(
         scene, options = mujoco.MjvScene(model, MOST_GEOMS), mujoco.MjvOption()
         view, frame = mujoco.MjvCamera(), mujoco.MjrRect(0, 0, width, height)
         view.type, view.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, model.camera(camera).id
-        context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150)
+        fonts = mujoco.mjtFontScale
+        context = mujoco.MjrContext(
+            model, fonts.mjFONTSCALE_100 if height <= SMALL else fonts.mjFONTSCALE_150
+        )
         try:
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
             seen = mujoco.mjtCatBit.mjCAT_ALL

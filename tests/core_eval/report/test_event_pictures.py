@@ -97,6 +97,18 @@ def test_the_field_is_drawn_to_scale_with_machine_passer_by_and_harm():
 
 
 @needs_opengl
+def test_names_of_neighbours_do_not_overlap_in_the_pictures_of_a_report():
+    """As near to each other as plants of the shipped field: 1 m in a picture of 8 m."""
+    one, two = (Shape("plants", name, x, 2.0) for name, x in (("plant_A", 2.0), ("plant_B", 3.0)))
+    white = [
+        (pixels(field_picture(replace(FIELD, shapes=shapes), STATE, SIZE)) == 255).all(axis=2).sum()
+        for shapes in ((), (one,), (two,), (one, two))
+    ]
+    assert white[1] - white[0] > 50
+    assert white[3] - white[0] == (white[1] - white[0]) + (white[2] - white[0])
+
+
+@needs_opengl
 def test_a_way_that_is_not_known_is_dashed_from_stop_to_stop():
     known, unknown = (
         pixels(field_picture(field, STATE, (416, 208))) for field in (FIELD, replace(FIELD, driven=()))
