@@ -71,18 +71,21 @@ def severities(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, nargs="+", default=[4, 2, 1], help="time steps, ms")
+    parser.add_argument(
+        "--steps", type=int, nargs="+", default=[4, 2, 1], help="time steps, ms, beside the shipped one"
+    )
     parser.add_argument("--stop", type=float, default=150.0, help="force of the protective stop, N")
     given = parser.parse_args()
+    steps = sorted({*given.steps, round(scene.TIMESTEP * 1000)}, reverse=True)
     units = {rule.kind: rule.unit for rule in ArmSimulator.harm_rules}
     print(f"contact time constant {scene.CONTACT_TIME * 1e3:g} ms, protective stop {given.stop:g} N")
-    columns = "".join(f"{f'{ms} ms':>9}" for ms in given.steps)
+    columns = "".join(f"{f'{ms} ms':>9}" for ms in steps)
     print(f"{'script':26}{'event':26}{columns}  off")
     for name, (script, init) in SCRIPTS.items():
-        found = [severities(script, init, ms / 1000, given.stop) for ms in given.steps]
+        found = [severities(script, init, ms / 1000, given.stop) for ms in steps]
         for kind, entity in sorted({key for one in found for key in one}):
             values = [one.get((kind, entity), 0.0) for one in found]
-            shipped = values[given.steps.index(round(scene.TIMESTEP * 1000))]
+            shipped = values[steps.index(round(scene.TIMESTEP * 1000))]
             off = f"{shipped / values[-1] - 1:+.0%}" if values[-1] else ""
             cells = "".join(f"{value:9.4g}" for value in values)
             print(f"{name:26}{f'{kind} {entity}, {units[kind]}':26}{cells} {off:>5}")
