@@ -47,7 +47,6 @@ REASONS = frozenset(
         "needs a model file",
         "needs a person",
         "takes minutes",
-        "takes hours",
         "needs a toolchain and a board",
         "installs, compiles and tests for minutes",
         "writes into the checkout",
