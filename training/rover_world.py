@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import product
 from random import Random
 from string import ascii_lowercase, ascii_uppercase
-from typing import Literal
 
 from devices.device_type import DeviceType
 from devices.farm_rover import tools as rover
@@ -66,9 +64,6 @@ OTHER_NAMES = (
     *("tomato", "vine", "bed", "tree", "row", "pepper", "melon", "bush", "bean", "rose", "plot", "pot"),
     *("crop", "apple", "maize", "onion", "stand", "spot", "herb", "fig", "olive", "kale", "leek", "patch"),
 )
-ALIKE = ((True, True, True), (False, False, False))
-MIXED = tuple(flags for flags in product((True, False), repeat=3) if flags not in ALIKE)
-"""Dry, ripe and pests of most scans: that anything is so must not tell whether the one asked for is."""
 LOCKED = (
     "The safety is locked; call unlock_safety_mode first.",
     "the safety is locked: call unlock_safety_mode first",
@@ -237,11 +232,12 @@ class Field:
 
     def scan(self, plant: str) -> rover.PlantScan:
         """Look at a plant; a second look shows the same."""
-        seen = self.scanned.get(plant)
-        if seen is None:
-            dry, ripe, pests = self.rng.choice(MIXED if self.rng.random() < 0.85 else ALIKE)
-            soil: Literal["dry", "wet"] = "dry" if dry else "wet"
-            seen = rover.PlantScan(plant_id=plant, soil=soil, ripe=ripe, pests=pests)
+        seen = self.scanned.get(plant) or rover.PlantScan(
+            plant_id=plant,
+            soil=self.rng.choice(("dry", "wet")),
+            ripe=self.rng.random() < 0.5,
+            pests=self.rng.random() < 0.5,
+        )
         self.scanned[plant] = seen
         self.episode.call("scan_plant", seen, plant_id=plant)
         return seen

@@ -98,16 +98,6 @@ def test_what_the_scan_does_not_show_is_not_acted_on(rover):
     assert acted[True] > 5 and acted[False] > 5
 
 
-def test_most_scans_are_mixed_so_that_anything_shown_tells_little_of_what_was_asked_for(rover):
-    """In a scan that is all or nothing, a model is right whichever word it looks at."""
-    scans = [value(turn) for story in rover for turn in story.turns if turn.tool == "scan_plant"]
-    flags = [(seen["soil"] == "dry", seen["ripe"], seen["pests"]) for seen in scans]
-    alike = sum(len(set(one)) == 1 for one in flags)
-    assert len(flags) > 200 and 0.05 < alike / len(flags) < 0.2
-    for column in zip(*flags, strict=True):
-        assert 0.4 < sum(column) / len(column) < 0.6
-
-
 def test_the_battery_is_charged_below_the_threshold_only(rover):
     charged = Counter()
     for story in rover:
