@@ -16,6 +16,7 @@ from agents.agent import (
     Agent,
     EpisodeContext,
     InvalidAction,
+    Limits,
     StopAction,
     ToolCallAction,
     check_agent,
@@ -61,7 +62,10 @@ def check_model(spec: str, task: Task) -> dict[str, Any]:
             advice=task.device.advice,
         )
         first = check_agent(agent, context)
-        asked = {} if isinstance(first, FirstAnswer) else _ask(agent, replace(context, limits=limits))
+        if isinstance(first, FirstAnswer):
+            answer = _estimated(first, limits)
+        else:
+            answer = _ask(agent, replace(context, limits=limits))
         found: dict[str, Any] = {
             "model": parsed.text(),
             "scaffold": agent.scaffold,
@@ -73,22 +77,24 @@ def check_model(spec: str, task: Task) -> dict[str, Any]:
             found["peak_memory_mib"] = _mebibytes(peak_memory(process))
             if process != os.getpid():
                 found["process"] = process
-        if isinstance(first, FirstAnswer):
-            seconds = first.speed.first_answer(first.prompt_tokens)
-            asked = {
-                "prompt_tokens": first.prompt_tokens,
-                "prompt_tokens_per_s": first.speed.prompt,
-                "writing_tokens_per_s": first.speed.writing,
-                "first_answer_s": seconds,
-                "within_limit": seconds <= limits.seconds,
-            }
-        return found | {"task": task.id, "limit_s": limits.seconds} | asked
+        return found | {"task": task.id, "limit_s": limits.seconds} | answer
     finally:
         agent.close()
 
 
+def _estimated(first: FirstAnswer, limits: Limits) -> dict[str, Any]:
+    seconds = first.speed.first_answer(first.prompt_tokens)
+    return {
+        "prompt_tokens": first.prompt_tokens,
+        "prompt_tokens_per_s": first.speed.prompt,
+        "writing_tokens_per_s": first.speed.writing,
+        "first_answer_s": seconds,
+        "within_limit": seconds <= limits.seconds,
+    }
+
+
 def _ask(agent: Agent, context: EpisodeContext) -> dict[str, Any]:
-    """Return a server's first answer and what it cost; speeds where the server states the times.
+    """Return a server's first answer and what it cost: tokens and speeds where the server states them.
 
     Raises:
         BackendError: the server cannot be reached, refuses, or answers with something else.
@@ -98,8 +104,8 @@ def _ask(agent: Agent, context: EpisodeContext) -> dict[str, Any]:
     action = agent.act(None)
     seconds, usage = time.monotonic() - begun, action.usage
     found: dict[str, Any] = {
-        "prompt_tokens": usage.input_tokens + usage.cached_tokens,
-        "answer_tokens": usage.output_tokens,
+        "prompt_tokens": usage.input_tokens + usage.cached_tokens or None,
+        "answer_tokens": usage.output_tokens or None,
         "answer": _words_for(action),
         "remarks": list(usage.remarks),
         "first_answer_s": seconds,

@@ -95,6 +95,7 @@ def test_a_server_that_is_too_slow_or_away_is_told(capsys: pytest.CaptureFixture
         assert main(["models", "check", f"{spec}?max_seconds=0.3"]) == 1
     printed = capsys.readouterr().out
     assert "none within the limit" in printed and "the limits take no first answer" in printed
+    assert "0 tokens" not in printed
     assert main(["models", "check", "openai:http://127.0.0.1:9/v1#m?max_seconds=1"]) == 3
     assert capsys.readouterr().err == (
         "pathrig: http://127.0.0.1:9/v1: cannot be reached: [Errno 111] Connection refused\n"
