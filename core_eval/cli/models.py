@@ -95,7 +95,9 @@ def _print(out: Any, found: Mapping[str, Any]) -> None:
     for remark in found.get("remarks", ()):
         out.print(Hanging(Text(f"{'remark':<{WIDTH}}  {visible(remark)}"), WIDTH + 2))
     if not found["within_limit"]:
-        line = "the limits take no first answer: give longer ones (max_seconds, n_ctx), or a faster model"
+        line = (
+            "the limits take no first answer: give more (max_seconds, max_tokens, context), or a faster model"
+        )
         out.print(Hanging(Text(line, style="yellow")))
 
 

@@ -31,9 +31,8 @@ from configs.tasks_loader import Task, TaskLimits
 from core_eval.harness.episode_start import episode_limits
 from core_eval.harness.resource_usage import peak_memory
 
-STOPPED = {
-    "done": "without a call",
-    "decline": "it declines the task",
+ENDED = {"done": "without a call", "decline": "it declines the task"}
+CUT = {
     "max_time": "none within the limit",
     "max_tokens": "none within the limit of tokens",
     "context": "none: the prompt does not fit into the context",
@@ -109,7 +108,7 @@ def _ask(agent: Agent, context: EpisodeContext) -> dict[str, Any]:
         "answer": _words_for(action),
         "remarks": list(usage.remarks),
         "first_answer_s": seconds,
-        "within_limit": not (isinstance(action, StopAction) and action.reason in ("max_time", "context")),
+        "within_limit": not (isinstance(action, StopAction) and action.reason in CUT),
     }
     if usage.prompt_seconds and usage.input_tokens:
         found["prompt_tokens_per_s"] = usage.input_tokens / usage.prompt_seconds
@@ -123,7 +122,7 @@ def _words_for(action: Action) -> str:
         return f"calls {action.name} {to_json(action.arguments)}"
     if isinstance(action, InvalidAction):
         return f"cannot be read ({action.code}): {action.reason}"
-    return STOPPED.get(action.reason, action.reason)
+    return (ENDED | CUT).get(action.reason, action.reason)
 
 
 def _mebibytes(size: int | None) -> float | None:

@@ -90,6 +90,13 @@ def test_what_a_server_answers_is_told(
     assert says in capsys.readouterr().out
 
 
+def test_an_answer_that_a_limit_of_tokens_cuts_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving((200, completion({"content": "I think that"}, "length"))) as (_, spec):
+        assert main(["models", "check", f"{spec}?max_tokens=3"]) == 1
+    printed = capsys.readouterr().out
+    assert "none within the limit of tokens" in printed and "the limits take no first answer" in printed
+
+
 def test_a_server_that_is_too_slow_or_away_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with serving((None, {})) as (_, spec):
         assert main(["models", "check", f"{spec}?max_seconds=0.3"]) == 1
