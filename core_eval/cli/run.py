@@ -24,6 +24,7 @@ from core_eval.cli.output import (
     warn_of_cycles,
     write_file,
 )
+from core_eval.cli.programs import AllowPrograms, require_of_log
 from core_eval.cli.progress import is_shown
 from firmware_bridge.guard import GuardMode
 
@@ -181,6 +182,7 @@ def run(
         bool,
         typer.Option("--durable", help="Sync the log to disk at each call: a power cut loses nothing."),
     ] = False,
+    allow_programs: AllowPrograms = False,
 ) -> int:
     """Run episodes, log every call, and score them."""
     from configs.tasks_loader import TaskLimits
@@ -218,6 +220,7 @@ def run(
                 "--init and --vary"
             )
         config, unfinished = _unfinished(db, rig)
+        require_of_log(config, db)
     else:
         specs = with_flags(agent or [], {key: given for key, given in several.items() if given}, limits)
         config = RunConfig(
