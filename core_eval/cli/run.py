@@ -178,6 +178,14 @@ def run(
             "exit status is 3 at the end.",
         ),
     ] = None,
+    retries: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Further tries, each with another seed, of an episode that faults of rig, link or host "
+            "disturbed.",
+        ),
+    ] = 0,
     durable: Annotated[
         bool,
         typer.Option("--durable", help="Sync the log to disk at each call: a power cut loses nothing."),
@@ -235,6 +243,7 @@ def run(
             lam=lam,
             faults_are_harm=faults_are_harm,
             call_timeout=call_timeout,
+            retries=retries,
         )
     if keep_going is not None:
         config = config.model_copy(update={"keep_going": keep_going})
