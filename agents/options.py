@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from string import Template
 from typing import Any, Literal
 from urllib.parse import parse_qsl, quote
 
@@ -125,6 +126,13 @@ class ModelOptions(BaseModel):
         if self.system_prompt is not None and self.system_prompt_file is not None:
             raise ValueError("give system_prompt or system_prompt_file, not both")
         return self
+
+    @property
+    def variables(self) -> list[tuple[str, str]]:
+        """The environment variables whose values a server is sent, each with the option that names it."""
+        named = [] if self.api_key_env is None else [("api_key_env", self.api_key_env)]
+        values = (header.partition(":")[2] for header in self.header)
+        return named + [("header", one) for value in values for one in Template(value).get_identifiers()]
 
     def limits(self, given: Limits) -> Limits:
         """Return an episode's limits with those of these options in place of the given ones."""

@@ -60,6 +60,7 @@ class AgentForm:
         model_file: the model's file, whose hash the log keeps; None if the agent has none.
         model: of an agent that is a model, and takes options.
         stands_for: returns the specification of a model agent, with its options, that a REST stands for.
+        runs_rest: whether REST is the command line of a program, which the agent starts.
     """
 
     forms: tuple[str, ...]
@@ -67,6 +68,7 @@ class AgentForm:
     model_file: Callable[[str | None], Path | None] = _no_file
     model: ModelForm | None = None
     stands_for: Callable[[str | None], str] | None = None
+    runs_rest: bool = False
 
     def takes(self, rest: str | None) -> bool:
         """Return whether one of the forms has such a REST."""
@@ -176,6 +178,25 @@ def model_options(spec: str) -> ModelOptions | None:
     """Return the options of a model's specification; None for other agents, or where no form takes it."""
     found = _found(spec)
     return None if found is None else found.options
+
+
+def named_uses(spec: str) -> list[str]:
+    """Return what a specification itself runs or sends, as sentences without a subject.
+
+    Raises:
+        AgentSpecError: an option is invalid.
+    """
+    name, _, rest = spec.partition(":")
+    form = AGENT_FORMS.get(name)
+    if form is None or not (form.model or form.stands_for):
+        return [f"runs the program {rest!r}"] if form is not None and form.runs_rest else []
+    from agents.options import ModelOptions, parse_options
+
+    address, _, query = rest.partition("?")
+    options = parse_options(name, query, frozenset(ModelOptions.model_fields))
+    uses = [] if options.server is None else [f"runs the program {str(options.server)!r}"]
+    place = address.partition("#")[0]
+    return uses + [f"sends the environment variable {one} to {place}" for _, one in options.variables]
 
 
 def _found(spec: str) -> ParsedSpec | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from configs.device_types import device_ref, load_device
 from configs.errors import ConfigError
+from configs.programs import require
 from configs.yaml_file import load_yaml, nearest
 from devices.drivers.check import driver_faults
 from devices.drivers.driver_file import DriverFile
@@ -58,6 +59,11 @@ def load_driver(name_or_file: str) -> DriverFile:
     return _loaded(path, path.stat().st_mtime_ns)
 
 
+def _is_registered(path: Path) -> bool:
+    """Return whether an installed package registers a driver's file."""
+    return any(path == place or path.parent == place for place in DRIVERS.values())
+
+
 @lru_cache(maxsize=32)
 def _loaded(path: Path, changed: int) -> DriverFile:
     """Load the file in its version of time `changed`; the result is cached."""
@@ -76,6 +82,8 @@ def _loaded(path: Path, changed: int) -> DriverFile:
         raise file.error(str(error), "device") from None
     driver = driver.model_copy(update={"device": ref})
     if driver.link == "python":
+        if not _is_registered(path):
+            require(file, "python", f"imports and runs the Python class {driver.python}")
         try:
             load_class(driver.python)
         except ValueError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,17 @@ from agents.errors import AgentSpecError
 from agents.options import ModelOptions, key_fault, merged, query_of
 from agents.registry import AgentForm, parse_spec
 from configs.errors import ConfigError
+from configs.programs import require, require_variable
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.device_type import an
 
 MODELS_FOLDER = Path(__file__).parent / "models"
 FILES = ("lora", "chat_template", "system_prompt_file", "examples_file", "server")
 """Options that name files: a relative path is relative to the YAML file."""
+
+
+NAMING = {option: option for option in ("server", "api_key_env", "header")}
+"""Options that name a program or an environment variable."""
 
 
 class ModelFile(ModelOptions):
@@ -44,13 +50,26 @@ def model_spec(ref: str | None) -> str:
         if key != "model" and (fault := key_fault(base.name, key, base.form.model.options)) is not None:
             raise file.error(f"of {an(base.name)} agent: {fault}", key)
     folder = file.path.parent
+    own = _options(file, given, folder)
+    for options, named_at in ((base.options, dict.fromkeys(NAMING, "model")), (own, NAMING)):
+        _require_consent(file, options, base.rest or "", named_at)
     rest = base.rest
     if base.form.model.is_file and rest is not None and ":" not in rest:
         # Without `..`: the log and the tables name the agent by it.
         rest = os.path.normpath(folder / rest)
-    options = merged(base.options, _options(file, given, folder))
+    options = merged(base.options, own)
     colon = "" if rest is None else f":{rest}"
     return f"{base.name}{colon}{query_of(options)}"
+
+
+def _require_consent(
+    file: YamlFile, options: ModelOptions, address: str, named_at: Mapping[str, str]
+) -> None:
+    """Return if what options name may be used; `named_at` gives the key of the file that names each."""
+    if options.server is not None:
+        require(file, named_at["server"], f"runs the program {str(options.server)!r}")
+    for option, variable in options.variables:
+        require_variable(file, named_at[option], variable, address.partition("#")[0])
 
 
 def model_names() -> list[str]:

@@ -14,6 +14,7 @@ from configs.device_types import device_ref, load_device
 from configs.drivers_loader import DRIVERS_FOLDER, driver_path, load_driver
 from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
+from configs.programs import require
 from configs.twin_config import TwinConfig, twin_fault
 from configs.worlds_loader import known_world, load_world
 from configs.yaml_file import YamlFile, load_yaml, nearest
@@ -148,6 +149,9 @@ def load_rig(ref: str) -> RigConfig:
     except ConfigError as error:
         raise file.error(str(error), "url") from None
     rig = rig.model_copy(update={"url": address, "truth": rig.truth and truth})
+    kind = rig.link_type
+    if kind is not None and (program := kind.program(rig.url)) is not None:
+        require(file, "url", f"runs the program {program!r}")
     if rig.device is not None:
         rig = _with_device(rig, file)
     try:

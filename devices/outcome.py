@@ -4,12 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from core_eval.path.calls import CallStatus
+from core_eval.path.taxonomy import LINK_CODES
 
 PROTECTIVE_STOP = "protective_stop"
 """Code of a fault: the rig stopped itself in the middle of a call, because it met something."""
+
+
+class FaultOwner(StrEnum):
+    """Whose fault a call with status `fault` is."""
+
+    AGENT = "agent"
+    RIG = "rig"
+    LINK = "link"
+    HOST = "host"
+
+
+_OWNERS = {
+    **dict.fromkeys((*LINK_CODES, "protocol", "not_sent", "bad_answer", "bad_result"), FaultOwner.LINK),
+    # No message came for the watchdog's time.
+    "stopped": FaultOwner.LINK,
+    "host_frozen": FaultOwner.HOST,
+    PROTECTIVE_STOP: FaultOwner.AGENT,
+}
+
+
+def owner_of(code: str | None) -> FaultOwner:
+    """Return whose fault one with this code is; the rig's where nothing else is known."""
+    return _OWNERS.get(code or "", FaultOwner.RIG)
 
 
 class Refusal(Exception):

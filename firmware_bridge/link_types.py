@@ -52,6 +52,11 @@ def _mcp_fault(parts: SplitResult, _spawned: bool) -> str | None:
     return None if parts.path.strip() else "name a program or a URL, as in mcp:'python server.py'"
 
 
+def _mcp_program(url: str) -> str | None:
+    text = url.partition(":")[2].strip()
+    return None if text.startswith(("http://", "https://")) else text
+
+
 def _network_fault(parts: SplitResult, _spawned: bool) -> str | None:
     if parts.hostname and parts.port is not None:
         return None
@@ -61,4 +66,4 @@ def _network_fault(parts: SplitResult, _spawned: bool) -> str | None:
 MQTT = LinkType("mqtt", "mqtt://HOST/RIG", _open_mqtt, _mqtt_fault, "broker", _may_publish)
 SERIAL = LinkType("serial", "serial:///dev/ttyACM0", _open_serial, _serial_fault, "pty")
 NETWORK_SERIAL = LinkType("serial", "socket://HOST:PORT", _open_serial, _network_fault)
-MCP = LinkType("mcp", "mcp:COMMAND", _open_mcp, _mcp_fault)
+MCP = LinkType("mcp", "mcp:COMMAND", _open_mcp, _mcp_fault, program=_mcp_program)

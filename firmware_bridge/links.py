@@ -29,6 +29,7 @@ class LinkType:
             does not answer; None for links without a broker.
         implied: returns what a URL states of its rig, as keys of a rig's file, which the file's own precede;
             raises ValueError (one line) for a URL that cannot be used.
+        program: returns the program that opening a URL starts; None where it starts none.
     """
 
     family: str
@@ -38,6 +39,7 @@ class LinkType:
     spawn: Literal["broker", "pty"] | None = None
     may_publish: Callable[[str, str, bytes], bool | None] | None = None
     implied: Callable[[str], Mapping[str, Any]] = lambda url: {}
+    program: Callable[[str], str | None] = lambda url: None
 
 
 LINK_TYPES: Registry[LinkType] = Registry("pathrig.links", LinkType)

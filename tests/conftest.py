@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,8 @@ from firmware_bridge.broker.process import start_broker_process
 
 # pytest-xdist gives its workers a terminal's width; tests read what a pipe gets, as they do without it.
 os.environ.pop("COLUMNS", None)
+# The files that a user trusts are none of the tests'.
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="pathrig-config-")
 # A shell's background job ignores these, and so would the programs that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -38,6 +38,9 @@ def find_program(given: Path | None) -> str:
         AgentSpecError: there is none.
     """
     found = shutil.which(PROGRAM if given is None else str(given))
+    if found is None and given is not None:
+        # A path drops the ./ before a file of the current folder.
+        found = shutil.which(given.absolute())
     if found is not None:
         return found
     if given is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core_eval.cli.output import UsageError, console, print_json, write_file
+from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def calibrate(
         typer.Option(min=0.0, help="Simulate no further rig for --coverage after this many minutes."),
     ] = 5.0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    allow_programs: AllowPrograms = False,
 ) -> None:
     """Fit the hidden parameters of a rig's twin to logged episodes, and write them into the rig's file."""
     from configs.rigs_loader import load_rig

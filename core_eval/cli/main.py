@@ -42,6 +42,7 @@ try:
         worlds,
     )
     from core_eval.cli.output import UsageError
+    from core_eval.cli.programs import asking
     from core_eval.cli.progress import show_on_pipes
     from core_eval.cli.screen import guarded_output
     from core_eval.cli.terminal import survive_hangup
@@ -143,7 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None, stops: Sequence[FinalStop]) -> int:
     try:
         given = _completed(sys.argv[1:] if arguments is None else arguments)
-        status = _command()(args=given, prog_name="pathrig", standalone_mode=False)
+        with asking():
+            status = _command()(args=given, prog_name="pathrig", standalone_mode=False)
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as leaving:
         if isinstance(leaving, SystemExit) and not leaving.code:

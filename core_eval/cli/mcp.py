@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object
+from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.run import DEFAULT_DB, cameras_of, live_page
 from firmware_bridge.guard import GuardMode
 
@@ -54,6 +55,7 @@ def mcp(
         float,
         typer.Option(min=1.0, help="With --live, seconds until an unanswered question counts as a refusal."),
     ] = 120.0,
+    allow_programs: AllowPrograms = False,
 ) -> int:
     """Offer a rig to an MCP client. Its session is an episode: logged, guarded and scored as any other."""
     from core_eval.cli.live import LiveLines

@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from core_eval.cli import find_port, rigs_new
+from core_eval.cli import find_port, programs, rigs_new
 from core_eval.cli.output import console, print_json
+from core_eval.cli.programs import AllowPrograms
 
 app = typer.Typer(help="List rigs, test one, and write a file for one of your own.")
 app.command("new")(rigs_new.new)
 app.command("find-port")(find_port.find_port)
+app.command("trust")(programs.trust)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -42,6 +44,7 @@ def check(
         bool, typer.Option("--look", help="Only connect and measure its clock: no calls, no stop.")
     ] = False,
     json: Json = False,
+    allow_programs: AllowPrograms = False,
 ) -> None:
     """Test link, lock, clock, tools, sensors, stop and reset of a rig. Nothing moves."""
     from configs.rigs_loader import load_rig
@@ -75,6 +78,7 @@ def announce(
         float,
         typer.Option(min=0.0, help="Seconds to listen for sensors, each announced at its first reading."),
     ] = 10.0,
+    allow_programs: AllowPrograms = False,
 ) -> int:
     """Announce a rig to Home Assistant: state, stop button and sensors. Nothing moves."""
     from configs.errors import ConfigError

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core_eval.cli.output import UsageError, console, write_file
+from core_eval.cli.programs import AllowPrograms
 from firmware_bridge.guard import GuardMode
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def new(
         str | None, typer.Option(help="The guard mode for harmful calls: block, observe or estop.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    allow_programs: AllowPrograms = False,
 ) -> None:
     """Write a rig's file. Ask for what no option gives."""
     from configs.device_types import is_device_file
@@ -85,6 +87,8 @@ def _new_mcp(path: Path, name: str, server: str, guard: str, force: bool) -> Non
     """Write the files of a rig whose tools are an MCP server's."""
     import yaml
 
+    from configs.programs import TrustedFiles, always, consent
+
     try:
         from firmware_bridge.mcp.describe import describe_server
     except ImportError as error:
@@ -97,7 +101,10 @@ def _new_mcp(path: Path, name: str, server: str, guard: str, force: bool) -> Non
     described = describe_server(url)
     write_file(tools, "the device file", described.text)
     entries = {"name": name, "url": url, "device": tools.name, "guard": guard}
-    _write(path, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000))
+    with consent(always):
+        # Its program stood on the command line.
+        _write(path, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000))
+    TrustedFiles().add([path])
     out = console()
     for left_out, why in described.left_out.items():
         out.print(f"left out {left_out}: {why}", highlight=False, markup=False)

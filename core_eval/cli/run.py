@@ -24,6 +24,7 @@ from core_eval.cli.output import (
     warn_of_cycles,
     write_file,
 )
+from core_eval.cli.programs import AllowPrograms, require_of_log
 from core_eval.cli.progress import is_shown
 from firmware_bridge.guard import GuardMode
 
@@ -177,10 +178,19 @@ def run(
             "exit status is 3 at the end.",
         ),
     ] = None,
+    retries: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Further tries, each with another seed, of an episode that faults of rig, link or host "
+            "disturbed.",
+        ),
+    ] = 0,
     durable: Annotated[
         bool,
         typer.Option("--durable", help="Sync the log to disk at each call: a power cut loses nothing."),
     ] = False,
+    allow_programs: AllowPrograms = False,
 ) -> int:
     """Run episodes, log every call, and score them."""
     from configs.tasks_loader import TaskLimits
@@ -218,6 +228,7 @@ def run(
                 "--init and --vary"
             )
         config, unfinished = _unfinished(db, rig)
+        require_of_log(config, db)
     else:
         specs = with_flags(agent or [], {key: given for key, given in several.items() if given}, limits)
         config = RunConfig(
@@ -232,6 +243,7 @@ def run(
             lam=lam,
             faults_are_harm=faults_are_harm,
             call_timeout=call_timeout,
+            retries=retries,
         )
     if keep_going is not None:
         config = config.model_copy(update={"keep_going": keep_going})

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from core_eval.cli.output import UsageError, console, print_faults, print_json, warn_of_cycles
 from core_eval.cli.pictures import draw, made_calls
+from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ def verify(
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes; default: one per core.")] = CORES,
     json: Json = False,
+    allow_programs: AllowPrograms = False,
 ) -> int:
     """Run golden paths and small changes of them on the tasks' worlds. Exit with 2 if a task fails.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from core_eval.cli.output import UsageError
+from core_eval.cli.programs import AllowPrograms
 
 if TYPE_CHECKING:
     from configs.rigs_loader import RigConfig
@@ -28,6 +29,7 @@ def watch(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where the page is served; by default this machine only.")
     ] = "127.0.0.1:0",
+    allow_programs: AllowPrograms = False,
 ) -> None:
     """Serve a page that follows logs and rigs until Ctrl-C. Nothing is sent to a rig on MQTT."""
     from core_eval.live.access import Address

@@ -21,6 +21,7 @@ from agents.agent import (
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
+from core_eval.harness.disturbance import MOST, Disturbance
 from core_eval.harness.episode_start import Assignment, episode_limits, episode_start
 from core_eval.harness.events import Decided, Emit, EpisodeStarted, Remarked, RigReady, Stepped
 from core_eval.harness.known_rig import known_rig
@@ -29,7 +30,7 @@ from core_eval.harness.rig_session import DRAIN_SECONDS, RigSession
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
 from core_eval.harness.stop_button import StopButton
-from core_eval.log import EpisodeLog, Intent, PromptRow, RunLog
+from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
 from core_eval.log.json_text import as_logged
 from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
@@ -105,6 +106,7 @@ class Episode:
         # Scripts and golden paths end by themselves; a truncated one would be scored as another path.
         self._is_limited = agent.scaffold != "none"
         self._deadline = Deadline(math.inf)
+        self._disturbance = Disturbance(simulated=True, draws_link_faults=False)
 
     def run(self, log: RunLog) -> int:
         """Run the episode and return its id in the log.
@@ -125,7 +127,7 @@ class Episode:
         try:
             with costs, self._stop_button.connected(self._stop_now):
                 try:
-                    self._prepare(episode)
+                    self._prepare(episode, start)
                     ending = self._act_until_the_end(episode)
                 except CancelledError:
                     ending = self._cancelled()
@@ -156,11 +158,12 @@ class Episode:
         self._session.check()
         return Ending("stopped", "person" if self._stop_button.pressed else "max_time")
 
-    def _prepare(self, episode: EpisodeLog) -> None:
+    def _prepare(self, episode: EpisodeLog, start: EpisodeStart) -> None:
         with self._signals.interruptible():
             simulated = self._session.initialise(
                 self._task.device.name, self._task.init, self._what.seed, required=self._what.init_required
             )
+        self._disturbance = Disturbance.of(start, simulated=simulated)
         mode = self._what.guard or self._session.config.guard or GuardMode.usual(simulated=simulated)
         known = known_rig(
             self._session.config,
@@ -296,6 +299,12 @@ class Episode:
         if lost and not self._stop_button.pressed and self._deadline.left > 0:
             with self._signals.interruptible():
                 self._session.require_answer()
+        self._disturbance.take(outcome.status, outcome.code)
+        if self._disturbance.faults >= MOST:
+            raise RigError(
+                f"rig {self._session.config.name}: {MOST} calls failed by no fault of the agent, the last: "
+                f"{outcome.code}: {outcome.message}"
+            )
         return outcome
 
     def _ask_agent(self, ask: Callable[[], T]) -> T:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
+from types import TracebackType
 
 from agents.agent import Agent, EpisodeContext, check_agent
 from agents.errors import AgentSpecError, BackendError
@@ -15,6 +16,7 @@ from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
+from core_eval.harness.disturbance import MOST
 from core_eval.harness.episode import Episode, EpisodeFailed
 from core_eval.harness.episode_start import Assignment, episode_limits
 from core_eval.harness.events import Emit, EpisodeEnded, EpisodePlanned
@@ -26,6 +28,7 @@ from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.scoring import score_episode
 from core_eval.harness.signals import StopSignals
+from core_eval.harness.simulator_process import RigError
 from core_eval.harness.static_checks import missing_tools
 from core_eval.harness.stop_button import StopButton, StoppedByPerson
 from core_eval.harness.varied_start import VariedStarts
@@ -110,6 +113,34 @@ def task_on_rig(task: Task, rig: RigConfig) -> Task:
     return task.on_hardware(fitted_tools(rig))
 
 
+class _OpenRigs(AbstractContextManager["_OpenRigs"]):
+    """The rigs of a run, each opened when it is first used."""
+
+    def __init__(self, rigs: Mapping[str, RigConfig], call_timeout: float) -> None:
+        self._rigs, self._call_timeout = rigs, call_timeout
+        self._open: dict[str, tuple[RigSession, ExitStack]] = {}
+        self._stack = ExitStack()
+
+    def session(self, rig: str) -> RigSession:
+        """Return the session of a rig, opened if it is not."""
+        if rig not in self._open:
+            own = self._stack.enter_context(ExitStack())
+            session = own.enter_context(open_rig(self._rigs[rig], call_timeout=self._call_timeout))
+            self._open[rig] = session, own
+        return self._open[rig][0]
+
+    def close_failed(self, rig: str, failure: Exception) -> None:
+        """Close a rig after a failure: it is stopped, and does not move home."""
+        _, own = self._open.pop(rig)
+        with suppress(type(failure)):
+            own.__exit__(type(failure), failure, failure.__traceback__)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+
 class Run:
     """Runs the episodes of a plan and writes them to a log.
 
@@ -136,6 +167,7 @@ class Run:
         self._stop_button = stop_button or StopButton()
         self._signals = StopSignals()
         self._agent: str | None = None
+        self._disturbed_in_a_row = 0
         self.failed: dict[str, str] = {}
 
     def start(self) -> int:
@@ -180,7 +212,7 @@ class Run:
             signals = stack.enter_context(self._signals)
             for agent in self._parts.agents.values():
                 stack.callback(agent.close)
-            sessions: dict[str, RigSession] = {}
+            rigs = stack.enter_context(_OpenRigs(self._parts.rigs, self.config.call_timeout))
             plan = self.config.plan()
             pace = Pace()
             for number, cell, seed in plan:
@@ -191,16 +223,13 @@ class Run:
                     raise StoppedByPerson
                 if cell.agent != self._agent and not self._is_ready(cell.agent, done):
                     continue
-                if cell.rig not in sessions:
-                    with signals.interruptible():
-                        sessions[cell.rig] = stack.enter_context(
-                            open_rig(self._parts.rigs[cell.rig], call_timeout=self.config.call_timeout)
-                        )
+                with signals.interruptible():
+                    rigs.session(cell.rig)
                 left = [one.agent for other, one, _ in plan[number:] if other not in done]
                 self._emit(EpisodePlanned(number + 1, len(plan), pace.seconds(left)))
                 try:
                     with pace.measured(cell.agent):
-                        self._run_episode(self._logged_run(), number, cell, seed, sessions[cell.rig])
+                        self._run_undisturbed(number, cell, seed, rigs)
                 except EpisodeFailed as failure:
                     if not (failure.by_agent and self.config.keeps_going):
                         raise
@@ -240,7 +269,41 @@ class Run:
             context = EpisodeContext(task.prompt, device.tools, limits=limits, advice=device.advice)
             check_agent(agents[spec], context)
 
-    def _run_episode(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> None:
+    def _run_undisturbed(self, number: int, cell: Cell, seed: int, rigs: _OpenRigs) -> None:
+        """Run an episode, and again with another seed where it was disturbed and retries are left.
+
+        Raises:
+            EpisodeFailed: as `Episode.run`, by the agent, or in the last try.
+            RigError: too many episodes in a row were disturbed.
+        """
+        for retry in range(self.config.retries + 1):
+            # Seeds that no other episode of the cell has.
+            own_seed = seed + retry * self.config.episodes
+            if retry and self._parts.varied is not None:
+                self._parts.varied.draw([(cell, own_seed)])
+            last = retry == self.config.retries
+            try:
+                with self._signals.interruptible():
+                    session = rigs.session(cell.rig)
+                disturbed = self._run_episode(self._logged_run(), number, cell, own_seed, session)
+            except EpisodeFailed as failure:
+                if failure.by_agent or last:
+                    raise
+                self._show(failure.episode)
+                # The next try opens the rig anew.
+                rigs.close_failed(cell.rig, failure)
+                disturbed = True
+            self._disturbed_in_a_row = self._disturbed_in_a_row + 1 if disturbed else 0
+            if self._disturbed_in_a_row >= MOST:
+                raise RigError(
+                    f"{MOST} episodes in a row were disturbed by faults of rig, link or host: see "
+                    f"`pathrig show {self._log.path}`; check the rig, then continue with --resume"
+                )
+            if not disturbed:
+                return
+
+    def _run_episode(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> bool:
+        """Run and score one episode; return whether it was disturbed."""
         varied = self._parts.varied
         task = self._parts.tasks[cell.task] if varied is None else varied.task(cell, seed)
         task = task_on_rig(task, session.config)
@@ -264,14 +327,16 @@ class Run:
         except EpisodeFailed as failure:
             self._score(failure.episode)
             raise
-        self._score(episode_id)
+        disturbed = self._score(episode_id)
         self._show(episode_id)
+        return disturbed
 
     def _show(self, episode_id: int) -> None:
         with LogReader(self._log.path) as reader:
             self._emit(EpisodeEnded(reader.episode(episode_id)))
 
-    def _score(self, episode_id: int) -> None:
+    def _score(self, episode_id: int) -> bool:
+        """Score an episode; return whether it was disturbed."""
         # A signal leaves a complete but unscored episode here; `resume` scores it.
         with LogReader(self._log.path) as reader, self._signals.interruptible():
             result = score_episode(reader, episode_id)
@@ -281,6 +346,7 @@ class Run:
             )
             if result.note is not None:
                 self._log.note(episode_id, "harm unknown", {"reason": result.note})
+        return result is not None and bool(result.scores["disturbed"])
 
 
 def _distinct(refs: Iterable[str]) -> list[str]:

@@ -43,6 +43,8 @@ class RunConfig(BaseModel):
         default=None, description="go on after an agent's failure; null: with several agents"
     )
 
+    retries: int = Field(default=0, ge=0, description="further tries of a disturbed episode")
+
     @property
     def keeps_going(self) -> bool:
         """Whether an agent's failure ends its own episodes alone."""

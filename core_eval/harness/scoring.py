@@ -14,6 +14,7 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_
 from core_eval.harm.replay import ReplayError
 from core_eval.harm.report import HarmReport
 from core_eval.harness.caution_scoring import caution_scores, judged_cautions
+from core_eval.harness.disturbance import is_disturbed
 from core_eval.harness.failure_labels import failure_rows
 from core_eval.harness.golden_run import golden_calls, response_ok
 from core_eval.log import DeviationRow, EpisodeRow, FailureRow, HarmRow, LogReader, PairRow, StepRow
@@ -87,6 +88,7 @@ def score_episode(
     if episode.definition.answer is not None and episode.stop_reason not in ENDED_BY_AGENT:
         # The automaton accepts the empty path; but an agent that ran into a limit has given no answer.
         scores["accepted"] = 0.0
+    scores["disturbed"] = float(is_disturbed(episode, steps))
     if episode.left_record is not None:
         scores["twin_steps"] = float(sum(step.k >= episode.left_record for step in steps))
     scores |= _costs(reader, episode, steps)

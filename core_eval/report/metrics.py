@@ -38,6 +38,7 @@ METRICS = (
     Metric("calls", "calls", "count", less_is_better=True),
     Metric("condensed", "condensed", "count", less_is_better=True),
     Metric("faults", "faults", "count", less_is_better=True),
+    Metric("disturbed", "disturbed", "flag", less_is_better=True),
     Metric("steps", "steps", "count", less_is_better=True),
     Metric("twin_steps", "steps by the twin", "count", less_is_better=True),
     Metric("harm_events", "harm events", "count", less_is_better=True),

@@ -345,6 +345,7 @@ def test_a_signal_ends_the_server_with_the_run(files: Path, tmp_path: Path) -> N
     )
     given = [
         "run",
+        "--allow-programs",
         "--task",
         str(tasks),
         "--rig",

@@ -1,0 +1,133 @@
+"""Asks before a program or a secret is used that a file or a log names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from core_eval.cli.output import UsageError, console
+
+if TYPE_CHECKING:
+    from configs.programs import Use
+    from core_eval.harness.run_config import RunConfig
+
+_allowed = False
+
+
+def _allow(given: bool) -> bool:
+    global _allowed
+    _allowed = given
+    return given
+
+
+AllowPrograms = Annotated[
+    bool,
+    typer.Option(
+        "--allow-programs",
+        callback=_allow,
+        help="Run the programs, and send the keys, that files and logs name, without being asked.",
+    ),
+]
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Within the context, ask on the terminal about what a file names, once each; without one, refuse."""
+    from configs.programs import TrustedFiles, consent
+
+    _allow(False)
+    granted: set[Use] = set()
+
+    def ask(use: Use) -> bool:
+        if _allowed or use in granted or use.file in TrustedFiles():
+            return True
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return False
+        print(f"pathrig: {use.file}: {use.key}: {use.what}", file=sys.stderr)
+        if typer.confirm("Allow it this time?", err=True):
+            granted.add(use)
+        return use in granted
+
+    with consent(ask):
+        yield
+
+
+def require_of_log(config: RunConfig, log: Path) -> None:
+    """Return if the programs and keys that a logged plan names may be used.
+
+    Raises:
+        UsageError: it names some, and --allow-programs is not given.
+    """
+    from agents.registry import named_uses
+    from firmware_bridge.links import link_type
+
+    if _allowed:
+        return
+    uses = [use for cell in config.cells for use in named_uses(cell.agent)]
+    for cell in config.cells:
+        kind = link_type(cell.rig)
+        if kind is not None and (program := kind.program(cell.rig)) is not None:
+            uses.append(f"runs the program {program!r}")
+    if uses:
+        named = "; ".join(dict.fromkeys(uses))
+        raise UsageError(
+            f"--resume: the plan in {log} {named}; look at it, then give --allow-programs (a log may come "
+            "from anywhere)"
+        )
+
+
+def trust(
+    files: Annotated[list[Path], typer.Argument(help="A rig's, a model's or a driver's YAML file.")],
+) -> None:
+    """Trust files by their content: what they name runs from now on without being asked.
+
+    Each program, class and key that they name is printed. A file that is changed is asked about again.
+    """
+    from configs.programs import TrustedFiles, consent
+
+    out = console()
+    uses: list[Use] = []
+
+    def note(use: Use) -> bool:
+        # Before a class is imported.
+        out.print(f"{use.file}: {use.key}: {use.what}", highlight=False, markup=False, soft_wrap=True)
+        uses.append(use)
+        return True
+
+    with consent(note):
+        for file in files:
+            _load(file)
+    for file in files:
+        if not any(use.file == file for use in uses):
+            out.print(
+                f"{file}: names nothing that would be asked about",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+    named: Sequence[Path] = list(dict.fromkeys(use.file for use in uses))
+    if named:
+        trusted = TrustedFiles()
+        trusted.add(named)
+        out.print(f"written to {trusted.path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _load(path: Path) -> None:
+    """Load a file by what it is, which is told by a key that each kind requires."""
+    from configs.drivers_loader import load_driver
+    from configs.models_loader import model_spec
+    from configs.rigs_loader import load_rig
+    from configs.yaml_file import load_yaml
+
+    data = load_yaml(path).data
+    if "model" in data:
+        model_spec(str(path))
+    elif "link" in data:
+        load_driver(str(path))
+    else:
+        load_rig(str(path))
