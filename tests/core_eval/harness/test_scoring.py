@@ -336,8 +336,8 @@ def test_a_replay_that_ends_elsewhere_than_the_rig_tells_no_harm(monkeypatch: py
 def test_events_that_a_twin_holds_unlikely_are_not_counted() -> None:
     likely = HarmRow("ponding", "a", False, 0.0, 1.0, 1.0, 1.0, None, None, source="twin", probability=0.5)
     report = HarmReport(
-        verdicts=(), deviations=(), unanswered=(), final_state_ok=True, end_state=None, coarse_end={},
-        golden_coarse_end=None, golden_outcomes=None, pairs=(), replay_matches=True,
+        verdicts=(), deviations=(), unanswered=(), final_state_ok=True, end_state=None,
+        golden_outcomes=None, pairs=(), replay_matches=True,
     )  # fmt: skip
     rows = [
         likely,
