@@ -202,9 +202,9 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole
     lost = unanswered_text([EpisodeHarm.of(episode, harm, deviations)])
     if lost is not None:
         out.print(Text(lost, style="yellow"))
-    for one in reader.rig_statuses(episode.id):
-        if one.state in (HARM_UNKNOWN, GOLDEN_RUN_FAILS) and one.detail is not None:
-            out.print(Hanging(Text(f"{one.state}: {one.detail.get('reason')}", style="yellow")))
+    for said in reader.rig_statuses(episode.id):
+        if said.state in (HARM_UNKNOWN, GOLDEN_RUN_FAILS) and said.detail is not None:
+            out.print(Hanging(Text(f"{said.state}: {said.detail.get('reason')}", style="yellow")))
     if (left := left_record_line([episode])) is not None:
         out.print(Text(left, style="yellow"))
     for line in no_rules([episode]):
