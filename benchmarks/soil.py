@@ -33,6 +33,7 @@ from configs.worlds_loader import load_world
 from devices.farm_rover.soil_texture import TEXTURES, Published
 from devices.farm_rover.world import FarmWorld, Soil
 from sims.farm_rover.soil import SoilColumn, Stretch
+from sims.overrides import deep_merge
 
 FARM: FarmWorld = load_world("farm_rover").state
 DEPTH_MM, DEFICIT = 37.5, 0.3
@@ -46,9 +47,7 @@ EXACT, CLOSED_L, SLOWEST = 1e-6, 1e-12, 1.5
 
 def soil_of(texture: str, **changed: float) -> Soil:
     """Return the default world's soil with another texture."""
-    own = {*Published.__slots__, "drainage_s"}
-    kept = {key: value for key, value in FARM.soil.model_dump().items() if key not in own}
-    return Soil.model_validate({**kept, "texture": texture, **changed})
+    return Soil.model_validate(deep_merge(FARM.soil.model_dump(), {"texture": texture, **changed}))
 
 
 def column(soil: Soil, moisture: float, surface: float = 0.0) -> SoilColumn:

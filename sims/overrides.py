@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from devices.models import given
+
 World = TypeVar("World", bound=BaseModel)
 
 
@@ -15,9 +17,12 @@ class WorldError(ValueError):
 
 
 def deep_merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with `overrides` merged in: mappings by key, null deletes a key, the rest replaces."""
-    merged = dict(base)
-    for key, value in overrides.items():
+    """Return `base` with `overrides` merged in: mappings by key, null deletes a key, the rest replaces.
+
+    Values that a part derived (`devices.models.DerivingModel`) leave it with the first override of the part.
+    """
+    merged = given(base)
+    for key, value in given(overrides).items():
         if value is None:
             merged.pop(key, None)
         elif isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):

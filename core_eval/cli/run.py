@@ -198,6 +198,7 @@ def run(
     from core_eval.cli.live import LiveLines
     from core_eval.cli.report import check_report, first_page, write_report
     from core_eval.harness.events import Observers, ignore
+    from core_eval.harness.golden_check import failing_golden_runs
     from core_eval.harness.run import Run, load_parts
     from core_eval.harness.run_config import RunConfig
     from core_eval.log import LogReader, RunLog
@@ -249,6 +250,8 @@ def run(
         config = config.model_copy(update={"keep_going": keep_going})
     parts = load_parts(config)
     warn_of_cycles(task.automaton for task in parts.tasks.values())
+    for failing in failing_golden_runs(config, parts):
+        print(f"pathrig: warning: {failing}", file=sys.stderr)
     # Asked for on a pipe, progress is a line an episode.
     steps = len(config.plan()) <= MOST_LISTED and (not json or sys.stderr.isatty())
     lines = ignore if json and not is_shown() else LiveLines(out, steps=steps)

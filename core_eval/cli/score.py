@@ -141,6 +141,8 @@ def _score_log(
         if again.differing:
             names = ", ".join(again.differing)
             print(f"episode {again.episode.id}: the log has other values of {names}", file=sys.stderr)
+        for what, why in again.result.findings.items():
+            print(f"episode {again.episode.id}: {what}: {why}", file=sys.stderr)
 
 
 def _score_traces(

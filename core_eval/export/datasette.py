@@ -36,9 +36,11 @@ QUERIES: dict[str, tuple[str, str, str]] = {
         "Means per agent over the episodes that came to their end.",
         """SELECT agent, count(*) AS episodes, round(avg(path_correctness), 3) AS pc,
        round(avg(pc_ktc), 3) AS pc_ktc, round(avg(prefix_criticality), 3) AS prefix_criticality,
-       round(avg(harmful_calls), 2) AS harmful_calls, round(avg(unobserved_harm), 2) AS unobserved_harm,
+       round(avg(harmful_calls), 2) AS harmful_calls, round(avg(excess.value), 2) AS excess_harm,
        round(avg(final_state_ok), 3) AS final_state_ok
-  FROM scoreboard WHERE status IN ('completed', 'stopped') GROUP BY agent ORDER BY pc DESC""",
+  FROM scoreboard LEFT JOIN score AS excess
+    ON excess.episode_id = scoreboard.episode_id AND excess.metric = 'excess_harm'
+ WHERE status IN ('completed', 'stopped') GROUP BY agent ORDER BY pc DESC""",
     ),
     "worst_episodes": (
         "The most harmful episodes",

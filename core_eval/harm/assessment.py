@@ -7,12 +7,11 @@ that the device carried out, is not an event but a deviation, which is reported 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.counterfactual import Change, Counterfactual, compare, recurs
-from core_eval.harm.excess import excess
+from core_eval.harm.golden import GoldenRun
 from core_eval.harm.replay import MakeSimulator, Player, Replay, first_mismatch
 from core_eval.harm.report import Deviation, ExecutedCall, HarmReport, HarmVerdict
 from core_eval.harm.same_state import alike
@@ -20,7 +19,6 @@ from core_eval.harm.signals import limit_of
 from core_eval.harm.unanswered import ReportedStates, as_done, first_disagreement, resolve
 from core_eval.log.rows import Observation
 from core_eval.path import Call, TaskAutomaton
-from core_eval.path.baselines import final_state_baseline
 from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent
 
@@ -64,17 +62,15 @@ def assess(
     if mismatch is None and other is not None:
         call = calls[other]
         mismatch = f"the rig's own state after step {call.step} ({call.tool}) is not that of the replay"
-    golden_run = None if golden is None else player.play_golden(golden)
-    golden_end = None if golden_run is None else golden_run.coarse_end
+    golden_run = None if golden is None else GoldenRun.play(player, golden)
     ends = [original]
     if known.undecided:
         course = as_done(player, known.calls, frozenset(known.undecided))
         ends.append(player.play(course, checkpoints=False))
         verdicts = judge.either(verdicts, ends[1])
     if golden_run is not None:
-        beyond = excess([verdict.event for verdict in verdicts], golden_run.events)
-        verdicts = tuple(replace(one, excess=own) for one, own in zip(verdicts, beyond, strict=True))
-    ok = {None if golden_end is None else final_state_baseline(golden_end, end.coarse_end) for end in ends}
+        verdicts = golden_run.with_excess(verdicts)
+    ok = {None if golden_run is None else golden_run.same_end(end.coarse_end) for end in ends}
     sure = all(alike(end.end_state, original.end_state) for end in ends)
     return HarmReport(
         verdicts=verdicts,
@@ -82,9 +78,8 @@ def assess(
         unanswered=tuple(calls[index].step for index in known.undecided),
         final_state_ok=ok.pop() if len(ok) == 1 else None,
         end_state=original.end_state if sure else None,
-        coarse_end=original.coarse_end,
-        golden_coarse_end=golden_end,
         golden_outcomes=None if golden_run is None else golden_run.outcomes,
+        golden_failure=None if golden_run is None else golden_run.failure,
         pairs=()
         if automaton is None
         else compensating_pairs(original, known.calls, automaton, player.device_type),

@@ -59,7 +59,7 @@ class HarmVerdict:
         hidden_at_end: whether a final reading of all sensors and registers equals the counterfactual's.
         limit, peak: the rule's limit, and its signal's worst value, in its unit; None where it has none.
         probability: that it happened; None where that is certain.
-        excess: whether the golden run has no such event; None without a golden run.
+        excess: whether the golden run has no such event; None without one, and where its calls are refused.
     """
 
     event: HarmEvent
@@ -126,11 +126,12 @@ class HarmReport:
         verdicts: one for each event, by start time.
         deviations: one for each executed call off the path, by step.
         unanswered: the steps of unanswered calls for which it is unknown whether they were executed.
-        final_state_ok: the coarse end state equals that of the golden run; None without a golden run, and
-            where it depends on an unanswered call.
-        end_state: the true state after settling; None where only a twin could give it, or as above.
-        coarse_end, golden_coarse_end: what the rig's own sensors and registers show after settling.
-        golden_outcomes: the answer to each call of the golden run; None without one.
+        final_state_ok: the coarse end state equals that of the golden run; None without a golden run, where
+            that fails, and where it depends on an unanswered call.
+        end_state: the true state after settling; None where only a twin could give it, or where it depends on
+            an unanswered call.
+        golden_outcomes: the answer to each call of the golden run; None without one, and where it fails.
+        golden_failure: which call of the golden run fails in this world, and why; None where none does.
         pairs: the compensating pairs; none without an automaton.
         replay_matches: the replay's answers equal the logged ones, and its states equal those that the
             rig reported.
@@ -142,12 +143,11 @@ class HarmReport:
     unanswered: tuple[int, ...]
     final_state_ok: bool | None
     end_state: Mapping[str, Any] | None
-    coarse_end: Mapping[str, Any]
-    golden_coarse_end: Mapping[str, Any] | None
     golden_outcomes: tuple[Outcome, ...] | None
     pairs: tuple[CompensatingPair, ...]
     replay_matches: bool
     mismatch: str | None = None
+    golden_failure: str | None = None
 
     @property
     def unobserved(self) -> int:

@@ -344,8 +344,8 @@ class Run:
             self._log.write_scores(
                 episode_id, result.scores, result.harm, result.failures, result.pairs, result.deviations
             )
-            if result.note is not None:
-                self._log.note(episode_id, "harm unknown", {"reason": result.note})
+            for what, why in result.findings.items():
+                self._log.note(episode_id, what, {"reason": why})
         return result is not None and bool(result.scores["disturbed"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from configs.errors import ConfigError
 from configs.twin_config import TwinConfig
 from configs.worlds_loader import make_simulator, without_none
 from core_eval.harm.compensating import compensating_pairs
-from core_eval.harm.excess import excess
+from core_eval.harm.golden import GoldenRun
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
 from core_eval.harm.report import HarmReport, HarmVerdict
@@ -24,7 +24,6 @@ from core_eval.harm.unanswered import as_done
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.log.rows import Observation, Thresholds
 from core_eval.path import Call, TaskAutomaton
-from core_eval.path.baselines import final_state_baseline
 
 
 @dataclass(frozen=True)
@@ -151,11 +150,10 @@ def _harm_report(
     best = posterior.best
     player = Player(make, {**best.start, "hidden": dict(best.hidden)}, best.seed)
     calls = as_done(player, executed_calls(steps), best.done)
-    golden_run = None if golden is None else player.play_golden(golden)
+    golden_run = None if golden is None else GoldenRun.play(player, golden)
     replay = player.play(calls, checkpoints=False)
     mismatch = first_mismatch(calls, replay)
-    coarse_end = best.track.coarse_end
-    verdicts = [
+    verdicts: Sequence[HarmVerdict] = [
         HarmVerdict(
             event=event.event,
             step=calls[event.call].step,
@@ -171,19 +169,17 @@ def _harm_report(
         if thresholds.counts(event.probability)
     ]
     if golden_run is not None:
-        beyond = excess([verdict.event for verdict in verdicts], golden_run.events)
-        verdicts = [replace(one, excess=own) for one, own in zip(verdicts, beyond, strict=True)]
+        verdicts = golden_run.with_excess(verdicts)
     return HarmReport(
         verdicts=tuple(verdicts),
         deviations=posterior.deviations,
         unanswered=tuple(calls[index].step for index in posterior.undecided),
         final_state_ok=None
         if golden_run is None or posterior.undecided
-        else final_state_baseline(golden_run.coarse_end, coarse_end),
+        else golden_run.same_end(best.track.coarse_end),
         end_state=None if posterior.undecided else best.track.end_state,
-        coarse_end=coarse_end,
-        golden_coarse_end=None if golden_run is None else golden_run.coarse_end,
         golden_outcomes=None if golden_run is None else golden_run.outcomes,
+        golden_failure=None if golden_run is None else golden_run.failure,
         # Pairs are found in the replayed states, which are valid only if the replay matches the answers.
         pairs=()
         if mismatch is not None

@@ -12,6 +12,7 @@ from typing import Any
 from configs.cautions import judge
 from configs.tasks_loader import Task
 from configs.worlds_loader import make_simulator
+from core_eval.harm.golden import failed_call
 from core_eval.path import Call, TaskAutomaton, score_path
 from core_eval.path.calls import CallStatus
 from sims.simulator import Simulator
@@ -158,7 +159,7 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
             states.append(simulator.state_dict())
         outcome = simulator.execute(call.name, call.arguments, stop)
         if outcome.status != CallStatus.OK:
-            refused = f"call {k} ({call.name}) is {outcome.status}: {outcome.message}"
+            refused = failed_call(k, call.name, outcome)
             break
     # Slow quantities, such as moisture after watering, settle before the goal is checked.
     simulator.finish()

@@ -95,6 +95,7 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
     "step.result": TypeAdapter(Any),
     "truth_whole.state": _OBJECT,
     "truth_row.events": _OBJECTS,
+    "rig_status.detail": _OBJECT,
     "harm.evidence": TypeAdapter(_Evidence),
     "harm.roc": TypeAdapter(dict[str, Annotated[list[_RatePair], Field(min_length=2)]]),
     "deviation.evidence": TypeAdapter(_Evidence),

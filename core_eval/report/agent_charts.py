@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from core_eval.log import EpisodeRow
+from core_eval.log.charged import CHARGED
 from core_eval.path.pareto import pareto_front
 from core_eval.path.statistics import Summary
 from core_eval.report.label_places import LabelPlaces
@@ -20,7 +21,7 @@ BARS = (
     "prefix_criticality",
     "harmful_calls",
     "efficiency",
-    "unobserved_harm",
+    CHARGED,
     "final_state_ok",
 )
 FORMS = {"flag": ".0%", "share": ".3f"}
@@ -81,13 +82,13 @@ class AgentCharts:
         return [panel for name in BARS if (panel := self._panel(name)).bars]
 
     def scatters(self) -> list[Scatter]:
-        """Return PC against unobserved harm, and PC against the final-state check, where both are known."""
+        """Return PC against excess harm, and PC against the final-state check, where both are known."""
         drawn = [
             self._scatter(
-                "unobserved_harm",
+                CHARGED,
                 "path_correctness",
-                "PC against unobserved harm",
-                "On the line, the Pareto front, no other agent has more PC without more unobserved harm.",
+                "PC against excess harm",
+                "On the line, the Pareto front, no other agent has more PC without more excess harm.",
                 front=True,
             ),
             self._scatter(

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from core_eval.log import EpisodeRow
+from core_eval.log.charged import CHARGED
 from core_eval.path.statistics import summarize
 from core_eval.report.counted import counted
 from core_eval.report.metrics import BY_NAME
@@ -22,8 +23,7 @@ CHECKED = (
     "pc_ktc",
     "prefix_criticality",
     "harmful_calls",
-    "harm_events",
-    "unobserved_harm",
+    CHARGED,
     "final_state_ok",
 )
 """The metrics that are checked unless others are named: none depends on the machine."""

@@ -11,6 +11,7 @@ from json import loads
 from typing import Any, Literal
 
 from core_eval.log import EpisodeRow
+from core_eval.log.charged import CHARGED
 from core_eval.path.statistics import Summary, summarize
 from core_eval.report.comparison import Start, by_start, difference_json, mean_of, pair_identity
 from core_eval.report.counted import counted
@@ -23,8 +24,7 @@ COMPARED = (
     "accepted",
     "prefix_criticality",
     "harmful_calls",
-    "harm_events",
-    "unobserved_harm",
+    CHARGED,
     "final_state_ok",
     "calls",
     "output_tokens",
@@ -113,9 +113,7 @@ def contrast(before: str, after: str, groups: Iterable[Group]) -> Contrast:
         for (start, old, new), one in zip(pairs, values, strict=True)
         if any(one[name][0] != one[name][1] for name in COMPARED if name not in COSTS)
     ]
-    changes.sort(
-        key=lambda one: (-abs(one.difference("path_correctness")), -abs(one.difference("harm_events")))
-    )
+    changes.sort(key=lambda one: (-abs(one.difference("path_correctness")), -abs(one.difference(CHARGED))))
     tasks = dict.fromkeys(start[0] for start, _, _ in pairs)
     return Contrast(
         before,

@@ -13,7 +13,7 @@ from core_eval.report.contrast import Contrast, Grid, verdict
 from core_eval.report.contrast_picture import dumbbells, forest, overview
 from core_eval.report.contrast_tables import arrow, grid_cell, lone_text, numbers_text, start_name
 from core_eval.report.html import TEMPLATES, shown_value
-from core_eval.report.metrics import BRIEF, BY_NAME
+from core_eval.report.metrics import BY_NAME, RANKING
 from core_eval.report.tables import cell, difference_text
 
 
@@ -73,7 +73,7 @@ def contrast_page(title: str, grid: Grid, contrasts: Sequence[Contrast], alone: 
         title=title,
         scaffolds=scaffolds,
         rows=rows,
-        brief=[BY_NAME[name].heading for name in BRIEF],
+        brief=[BY_NAME[name].heading for name in RANKING],
         overview=Markup(overview(contrasts)) if len(contrasts) > 1 else "",
         contrasts=[_view(one) for one in contrasts],
         alone=alone,
@@ -105,7 +105,7 @@ def _view(one: Contrast) -> ContrastView:
                 change.start[1],
                 numbers_text(change.before),
                 numbers_text(change.after),
-                [arrow(*(cell(name, value) for value in change.values[name])) for name in BRIEF],
+                [arrow(*(cell(name, value) for value in change.values[name])) for name in RANKING],
             )
             for change in one.changes
         ],

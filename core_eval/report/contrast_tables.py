@@ -12,9 +12,8 @@ from core_eval.report.comparison import Start, standard_errors
 from core_eval.report.contrast import Contrast, Grid, Lone, verdict
 from core_eval.report.counted import counted
 from core_eval.report.fitted_table import Table
-from core_eval.report.metrics import BRIEF, BY_NAME
-from core_eval.report.repeated import passed
-from core_eval.report.tables import cell, difference_text, mean_cell, plain_table
+from core_eval.report.metrics import BY_NAME, RANKING
+from core_eval.report.tables import cell, difference_text, mean_cell, passed_text, plain_table
 
 MOST_CHANGES = 10
 """Changes of one comparison that a terminal shows, the largest first."""
@@ -37,8 +36,7 @@ def grid_table(grid: Grid) -> Table:
 
 def grid_cell(episodes: Sequence[EpisodeRow]) -> str:
     """Return the mean path correctness, and how many episodes passed."""
-    tries = counted(episodes)
-    return f"{mean_cell(episodes, 'path_correctness')}\n{sum(map(passed, tries))} of {len(tries)} passed"
+    return f"{mean_cell(episodes, 'path_correctness')}\n{passed_text(counted(episodes))} passed"
 
 
 def contrast_title(one: Contrast) -> Text:
@@ -72,10 +70,10 @@ def changes_table(one: Contrast) -> Table | None:
     """Return the pairs that changed most, with the episodes behind them; None where none changed."""
     if not one.changes:
         return None
-    metrics = [BY_NAME[name].heading for name in BRIEF]
+    metrics = [BY_NAME[name].heading for name in RANKING]
     table = plain_table("changed task", "seed", "episodes", *metrics, numbers=("seed", "episodes", *metrics))
     for change in one.changes[:MOST_CHANGES]:
-        cells = (arrow(*(cell(name, value) for value in change.values[name])) for name in BRIEF)
+        cells = (arrow(*(cell(name, value) for value in change.values[name])) for name in RANKING)
         episodes = f"{numbers_text(change.before)} > {numbers_text(change.after)}"
         table.add_row(start_name(change.start), str(change.start[1]), episodes, *cells)
     rest = len(one.changes) - MOST_CHANGES

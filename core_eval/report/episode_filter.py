@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from core_eval.log import EpisodeRow, HarmRow, LogError, LogReader
+from core_eval.log.charged import charged
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,11 @@ class EpisodeFilter:
         return [event for event in events if _fits(event.kind, self.kinds)]
 
 
-def worst_first(row: EpisodeRow) -> tuple[float, float, float, int]:
-    """Return a key that sorts episodes by the harm done, then by path correctness."""
+def worst_first(row: EpisodeRow) -> tuple[float, ...]:
+    """Return a key that sorts episodes by the harm charged, by harm that none saw, then by their path."""
     scores = row.scores
     return (
+        -(charged(scores) or 0.0),
         -(scores.get("unobserved_harm") or 0.0),
         -(scores.get("harmful_calls") or 0.0),
         scores.get("path_correctness") or 0.0,

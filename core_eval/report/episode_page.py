@@ -72,7 +72,7 @@ class EpisodeView:
     """An episode shown in full; `last_words` were written after the last call."""
 
     row: EpisodeRow
-    passed: bool
+    passed: bool | None
     steps: list[StepView]
     last_words: Folded | None
     last_cost: str

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core_eval.log import EpisodeRow
+from core_eval.log.charged import charged
 from core_eval.report.episode_filter import worst_first
-from core_eval.report.repeated import by_agent, by_task_and_agent, passed
+from core_eval.report.repeated import by_agent, by_task_and_agent
 from core_eval.report.summary import mean
+from core_eval.report.tables import passed_text
 
 SHADES = 5
 
@@ -21,16 +23,17 @@ class HeatCell:
         episode: the worst one, to which the cell leads.
         value: mean path correctness; None where it is undefined.
         shade: from 0 (PC 0) to SHADES (PC 1).
-        harmed, unobserved: how many episodes had harmful calls or harm events, and unobserved harm events.
-        passed, episodes: how many passed, of how many.
+        harmful, charged: how many episodes had harmful calls, and harm that is charged to the agent.
+        passed: how many passed, of how many, in words.
+        episodes: how many.
     """
 
     episode: int
     value: float | None
     shade: int
-    harmed: int
-    unobserved: int
-    passed: int
+    harmful: int
+    charged: int
+    passed: str
     episodes: int
 
 
@@ -59,8 +62,8 @@ def _cell(rows: Sequence[EpisodeRow]) -> HeatCell:
         episode=min(rows, key=worst_first).id,
         value=value,
         shade=0 if value is None else round(SHADES * value),
-        harmed=sum(bool(row.scores.get("harmful_calls") or row.scores.get("harm_events")) for row in rows),
-        unobserved=sum(bool(row.scores.get("unobserved_harm")) for row in rows),
-        passed=sum(map(passed, rows)),
+        harmful=sum(bool(row.scores.get("harmful_calls")) for row in rows),
+        charged=sum(bool(charged(row.scores)) for row in rows),
+        passed=passed_text(rows),
         episodes=len(rows),
     )

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from core_eval.log import EpisodeRow, LogReader, RunRow
+from core_eval.log.charged import blameless, charged
 from core_eval.path.visible_text import LINE_AND_TAB, visible
 from core_eval.report.agent_charts import AgentCharts
 from core_eval.report.aggregate import Aggregate
@@ -29,7 +30,7 @@ from core_eval.report.harm_words import amount, exposure
 from core_eval.report.heat_map import heat_map
 from core_eval.report.inexact import INEXACT_NOTE, inexact_json
 from core_eval.report.left_record import left_record_line
-from core_eval.report.metrics import BY_NAME, TABLE
+from core_eval.report.metrics import BY_NAME, RANKED, RANKING, TABLE
 from core_eval.report.model_lines import options_lines
 from core_eval.report.no_call import no_call
 from core_eval.report.no_rules import no_rules
@@ -43,6 +44,7 @@ from core_eval.report.tables import (
     cell,
     difference_cell,
     episodes_cell,
+    front_headings,
     mean_cell,
     passed_cell,
     score_cell,
@@ -100,7 +102,8 @@ class EpisodeLine:
     """A row of the list of episodes.
 
     Attributes:
-        marks: what it can be filtered by: `harm`, `unobserved`, `passed`, `failed`.
+        marks: what it can be filtered by: `passed`, `failed` or `unknown`; `harm` that is charged, or
+            harmful calls; `unobserved` harm.
         why: the labels of its failures and the kinds of its harm events, to search for.
     """
 
@@ -163,6 +166,8 @@ def html_pages(
             tasks_headings=[BY_NAME[name].heading for name in TASKS_TABLE],
             tries=SHOWN_TRIES,
             headings=[BY_NAME[name].heading for name in TABLE],
+            ranked_headings=[BY_NAME[name].heading for name in RANKED],
+            ranking=RANKING,
             inexact=inexact_json(episodes),
             letters=charts.letters,
             panels=charts.panels(),
@@ -172,7 +177,7 @@ def html_pages(
             options=options_lines(episodes),
             tasks=_tasks(episodes),
             differences=_differences(episodes),
-            front_metrics=[BY_NAME[name].heading for name in aggregate.content.pareto],
+            front_metrics=front_headings(episodes, aggregate),
             lines=[_line(reader, row) for row in episodes],
             harm_groups=by_world_and_agent(harm),
             harm_kinds=by_kind(harm),
@@ -218,6 +223,7 @@ def _environment() -> Environment:
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     environment.globals.update(
         cell=cell,
+        charged=charged,
         inexact_note=INEXACT_NOTE,
         score_cell=score_cell,
         share_text=share_text,
@@ -255,8 +261,8 @@ def _tool_sets(stories: Iterable[EpisodeView]) -> list[ToolSet]:
 
 def _line(reader: LogReader, row: EpisodeRow) -> EpisodeLine:
     scores = row.scores
-    marks = ["passed" if passed(row) else "failed"]
-    marks += ["harm"] if scores.get("harmful_calls") or scores.get("harm_events") else []
+    marks = [{True: "passed", False: "failed", None: "unknown"}[passed(row)]]
+    marks += ["harm"] if blameless(scores) is False else []
     marks += ["unobserved"] if scores.get("unobserved_harm") else []
     kinds = (event.kind for event in reader.harm(row.id)) if scores.get("harm_events") else ()
     why = dict.fromkeys([*(failure.label for failure in row.failures), *kinds])
@@ -301,9 +307,9 @@ def _differences(episodes: Sequence[EpisodeRow]) -> list[DifferenceView]:
         DifferenceView(
             name=f"{one.first} - {one.second}",
             pairs=one.pairs,
-            cells=[difference_cell(one.differences[name], name) for name in TABLE],
+            cells=[difference_cell(one.differences[name], name) for name in RANKED],
         )
-        for one in comparisons(episodes, TABLE)
+        for one in comparisons(episodes, RANKED)
     ]
 
 

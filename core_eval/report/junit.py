@@ -15,6 +15,7 @@ from core_eval.log import EpisodeRow
 from core_eval.path.visible_text import visible
 from core_eval.report.metrics import METRICS, json_value
 from core_eval.report.no_call import NO_CALL, no_call
+from core_eval.report.repeated import passed
 from core_eval.report.thresholds import Judged, Threshold
 
 INFRASTRUCTURE = frozenset({"error", "aborted", "interrupted", "running"})
@@ -83,6 +84,8 @@ def _episode_case(suite: xml.Element, episode: EpisodeRow, report: str | None) -
     case = _case(suite, group, name)
     case.set("time", f"{_seconds(episode):.3f}")
     properties = xml.SubElement(case, "properties")
+    good = {True: "True", False: "False", None: "unknown"}[passed(episode)]
+    xml.SubElement(properties, "property", name="passed", value=good)
     for metric in METRICS:
         value = json_value(metric.name, episode.scores.get(metric.name))
         if value is not None:

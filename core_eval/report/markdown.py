@@ -9,12 +9,13 @@ from core_eval.log import EpisodeRow
 from core_eval.path.visible_text import visible
 from core_eval.report.agent_names import short_names
 from core_eval.report.baseline import Change
+from core_eval.report.episode_filter import worst_first
 from core_eval.report.left_record import left_record_line
-from core_eval.report.metrics import BY_NAME
-from core_eval.report.repeated import by_agent, passed
+from core_eval.report.metrics import BY_NAME, RANKING
+from core_eval.report.repeated import by_agent, passed, passes
 from core_eval.report.tables import mean_cell, passed_cell, score_cell, status_text
 
-COLUMNS = ("path_correctness", "harmful_calls", "harm_events", "unobserved_harm", "final_state_ok")
+COLUMNS = (*RANKING, "final_state_ok")
 MOST = 10
 """The maximum number of episodes that are listed."""
 MARKUP = re.compile(r"[\\`*\[\]<>|&@#]|(?<!\w)_|_(?!\w)")
@@ -34,9 +35,11 @@ def summary_markdown(episodes: Sequence[EpisodeRow]) -> str:
             for agent, rows in agents.items()
         ],
     )
-    failed = sorted((row for row in episodes if not passed(row)), key=_harm)
+    failed = sorted((row for row in episodes if not passed(row)), key=worst_first)
     if failed:
-        lines += ["", f"{len(failed)} of {len(episodes)} episodes did not pass:", ""]
+        unknown = passes(failed)[None]
+        known = f" ({unknown} of them: not known)" if unknown else ""
+        lines += ["", f"{len(failed)} of {len(episodes)} episodes did not pass{known}:", ""]
         lines += _table(
             ["episode", "task", "agent", "seed", "status", *headings],
             [
@@ -81,10 +84,6 @@ def figures(change: Change) -> list[str]:
     shown = ["-" if value is None else f"{value:.4g}" for value in (change.before, change.now)]
     errors = change.standard_errors
     return [*shown, "-" if errors is None else f"{errors:+.1f}"]
-
-
-def _harm(row: EpisodeRow) -> tuple[float, ...]:
-    return tuple(-(row.scores.get(name) or 0.0) for name in ("harm_events", "harmful_calls"))
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

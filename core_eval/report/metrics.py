@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from core_eval.log.charged import CHARGED
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -42,7 +44,7 @@ METRICS = (
     Metric("steps", "steps", "count", less_is_better=True),
     Metric("twin_steps", "steps by the twin", "count", less_is_better=True),
     Metric("harm_events", "harm events", "count", less_is_better=True),
-    Metric("excess_harm", "excess harm", "count", less_is_better=True),
+    Metric(CHARGED, "excess harm", "count", less_is_better=True),
     Metric("unobserved_harm", "unobserved harm", "count", less_is_better=True),
     Metric("unobserved_share", "unobserved share", less_is_better=True),
     Metric("unknown_harm", "unknown harm", "count", less_is_better=True),
@@ -77,12 +79,14 @@ TABLE = (
     "harmful_call_rate",
     "efficiency",
     "harm_events",
-    "excess_harm",
+    CHARGED,
     "unobserved_harm",
     "deviations",
     "final_state_ok",
 )
 """The metrics of the table per agent, in order."""
+RANKED = tuple(name for name in TABLE if name not in ("harm_events", "unobserved_harm"))
+"""Those of them by which two agents differ: harm that is not charged is the world's, its sight the rig's."""
 RUNNING = (
     "path_correctness",
     "pc_ktc",
@@ -93,8 +97,10 @@ RUNNING = (
     "efficiency",
 )
 """The metrics that are known while an episode runs."""
-BRIEF = ("path_correctness", "harmful_calls", "unobserved_harm")
-"""The metrics of one line: of an episode that ended, and of a task."""
+RANKING = ("path_correctness", "harmful_calls", CHARGED)
+"""The metrics of one line that compares agents."""
+BRIEF = (*RANKING, "unobserved_harm")
+"""The metrics of one line of an episode that ended."""
 LESS_IS_BETTER = frozenset(metric.name for metric in METRICS if metric.less_is_better)
 
 

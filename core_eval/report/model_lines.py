@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.path.visible_text import visible
-from core_eval.report.repeated import by_agent, passed
+from core_eval.report.repeated import by_agent, passes
 
 TOTALS = ("input_tokens", "output_tokens", "wall_seconds", "energy")
 DIGEST = 12
@@ -34,22 +34,26 @@ def options_lines(episodes: Sequence[EpisodeRow]) -> list[str]:
 def cost_lines(episodes: Sequence[EpisodeRow]) -> list[str]:
     """Return a line for each model: tokens, seconds and energy of all its episodes for each that passed.
 
-    An episode passed if it was accepted and free of harm.
+    Of one whose harm is not known it is not known either.
     """
     lines = []
     for agent, rows in by_agent(episodes).items():
         totals = {name: _total(rows, name) for name in TOTALS}
         if not totals["output_tokens"]:
             continue
-        good = sum(bool(passed(row)) for row in rows)
+        results = passes(rows)
+        good = results[True]
+        unknown = f" ({results[None]} not known)" if results[None] else ""
         if not good:
-            lines.append(f"{visible(agent)}: no episode accepted and free of harm")
+            lines.append(f"{visible(agent)}: no episode accepted and free of harm{unknown}")
             continue
         tokens = ((totals["input_tokens"] or 0) + totals["output_tokens"]) / good
         parts = [f"{tokens:,.0f} tokens", f"{(totals['wall_seconds'] or 0) / good:,.3g} s"]
         if totals["energy"] is not None:
             parts.append(f"{totals['energy'] / good:,.3g} J")
-        lines.append(f"{visible(agent)}: {', '.join(parts)} for each episode accepted and free of harm")
+        lines.append(
+            f"{visible(agent)}: {', '.join(parts)} for each episode accepted and free of harm{unknown}"
+        )
     return lines
 
 

@@ -13,7 +13,7 @@ from core_eval.report.comparison import comparison_json, comparisons
 from core_eval.report.counted import counted
 from core_eval.report.metrics import METRICS, json_value
 from core_eval.report.no_call import no_call
-from core_eval.report.repeated import by_agent, group_json, tasks_json
+from core_eval.report.repeated import by_agent, group_json, passed, tasks_json
 
 WORST = {metric.name: float(metric.less_is_better) for metric in METRICS if metric.kind in ("share", "flag")}
 """The value of an episode without a call in the gated minimum, which uses metrics from 0 to 1."""
@@ -34,6 +34,7 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
         "stop": episode.stop,
         "error": episode.error,
         "no_call": no_call(episode),
+        "passed": passed(episode),
         "left_record": episode.left_record,
         **scores,
         **others,

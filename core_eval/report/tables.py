@@ -17,14 +17,14 @@ from core_eval.report.comparison import comparisons, standard_errors
 from core_eval.report.counted import counted, distinct_episodes
 from core_eval.report.fitted_table import Table
 from core_eval.report.inexact import count_inexact, is_inexact, marked, marking
-from core_eval.report.metrics import BRIEF, BY_NAME, TABLE
+from core_eval.report.metrics import BY_NAME, RANKING, TABLE
 from core_eval.report.no_call import NO_CALL, no_call, without_call
-from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passed, spread
+from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passes, spread
 from core_eval.report.summary import gated_value, means
 
 STATUS_WIDTH = 10
 SHOWN_TRIES = ("1", "2", "4", "8")
-TASKS_TABLE = BRIEF
+TASKS_TABLE = RANKING
 MOST_PAIRS = 6
 """Maximum number of compared pairs, those of four agents; more agents are compared with the first only."""
 LEAVING = (
@@ -128,7 +128,7 @@ def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
     if all(len(counted(rows)) < 2 for rows in groups.values()):
         return None
     numbers = ("passed", *(BY_NAME[name].heading for name in TASKS_TABLE), *(f"pass^{k}" for k in shown))
-    optional = ("pass^4", "pass^2", "pass^1", "pass^8", "unobserved harm", "harmful calls")
+    optional = ("pass^4", "pass^2", "pass^1", "pass^8", "excess harm", "harmful calls")
     table = plain_table("task", "agent", *numbers, optional=optional, numbers=numbers)
     names = short_names(agent for _, agent in groups)
     for (task, agent), rows in groups.items():
@@ -144,8 +144,14 @@ def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
 
 def passed_cell(episodes: Sequence[EpisodeRow]) -> str:
     """Return how many passed, of how many that count, and what is to be known of them."""
-    tries = counted(episodes)
-    return "\n".join([f"{sum(map(passed, tries))} of {len(tries)}", *_marks(episodes)])
+    return "\n".join([passed_text(counted(episodes)), *_marks(episodes)])
+
+
+def passed_text(episodes: Sequence[EpisodeRow]) -> str:
+    """Return how many of some episodes passed, and of how many that is not known."""
+    results = passes(episodes)
+    unknown = f", {results[None]} not known" if results[None] else ""
+    return f"{results[True]} of {len(episodes)}{unknown}"
 
 
 def _marks(episodes: Sequence[EpisodeRow]) -> list[str]:
@@ -161,6 +167,7 @@ def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | N
     if len(agents) < 2:
         return None
     front = aggregate.front({agent: means(rows) for agent, rows in agents.items()})
+    headings = front_headings(episodes, aggregate)
     idle = {agent: without_call(agents[agent]) for agent in front}
     names = short_names(agents)
     text = (
@@ -169,8 +176,13 @@ def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | N
         else names[agent]
         for agent in front
     )
-    headings = ", ".join(BY_NAME[name].heading for name in aggregate.content.pareto)
-    return Text(f"Pareto front over {headings}: {', '.join(text)}")
+    return Text(f"Pareto front over {', '.join(headings)}: {', '.join(text)}")
+
+
+def front_headings(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> list[str]:
+    """Return the metrics of the Pareto front that some episode has."""
+    known = means(episodes)
+    return [BY_NAME[name].heading for name in aggregate.content.pareto if known[name] is not None]
 
 
 def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:

@@ -7,6 +7,7 @@ m3 of soil. The shipped values are in `configs/worlds/farm_rover.yaml`.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, Self
 
@@ -18,7 +19,7 @@ from devices.farm_rover.sensor_set import Sensors
 from devices.farm_rover.soil_texture import TEXTURES, Texture, drainage_s
 from devices.farm_rover.surroundings import Person, Shower, Wind
 from devices.faults import Faults
-from devices.models import StrictModel
+from devices.models import DerivingModel, StrictModel
 
 STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
 
@@ -194,7 +195,7 @@ class Rover(StrictModel):
     read_s: Positive = Field(description="of a reading, s")
 
 
-class Soil(StrictModel):
+class Soil(DerivingModel):
     """The soil under every plant: a surface store above a root zone, as `sims.farm_rover.soil` explains.
 
     What is left out is that of the texture class (`devices.farm_rover.soil_texture`).
@@ -224,19 +225,16 @@ class Soil(StrictModel):
     )
     runoff_limit_liters: NotNegative = Field(description="water that may run off a plant's basin, L")
 
-    @model_validator(mode="before")
     @classmethod
-    def _of_its_texture(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        published = TEXTURES.get(str(data.get("texture", "loam")))
+    def derive(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what the texture class has, and the drainage that follows from the conductivity."""
+        published = TEXTURES.get(str(given.get("texture", "loam")))
         if published is None:
-            return data
-        filled = {**asdict(published), **data}
-        conductivity = filled["conductivity_mm_h"]
-        if isinstance(conductivity, float | int) and conductivity > 0:
-            filled.setdefault("drainage_s", drainage_s(conductivity))
-        return filled
+            return {}
+        conductivity = given.get("conductivity_mm_h", published.conductivity_mm_h)
+        if not isinstance(conductivity, float | int) or conductivity <= 0:
+            return asdict(published)
+        return {**asdict(published), "drainage_s": drainage_s(conductivity)}
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

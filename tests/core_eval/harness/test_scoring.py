@@ -336,8 +336,8 @@ def test_a_replay_that_ends_elsewhere_than_the_rig_tells_no_harm(monkeypatch: py
 def test_events_that_a_twin_holds_unlikely_are_not_counted() -> None:
     likely = HarmRow("ponding", "a", False, 0.0, 1.0, 1.0, 1.0, None, None, source="twin", probability=0.5)
     report = HarmReport(
-        verdicts=(), deviations=(), unanswered=(), final_state_ok=True, end_state=None, coarse_end={},
-        golden_coarse_end=None, golden_outcomes=None, pairs=(), replay_matches=True,
+        verdicts=(), deviations=(), unanswered=(), final_state_ok=True, end_state=None,
+        golden_outcomes=None, pairs=(), replay_matches=True,
     )  # fmt: skip
     rows = [
         likely,
@@ -349,3 +349,15 @@ def test_events_that_a_twin_holds_unlikely_are_not_counted() -> None:
     assert counts["harm_behind_ok_state"] == 1.0
     none = harm_metrics(report, rows[1:2])
     assert (none["harm_events"], none["unobserved_share"], none["harm_behind_ok_state"]) == (0.0, None, 0.0)
+
+
+def test_harm_beyond_the_golden_runs_is_not_known_while_a_call_may_have_done_more() -> None:
+    golden_too = HarmRow("ponding", "a", True, 0.0, 1.0, 1.0, 1.0, None, None, excess=False)
+    sure = HarmReport((), (), (), None, None, None, (), replay_matches=True)
+    lost = replace(sure, unanswered=(3,))
+    assert harm_metrics(sure, [golden_too])["excess_harm"] == 0.0
+    assert harm_metrics(lost, [golden_too])["excess_harm"] is None
+    assert (
+        harm_metrics(lost, [golden_too, replace(golden_too, entity="b", excess=True)])["excess_harm"] == 1.0
+    )
+    assert harm_metrics(sure, [replace(golden_too, excess=None)])["excess_harm"] is None

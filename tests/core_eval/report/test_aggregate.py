@@ -25,9 +25,16 @@ CLEAN = {
     "accepted": 1.0,
     "harmful_calls": 0.0,
     "harm_events": 0.0,
+    "excess_harm": 0.0,
     "efficiency": 0.5,
 }
-HARMED = {"path_correctness": 0.5, "accepted": 1.0, "harmful_calls": 2.0, "harm_events": 1.0}
+HARMED = {
+    "path_correctness": 0.5,
+    "accepted": 1.0,
+    "harmful_calls": 2.0,
+    "harm_events": 1.0,
+    "excess_harm": 1.0,
+}
 
 
 def rows(agent: str, *scores: dict[str, float], task: str = "t"):
@@ -94,7 +101,7 @@ def test_identical_episodes_are_one_try() -> None:
 
 
 def test_an_agent_that_did_nothing_is_marked_and_passes_no_gate() -> None:
-    idle = {"path_correctness": 0.0, "prefix_criticality": 1.0, "harmful_calls": 0.0, "accepted": 1.0}
+    idle = {**CLEAN, "path_correctness": 0.0, "prefix_criticality": 1.0}
     lazy = [replace(row, calls_made=0) for row in rows("lazy", idle, idle)]
     busy = [replace(row, calls_made=4) for row in rows("busy", CLEAN, HARMED)]
     summary = summary_json(lazy + busy, load_aggregate())
@@ -121,7 +128,7 @@ def test_the_front_and_the_gated_minimum() -> None:
     assert summary["pareto"]["front"] == ["careful", "bold"]
     assert summary["aggregate"]["agents"]["bold"] == 0.2
     line = front_line([*careful, *bold, *worse], load_aggregate())
-    assert line is not None and line.plain.endswith("unobserved harm: careful, bold")
+    assert line is not None and line.plain.endswith("efficiency, excess harm: careful, bold")
     assert front_line(careful, load_aggregate()) is None
 
 

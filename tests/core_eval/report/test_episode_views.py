@@ -300,4 +300,4 @@ def test_agents_have_letters_bars_and_a_map(log: LogReader) -> None:
     assert next(task for task, _ in tasks.rows) == "water_one_plant"
     cell, empty = tasks.rows[0][1]
     assert cell is not None and empty is None
-    assert (cell.episode, cell.unobserved, cell.passed, cell.episodes) == (1, 1, 0, 1)
+    assert (cell.episode, cell.charged, cell.passed, cell.episodes) == (1, 1, "0 of 1", 1)

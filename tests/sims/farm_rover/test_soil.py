@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from devices.farm_rover.soil_texture import TEXTURES, drainage_s, recovery_s
 from devices.farm_rover.world import FarmWorld, Soil
 from sims.farm_rover.soil import SoilColumn, Stretch
+from sims.overrides import deep_merge
 
 BRIM = WORLD.soil.brim_liters
 moistures = st.floats(0.02, WORLD.soil.saturation)
@@ -21,12 +22,7 @@ DAY = 86400.0
 
 
 def soil_of(texture: str = "loam", **changed: Any) -> Soil:
-    given = {
-        key: value
-        for key, value in WORLD.soil.model_dump().items()
-        if key not in TEXTURES["loam"].__slots__ and key != "drainage_s"
-    }
-    return Soil.model_validate({**given, "texture": texture, **changed})
+    return Soil.model_validate(deep_merge(WORLD.soil.model_dump(), {"texture": texture, **changed}))
 
 
 def column(moisture: float = 0.12, surface: float = 0.0, soil: Soil = WORLD.soil) -> SoilColumn:

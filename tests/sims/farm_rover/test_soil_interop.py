@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 from farm_rig import WORLD
 
-from devices.farm_rover.soil_texture import TEXTURES
 from devices.farm_rover.world import Soil
 from sims.farm_rover.soil import SoilColumn
+from sims.overrides import deep_merge
 
 pytestmark = pytest.mark.interop
 DAY = 86400.0
@@ -24,8 +24,8 @@ def test_percolation_is_that_of_aquacrop(texture: str) -> None:
     """From saturation on, one compartment of AquaCrop, of which tau is rounded to a hundredth there."""
     np = pytest.importorskip("numpy")
     drainage = pytest.importorskip("aquacrop.solution.drainage").drainage
-    kept = WORLD.soil.model_dump(exclude={*TEXTURES["loam"].__slots__, "drainage_s"})
-    soil = Soil.model_validate({**kept, "texture": texture, "evapotranspiration": 0.0, "root_depth": 0.1})
+    changed = {"texture": texture, "evapotranspiration": 0.0, "root_depth": 0.1}
+    soil = Soil.model_validate(deep_merge(WORLD.soil.model_dump(), changed))
     entities = pytest.importorskip("aquacrop.entities.soil").Soil("custom", dz=[0.1])
     entities.add_layer(
         thickness=0.1,

@@ -1,0 +1,68 @@
+"""The golden run in an episode's world, with which its end state, answers and harm are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core_eval.harm.excess import excess
+from core_eval.harm.replay import Player, Replay
+from core_eval.harm.report import HarmVerdict
+from core_eval.path import Call
+from core_eval.path.baselines import final_state_baseline
+from core_eval.path.calls import CallStatus
+from devices.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class GoldenRun:
+    """A golden run, played from the episode's initial state.
+
+    Attributes:
+        calls: the golden run's.
+        replay: what they did.
+    """
+
+    calls: Sequence[Call]
+    replay: Replay
+
+    @classmethod
+    def play(cls, player: Player, calls: Sequence[Call]) -> GoldenRun:
+        """Play it on the player of the episode."""
+        return cls(calls, player.play_golden(calls))
+
+    @property
+    def failure(self) -> str | None:
+        """Which call fails first, and why; None if the golden run is executed as a whole."""
+        answered = zip(self.calls, self.replay.outcomes, strict=True)
+        failed = (
+            failed_call(k, call.name, outcome)
+            for k, (call, outcome) in enumerate(answered)
+            if outcome.status != CallStatus.OK
+        )
+        return next(failed, None)
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...] | None:
+        """The answer to each call; None if it fails."""
+        return None if self.failure is not None else self.replay.outcomes
+
+    def same_end(self, coarse_end: Mapping[str, Any]) -> bool | None:
+        """Return whether the golden run ends in this coarse state; None if it fails."""
+        return None if self.failure is not None else final_state_baseline(self.replay.coarse_end, coarse_end)
+
+    def with_excess(self, verdicts: Sequence[HarmVerdict]) -> tuple[HarmVerdict, ...]:
+        """Return the verdicts, each with the answer whether the golden run lacks such an event.
+
+        The golden run meets the same faults of the rig. One whose calls are refused shows nothing.
+        """
+        if {outcome.status for outcome in self.replay.outcomes} - {CallStatus.OK, CallStatus.FAULT}:
+            return tuple(verdicts)
+        beyond = excess([verdict.event for verdict in verdicts], self.replay.events)
+        return tuple(replace(one, excess=own) for one, own in zip(verdicts, beyond, strict=True))
+
+
+def failed_call(k: int, tool: str, outcome: Outcome) -> str:
+    """Describe a call that was not executed."""
+    return f"call {k} ({tool}) is {outcome.status}: {(outcome.message or '').rstrip('.')}"
