@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -204,10 +204,12 @@ class TaskAutomata:
     Attributes:
         automata: by the task's id.
         malformed: what is wrong with the others, one line for each fault.
+        answers: how those are solved that ask for no call, by id.
     """
 
     automata: Mapping[str, TaskAutomaton]
     malformed: Mapping[str, tuple[str, ...]]
+    answers: Mapping[str, Answer] = field(default_factory=dict)
 
 
 def load_automata(path: Path) -> TaskAutomata:
@@ -222,7 +224,11 @@ def load_automata(path: Path) -> TaskAutomata:
         found = TaskAutomata({task.id: task.automaton for task in content.tasks}, content.malformed)
     else:
         tasks = _task_file(_yaml_entries(path, text))
-        found = TaskAutomata({task.id: task.automaton for task in tasks.tasks}, tasks.malformed)
+        found = TaskAutomata(
+            {task.id: task.automaton for task in tasks.tasks},
+            tasks.malformed,
+            {task.id: task.answer for task in tasks.tasks if task.answer is not None},
+        )
     if not found.automata:
         reasons = [fault for faults in found.malformed.values() for fault in faults]
         raise ConfigError("; ".join(["holds no task that can be used", *reasons]), file=path)

@@ -34,8 +34,8 @@ def compare(
 
     if out is not None:
         check_output(out, "-o")
-    before = _episodes(log)
-    after = None if other is None else _episodes(other)
+    before = episodes_of(log)
+    after = None if other is None else episodes_of(other)
     grid = grid_of([*before, *(after or ())]) if after is None else {}
     contrasts = within(grid) if after is None else between(before, after)
     if not any(one.pairs for one in contrasts):
@@ -91,7 +91,7 @@ def _parted(name: str) -> tuple[Path, int | None]:
     return Path(name), None
 
 
-def _episodes(name: str) -> list[EpisodeRow]:
+def episodes_of(name: str) -> list[EpisodeRow]:
     """Return the episodes of a log or of one of its runs.
 
     Raises:

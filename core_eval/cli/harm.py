@@ -109,9 +109,7 @@ def harm(
     groups = by_world_and_agent(found)
     if groups:
         screen.print(groups_table(groups))
-        screen.print(
-            Text("unobserved share: share of the events, with a 95 % bootstrap interval over episodes")
-        )
+        screen.print(Text("unobserved share: share of the events, with a 95 % interval over tasks"))
     deviations = deviations_table(found, steps)
     if deviations is not None:
         screen.print(Text("deviations: executed calls off the path; they are no harm events", style="bold"))

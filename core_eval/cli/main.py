@@ -19,16 +19,17 @@ try:
 
     from core_eval.cli import (
         backup,
-        baseline,
         broker,
         calibrate,
         compare,
         demo,
         export,
+        gate,
         harm,
         mcp,
         models,
         picture,
+        power,
         record,
         report,
         rigs,
@@ -92,6 +93,7 @@ app.command("export")(export.export)
 app.command("run")(run.run)
 app.command("mcp")(mcp.mcp)
 app.command("picture")(picture.picture)
+app.command("power")(power.power)
 app.command("record")(record.record)
 app.command("report")(report.report)
 app.command("harm")(harm.harm)
@@ -105,7 +107,10 @@ app.add_typer(worlds.app, name="worlds")
 app.add_typer(sensors.app, name="sensors")
 app.add_typer(broker.app, name="broker")
 app.add_typer(models.app, name="models")
-app.add_typer(baseline.app, name="baseline")
+app.add_typer(gate.app, name="gate")
+app.command(
+    "baseline", hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
+)(gate.baseline)
 
 # The parser's errors have no public base class: take the topmost one that formats a message.
 PARSER_ERROR: type[Exception] = [

@@ -174,15 +174,19 @@ def _score_traces(
         if out is not None:
             written = stack.enter_context(replaced_file(out, "--out", inputs=[tasks, traces]))
         records = score_traces(
-            read_traces(lines, file=str(traces)), known.automata, malformed=known.malformed, **parameters
+            read_traces(lines, file=str(traces)),
+            known.automata,
+            malformed=known.malformed,
+            answers=known.answers,
+            **parameters,
         )
         if as_json:
             sys.stdout.write('{"traces": [')
-        for number, record in enumerate(records):
+        for number, (trace, record) in enumerate(records):
             failed += "error" in record
             scored += "error" not in record
             if summary is not None:
-                summary.add(record)
+                summary.add(record, trace)
             text = json_text(record)
             if written is not None:
                 written.write(text + "\n")

@@ -9,7 +9,7 @@ from itertools import pairwise
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
 from core_eval.path.pareto import pareto_front
-from core_eval.path.statistics import Summary
+from core_eval.path.statistics import Estimate
 from core_eval.report.label_places import LabelPlaces
 from core_eval.report.metrics import BY_NAME, LESS_IS_BETTER
 from core_eval.report.repeated import by_agent, spread
@@ -73,7 +73,7 @@ class AgentCharts:
     def __init__(self, episodes: Sequence[EpisodeRow]) -> None:
         agents = by_agent(episodes)
         self.letters = letters(list(agents))
-        self._spread: dict[str, dict[str, Summary]] = {
+        self._spread: dict[str, dict[str, Estimate]] = {
             agent: {name: spread(rows, name) for name in BARS} for agent, rows in agents.items()
         }
 

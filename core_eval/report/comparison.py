@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from json import dumps
 from typing import Any
 
 from core_eval.log import EpisodeRow
-from core_eval.path.statistics import Summary, summarize
+from core_eval.path.intervals import Key
+from core_eval.path.statistics import Estimate, holm, summarize
 from core_eval.report.counted import counted
-from core_eval.report.metrics import METRICS
-from core_eval.report.repeated import BOOTSTRAP_SEED, by_agent
+from core_eval.report.metrics import BY_NAME, METRICS
+from core_eval.report.repeated import by_agent
 
 Start = tuple[str, int, str]
 """The common start of a pair: task, seed, and overrides of the world's initial state."""
@@ -31,14 +32,13 @@ class Comparison:
     first: str
     second: str
     pairs: int
-    differences: Mapping[str, Summary]
+    differences: Mapping[str, Estimate]
 
 
 def comparisons(episodes: Sequence[EpisodeRow], metrics: Sequence[str] | None = None) -> list[Comparison]:
     """Return every two agents that had a start in common, in the order in which they first acted.
 
-    Episodes of one agent from the same start are averaged. The intervals draw tasks, then pairs, of which
-    identical ones are one.
+    Episodes of one agent from the same start are averaged; identical pairs are one.
     """
     starts = {agent: by_start(counted(rows)) for agent, rows in by_agent(episodes).items()}
     names = [metric.name for metric in METRICS] if metrics is None else metrics
@@ -49,11 +49,28 @@ def comparisons(episodes: Sequence[EpisodeRow], metrics: Sequence[str] | None = 
     ]
 
 
-def standard_errors(difference: Summary) -> float | None:
-    """Return the difference in units of its standard error; None where that is 0 or not known."""
-    if difference.mean is None or not difference.standard_error:
-        return None
-    return difference.mean / difference.standard_error
+def paired_difference(name: str, values: Iterable[float | None], keys: Sequence[Key]) -> Estimate:
+    """Return the mean of a metric's paired differences; `keys` hold the task of each pair and what identical
+    ones share.
+    """
+    return summarize(values, keys, limits=BY_NAME[name].difference_limits, quantiles=())
+
+
+def corrected(page: Sequence[Mapping[str, Estimate]]) -> list[dict[str, float]]:
+    """Return the p-values of all differences that are shown together, corrected for their number (Holm).
+
+    A metric that differs in no pair is no test, and needs three tasks or tries.
+    """
+    tested = [
+        (place, name, p)
+        for place, differences in enumerate(page)
+        for name, one in differences.items()
+        if (p := one.p_value()) is not None and (one.mean or one.standard_error)
+    ]
+    found: list[dict[str, float]] = [{} for _ in page]
+    for (place, name, _), p in zip(tested, holm([p for *_, p in tested]), strict=True):
+        found[place][name] = p
+    return found
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
@@ -69,15 +86,16 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def difference_json(difference: Summary) -> dict[str, Any]:
-    """Return a difference with its interval, JSON-ready."""
+def difference_json(difference: Estimate) -> dict[str, Any]:
+    """Return a difference with its interval and the p-value of its t test, JSON-ready."""
+    told = difference.as_json()
+    del told["quantiles"]
     return {
-        "pairs": difference.defined,
-        "distinct": difference.distinct,
-        "difference": difference.mean,
-        "standard_error": difference.standard_error,
-        "interval": None if difference.low is None else [difference.low, difference.high],
-        "standard_errors": standard_errors(difference),
+        "pairs": told.pop("defined"),
+        "difference": told.pop("mean"),
+        **told,
+        "p": difference.p_value(),
+        "effect_size": difference.effect_size(),
     }
 
 
@@ -101,8 +119,8 @@ def _compare(
     keys = [(start[0], pair_identity([*own[start], *other[start]])) for start in shared]
     differences = {}
     for name in metrics:
-        values = [_difference(mean_of(own[start], name), mean_of(other[start], name)) for start in shared]
-        differences[name] = summarize(values, keys, seed=BOOTSTRAP_SEED)
+        values = (_difference(mean_of(own[start], name), mean_of(other[start], name)) for start in shared)
+        differences[name] = paired_difference(name, values, keys)
     return Comparison(first, second, len(shared), differences)
 
 

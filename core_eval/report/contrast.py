@@ -6,17 +6,25 @@ Episodes are paired by task, seed and start. The sets are two agents' of one log
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from json import loads
 from typing import Any, Literal
 
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
-from core_eval.path.statistics import Summary, summarize
-from core_eval.report.comparison import Start, by_start, difference_json, mean_of, pair_identity
+from core_eval.path.statistics import ALPHA, Estimate
+from core_eval.report.comparison import (
+    Start,
+    by_start,
+    corrected,
+    difference_json,
+    mean_of,
+    pair_identity,
+    paired_difference,
+)
 from core_eval.report.counted import counted
 from core_eval.report.metrics import LESS_IS_BETTER
-from core_eval.report.repeated import BOOTSTRAP_SEED, by_agent
+from core_eval.report.repeated import by_agent
 
 Verdict = Literal["better", "worse", "more", "less", ""]
 COMPARED = (
@@ -77,17 +85,53 @@ class Contrast:
         tasks: of each task, the mean path correctness before and after.
         changes: the pairs that differ, the largest change of path correctness first.
         only_before, only_after: what one side lacks.
+        p_values: of each metric that was tested, corrected for all comparisons that are shown together.
+        detectable: of each metric, the smallest difference that such a comparison mostly tells.
     """
 
     before: str
     after: str
     pairs: int
     means: Mapping[str, tuple[float | None, float | None]]
-    differences: Mapping[str, Summary]
+    differences: Mapping[str, Estimate]
     tasks: Mapping[str, tuple[float | None, float | None]]
     changes: tuple[Change, ...]
     only_before: tuple[Lone, ...]
     only_after: tuple[Lone, ...]
+    p_values: Mapping[str, float] = field(default_factory=dict)
+    detectable: Mapping[str, float] = field(default_factory=dict)
+
+    def verdict(self, name: str) -> Verdict:
+        """Return what a metric became, where chance alone seldom gives such a difference; else nothing.
+
+        A cost is more or less: an agent that gives up early is no better for it.
+        """
+        mean = self.differences[name].mean
+        if mean is None or self.p_values.get(name, 1.0) > ALPHA:
+            return ""
+        if name in COSTS:
+            return "more" if mean > 0 else "less"
+        return "better" if (mean > 0) != (name in LESS_IS_BETTER) else "worse"
+
+
+def judged(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """Return the comparisons of a page with their p-values: in at most 5 % of pages without any true
+    difference one or more of them has a verdict.
+    """
+    p_values = corrected([one.differences for one in contrasts])
+    tests = sum(map(len, p_values)) or 1
+    return [
+        replace(
+            one,
+            p_values=own,
+            detectable={
+                name: least
+                for name in own
+                if (least := one.differences[name].detectable(ALPHA / tests)) is not None
+            },
+        )
+        for one, own in zip(contrasts, p_values, strict=True)
+    ]
 
 
 Group = tuple[Sequence[EpisodeRow], Sequence[EpisodeRow]]
@@ -106,7 +150,7 @@ def contrast(before: str, after: str, groups: Iterable[Group]) -> Contrast:
     values = [{name: (mean_of(old, name), mean_of(new, name)) for name in COMPARED} for _, old, new in pairs]
     keys = [(start[0], pair_identity([*old, *new])) for start, old, new in pairs]
     differences = {
-        name: summarize([_less(*one[name]) for one in values], keys, seed=BOOTSTRAP_SEED) for name in COMPARED
+        name: paired_difference(name, (_less(*one[name]) for one in values), keys) for name in COMPARED
     }
     changes = [
         Change(start, _numbers(old), _numbers(new), one)
@@ -130,20 +174,9 @@ def contrast(before: str, after: str, groups: Iterable[Group]) -> Contrast:
             for task in tasks
         },
         tuple(changes),
-        *map(tuple, alone),
+        tuple(alone[0]),
+        tuple(alone[1]),
     )
-
-
-def verdict(name: str, difference: Summary) -> Verdict:
-    """Return on which side of zero the interval of a difference is; nothing where it has zero in it.
-
-    A cost is more or less: an agent that gives up early is no better for it.
-    """
-    if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
-        return ""
-    if name in COSTS:
-        return "more" if difference.low > 0 else "less"
-    return "better" if (difference.low > 0) != (name in LESS_IS_BETTER) else "worse"
 
 
 def model_of(agent: str) -> str:
@@ -173,13 +206,13 @@ def within(grid: Grid) -> list[Contrast]:
     """
     if all(len(own) == 1 for own in grid.values()):
         plain = {model: next(iter(own.values())) for model, own in grid.items()}
-        return [one for one in _against_first({"": plain}, "") if one.pairs]
+        return judged([one for one in _against_first({"": plain}, "") if one.pairs])
     scaffolds = list(dict.fromkeys(name for own in grid.values() for name in own))
     by_scaffold = {
         name: {model: own[name] for model, own in grid.items() if name in own} for name in scaffolds
     }
     found = [*_against_first(grid, "all models"), *_against_first(by_scaffold, "all scaffolds")]
-    return [one for one in found if one.pairs]
+    return judged([one for one in found if one.pairs])
 
 
 def between(before: Sequence[EpisodeRow], after: Sequence[EpisodeRow]) -> list[Contrast]:
@@ -188,13 +221,13 @@ def between(before: Sequence[EpisodeRow], after: Sequence[EpisodeRow]) -> list[C
     if len(old) == len(new) == 1:
         ((first, own),) = old.items()
         ((second, other),) = new.items()
-        return [contrast(f"A {first}", f"B {second}", [(own, other)])]
+        return judged([contrast(f"A {first}", f"B {second}", [(own, other)])])
     both = [agent for agent in old if agent in new]
     found = [contrast(f"A {agent}", f"B {agent}", [(old[agent], new[agent])]) for agent in both]
     if len(both) > 1:
         groups = [(old[agent], new[agent]) for agent in both]
         found.insert(0, contrast("A all agents", "B all agents", groups))
-    return found
+    return judged(found)
 
 
 def contrast_json(one: Contrast) -> dict[str, Any]:
@@ -208,7 +241,9 @@ def contrast_json(one: Contrast) -> dict[str, Any]:
                 "before": one.means[name][0],
                 "after": one.means[name][1],
                 **difference_json(summary),
-                "verdict": verdict(name, summary) or None,
+                "p_corrected": one.p_values.get(name),
+                "detectable": one.detectable.get(name),
+                "verdict": one.verdict(name) or None,
             }
             for name, summary in one.differences.items()
             if summary.defined

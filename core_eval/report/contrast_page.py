@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from core_eval.report.comparison import standard_errors
-from core_eval.report.contrast import Contrast, Grid, verdict
+from core_eval.report.contrast import Contrast, Grid
 from core_eval.report.contrast_picture import dumbbells, forest, overview
 from core_eval.report.contrast_tables import arrow, grid_cell, lone_text, numbers_text, start_name
 from core_eval.report.html import TEMPLATES, shown_value
 from core_eval.report.metrics import BY_NAME, RANKING
-from core_eval.report.tables import cell, difference_text
+from core_eval.report.tables import cell, detectable_text, difference_text, p_text
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,9 @@ class MetricView:
     before: str
     after: str
     difference: str
-    errors: str
+    effect: str
+    p: str
+    sees: str
     verdict: str
 
 
@@ -93,8 +94,10 @@ def _view(one: Contrast) -> ContrastView:
                 cell(name, one.means[name][0]),
                 cell(name, one.means[name][1]),
                 difference_text(summary, name),
-                "-" if (errors := standard_errors(summary)) is None else f"{errors:+.1f}",
-                verdict(name, summary),
+                "-" if (effect := summary.effect_size()) is None else f"{effect:+.1f}",
+                p_text(one.p_values.get(name)),
+                detectable_text(name, one.detectable.get(name)),
+                one.verdict(name),
             )
             for name, summary in one.differences.items()
             if summary.mean is not None

@@ -10,9 +10,9 @@ from math import ceil
 
 from markupsafe import escape
 
-from core_eval.path.statistics import Summary
+from core_eval.path.statistics import Estimate
 from core_eval.path.visible_text import visible
-from core_eval.report.contrast import Contrast, verdict
+from core_eval.report.contrast import Contrast, Verdict
 from core_eval.report.metrics import BY_NAME
 from core_eval.report.tables import difference_text
 
@@ -26,30 +26,37 @@ MOST_TASKS = 60
 def forest(one: Contrast) -> str:
     """Return the differences of shares and flags with their intervals, right of zero where more."""
     label = "difference of each metric with its 95 % interval"
-    rows = [(BY_NAME[name].heading, name, summary) for name, summary in one.differences.items()]
-    return _forest(label, [row for row in rows if BY_NAME[row[1]].kind in ("share", "flag")])
+    rows = [
+        (BY_NAME[name].heading, name, difference, one.verdict(name))
+        for name, difference in one.differences.items()
+        if BY_NAME[name].kind in ("share", "flag")
+    ]
+    return _forest(label, rows)
 
 
 def overview(contrasts: Sequence[Contrast]) -> str:
     """Return the difference of path correctness of each comparison with its interval."""
     name = "path_correctness"
-    rows = [(f"{one.before} \u2192 {one.after}", name, one.differences[name]) for one in contrasts]
+    rows = [
+        (f"{one.before} \u2192 {one.after}", name, one.differences[name], one.verdict(name))
+        for one in contrasts
+    ]
     return _forest("difference of path correctness of each comparison with its 95 % interval", rows)
 
 
-def _forest(label: str, rows: Sequence[tuple[str, str, Summary]]) -> str:
+def _forest(label: str, rows: Sequence[tuple[str, str, Estimate, Verdict]]) -> str:
     shown = [row for row in rows if row[2].mean is not None]
-    ends = [end for *_, one in shown for end in (one.low, one.high, one.mean) if end is not None]
+    ends = [end for *_, one, _ in shown for end in (one.low, one.high, one.mean) if end is not None]
     reach = max(0.1, ceil(max(map(abs, ends), default=0.0) * 10) / 10)
 
     def place(value: float) -> str:
         return _percent((value + reach) / (2 * reach))
 
     parts = []
-    for number, (heading, name, summary) in enumerate(shown):
+    for number, (heading, name, summary, word) in enumerate(shown):
         assert summary.mean is not None
         y = number * ROW + 32
-        kind = verdict(name, summary) or "same"
+        kind = word or "same"
         parts += _row_text(number, heading, difference_text(summary, name))
         parts.append(_track(y))
         if summary.low is not None and summary.high is not None:
@@ -70,12 +77,11 @@ def dumbbells(one: Contrast) -> str:
     rows = []
     for number, (task, old, new) in enumerate(known[:MOST_TASKS]):
         y = number * ROW + 32
-        kind = "same" if old == new else "better" if new > old else "worse"
         text = f"{old:.2f}" if old == new else f"{old:.2f} → {new:.2f}"
         rows += _row_text(number, task, text)
-        rows += [_track(y), _line(_percent(old), _percent(new), y, f"interval {kind}")]
+        rows += [_track(y), _line(_percent(old), _percent(new), y, "interval same")]
         rows.append(f'<circle class="ring" cx="{_percent(old)}" cy="{y}" r="5.5"/>')
-        rows.append(f'<circle class="dot {kind}" cx="{_percent(new)}" cy="{y}" r="4"/>')
+        rows.append(f'<circle class="dot same" cx="{_percent(new)}" cy="{y}" r="4"/>')
     bottom = min(len(known), MOST_TASKS) * ROW
     axis = _axis([(0.0, "0"), (0.5, "0.5"), (1.0, "1")], _percent, bottom)
     return _svg("path correctness of each task before and after", bottom + 22, [*rows, *axis])

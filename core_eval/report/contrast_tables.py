@@ -8,20 +8,29 @@ from rich.text import Text
 
 from core_eval.log import EpisodeRow
 from core_eval.path.visible_text import visible
-from core_eval.report.comparison import Start, standard_errors
-from core_eval.report.contrast import Contrast, Grid, Lone, verdict
+from core_eval.report.comparison import Start
+from core_eval.report.contrast import Contrast, Grid, Lone
 from core_eval.report.counted import counted
 from core_eval.report.fitted_table import Table
 from core_eval.report.metrics import BY_NAME, RANKING
-from core_eval.report.tables import cell, difference_text, mean_cell, passed_text, plain_table
+from core_eval.report.tables import (
+    cell,
+    detectable_text,
+    difference_text,
+    mean_cell,
+    p_text,
+    passed_text,
+    plain_table,
+)
 
 MOST_CHANGES = 10
 """Changes of one comparison that a terminal shows, the largest first."""
 MOST_LONE = 20
 STYLES = {"better": "green", "worse": "bold red"}
 MEANING = (
-    "Differences are the second less the first, over pairs of the same task, seed and start, with half their "
-    "95 % interval; se: in standard errors. Better, worse: the interval leaves out zero."
+    "Differences are the second less the first, over pairs of the same task, seed and start, with their 95 % "
+    "interval over tasks. Better, worse: p below 0.05, by a paired t test, corrected for all comparisons "
+    "here (Holm). d: in standard deviations. Sees: what such a comparison tells in 4 of 5 cases."
 )
 
 
@@ -42,25 +51,26 @@ def grid_cell(episodes: Sequence[EpisodeRow]) -> str:
 def contrast_title(one: Contrast) -> Text:
     """Return what is compared, and over how many pairs."""
     pairs = "1 pair" if one.pairs == 1 else f"{one.pairs} pairs"
-    return Text(visible(f"{one.before}  >  {one.after}: {pairs}"), style="bold")
+    return Text(visible(f"{one.before} to {one.after}: {pairs}"), style="bold")
 
 
 def metrics_table(one: Contrast) -> Table:
     """Return each metric before and after, with the difference and whether that is better."""
-    numbers = ("first", "second", "difference", "se")
-    table = plain_table("metric", *numbers, "verdict", numbers=numbers)
+    numbers = ("first", "second", "difference", "d", "p", "sees")
+    table = plain_table("metric", *numbers, "verdict", optional=("d", "sees"), numbers=numbers)
     for name, difference in one.differences.items():
         if difference.mean is None:
             continue
         before, after = one.means[name]
-        errors = standard_errors(difference)
-        word = verdict(name, difference)
+        word, effect = one.verdict(name), difference.effect_size()
         table.add_row(
             BY_NAME[name].heading,
             cell(name, before),
             cell(name, after),
             difference_text(difference, name),
-            "-" if errors is None else f"{errors:+.1f}",
+            "-" if effect is None else f"{effect:+.1f}",
+            p_text(one.p_values.get(name)),
+            detectable_text(name, one.detectable.get(name)),
             Text(word, style=STYLES.get(word, "")),
         )
     return table
@@ -74,7 +84,7 @@ def changes_table(one: Contrast) -> Table | None:
     table = plain_table("changed task", "seed", "episodes", *metrics, numbers=("seed", "episodes", *metrics))
     for change in one.changes[:MOST_CHANGES]:
         cells = (arrow(*(cell(name, value) for value in change.values[name])) for name in RANKING)
-        episodes = f"{numbers_text(change.before)} > {numbers_text(change.after)}"
+        episodes = f"{numbers_text(change.before)} to {numbers_text(change.after)}"
         table.add_row(start_name(change.start), str(change.start[1]), episodes, *cells)
     rest = len(one.changes) - MOST_CHANGES
     if rest > 0:
@@ -113,4 +123,4 @@ def numbers_text(episodes: Iterable[int]) -> str:
 
 def arrow(before: str, after: str) -> str:
     """Return a value before and after; one where they are equal."""
-    return before if before == after else f"{before} > {after}"
+    return before if before == after else f"{before} to {after}"

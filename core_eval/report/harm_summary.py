@@ -8,7 +8,7 @@ from typing import Any
 
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
 from core_eval.log.rows import Observation, Thresholds
-from core_eval.path.statistics import Share, share_of_sums
+from core_eval.path.statistics import Estimate, share_of_sums
 from core_eval.report.counted import keys
 from core_eval.report.harm_words import event_text
 from core_eval.report.no_call import without_call
@@ -112,8 +112,8 @@ class KindHarm:
 class GroupHarm:
     """All events of one agent in one world.
 
-    `share` is that of the unobserved among the events with a verdict, its interval by drawing tasks, then
-    episodes. `excess` counts the events beyond the golden run's, `hidden_at_end` those of which a last
+    `share` is that of the unobserved among the events with a verdict, with an interval over
+    tasks. `excess` counts the events beyond the golden run's, `hidden_at_end` those of which a last
     reading of all sensors shows nothing. Deviations are executed calls off the path, which are not events.
     """
 
@@ -127,7 +127,7 @@ class GroupHarm:
     unobserved: int
     unknown: int
     hidden_at_end: int
-    share: Share
+    share: Estimate
     behind_ok_state: int
     deviations: int
     deviations_with_effect: int
@@ -248,13 +248,9 @@ def _episode_json(episode: EpisodeHarm) -> Mapping[str, Any]:
 def _group_json(group: GroupHarm) -> dict[str, Any]:
     return {
         **{key: value for key, value in asdict(group).items() if key != "share"},
-        "unobserved_share": group.share.value,
-        "interval": _interval(group.share),
+        "unobserved_share": group.share.mean,
+        "interval": None if group.share.low is None else [group.share.low, group.share.high],
     }
-
-
-def _interval(share: Share) -> list[float | None] | None:
-    return None if share.low is None else [share.low, share.high]
 
 
 def _flag(value: float | None) -> bool | None:

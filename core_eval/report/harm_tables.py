@@ -8,13 +8,13 @@ from rich.text import Text
 
 from core_eval.log import HarmRow, StepRow
 from core_eval.log.rows import NOT_COUNTED
-from core_eval.path.statistics import Share
+from core_eval.path.statistics import Estimate
 from core_eval.report.agent_names import short_names
 from core_eval.report.fitted_table import Table
 from core_eval.report.harm_summary import EpisodeHarm, GroupHarm, KindHarm
 from core_eval.report.harm_words import amount, event_text, evidence_text, exposure
 from core_eval.report.no_call import NO_CALL
-from core_eval.report.tables import call_text, plain_table
+from core_eval.report.tables import call_text, interval_text, plain_table
 from core_eval.report.twin_fit import fit_cell
 from sims.world_type import rule_of
 
@@ -175,12 +175,9 @@ def episodes_text(group: GroupHarm) -> str:
     return f"{group.episodes}, {group.no_call} {NO_CALL}" if group.no_call else str(group.episodes)
 
 
-def share_text(share: Share) -> str:
+def share_text(share: Estimate) -> str:
     """Return a share with its interval; a dash where there is none."""
-    if share.value is None:
-        return "-"
-    interval = "" if share.low is None else f" ({share.low:.0%} to {share.high:.0%})"
-    return f"{share.value:.0%}{interval}"
+    return "-" if share.mean is None else f"{share.mean:.0%} {interval_text(share, '.0%')}".rstrip()
 
 
 def unanswered_text(episodes: Iterable[EpisodeHarm]) -> str | None:

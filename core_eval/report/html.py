@@ -18,7 +18,7 @@ from core_eval.log.charged import blameless, charged
 from core_eval.path.visible_text import LINE_AND_TAB, visible
 from core_eval.report.agent_charts import AgentCharts
 from core_eval.report.aggregate import Aggregate
-from core_eval.report.comparison import comparisons
+from core_eval.report.comparison import comparisons, corrected
 from core_eval.report.episode_filter import EpisodeFilter, worst_first
 from core_eval.report.episode_page import EpisodeView, episode_view
 from core_eval.report.event_choice import most_evident, trace_of
@@ -303,13 +303,14 @@ def _tasks(episodes: Sequence[EpisodeRow]) -> list[TaskView]:
 
 
 def _differences(episodes: Sequence[EpisodeRow]) -> list[DifferenceView]:
+    found = comparisons(episodes, RANKED)
     return [
         DifferenceView(
             name=f"{one.first} - {one.second}",
             pairs=one.pairs,
-            cells=[difference_cell(one.differences[name], name) for name in RANKED],
+            cells=[difference_cell(one.differences[name], name, p_values) for name in RANKED],
         )
-        for one in comparisons(episodes, RANKED)
+        for one, p_values in zip(found, corrected([one.differences for one in found]), strict=True)
     ]
 
 

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from core_eval.log import EpisodeRow
 from core_eval.path.visible_text import visible
 from core_eval.report.agent_names import short_names
-from core_eval.report.baseline import Change
 from core_eval.report.episode_filter import worst_first
+from core_eval.report.gate import ALL_TASKS, Change
 from core_eval.report.left_record import left_record_line
 from core_eval.report.metrics import BY_NAME, RANKING
 from core_eval.report.repeated import by_agent, passed, passes
-from core_eval.report.tables import mean_cell, passed_cell, score_cell, status_text
+from core_eval.report.tables import mean_cell, p_text, passed_cell, score_cell, status_text
 
 COLUMNS = (*RANKING, "final_state_ok")
 MOST = 10
 """The maximum number of episodes that are listed."""
 MARKUP = re.compile(r"[\\`*\[\]<>|&@#]|(?<!\w)_|_(?!\w)")
 """What Markdown reads as markup, a mention or a reference."""
-SIGNS = {"worse": "❌ worse", "better": "✅ better", "missing": "❌ not run", "new": "new", "same": "same"}
+SIGNS = {"worse": "❌ worse", "better": "✅ better", "missing": "❌ not run", "new": "new"}
 
 
 def summary_markdown(episodes: Sequence[EpisodeRow]) -> str:
@@ -62,16 +62,33 @@ def summary_markdown(episodes: Sequence[EpisodeRow]) -> str:
 
 
 def changes_markdown(changes: Sequence[Change]) -> str:
-    """Return what changed against a baseline."""
-    shown = [one for one in changes if one.verdict != "same"]
-    if not shown:
-        return "No change against the baseline.\n"
+    """Return what changed against a baseline, and how small a change would have been seen."""
+    shown = [one for one in changes if one.verdict not in ("same", "not tested")]
     names = short_names(one.agent for one in changes)
     rows = [
         [SIGNS[one.verdict], visible(one.task), names[one.agent], heading(one.metric), *figures(one)]
         for one in shown
     ]
-    return "\n".join(_table(["", "task", "agent", "metric", "before", "now", "se"], rows)) + "\n"
+    told = _table(["", "task", "agent", "metric", "before", "now", "p"], rows)
+    lines = told if shown else ["No change against the baseline."]
+    lines += [line for told in power_lines(changes) for line in ("", _cell(told))]
+    return "\n".join(lines) + "\n"
+
+
+def power_lines(changes: Sequence[Change]) -> list[str]:
+    """Return a line for each agent that acts by chance: which changes to the worse its tests mostly tell."""
+    names = short_names(one.agent for one in changes)
+    lines = []
+    for agent in dict.fromkeys(one.agent for one in changes if one.task == ALL_TASKS):
+        own = [one for one in changes if one.agent == agent and one.task == ALL_TASKS]
+        told = ", ".join(
+            f"{heading(one.metric)} by {one.detectable:.2g}" for one in own if one.detectable is not None
+        )
+        if told:
+            lines.append(f"{names[agent]}: told in 4 of 5 cases: {told}")
+        if any(one.verdict == "not tested" for one in own):
+            lines.append(f"{names[agent]}: not tested: needs three tasks, or three tries of a single one")
+    return lines
 
 
 def heading(metric: str) -> str:
@@ -80,10 +97,9 @@ def heading(metric: str) -> str:
 
 
 def figures(change: Change) -> list[str]:
-    """Return the values before and now, and the difference in standard errors."""
+    """Return the values before and now, and the p-value."""
     shown = ["-" if value is None else f"{value:.4g}" for value in (change.before, change.now)]
-    errors = change.standard_errors
-    return [*shown, "-" if errors is None else f"{errors:+.1f}"]
+    return [*shown, p_text(change.p)]
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

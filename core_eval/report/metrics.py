@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from core_eval.path.intervals import Limits
 
 from core_eval.log.charged import CHARGED
 
@@ -18,6 +21,7 @@ class Metric:
         kind: `share` from 0 to 1, `count`, `flag`, `amount`, or `bytes`.
         less_is_better: whether lower is better; a threshold is then a maximum.
         short: heading in a line of several metrics; empty: `heading`.
+        signed: whether it may be below 0.
     """
 
     name: str
@@ -25,6 +29,19 @@ class Metric:
     kind: Literal["share", "count", "flag", "amount", "bytes"] = "share"
     less_is_better: bool = False
     short: str = ""
+    signed: bool = False
+
+    @property
+    def limits(self) -> Limits:
+        """The least and the greatest possible value."""
+        if self.kind in ("share", "flag"):
+            return 0.0, 1.0
+        return None if self.signed else 0.0, None
+
+    @property
+    def difference_limits(self) -> Limits:
+        """The least and the greatest possible difference of two values."""
+        return (-1.0, 1.0) if self.limits[1] == 1.0 else (None, None)
 
 
 METRICS = (
@@ -50,8 +67,8 @@ METRICS = (
     Metric("unknown_harm", "unknown harm", "count", less_is_better=True),
     Metric("twin_fit", "fit of the twin (p)"),
     Metric("twin_effective", "effective members", "amount"),
-    Metric("twin_log_likelihood", "log-likelihood", "amount"),
-    Metric("twin_expected_log_likelihood", "expected log-likelihood", "amount"),
+    Metric("twin_log_likelihood", "log-likelihood", "amount", signed=True),
+    Metric("twin_expected_log_likelihood", "expected log-likelihood", "amount", signed=True),
     Metric("deviations", "deviations", "count", less_is_better=True),
     Metric("final_state_ok", "final state ok", "flag"),
     Metric("harm_behind_ok_state", "harm behind an ok state", "flag", less_is_better=True),

@@ -9,25 +9,24 @@ from typing import Any
 
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import blameless
-from core_eval.path.statistics import Summary, pass_hat_k, summarize
+from core_eval.path.statistics import Estimate, pass_hat_k, summarize
 from core_eval.report.counted import counted, distinct_episodes, keys
 from core_eval.report.inexact import inexact_json
 from core_eval.report.metrics import BY_NAME, METRICS
 from core_eval.report.no_call import no_call, without_call
 
-BOOTSTRAP_SEED = 0
 MOST_TRIES = 10
 """pass^k is reported for k from 1 to the number of distinct tries, up to this maximum."""
 
 
-def spread(episodes: Iterable[EpisodeRow], metric: str) -> Summary:
+def spread(episodes: Iterable[EpisodeRow], metric: str) -> Estimate:
     """Return mean, standard error, 95 % interval and quantiles over the episodes that count."""
     rows = counted(episodes)
     return summarize(
         (row.scores.get(metric) for row in rows),
         keys(rows),
         flag=BY_NAME[metric].kind == "flag",
-        seed=BOOTSTRAP_SEED,
+        limits=BY_NAME[metric].limits,
     )
 
 
@@ -84,7 +83,7 @@ def group_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
         "passed_unknown": results[None],
         "pass_k": pass_k(episodes),
         "inexact": inexact_json(episodes),
-        "statistics": {metric.name: _summary_json(spread(episodes, metric.name)) for metric in METRICS},
+        "statistics": {metric.name: spread(episodes, metric.name).as_json() for metric in METRICS},
     }
 
 
@@ -108,14 +107,3 @@ def by_agent(episodes: Iterable[EpisodeRow]) -> dict[str, list[EpisodeRow]]:
     for episode in episodes:
         groups.setdefault(episode.agent, []).append(episode)
     return groups
-
-
-def _summary_json(summary: Summary) -> dict[str, Any]:
-    return {
-        "defined": summary.defined,
-        "distinct": summary.distinct,
-        "mean": summary.mean,
-        "standard_error": summary.standard_error,
-        "interval": None if summary.low is None else [summary.low, summary.high],
-        "quantiles": {f"{q:g}": value for q, value in summary.quantiles},
-    }

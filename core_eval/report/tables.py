@@ -9,11 +9,11 @@ from typing import Any
 from rich.text import Text
 
 from core_eval.log import EpisodeRow, RunRow
-from core_eval.path.statistics import Summary
+from core_eval.path.statistics import Estimate
 from core_eval.path.visible_text import visible
 from core_eval.report.agent_names import legend, short_names
 from core_eval.report.aggregate import Aggregate
-from core_eval.report.comparison import comparisons, standard_errors
+from core_eval.report.comparison import comparisons, corrected
 from core_eval.report.counted import counted, distinct_episodes
 from core_eval.report.fitted_table import Table
 from core_eval.report.inexact import count_inexact, is_inexact, marked, marking
@@ -50,7 +50,7 @@ def plain_table(*headings: str, optional: Sequence[str] = (), numbers: Sequence[
 
 
 def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> Table:
-    """Return means per agent, with half their 95 % interval where several episodes are behind them."""
+    """Return means per agent, with their 95 % intervals where several episodes are behind them."""
     extra = () if aggregate is None else ("gated min",)
     numbers = ("episodes", *(BY_NAME[name].heading for name in TABLE), *extra)
     table = plain_table("agent", *numbers, optional=LEAVING, numbers=numbers)
@@ -100,24 +100,43 @@ def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
     numbers = ("pairs", *(BY_NAME[name].heading for name in TASKS_TABLE))
     table = plain_table("difference", *numbers, numbers=numbers)
     names = short_names(by_agent(episodes))
-    for one in found:
-        cells = (difference_cell(one.differences[name], name) for name in TASKS_TABLE)
+    for one, p_values in zip(found, corrected([one.differences for one in found]), strict=True):
+        cells = (difference_cell(one.differences[name], name, p_values) for name in TASKS_TABLE)
         table.add_row(f"{names[one.first]} -\n{names[one.second]}", str(one.pairs), *cells)
     return table
 
 
-def difference_cell(difference: Summary, name: str) -> str:
-    """Return a difference with half its interval, and below it how many standard errors it is."""
-    text, errors = difference_text(difference, name), standard_errors(difference)
-    return text if errors is None else f"{text}\n({errors:+.1f} se)"
+def difference_cell(difference: Estimate, name: str, p_values: Mapping[str, float]) -> str:
+    """Return a difference, and below it its interval and its corrected p-value."""
+    text = difference_text(difference, name, "\n")
+    return f"{text}\np {p_text(p_values[name])}" if name in p_values else text
 
 
-def difference_text(difference: Summary, name: str) -> str:
-    """Return a difference with half its interval."""
+def difference_text(difference: Estimate, name: str, between: str = " ") -> str:
+    """Return a difference with its interval."""
     if difference.mean is None:
         return "-"
-    form, half = _form(name), _half(difference)
-    return f"{difference.mean:+{form}}" + ("" if half is None else f" ±{half:{form}}")
+    return f"{difference.mean:+{_form(name)}}{between}{interval_text(difference, '+' + _form(name))}"
+
+
+def interval_text(one: Estimate, form: str) -> str:
+    """Return an interval, or why there is none."""
+    if one.low is None or one.high is None:
+        return one.why_none
+    return f"[{one.low:{form}}, {one.high:{form}}]"
+
+
+def detectable_text(name: str, value: float | None) -> str:
+    """Return a difference that would be told; `none` where it is beyond the possible, a dash if not known."""
+    if value is None:
+        return "-"
+    most = BY_NAME[name].difference_limits[1]
+    return f"{value:{_form(name)}}" if most is None or value <= most else "none"
+
+
+def p_text(p: float | None) -> str:
+    """Return a p-value; a dash where nothing was tested."""
+    return "-" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
@@ -281,30 +300,21 @@ def score_cell(scores: Mapping[str, float | None], name: str) -> str:
 
 @marking
 def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
-    """Return a mean with half its interval, of a flag the whole one; none where all episodes are identical.
-
-    A mean over fewer episodes than its neighbours says so below.
+    """Return a mean, below it its interval, or why there is none; and over how many episodes it is, if
+    fewer than its neighbours.
     """
     summary = spread(episodes, name)
     if summary.mean is None:
         return "-"
     if summary.episodes == 1:
         return cell(name, summary.mean, 1)
-    text, half = f"{summary.mean:{_form(name)}}", _half(summary)
-    if summary.low is not None and summary.high is not None and BY_NAME[name].kind == "flag":
-        text += f" ({100 * summary.low:.0f}-{summary.high:.0%})"
-    elif half is not None:
-        text += f" ±{half:{_form(name)}}"
+    text = f"{summary.mean:{_form(name)}}\n{interval_text(summary, _form(name))}"
     return f"{text}\nof {summary.defined}" if summary.defined < summary.episodes else text
-
-
-def _half(summary: Summary) -> float | None:
-    return None if summary.low is None or summary.high is None else (summary.high - summary.low) / 2
 
 
 def _form(name: str) -> str:
     kind = BY_NAME[name].kind
-    return ".0%" if kind == "flag" else ".1f" if kind == "count" else ".2f"
+    return "z.0%" if kind == "flag" else "z.1f" if kind == "count" else "z.2f"
 
 
 def _short(value: Any) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from math import isnan, nan
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from math import nan
+from typing import Any, NamedTuple
 
+import numpy as np
 from rich.text import Text
 
-from core_eval.path.statistics import Summary, pass_hat_k, summarize
-from core_eval.path.trace_file import SCORE_NAMES
+from core_eval.path.intervals import Floats, Groups
+from core_eval.path.statistics import Estimate, pass_hat_k, summarize
+from core_eval.path.trace_file import SCORE_NAMES, BadTrace, Trace
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.fitted_table import Table
 from core_eval.report.inexact import marked
@@ -19,11 +21,7 @@ from core_eval.report.metrics import BY_NAME
 from core_eval.report.tables import LEAVING, cell, plain_table
 
 MOST_TRIES = 10
-"""pass^k is reported for k from 1 to the number of tries, up to this maximum."""
-DRAWN_VALUES = 20_000_000
-"""Intervals of many traces are drawn fewer times, so that so many values are drawn for each."""
-RESAMPLES = 2000
-FEWEST_RESAMPLES = 100
+"""pass^k is reported for k from 1 to the number of distinct tries, up to this maximum."""
 
 
 class TraceSummary:
@@ -40,14 +38,14 @@ class TraceSummary:
         self._aggregate = aggregate
         self._tasks: dict[str, _Group] = {}
 
-    def add(self, record: Mapping[str, Any]) -> None:
-        """Take one more record of a scores file."""
-        if "error" in record:
+    def add(self, record: Mapping[str, Any], trace: Trace | BadTrace) -> None:
+        """Take one more record of a scores file, and the trace that it is of."""
+        if "error" in record or isinstance(trace, BadTrace):
             self.failed += 1
             return
         self.scored += 1
         self.inexact.update(record.get("bounds", {}).keys())
-        self._tasks.setdefault(str(record["task"]), _Group()).add(record)
+        self._tasks.setdefault(str(record["task"]), _Group()).add(record, trace.identity())
 
     def gated_minimum(self) -> float | None:
         """Return the weighted mean of the means, capped by the lowest critical one."""
@@ -56,11 +54,12 @@ class TraceSummary:
     def as_json(self) -> dict[str, Any]:
         """Return the figures, JSON-ready."""
         content = self._aggregate.content
-        everywhere = _spread(self._tasks.values())
+        groups = list(self._tasks.values())
+        everywhere = _spread(groups)
         return {
             "scored": self.scored,
             "failed": self.failed,
-            **_group_json(self._tasks.values(), everywhere),
+            **_group_json(groups, everywhere),
             **{name: summary.mean for name, summary in everywhere.items()},
             "defined": {name: summary.defined for name, summary in everywhere.items()},
             "inexact": dict(self.inexact),
@@ -87,11 +86,23 @@ class TraceSummary:
         for task, groups, inexact in rows:
             count, means = sum(map(len, groups)), _means(groups)
             cells = [marked(cell(name, means[name]), inexact[name], count) for name in names]
-            table.add_row(Text(task), str(count), *cells)
+            distinct = sum(group.tries().distinct for group in groups)
+            traces = str(count) if distinct == count else f"{count}\n{distinct} distinct"
+            table.add_row(Text(task), traces, *cells)
         if gated:
             value = self.gated_minimum()
             table.caption = f"gated minimum: {'-' if value is None else f'{value:.3f}'}"
         return table
+
+
+class _Tries(NamedTuple):
+    """The tries of a task: how many are distinct; how many there are, and passed, where what was run over
+    again as a whole counts once.
+    """
+
+    distinct: int
+    all: int
+    passed: int
 
 
 class _Group:
@@ -99,58 +110,64 @@ class _Group:
 
     def __init__(self) -> None:
         self.values = {name: array("d") for name in SCORE_NAMES}
+        self.identities = array("q")
         self.inexact: Counter[str] = Counter()
         self.passed = 0
 
-    def add(self, record: Mapping[str, Any]) -> None:
+    def add(self, record: Mapping[str, Any], identity: int) -> None:
+        self.identities.append(identity)
         for name in SCORE_NAMES:
             self.values[name].append(nan if record[name] is None else record[name])
         self.inexact.update(record.get("bounds", {}).keys())
         self.passed += record["accepted"] and not record["harmful_calls"]
 
+    def tries(self) -> _Tries:
+        """Return how many tries there are."""
+        _, copies = np.unique(np.frombuffer(self.identities, np.int64), return_counts=True)
+        times = int(np.gcd.reduce(copies))
+        return _Tries(len(copies), len(self) // times, self.passed // times)
+
     def __len__(self) -> int:
-        return len(self.values["accepted"])
+        return len(self.identities)
 
 
-def _defined(groups: Iterable[_Group], name: str) -> Iterator[float | None]:
-    return (None if isnan(value) else value for group in groups for value in group.values[name])
+def _values(groups: Iterable[_Group], name: str) -> Floats:
+    return np.concatenate([np.frombuffer(group.values[name]) for group in groups])
 
 
 def _means(groups: Collection[_Group]) -> dict[str, float | None]:
     means: dict[str, float | None] = {}
     for name in SCORE_NAMES:
-        known = [value for value in _defined(groups, name) if value is not None]
-        means[name] = sum(known) / len(known) if known else None
+        values = _values(groups, name) if groups else np.empty(0)
+        known = values[~np.isnan(values)]
+        means[name] = float(known.mean()) if len(known) else None
     return means
 
 
-def _spread(groups: Collection[_Group]) -> dict[str, Summary]:
-    traces = sum(map(len, groups))
-    resamples = max(FEWEST_RESAMPLES, min(RESAMPLES, DRAWN_VALUES // max(1, traces)))
-    # Traces from anywhere do not tell whether two are the same try, so each counts.
-    keys = [(str(number), None) for number, group in enumerate(groups) for _ in range(len(group))]
+def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
+    if not groups:
+        return dict.fromkeys(SCORE_NAMES, Estimate())
+    tasks = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    _, tries = np.unique(np.concatenate([group.identities for group in groups]), return_inverse=True)
+    keys = Groups(tasks, tries)
     return {
-        name: summarize(_defined(groups, name), keys, flag=BY_NAME[name].kind == "flag", resamples=resamples)
+        name: summarize(
+            _values(groups, name), keys, flag=BY_NAME[name].kind == "flag", limits=BY_NAME[name].limits
+        )
         for name in SCORE_NAMES
     }
 
 
-def _group_json(groups: Iterable[_Group], spread: Mapping[str, Summary]) -> dict[str, Any]:
-    tries = [(group.passed, len(group)) for group in groups]
-    most = min(MOST_TRIES, max((total for _, total in tries), default=0))
-    chances = {str(k): pass_hat_k(tries, k) for k in range(1, most + 1)}
-    return {
-        "passed": sum(passed for passed, _ in tries),
-        "pass_k": chances,
-        "statistics": {name: _summary_json(summary) for name, summary in spread.items()},
+def _group_json(groups: Iterable[_Group], spread: Mapping[str, Estimate]) -> dict[str, Any]:
+    tries = [group.tries() for group in groups]
+    most = min(MOST_TRIES, max((one.distinct for one in tries), default=0))
+    chances = {
+        str(k): pass_hat_k(((one.passed, one.all) for one in tries if one.distinct >= k), k)
+        for k in range(1, most + 1)
     }
-
-
-def _summary_json(summary: Summary) -> dict[str, Any]:
     return {
-        "defined": summary.defined,
-        "mean": summary.mean,
-        "standard_error": summary.standard_error,
-        "interval": None if summary.low is None else [summary.low, summary.high],
-        "quantiles": {f"{q:g}": value for q, value in summary.quantiles},
+        "passed": sum(group.passed for group in groups),
+        "distinct": sum(one.distinct for one in tries),
+        "pass_k": chances,
+        "statistics": {name: one.as_json() for name, one in spread.items()},
     }

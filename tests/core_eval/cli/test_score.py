@@ -238,8 +238,11 @@ def test_traces_have_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
     assert summary["path_correctness"] == pytest.approx(sum(means) / 3, abs=1e-15)
     assert (summary["scored"], summary["failed"], summary["passed"]) == (3, 1, 2)
     assert summary["defined"]["efficiency"] == 3
-    assert summary["pass_k"] == {"1": pytest.approx(2 / 3), "2": pytest.approx(1 / 3), "3": 0.0}
-    assert summary["statistics"]["path_correctness"]["standard_error"] > 0
+    # The two good ones are one and the same.
+    assert summary["distinct"] == 2
+    assert summary["pass_k"] == {"1": pytest.approx(2 / 3), "2": pytest.approx(1 / 3)}
+    told = summary["statistics"]["path_correctness"]
+    assert told["standard_error"] > 0 and (told["interval"], told["no_interval"]) == (None, "too few")
     assert [(task["task"], task["scored"]) for task in summary["tasks"]] == [("one", 3)]
     Path("agg.yaml").write_text("pareto: [path_correctness]\nweights: {accepted: 1}\ncritical: []\n")
     assert main([*SCORE, "--json", "--aggregate", "agg.yaml", "--out", "scores.jsonl"]) == 1
@@ -249,7 +252,7 @@ def test_traces_have_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines == printed["traces"]
     assert main([*SCORE, "--aggregate", "agg.yaml", "--out", "scores.jsonl"]) == 1
     table = capsys.readouterr().out
-    assert "gated minimum: 1.000" in table and "PC-KTC" in table
+    assert "gated minimum: 1.000" in table and "PC-KTC" in table and "2 distinct" in table
 
 
 def test_a_missing_aggregate_file_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:

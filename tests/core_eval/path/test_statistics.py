@@ -1,17 +1,17 @@
-"""Repeated episodes: mean, error, interval, quantiles, pass^k."""
+"""Repeated episodes: mean, error, interval, tests, quantiles, pass^k."""
 
 from __future__ import annotations
 
 from itertools import combinations
 from math import sqrt
-from random import Random
 
 import numpy as np
 import pytest
+import scipy.stats
 
-from core_eval.path import intervals
-from core_eval.path.intervals import bootstrap, tries_by_task, wilson
-from core_eval.path.statistics import Share, pass_hat_k, share_of_sums, summarize
+from core_eval.path.intervals import wilson
+from core_eval.path.statistics import holm, pass_hat_k, share_of_sums, summarize, units_needed
+from core_eval.path.student_t import quantile, two_sided
 
 
 def test_known_values():
@@ -27,54 +27,87 @@ def test_nothing_defined_and_one_value():
     assert (empty.episodes, empty.defined, empty.mean, empty.low, empty.quantiles) == (2, 0, None, None, ())
     one = summarize([0.25])
     assert (one.mean, one.standard_error, one.low, one.high) == (0.25, None, None, None)
+    assert summarize([0.5, float("inf"), 0.7, float("nan")]).defined == 2
 
 
-def test_the_interval_is_seeded():
-    rng = Random(1)
-    values = [rng.random() for _ in range(30)]
-    assert summarize(values, seed=3) == summarize(values, seed=3)
-    assert summarize(values, seed=3) != summarize(values, seed=4)
+def test_the_interval_is_that_of_t_over_the_units():
+    values = [-0.2, 0.1, 0.05, 0.0, 0.3]
+    told = summarize(values)
+    half = scipy.stats.t.ppf(0.975, 4) * np.std(values, ddof=1) / sqrt(5)
+    assert (told.low, told.high) == pytest.approx((told.mean - half, told.mean + half), rel=1e-6)
+    tasks = summarize(
+        [one + off for one in values for off in (-0.5, 0.5)], [(n // 2, None) for n in range(10)]
+    )
+    assert (tasks.low, tasks.high) == pytest.approx((told.low, told.high))
 
 
-def test_the_interval_is_the_same_however_many_resamples_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch):
-    values = [float(n % 7) for n in range(30)]
-    at_once = summarize(values, seed=3, resamples=400)
-    monkeypatch.setattr(intervals, "_CHUNK", 1000)
-    assert summarize(values, seed=3, resamples=400) == at_once
+def test_values_at_a_limit_have_a_skewed_interval_within_the_limits():
+    told = summarize([1.0, 1.0, 1.0, 0.9, 1.0], limits=(0.0, 1.0))
+    assert told.high == 1.0 and told.mean - told.low > 2 * (told.high - told.mean)
+    counts = summarize([0.0, 0.0, 1.0, 0.0, 2.0], limits=(0.0, None))
+    assert counts.low == 0.0 and counts.high - counts.mean > counts.mean
+    # A difference of one sign is as skewed as its size, and its mirror image the other way.
+    turned = summarize([0.0, 0.0, -1.0, 0.0, -2.0])
+    assert -turned.low == pytest.approx(counts.high) and turned.high > 0.0
 
 
-def test_the_interval_covers_the_mean_as_often_as_it_says():
-    rng = Random(5)
-    covered = 0
-    for seed in range(200):
-        values = [rng.gauss(10.0, 2.0) for _ in range(40)]
-        summary = summarize(values, seed=seed, resamples=400)
-        covered += summary.low <= 10.0 <= summary.high
-    assert 0.89 <= covered / 200 <= 0.99
+def test_a_value_beyond_its_limits_is_no_limit():
+    told = summarize([1.5, 0.5, 0.25, 0.75], limits=(0.0, 1.0))
+    assert told.low < told.mean < told.high and told.high > 1.0
+
+
+def test_what_cannot_be_told_says_why():
+    assert summarize([0.4, 0.9]).why_none == "too few"
+    two_tasks = summarize([0.1, 0.5, 0.9, 0.3], [("a", None), ("a", None), ("b", None), ("b", None)])
+    assert (two_tasks.units, two_tasks.why_none, two_tasks.low) == (2, "too few", None)
+    assert summarize([0.7] * 5).why_none == "all equal"
+    # Equal but for their rounding.
+    assert summarize([0.1 + 0.2, 0.3, 0.3]).why_none == "all equal"
+    assert summarize([0.4, 0.9, 0.1]).why_none == ""
+    assert summarize([]).why_none == "no value"
+
+
+@pytest.mark.parametrize("df", [1, 2, 3, 4, 9, 29, 30, 150, 199, 200, 5000])
+def test_student_t_is_that_of_scipy(df: int):
+    for probability in (0.6, 0.9, 0.975, 0.9975, 0.99999):
+        assert quantile(probability, df) == pytest.approx(scipy.stats.t.ppf(probability, df), rel=1e-6)
+    for t in (0.0, 0.3, 1.0, 2.5, -7.0, 40.0):
+        assert two_sided(t, df) == pytest.approx(2 * scipy.stats.t.sf(abs(t), df), abs=1e-11)
+
+
+def test_p_values_are_those_of_a_t_test():
+    values = [0.2, -0.1, 0.3, 0.25, 0.0, 0.4]
+    told = summarize(values)
+    assert told.p_value() == pytest.approx(scipy.stats.ttest_1samp(values, 0.0).pvalue)
+    assert told.p_value(beyond=0.1) == pytest.approx(scipy.stats.ttest_1samp(values, 0.1).pvalue)
+    assert told.p_value(beyond=0.2) == 1.0
+    assert told.effect_size() == pytest.approx(np.mean(values) / np.std(values, ddof=1))
+    assert summarize([0.3, 0.2]).p_value() is None
+    # Of equal values a t test would be sure; but the signs of three agree by chance in one case of four.
+    assert summarize([0.5] * 3).p_value() == 0.25
+    assert summarize([0.0] * 3).p_value() == 1.0
+
+
+def test_holm():
+    # Worked by hand: the smallest times 4, the next times 3, and never below the one before.
+    assert holm([0.03, 0.01, 0.5, 0.02]) == pytest.approx([0.06, 0.04, 0.5, 0.06])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
 
 
 @pytest.mark.slow
-def test_drawing_tasks_first_covers_the_mean_over_tasks_and_pooling_does_not():
-    # Ten tasks of unlike difficulty, five tries of each: most of the spread lies between the tasks.
-    rng = np.random.default_rng(7)
-    keys = [(task, None) for task in range(10) for _ in range(5)]
-    covered = {"tasks": 0, "pooled": 0}
-    for seed in range(200):
-        values = (rng.normal(0.5, 0.15, 10)[:, None] + rng.normal(0.0, 0.08, (10, 5))).ravel().tolist()
-        for name, own in (("tasks", keys), ("pooled", None)):
-            summary = summarize(values, own, seed=seed, resamples=400)
-            covered[name] += summary.low <= 0.5 <= summary.high
-    assert covered["tasks"] / 200 >= 0.85
-    assert covered["pooled"] / 200 <= 0.72
-
-
-def test_of_few_tasks_one_may_be_drawn_every_time():
-    for tasks in (2, 3):
-        values = [float(task > 0) for task in range(tasks) for _ in range(2)]
-        keys = [(task, (task, n)) for task in range(tasks) for n in range(2)]
-        drawn = tries_by_task(values, [1.0] * len(values), keys)
-        assert bootstrap(drawn, seed=1, resamples=2000, level=0.95) == (0.0, 1.0), "all of the first, or none"
-        assert bootstrap(drawn[:1], seed=1, resamples=2000, level=0.9) == (0.0, 0.0)
+@pytest.mark.parametrize(("difference", "power"), [(0.5, 0.8), (0.2, 0.9), (1.5, 0.8)])
+def test_as_many_units_as_needed_tell_the_difference_as_often_as_said(difference: float, power: float):
+    rng = np.random.default_rng(5)
+    units = units_needed(1.0, difference, 0.05, power)
+    drawn = rng.normal(difference, 1.0, (4000, units))
+    told = (scipy.stats.ttest_1samp(drawn, 0.0, axis=1).pvalue <= 0.05).mean()
+    assert power - 0.02 <= told <= power + (0.03 if units > 10 else 0.15)
+    fewer = scipy.stats.ttest_1samp(drawn[:, : units * 3 // 4], 0.0, axis=1).pvalue <= 0.05
+    assert fewer.mean() < power
+    # A log with this spread tells as much.
+    exact = (drawn[0] - drawn[0].mean()) / np.std(drawn[0], ddof=1)
+    assert summarize(exact).detectable(power=power) <= difference
 
 
 def test_the_standard_error_is_that_of_the_tasks():
@@ -87,31 +120,33 @@ def test_the_standard_error_is_that_of_the_tasks():
 
 
 def test_tasks_that_come_out_equal_by_chance_are_no_surer_than_their_tries():
-    values = [0.0, 1.0, 0.2, 0.8001]
-    keys = [("a", None), ("a", None), ("b", None), ("b", None)]
+    values = [0.0, 1.0, 0.2, 0.8, 0.4, 0.6]
+    keys = [(task, None) for task in "aabbcc"]
     told = summarize(values, keys)
-    assert told.standard_error == summarize(values).standard_error > 0.2
-    assert told.high - told.low > 0.5
+    assert told.standard_error == summarize(values).standard_error > 0.1
+    assert told.units == 3 and told.high - told.low > 1.0
 
 
 def test_identical_episodes_are_one_try():
     twenty = summarize([1.0] * 20, [("t", "same")] * 20)
     assert (twenty.episodes, twenty.distinct, twenty.mean) == (20, 1, 1.0)
-    assert (twenty.standard_error, twenty.low, twenty.high) == (None, None, None)
-    # Whatever was run twice leaves the interval as it was, to the last bit.
-    values, keys = [0.3, 0.9, 0.5, 0.1], [("a", 1), ("a", 2), ("b", 3), ("b", 4)]
-    once, twice = summarize(values, keys), summarize(values * 2, keys * 2)
-    assert (once.low, once.high, once.standard_error) == (twice.low, twice.high, twice.standard_error)
-    assert (twice.episodes, twice.distinct) == (8, 4)
+    assert (twenty.standard_error, twenty.low, twenty.why_none) == (None, None, "too few")
+    # Whatever was run twice leaves the interval as it was, whether there is one task or several.
+    values = [0.3, 0.9, 0.5, 0.1]
+    for keys in ([("a", 1), ("a", 2), ("b", 3), ("c", 4)], [("a", n) for n in range(4)]):
+        once, twice = summarize(values, keys), summarize(values * 2, keys * 2)
+        assert (twice.low, twice.high) == pytest.approx((once.low, once.high))
+        assert (twice.episodes, twice.distinct, twice.units) == (8, 4, once.units)
     pooled = summarize(values * 2)
-    assert pooled.high - pooled.low < 0.85 * (summarize(values).high - summarize(values).low)
+    assert pooled.high - pooled.low < 0.85 * (once.high - once.low)
 
 
 def test_a_path_that_comes_up_often_keeps_its_weight():
-    # 19 of 20 tries went one and the same way: the mean says so, and the interval is that of two tries.
-    summary = summarize([1.0] * 19 + [0.0], [("t", "good")] * 19 + [("t", "bad")])
-    assert (summary.mean, summary.distinct) == (0.95, 2)
-    assert (summary.low, summary.high) == (0.5, 1.0)
+    # 18 of 20 tries went one and the same way: the mean says so, and the interval is that of three tries.
+    keys = [("t", "good")] * 18 + [("t", "bad"), ("t", "worse")]
+    summary = summarize([1.0] * 18 + [0.5, 0.0], keys)
+    assert (summary.mean, summary.distinct, summary.units) == (pytest.approx(0.925), 3, 3)
+    assert summary.standard_error == pytest.approx(sqrt((18 * 0.075**2 + 0.425**2 + 0.925**2) / 20 / 2))
 
 
 @pytest.mark.parametrize(
@@ -130,31 +165,20 @@ def test_wilson_stays_between_0_and_1_where_rounding_would_not():
     )
 
 
-def test_a_part_without_its_whole_is_an_error():
-    with pytest.raises(ValueError):
-        tries_by_task([1.0, 0.0], [1.0], None)
-    with pytest.raises(ValueError):
-        tries_by_task([1.0], [1.0, 1.0], [("a", None)])
-
-
-def test_a_flag_gets_wilson_over_its_distinct_tries():
+def test_a_flag_gets_wilson_over_what_its_tries_are_worth():
     six = summarize([1.0] * 6, flag=True)
-    assert (six.mean, six.low, six.high) == (1.0, *wilson(1.0, 6, 0.95))
+    assert (six.mean, six.low, six.high) == (1.0, *wilson(1.0, 6, 0.95, df=5))
+    assert six.low < wilson(1.0, 6, 0.95)[0]
     same = summarize([1.0] * 6, [("t", "same")] * 6, flag=True)
-    assert (same.low, same.high) == wilson(1.0, 1, 0.95)
+    assert (same.low, same.why_none) == (None, "too few")
     # Tries of a task that are all alike are worth one; tries that are not alike count each.
     keys = [(task, None) for task in range(4) for _ in range(5)]
     alike = summarize([1.0] * 10 + [0.0] * 10, keys, flag=True)
-    assert (alike.low, alike.high) == pytest.approx(wilson(0.5, 4, 0.95))
+    assert (alike.low, alike.high) == pytest.approx(wilson(0.5, 3, 0.95, df=3))
     unlike = summarize([1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0] * 2, keys, flag=True)
     assert unlike.high - unlike.low < alike.high - alike.low
     sure = summarize([1.0] * 20, keys, flag=True)
-    assert (sure.low, sure.high) == wilson(1.0, 4, 0.95)
-
-
-def test_no_resamples_are_refused():
-    with pytest.raises(ValueError, match="must be"):
-        summarize([1.0], resamples=0)
+    assert (sure.low, sure.high) == wilson(1.0, 4, 0.95, df=3)
 
 
 @pytest.mark.parametrize(("successes", "total", "k"), [(3, 5, 1), (3, 5, 2), (5, 5, 5), (2, 6, 3), (0, 4, 1)])
@@ -173,18 +197,19 @@ def test_pass_hat_k_over_tasks():
         pass_hat_k([(1, 2)], 0)
 
 
-def test_a_share_of_sums_draws_whole_groups():
-    share = share_of_sums([(1, 2), (0, 0), (3, 4)])
-    assert share.value == pytest.approx(4 / 6)
-    assert (share.low, share.high) == (0.5, 0.75), "with two groups each drawn share is one of three"
-    assert share == share_of_sums([(1, 2), (3, 4)])
-    assert share_of_sums([(0, 0)]) == share_of_sums([]) == Share(None)
+def test_a_share_of_sums_is_over_whole_groups():
+    share = share_of_sums([(1, 2), (0, 0), (3, 4), (2, 2)])
+    assert share.mean == pytest.approx(6 / 8) and (share.episodes, share.defined) == (4, 3)
+    # The influences of the groups on the share are -0.5 / 8, 0 and 0.5 / 8.
+    assert share.standard_error == pytest.approx(sqrt(3 / 2 * 2 * (0.5 / 8) ** 2))
+    assert 0.0 <= share.low < share.mean < share.high <= 1.0
+    assert share_of_sums([(0, 0)]).mean is share_of_sums([]).mean is None
 
 
 def test_a_share_of_all_or_nothing_is_not_sure():
     sure = share_of_sums([(2, 2)] * 5)
-    assert (sure.value, sure.low, sure.high) == (1.0, *wilson(1.0, 5, 0.95))
+    assert (sure.mean, sure.low, sure.high) == (1.0, *wilson(1.0, 5, 0.95, df=4))
     same = share_of_sums([(2, 2)] * 5, [("t", "same")] * 5)
-    assert (same.low, same.high) == wilson(1.0, 1, 0.95)
-    half = share_of_sums([(1, 2)] * 5, [("t", "same")] * 5)
-    assert (half.value, half.low, half.high) == (0.5, None, None)
+    assert (same.low, same.why_none) == (None, "too few")
+    half = share_of_sums([(1, 2)] * 5)
+    assert (half.mean, half.low, half.why_none) == (0.5, None, "all equal")

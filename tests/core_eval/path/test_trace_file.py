@@ -24,8 +24,8 @@ def line(**record):
 
 def scored(lines, **parameters):
     """The records of a traces file, as they come back from its scores file."""
-    records = score_traces(read_traces(lines, file="traces.jsonl"), TASKS, **parameters)
-    return (json.loads(json_text(record)) for record in records)
+    found = score_traces(read_traces(lines, file="traces.jsonl"), TASKS, **parameters)
+    return (json.loads(json_text(record)) for _, record in found)
 
 
 def test_a_line_in_a_line_out():
@@ -65,6 +65,13 @@ def test_floats_keep_their_last_bit():
         (line(calls=[{"name": "a", "arguments": []}]), "call 0: 'arguments' must be an object"),
         (line(calls=[{"name": "a", "status": "fine"}]), "call 0: 'status' must be one of ok, rejected"),
         (line(trace=None), "'trace' must be"),
+        (line(calls=[{"name": "a", "status": []}]), "call 0: 'status' must be one of ok, rejected"),
+        (line(calls=[{"name": "a", "effect": "none"}]), "call 0: 'effect' must be one of read, write"),
+        (line(calls=[{"name": "a", "group": [1]}]), "call 0: 'group' must be a string or a number"),
+        (line(end="finished"), "'end' must be one of done, decline, limit"),
+        (line(end={"decline": 3}), "'end' must be one of"),
+        (line(end={"done": 1, "decline": "no"}), "'end' must be one of"),
+        (line(end=None), "'end' must be one of"),
     ],
 )
 def test_a_bad_line_is_an_error_record_that_names_it(text, said):
@@ -82,6 +89,50 @@ def test_a_task_that_is_not_there():
         "task": "8",
         "error": "task '8' is not in the task file",
     }
+
+
+def test_what_a_trace_may_say_besides_leaves_its_scores_as_they_are():
+    calls = [{"name": "a"}, {"name": "b"}]
+    told = [
+        {"name": "a", "effect": "read", "group": 1, "result": {"moist": [0.3]}},
+        {"name": "b", "effect": "motion", "group": "x", "result": None},
+    ]
+    ends = ["done", {"done": {"answer": 3}}, {"decline": "no such plant"}, "decline", "max_steps", "limit"]
+    plain, *others = scored([line(calls=calls), *(line(calls=told, end=end) for end in ends)])
+    assert all(other == plain for other in others)
+
+
+def test_of_a_task_that_asks_for_no_call_the_end_decides():
+    tasks = {"7": TASKS["7"]}
+    nothing = compile_plan([], free_reads=["look"], file="f", task="no")
+    ends = {"decline": "decline", "done": {"done": "fine"}, "limit": "max_steps", "": None}
+    lines = [line(task="no", **({"end": end} if end else {})) for end in ends.values()]
+    for answer, right in (("decline", "decline"), ("nothing", "done")):
+        traces = read_traces(lines, file="f")
+        found = [
+            record["accepted"] for _, record in score_traces(traces, {"no": nothing}, answers={"no": answer})
+        ]
+        assert found == [name in (right, "") for name in ends]
+    calls = [{"name": "a"}, {"name": "b"}]
+    (record,) = scored([line(calls=calls, end="decline")])
+    assert record["accepted"] and tasks
+
+
+def test_identical_traces_have_one_identity():
+    same = [
+        line(trace=1, calls=[{"name": "a", "arguments": {"x": 1, "y": 2}}]),
+        line(trace=2, calls=[{"name": "a", "arguments": {"y": 2, "x": 1}, "status": "ok"}]),
+    ]
+    others = [
+        line(calls=[{"name": "a", "arguments": {"x": 1}}]),
+        line(task="x", calls=[{"name": "a", "arguments": {"x": 1, "y": 2}}]),
+        line(calls=[{"name": "a", "arguments": {"x": 1, "y": 2}, "status": "fault"}]),
+        line(calls=[{"name": "a", "arguments": {"x": 1, "y": 2}, "result": 3}]),
+        line(calls=[{"name": "a", "arguments": {"x": 1, "y": 2}}], end="done"),
+    ]
+    numbers = [trace.identity() for trace in read_traces([*same, *others], file="f")]
+    assert numbers[0] == numbers[1]
+    assert len(set(numbers)) == 1 + len(others)
 
 
 def test_read_traces_gives_calls():

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -52,11 +53,11 @@ def test_the_spread_of_repeated_episodes() -> None:
     pc = told["statistics"]["path_correctness"]
     assert (pc["mean"], pc["defined"]) == (0.75, 4)
     assert pc["standard_error"] == pytest.approx(0.25 / 3**0.5)
-    assert 0.5 <= pc["interval"][0] < 0.75 < pc["interval"][1] <= 1.0
+    assert 0.25 <= pc["interval"][0] < 0.75 < pc["interval"][1] <= 1.0
     assert pc["quantiles"] == {"0": 0.5, "0.25": 0.5, "0.5": 0.75, "0.75": 1.0, "1": 1.0}
     assert told["statistics"]["efficiency"]["defined"] == 2
     assert told["statistics"]["energy"]["interval"] is None
-    assert told == group_json(rows("a", CLEAN, HARMED, CLEAN, HARMED))
+    assert pc["units"] == 4
     json.dumps(told, allow_nan=False)
 
 
@@ -87,17 +88,18 @@ def test_identical_episodes_are_one_try() -> None:
     assert (told["episodes"], told["distinct"], told["passed"]) == (20, 1, 20)
     assert told["pass_k"] == {"1": 1.0}
     assert told["statistics"]["path_correctness"]["interval"] is None
-    assert told["statistics"]["accepted"]["interval"][0] < 0.25
+    assert told["statistics"]["accepted"]["interval"] is None
+    assert told["statistics"]["accepted"]["no_interval"] == "too few"
     text = shown(agents_table(same))
-    assert "1 distinct" in text and "±" not in text
+    assert "1 distinct" in text and "too few" in text and "[" not in text
     # A second run of the same changes no interval and no pass^k.
     some = [replace(row, fingerprint=f"{n}") for n, row in enumerate(rows("a", CLEAN, HARMED, CLEAN))]
     again = group_json(some + [replace(row, run_id=2) for row in some])
     once = group_json(some)
     assert again["pass_k"] == once["pass_k"]
     for metric, told in once["statistics"].items():
-        assert again["statistics"][metric]["interval"] == told["interval"], metric
-        assert again["statistics"][metric]["standard_error"] == told["standard_error"], metric
+        assert again["statistics"][metric]["interval"] == pytest.approx(told["interval"]), metric
+        assert again["statistics"][metric]["standard_error"] == pytest.approx(told["standard_error"]), metric
 
 
 def test_an_agent_that_did_nothing_is_marked_and_passes_no_gate() -> None:
@@ -165,15 +167,16 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, said: str
     assert said in str(error.value)
 
 
-def test_the_table_shows_half_the_interval_and_stays_narrow() -> None:
-    many = rows("oracle", CLEAN, CLEAN)
+def test_the_table_shows_the_interval_and_stays_narrow() -> None:
+    many = rows("oracle", CLEAN, CLEAN, CLEAN)
     for agent in ("random", "llama:some/folder/Qwen3-1.7B-Q8_0.gguf"):
         many += rows(agent, CLEAN, HARMED, {**HARMED, "harmful_calls": 38.0, "unobserved_harm": 12.0}, HARMED)
     text = shown(agents_table(many))
-    assert "1.00 ±0.00" in text and "of 1" in text
+    assert "all equal" in text and re.search(r"\[0\.\d\d, 1\.00\]", text)
     assert max(map(len, text.splitlines())) <= 150
     assert "gated" in shown(agents_table(many, load_aggregate()))
-    assert "±" not in shown(agents_table(rows("oracle", CLEAN)))
+    assert "[" not in shown(agents_table(rows("oracle", CLEAN)))
+    assert "too few" in shown(agents_table(rows("oracle", CLEAN, HARMED)))
 
 
 def test_the_table_of_tasks_shows_pass_k_where_tasks_were_repeated() -> None:

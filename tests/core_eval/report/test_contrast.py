@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from core_eval.report.contrast import between, contrast, contrast_json, grid_of, model_of, verdict, within
+from core_eval.report.contrast import between, contrast, contrast_json, grid_of, model_of, within
 from core_eval.report.contrast_page import contrast_page
 from core_eval.report.contrast_picture import dumbbells, forest
 from core_eval.report.contrast_tables import changes_table, grid_table, lone_lines, metrics_table
@@ -43,12 +43,11 @@ def test_the_second_less_the_first_by_pair():
     difference = one.differences["path_correctness"]
     assert (one.before, one.after, one.pairs) == ("A x", "B x", 12)
     assert difference.mean == pytest.approx(0.23)
-    assert verdict("path_correctness", difference) == "better"
-    assert verdict("harmful_calls", difference) == "worse"
-    assert verdict("harmful_calls", one.differences["harmful_calls"]) == ""
-    assert verdict("calls", one.differences["calls"]) == "more"
+    assert one.verdict("path_correctness") == "better"
+    assert one.verdict("harmful_calls") == one.verdict("accepted") == ""
+    assert one.verdict("calls") == "more"
     (back,) = between(rows("x", 0.2, 100), rows("x", 0.0))
-    assert verdict("path_correctness", back.differences["path_correctness"]) == "worse"
+    assert back.verdict("path_correctness") == "worse"
     assert one.tasks["a"] == pytest.approx((0.1, 0.33))
 
 
@@ -146,15 +145,17 @@ def test_json_has_every_change():
 
 
 def test_pictures_place_values_where_they_belong():
-    before = [row("x", "a", seed, 0.0) for seed in (0, 1)]
-    after = [row("x", "a", seed, 0.5 + seed / 2, 9) for seed in (0, 1)]
+    before = [row("x", "a", seed, 0.0) for seed in range(9)]
+    after = [row("x", "a", seed, 0.5 + seed / 16, 9) for seed in range(9)]
     (one,) = between(before, after)
     circles = re.findall(r'class="(ring|dot \w+)" cx="([\d.]+)%"', dumbbells(one))
-    assert circles == [("ring", "3.00"), ("dot better", "73.50")]
-    # The axis goes from -1 to 1, the mean is 0.75, and the interval is from 0.5 to 1.
+    assert circles == [("ring", "3.00"), ("dot same", "73.50")]
+    # The mean is 0.75, and the axis goes from -0.9 to 0.9, as the interval ends at 0.9.
     text = forest(one)
-    assert re.findall(r'class="dot \w+" cx="([\d.]+)%"', text)[0] == "85.25"
-    assert re.findall(r'class="interval better" x1="([\d.]+)%" x2="([\d.]+)%"', text) == [("73.50", "97.00")]
+    told = one.differences["path_correctness"]
+    mean, low, high = (f"{3 + 94 * (value + 0.9) / 1.8:.2f}" for value in (0.75, told.low, told.high))
+    assert re.findall(r'class="dot \w+" cx="([\d.]+)%"', text)[0] == mean
+    assert re.findall(r'class="interval better" x1="([\d.]+)%" x2="([\d.]+)%"', text) == [(low, high)]
 
 
 def test_the_page_escapes_what_a_log_says():
@@ -171,5 +172,5 @@ def test_the_page_escapes_what_a_log_says():
 
 def test_one_pair_has_no_verdict():
     (one,) = between([row("x", "a", 0, 0.1)], [row("x", "a", 0, 0.9)])
-    assert verdict("path_correctness", one.differences["path_correctness"]) == ""
+    assert one.verdict("path_correctness") == ""
     assert isinstance(metrics_table(one), type(plain_table("x")))

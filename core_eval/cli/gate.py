@@ -1,9 +1,9 @@
-"""`pathrig baseline`: keep a run's scores in a file, and fail where a later run is worse."""
+"""`pathrig gate`: keep a run's scores in a file, and fail where a later run is worse."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,8 @@ import typer
 from core_eval.cli.output import UsageError, check_output, console, print_json, read_json_object, write_file
 
 if TYPE_CHECKING:
-    from core_eval.report.baseline import Baseline, Change
+    from core_eval.log import EpisodeRow
+    from core_eval.report.gate import Baseline, Change
 
 app = typer.Typer(help="Keep a run's scores, and compare later runs with them.", no_args_is_help=True)
 RunArgument = Annotated[
@@ -20,15 +21,24 @@ RunArgument = Annotated[
 ]
 
 
+def baseline() -> None:
+    """Say what became of the verb."""
+    raise UsageError(
+        "`pathrig baseline` is `pathrig gate` now: pathrig gate save DB -o FILE, pathrig gate check DB FILE"
+    )
+
+
 @app.command("save")
 def save(
     run: RunArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The JSON file; commit it with your project.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The baseline, a JSON file; commit it with your project.")
+    ],
 ) -> None:
     """Write the scores of a run's episodes to a file."""
     from core_eval.cli.run_reference import read_run
     from core_eval.path.json_text import json_text
-    from core_eval.report.baseline import Baseline
+    from core_eval.report.gate import Baseline
 
     check_output(out, "-o")
     row, episodes = read_run(run)
@@ -41,8 +51,8 @@ def save(
 
 @app.command("check")
 def check(
-    file: Annotated[Path, typer.Argument(help="A file of `pathrig baseline save`.")],
     run: RunArgument,
+    file: Annotated[Path, typer.Argument(help="A file of `pathrig gate save`.")],
     metric: Annotated[
         list[str] | None,
         typer.Option(help="Compare these metrics; may be given several times. Default: path and harm."),
@@ -54,29 +64,64 @@ def check(
             help="The difference up to which the metric counts as the same; may be given several times.",
         ),
     ] = None,
+    alpha: Annotated[
+        float, typer.Option(help="The chance that an unchanged agent fails, where it acts by chance.")
+    ] = 0.05,
+    named: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="Compare the run's agent with this one of the baseline."),
+    ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for a pull request.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Compare a run with a baseline; exit with 1 if a task got worse with an agent, or was not run."""
-    from core_eval.cli.run_reference import read_run
-    from core_eval.report.baseline import CHECKED, changes
-    from core_eval.report.markdown import changes_markdown
+    """Compare a run with a baseline; exit with 1 if an agent got worse, or a task was not run.
 
+    Tasks that leave nothing to chance are compared exactly. The others are tested together, by agent and
+    metric: a paired t test over tasks, corrected for all tests (Holm).
+    """
+    from core_eval.cli.run_reference import read_run
+    from core_eval.report.gate import CHECKED, changes
+    from core_eval.report.markdown import changes_markdown, power_lines
+
+    if not 0.0 < alpha <= 0.5:
+        raise UsageError(f"--alpha {alpha:g}: must be above 0, and 0.5 at most")
     names = [_metric(text, "--metric") for text in metric] if metric else CHECKED
     tolerances = dict(map(_tolerance, tolerance or ()))
     baseline = _read(file)
     row, episodes = read_run(run)
-    found = changes(baseline, episodes, names, tolerances)
-    shown = [one for one in found if one.verdict != "same"]
+    if named is not None:
+        episodes = _renamed(episodes, named, baseline, run, file)
+    found = changes(baseline, episodes, names, tolerances, alpha)
     bad = sum(one.verdict in ("worse", "missing") for one in found)
+    better = sum(one.verdict == "better" for one in found)
     if json:
-        print_json({"run": row.id, "worse": bad, "changes": [asdict(one) for one in found]})
+        told = [asdict(one) for one in found]
+        print_json({"run": row.id, "alpha": alpha, "worse": bad, "better": better, "changes": told})
     elif markdown:
         print(changes_markdown(found), end="")
     else:
-        _print(shown)
-        print(f"{bad} worse, {sum(one.verdict == 'better' for one in found)} better than {file}")
+        _print([one for one in found if one.verdict not in ("same", "not tested")])
+        for line in power_lines(found):
+            console().print(line)
+        print(f"{bad} worse, {better} better than {file}")
     return 1 if bad else 0
+
+
+def _renamed(
+    episodes: Sequence[EpisodeRow], name: str, baseline: Baseline, run: str, file: Path
+) -> list[EpisodeRow]:
+    """Return the episodes of a run's only agent under another name.
+
+    Raises:
+        UsageError: the run has several agents, or the baseline none of that name.
+    """
+    agents = list(dict.fromkeys(row.agent for row in episodes))
+    if len(agents) != 1:
+        raise UsageError(f"--as {name}: {run} has {len(agents)} agents ({', '.join(agents)}); it needs one")
+    known = list(dict.fromkeys(one.agent for one in baseline.episodes))
+    if name not in known:
+        raise UsageError(f"--as {name}: {file} has no such agent; its agents are {', '.join(known)}")
+    return [replace(row, agent=name) for row in episodes]
 
 
 def _print(shown: Sequence[Change]) -> None:
@@ -86,8 +131,8 @@ def _print(shown: Sequence[Change]) -> None:
 
     if not shown:
         return
-    numbers = ("before", "now", "se")
-    table = plain_table("change", "task", "agent", "metric", *numbers, numbers=numbers, optional=("se",))
+    numbers = ("before", "now", "p")
+    table = plain_table("change", "task", "agent", "metric", *numbers, numbers=numbers)
     names = short_names(one.agent for one in shown)
     for one in shown:
         table.add_row(one.verdict, one.task, names[one.agent], heading(one.metric), *figures(one))
@@ -97,7 +142,7 @@ def _print(shown: Sequence[Change]) -> None:
 def _read(file: Path) -> Baseline:
     from pydantic import ValidationError
 
-    from core_eval.report.baseline import Baseline
+    from core_eval.report.gate import Baseline
 
     try:
         return Baseline.model_validate(read_json_object(file, "baseline"))
@@ -108,7 +153,7 @@ def _read(file: Path) -> Baseline:
 
 
 def _metric(text: str, option: str) -> str:
-    from core_eval.report.baseline import KEPT
+    from core_eval.report.gate import KEPT
     from core_eval.report.thresholds import UnknownMetricError, metric_named
 
     try:
