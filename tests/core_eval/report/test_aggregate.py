@@ -173,7 +173,7 @@ def test_the_table_shows_the_interval_and_stays_narrow() -> None:
         many += rows(agent, CLEAN, HARMED, {**HARMED, "harmful_calls": 38.0, "unobserved_harm": 12.0}, HARMED)
     text = shown(agents_table(many))
     assert "all equal" in text and re.search(r"\[0\.\d\d, 1\.00\]", text)
-    assert max(map(len, text.splitlines())) <= 150
+    assert max(map(len, text.splitlines())) <= 160
     assert "gated" in shown(agents_table(many, load_aggregate()))
     assert "[" not in shown(agents_table(rows("oracle", CLEAN)))
     assert "too few" in shown(agents_table(rows("oracle", CLEAN, HARMED)))
