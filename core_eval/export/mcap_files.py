@@ -69,13 +69,12 @@ def _write_episode(log: LogReader, episode: EpisodeRow, file: IO[bytes]) -> None
     out.add("/episode", "pathrig.Episode", _schema(EPISODE), 0.0, {**head, "episode_id": episode.id})
     device = 0.0
     samples, truth = log.samples(episode.id), log.truth(episode.id)
-    end = max((row.t for row in (*samples, *truth)), default=0.0)
     for step in log.steps(episode.id):
         # A call whose result never came has no device time: it follows the call before.
         device = device if step.t_device is None else step.t_device
         host = step.t_intent if step.t_result is None else step.t_result
         out.add("/steps", "pathrig.Step", _schema(STEP), device, asdict(step), host)
-    end = max(end, device)
+    end = max([device, *(row.t for row in samples), *(row.t for row in truth)])
     for sample in samples:
         topic = f"/samples/{sample.sensor}"
         out.add(topic, "pathrig.Sample", SAMPLE, sample.t, {"t": sample.t, "value": sample.value})
