@@ -46,7 +46,9 @@ def driver_path(name_or_file: str, beside: Path | None = None) -> Path:
     for path in candidates:
         if path.is_file():
             return path
-    raise ConfigError(f"no driver {name_or_file!r}; there are {nearest(driver_names())}, or give a file")
+    raise ConfigError(
+        f"no driver {name_or_file!r}; there are {nearest(driver_names(), name_or_file)}, or give a file"
+    )
 
 
 def load_driver(name_or_file: str) -> DriverFile:

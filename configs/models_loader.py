@@ -92,7 +92,7 @@ def _path(ref: str) -> Path:
     shipped = MODELS_FOLDER / f"{ref}.yaml"
     if not shipped.is_file():
         raise ConfigError(
-            f"no model {ref!r}; there are {nearest(model_names())}; or give the path of a YAML file"
+            f"no model {ref!r}; there are {nearest(model_names(), ref)}; or give the path of a YAML file"
         )
     return shipped
 

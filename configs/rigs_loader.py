@@ -137,7 +137,7 @@ def load_rig(ref: str) -> RigConfig:
     if not path.is_file():
         path = RIGS_FOLDER / f"{ref}.yaml"
     if not path.is_file():
-        names = nearest([shipped.stem for shipped in RIGS_FOLDER.glob("*.yaml")])
+        names = nearest([shipped.stem for shipped in RIGS_FOLDER.glob("*.yaml")], ref)
         raise ConfigError(
             f"no rig {without_password(ref)!r}; the rigs are {names}, or give a file or a URL "
             "(mqtt://HOST/RIG, serial:///dev/..., sim:WORLD)"
@@ -176,7 +176,8 @@ def load_rig(ref: str) -> RigConfig:
         raise file.error(unannounced, "discovery")
     device = device_of(rig)
     if device is not None and rig.home is not None and rig.home not in device.by_name:
-        raise file.error(f"a {device.name} has no tool {rig.home!r}", "home")
+        there = nearest(device.by_name, rig.home)
+        raise file.error(f"a {device.name} has no tool {rig.home!r}; there are {there}", "home")
     if device is not None and (fault := envelope_fault(rig.envelope, device)) is not None:
         raise file.error(fault[1], *fault[0])
     return rig
@@ -251,7 +252,7 @@ def _with_base(file: YamlFile) -> YamlFile:
         return file
     shipped = RIGS_FOLDER / f"{base}.yaml"
     if not isinstance(base, str) or not shipped.is_file():
-        names = nearest([path.stem for path in RIGS_FOLDER.glob("*.yaml")])
+        names = nearest([path.stem for path in RIGS_FOLDER.glob("*.yaml")], str(base))
         raise file.error(f"no rig {base!r}; the rigs are {names}", "base")
     own = {key: value for key, value in file.data.items() if key != "base"}
     return replace(file, data=_laid_over(load_yaml(shipped).data, own))

@@ -8,8 +8,12 @@ from typing import Any
 AXES = ("x", "y", "z")
 
 
-class UnknownPlaceError(KeyError):
-    """A plan names a place that the world does not have."""
+class UnknownPlaceError(Exception):
+    """A plan names a place that the world does not have; `name` is the place."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no place {name!r}")
+        self.name = name
 
 
 def places(state: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Mapping[str, float]]:
@@ -25,7 +29,7 @@ def expand_places(plan: Any, known: Mapping[str, Mapping[str, float]], reach: fl
     m).
 
     Raises:
-        UnknownPlaceError: naming the place and those there are.
+        UnknownPlaceError: naming the place.
     """
     if isinstance(plan, Mapping):
         if "at" in plan:
@@ -42,7 +46,7 @@ def _patterns(
     rest = {key: value for key, value in arguments.items() if key not in ("at", "within")}
     place = known.get(arguments["at"])
     if place is None:
-        raise UnknownPlaceError(f"no place {arguments['at']!r}; there are {', '.join(sorted(known))}")
+        raise UnknownPlaceError(str(arguments["at"]))
     within = arguments.get("within", reach)
     near = {axis: {"near": place[axis], "abs": within} for axis in AXES if axis in place}
     return {**near, "yaw": {"any": True}, **rest}

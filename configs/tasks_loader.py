@@ -19,7 +19,7 @@ from configs.errors import ConfigError
 from configs.goal import Goal
 from configs.task_places import UnknownPlaceError, expand_places, places
 from configs.worlds_loader import World, known_world, load_world, merged_state
-from configs.yaml_file import YamlFile, load_yaml, nearest
+from configs.yaml_file import YamlFile, load_yaml, nearest, where_named
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
 from core_eval.path.foreign_text import STDIN, ForeignTextError, read_text
 from devices.device_type import DeviceType, has_tools
@@ -409,19 +409,27 @@ def _compiled(
         automaton = compile_plan(plan, free_reads=reads, file=str(file.path), task=entry.id)
         goal = Goal.from_patterns(entry.goal) if entry.goal else None
     except UnknownPlaceError as error:
-        raise file.error(error.args[0], *at, "plan") from None
+        where = where_named(entry.plan, error.name)
+        raise file.error(
+            f"{error}; there are {nearest(setting.places, error.name)}", *at, "plan", *where
+        ) from None
     except AutomatonError as error:
         raise file.error("; ".join(error.faults), *at, "plan") from None
     except ValueError as error:
         raise file.error(str(error), *at, "goal") from None
-    unknown = sorted({symbol.tool for symbol in automaton.symbols.values()} - set(device.by_name))
-    if unknown:
-        raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "plan")
+    for symbol in automaton.symbols.values():
+        if symbol.tool not in device.by_name:
+            where = where_named(entry.plan, symbol.tool)
+            raise file.error(_no_tool(device, symbol.tool), *at, "plan", *where)
     for place, caution in enumerate(entry.cautions):
-        unknown = sorted(set(caution.tools) - set(device.by_name))
-        if unknown:
-            raise file.error(f"{device.name} has no tool {nearest(unknown)}", *at, "cautions", place)
+        for tool in caution.tools:
+            if tool not in device.by_name:
+                raise file.error(_no_tool(device, tool), *at, "cautions", place)
     return automaton, goal
+
+
+def _no_tool(device: DeviceType, tool: str) -> str:
+    return f"{device.name} has no tool {tool!r}; there are {nearest(device.by_name, tool)}"
 
 
 def _task(
@@ -463,14 +471,19 @@ def _aliased_entries(file: YamlFile) -> Iterator[tuple[str, Build]]:
     entry = file.validate(CoreEntry)
     path = file.path.parent / entry.core
     if entry.world is not None and known_world(entry.world) is None:
-        raise file.error(f"no world {entry.world!r}; the worlds are {nearest(list(WORLD_TYPES))}", "world")
+        raise file.error(
+            f"no world {entry.world!r}; the worlds are {nearest(list(WORLD_TYPES), entry.world)}", "world"
+        )
     try:
         content = load_core_file(path, aliases=entry.aliases)
     except ConfigError as error:
         raise file.error(str(error), "core") from None
-    unknown = sorted(set(entry.init) - {task.id for task in content.tasks})
-    if unknown:
-        raise file.error(f"{path} has no task {nearest(unknown)}", "init")
+    ids = [task.id for task in content.tasks]
+    for task_id in entry.init:
+        if task_id not in ids:
+            raise file.error(
+                f"{path} has no task {task_id!r}; there are {nearest(ids, task_id)}", "init", task_id
+            )
     for task in content.tasks:
         own = task if entry.world is None else replace(task, world=entry.world)
         yield task.id, partial(_from_core, file.path, own, entry.init.get(task.id, {}))

@@ -60,6 +60,12 @@ class TwinConfig(BaseModel):
         description="events with a probability between these are `unknown`, and do not count; left out: none",
     )
 
+    ruled_out: tuple[str, ...] = Field(
+        default=(),
+        description="harm rules that cannot be broken here, such as those about people behind a fence; left "
+        "out: a rule of whose input the twin knows nothing is not assessed",
+    )
+
     @model_validator(mode="after")
     def _is_ordered(self) -> Self:
         if self.unknown_between is not None and self.unknown_between[0] >= self.unknown_between[1]:
@@ -81,6 +87,10 @@ def twin_fault(twin: TwinConfig) -> tuple[tuple[str, ...], str] | None:
     key = unknown_key(without_none(twin.spreads), world.state.model_dump())
     if key is not None:
         return ("spreads", key), "names no value of the initial state that could be drawn so"
+    rules = [rule.kind for rule in world.type.harm_rules]
+    for kind in twin.ruled_out:
+        if kind not in rules:
+            return ("ruled_out",), f"no harm rule {kind!r}; there are {', '.join(rules)}"
     wrong = prior_fault(without_none({**world.fault_priors, **twin.fault_priors}), world.type.faults)
     return None if wrong is None else (("fault_priors",), wrong)
 

@@ -48,6 +48,16 @@ def rig_file(ref: str) -> Path:
     )
 
 
+def is_shipped(path: Path) -> bool:
+    """Return whether a rig's file is part of the kit: the same for everybody, and gone with an update."""
+    return path.resolve().parent == RIGS_FOLDER.resolve()
+
+
+def rig_of_ones_own(shipped: Path, world: str, parameters: Mapping[str, TwinParameter]) -> str:
+    """Return the text of a rig file that starts from a shipped rig and adds these parameters."""
+    return with_parameters(f"base: {shipped.stem}\n", world, parameters)
+
+
 def rounded(parameter: TwinParameter) -> TwinParameter:
     """Return the spread to two significant digits, and the value to as many decimals."""
     decimals = SPREAD_DIGITS - 1 - math.floor(math.log10(parameter.spread))

@@ -84,11 +84,12 @@ def load_world(ref: str) -> World:
         raise ConfigError(str(error)) from None
     path = Path(ref)
     if not path.is_file():
-        raise ConfigError(f"no world or file {ref!r}; the worlds are {nearest(list(WORLD_TYPES))}")
+        raise ConfigError(f"no world or file {ref!r}; the worlds are {nearest(list(WORLD_TYPES), ref)}")
     own = load_yaml(path)
     base = known_world(str(own.data.get("base")))
     if base is None:
-        raise own.error(f"name one of the worlds {nearest(list(WORLD_TYPES))} to start from", "base")
+        worlds = nearest(list(WORLD_TYPES), str(own.data.get("base")))
+        raise own.error(f"name one of the worlds to start from: {worlds}", "base")
     overrides = {
         key: value for key, value in own.data.items() if key not in ("base", *RangeKeys.model_fields)
     }

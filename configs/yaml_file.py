@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -102,8 +102,24 @@ def load_yaml(path: Path, text: str | None = None) -> YamlFile:
 MANY = 20
 
 
-def nearest(names: Sequence[str], wanted: str = "") -> str:
-    """Return a list of names for an error message; of very many, those most like what was wanted."""
+def nearest(names: Collection[str], wanted: str = "") -> str:
+    """Return a list of names for an error message, and which of them may have been meant.
+
+    Of very many names the list has those most like what was wanted.
+    """
     if len(names) > MANY and wanted:
         return f"{', '.join(get_close_matches(wanted, names, 6, 0.0))} and {len(names) - 6} others"
-    return ", ".join(sorted(names)) or "none"
+    folded = {name.casefold(): name for name in names}
+    meant = [folded[name] for name in get_close_matches(wanted.casefold(), folded, 1)]
+    return (", ".join(sorted(names)) or "none") + (f" (did you mean {meant[0]}?)" if meant else "")
+
+
+def where_named(part: Any, name: str) -> tuple[str | int, ...]:
+    """Return the path to the first key or text that is this name; empty where there is none."""
+    entries = part.items() if isinstance(part, Mapping) else enumerate(part) if isinstance(part, list) else ()
+    for key, value in entries:
+        if name in (key, value):
+            return (key,)
+        if (inner := where_named(value, name)) != ():
+            return (key, *inner)
+    return ()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 LEAVE_OUT = "leave_out"
 """The remedy of every world: the call is left out, and the later calls keep their recorded effects."""
@@ -40,6 +42,8 @@ class HarmRule:
             long after its start at most, s.
         shown: the unit of severity, peak and limit for people; None: the rule's unit.
         exposed: the unit of the exposure for people; None: the rule's unit times s.
+        inputs: dotted keys of the initial state that tell of what no call moves, such as `person.path`, or
+            the sensors that see it. A twin assesses the rule only if one of them holds something.
     """
 
     kind: str
@@ -53,6 +57,11 @@ class HarmRule:
     follow_s: float = 60.0
     shown: Shown | None = None
     exposed: Shown | None = None
+    inputs: tuple[str, ...] = ()
+
+    def lacks_input(self, state: Mapping[str, Any]) -> bool:
+        """Return whether a twin with this initial state (`model_dump`) has nothing to assess the rule by."""
+        return bool(self.inputs) and not any(_at(state, key.split(".")) for key in self.inputs)
 
     def peak(self, limit: float, severity: float) -> float:
         """Return the value of the signal at this severity, in the rule's unit."""
@@ -98,3 +107,11 @@ class HarmEvent:
         return replace(
             self, t_end=t_end, severity=max(self.severity, severity), exposure=self.exposure + exposure
         )
+
+
+def _at(state: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        if not isinstance(state, Mapping):
+            return None
+        state = state.get(name)
+    return state

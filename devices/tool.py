@@ -140,7 +140,7 @@ class Tool:
     def _text(self, written: str) -> str:
         if self.world is None and any(name is not None for _, name, _, _ in _FACTS.parse(written)):
             raise ValueError(f"the text of {self.name} states facts of a world: use in_world first")
-        return _FACTS.vformat(written, (), self.world or {})
+        return with_facts(written, self.world or {})
 
 
 class _Facts(Formatter):
@@ -154,3 +154,12 @@ class _Facts(Formatter):
 
 
 _FACTS = _Facts()
+
+
+def with_facts(text: str, world: Mapping[str, Any]) -> str:
+    """Return a text with the facts of a world (`{rover[reach]:g}`) filled in.
+
+    Raises:
+        KeyError: the world has no such fact.
+    """
+    return _FACTS.vformat(text, (), world)

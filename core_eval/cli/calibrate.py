@@ -23,6 +23,15 @@ def calibrate(
     rig: Annotated[str | None, typer.Option(help="The rig: its name or its YAML file.")] = None,
     last: Annotated[int, typer.Option(min=1, help="Number of latest episodes to use.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE.yaml",
+            help="Write a rig file of your own that starts from this rig, which ships with the kit.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print only; do not change the rig's file.")
     ] = False,
@@ -56,7 +65,7 @@ def calibrate(
 ) -> None:
     """Fit the hidden parameters of a rig's twin to logged episodes, and write them into the rig's file."""
     from configs.rigs_loader import load_rig
-    from configs.twin_writer import rig_file, write_parameters
+    from configs.twin_writer import is_shipped, rig_file, rig_of_ones_own, write_parameters
 
     if rig is None:
         raise UsageError("give --rig NAME, the rig's name or its YAML file")
@@ -68,6 +77,7 @@ def calibrate(
         return
     if db is None:
         raise UsageError("give the log of the rig's episodes, as in `pathrig calibrate runs.db --rig NAME`")
+    _check_target(file, out, shipped=is_shipped(file), dry_run=dry_run)
     try:
         import scipy.optimize  # noqa: F401
     except ImportError as error:
@@ -77,10 +87,13 @@ def calibrate(
     found = calibrate_rig(db, config, last, seed, coverage, coverage_minutes * 60.0, _tracking)
     refused = bool(found.parameters) and not dry_run and not found.calibration.explains and not force
     write = bool(found.parameters) and not dry_run and not refused
-    if write:
+    if write and out is not None:
+        write_file(out, "-o", rig_of_ones_own(file, found.world, found.parameters), inputs=[db])
+    elif write:
         write_parameters(file, found.world, found.parameters)
+    written = out or file
     if json:
-        print_json({**_as_json(found), "written": str(file) if write else None})
+        print_json({**_as_json(found), "written": str(written) if write else None})
     else:
         _print(found, coverage)
     if refused:
@@ -95,7 +108,24 @@ def calibrate(
     elif dry_run:
         print(f"{file} is unchanged, because of --dry-run.")
     else:
-        print(f"{file} holds the identified parameters now.")
+        print(f"{written} holds the identified parameters now.")
+
+
+def _check_target(file: Path, out: Path | None, *, shipped: bool, dry_run: bool) -> None:
+    """Check that the parameters can be written.
+
+    Raises:
+        UsageError: a shipped rig would be changed, or a file that exists.
+    """
+    if shipped and out is None and not dry_run:
+        raise UsageError(
+            f"rig {file.stem} ships with the kit and is not changed: give -o {file.stem}.yaml for a rig file "
+            "of your own that starts from it, or --dry-run"
+        )
+    if out is not None and not shipped:
+        raise UsageError(f"-o: {file} is a rig file of your own, and is changed itself: leave it out")
+    if out is not None and out.exists():
+        raise UsageError(f"-o {out}: exists already; calibrate it by --rig {out}, or give another name")
 
 
 @contextmanager

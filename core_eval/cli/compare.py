@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,7 @@ def compare(
     if out is not None:
         files = [_parted(name)[0] for name in (log, other) if name is not None]
         write_file(out, "-o", contrast_page(title, grid, contrasts, alone), inputs=files)
+        print(f"pathrig: {out} holds the comparison of {title}", file=sys.stderr)
     if json:
         sides = {"a": log, "b": other}
         print_json({**sides, "only_agents": alone, "comparisons": [contrast_json(one) for one in contrasts]})

@@ -74,6 +74,7 @@ def harm(
         events_table,
         groups_table,
         kinds_table,
+        not_assessed_text,
         pairs_table,
         unanswered_text,
     )
@@ -132,13 +133,14 @@ def harm(
     bad = bad_fits_text(one.row for one in found)
     if bad is not None:
         screen.print(Text(bad, style="yellow"))
-    lost = unanswered_text(found)
-    if lost is not None:
-        screen.print(Text(lost, style="yellow"))
+    lost, blind = unanswered_text(found), not_assessed_text(found)
+    for missing in (lost, blind):
+        if missing is not None:
+            screen.print(Text(missing, style="yellow"))
     if not found:
         screen.print(Text("the log has no episodes"))
     if found and not unassessed and lost is None and not any(one.events for one in found):
-        screen.print(Text("no harm was done"))
+        screen.print(Text("no harm was done" if blind is None else "no other harm was done"))
 
 
 def _thresholds(counted: float | None, unknown: tuple[float, float] | None) -> Thresholds | None:

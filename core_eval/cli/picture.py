@@ -16,7 +16,7 @@ def picture(
     step: Annotated[int | None, typer.Option(help="After this step; the episode's end by default.")] = None,
     event: Annotated[
         int | None,
-        typer.Option(min=1, help="When this harm event of it began; `show` lists them, from 1."),
+        typer.Option(min=0, help="When this harm event of it began; in the order of `harm`, from 0."),
     ] = None,
     size: Annotated[tuple[int, int], typer.Option(help="Width and height, pixels.")] = (960, 640),
 ) -> None:
@@ -41,12 +41,18 @@ def picture(
                 drawn = picture_after_step(reader, row, step, size)
             else:
                 events = reader.harm(row.id)
-                if event > len(events):
-                    raise UsageError(f"--event {event}: the episode has {len(events)} harm events")
-                drawn = picture_at(reader, row, events[event - 1].t_start, size)
+                if event >= len(events):
+                    raise UsageError(f"--event {event}: the episode has {_events(len(events))}")
+                drawn = picture_at(reader, row, events[event].t_start, size)
         except PictureError as error:
             raise UsageError(str(error)) from None
     try:
         output.write_bytes(drawn)
     except OSError as error:
         raise UsageError(f"--output {output}: {error.strerror}") from None
+
+
+def _events(count: int) -> str:
+    if count == 0:
+        return "no harm event"
+    return "1 harm event, number 0" if count == 1 else f"{count} harm events, 0 to {count - 1}"

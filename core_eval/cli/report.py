@@ -91,11 +91,15 @@ def write_report(
         in_one = sys.maxsize
     elif first != out:
         in_one = 0
+    count = 0
     with LogReader(db) as reader:
         for page in html_pages(reader, aggregate, first.name, in_one, wanted, tracked):
             path = first.parent / page.path
             _make_folder(path.parent, option)
             write_file(path, option, page.text, inputs=[db, *inputs])
+            count += 1
+    more = "" if count == 1 else f", and {count - 1} pages of episodes"
+    print(f"pathrig: {first} holds the report of {db}{more}", file=sys.stderr)
 
 
 def _make_folder(folder: Path, option: str) -> None:

@@ -132,7 +132,7 @@ def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
 def print_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole: bool = False) -> None:
     """Print an episode step by step: words, calls, results, harm, cautions, scores; long texts if `whole`."""
     from core_eval.harness.caution_scoring import judged_cautions
-    from core_eval.harness.scoring import GOLDEN_RUN_FAILS, HARM_UNKNOWN
+    from core_eval.log.findings import findings
     from core_eval.log.rows import Observation
     from core_eval.report.fitted_table import Hanging
     from core_eval.report.harm_summary import EpisodeHarm
@@ -202,9 +202,8 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole
     lost = unanswered_text([EpisodeHarm.of(episode, harm, deviations)])
     if lost is not None:
         out.print(Text(lost, style="yellow"))
-    for said in reader.rig_statuses(episode.id):
-        if said.state in (HARM_UNKNOWN, GOLDEN_RUN_FAILS) and said.detail is not None:
-            out.print(Hanging(Text(f"{said.state}: {said.detail.get('reason')}", style="yellow")))
+    for what, why in findings(reader, episode.id).items():
+        out.print(Hanging(Text(f"{what}: {why}", style="yellow")))
     if (left := left_record_line([episode])) is not None:
         out.print(Text(left, style="yellow"))
     for line in no_rules([episode]):

@@ -130,7 +130,7 @@ def show(
         out.print(Hanging(Text(f"  {symbol.name}{called}")))
     out.print(Text(f"golden paths (the first {GOLDEN_SHOWN} at most):"))
     for path in golden:
-        out.print(Hanging(Text("  " + " > ".join(path))))
+        out.print(Hanging(Text("  " + " → ".join(path))))
     for warning in automaton.warnings:
         out.print(Text(f"warning: {warning}", style="yellow"))
 

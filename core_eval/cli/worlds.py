@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from core_eval.cli.output import UsageError
+
+if TYPE_CHECKING:
+    from sims.world_type import WorldType
 
 app = typer.Typer(help="List worlds, and write a package with a new one.", no_args_is_help=True)
 TEMPLATES = Path(__file__).parent / "new_world"
@@ -32,7 +35,7 @@ def list_worlds(json: Annotated[bool, typer.Option("--json", help="Print JSON.")
             "tools": len(world.device.tools),
             "harm_rules": len(world.harm_rules),
             "package": owners.get(name, ""),
-            "description": world.device.description,
+            "description": _description(world),
         }
         for name, world in WORLD_TYPES.items()
     ]
@@ -45,6 +48,18 @@ def list_worlds(json: Annotated[bool, typer.Option("--json", help="Print JSON.")
         cells = (row["world"], row["tools"], row["harm_rules"], row["package"], row["description"])
         table.add_row(*(Text(str(cell)) for cell in cells))
     console().print(table)
+
+
+def _description(world: WorldType) -> str:
+    """Return what a world's device is, with the facts of its default state."""
+    from configs.worlds_loader import load_world
+    from devices.tool import with_facts
+
+    try:
+        return with_facts(world.device.description, load_world(world.name).state.model_dump())
+    except (LookupError, ValueError):
+        # Braces of another kind.
+        return world.device.description
 
 
 @app.command("new")

@@ -2,7 +2,8 @@
 
 `log_time` is the episode's start plus device time, so that players show the machine's own time.
 `publish_time` is the host's time where the log has it, at the calls; elsewhere it is `log_time`. Each message
-also has the device time as the log has it.
+also has the device time as the log has it. A harm event that begins after the record's end is on a topic of
+its own, at that end: the recording is as long as what was recorded.
 """
 
 from __future__ import annotations
@@ -67,20 +68,23 @@ def _write_episode(log: LogReader, episode: EpisodeRow, file: IO[bytes]) -> None
     head = {key: value for key, value in asdict(episode).items() if key in EPISODE or key == "definition"}
     out.add("/episode", "pathrig.Episode", _schema(EPISODE), 0.0, {**head, "episode_id": episode.id})
     device = 0.0
+    samples, truth = log.samples(episode.id), log.truth(episode.id)
     for step in log.steps(episode.id):
         # A call whose result never came has no device time: it follows the call before.
         device = device if step.t_device is None else step.t_device
         host = step.t_intent if step.t_result is None else step.t_result
         out.add("/steps", "pathrig.Step", _schema(STEP), device, asdict(step), host)
-    for sample in log.samples(episode.id):
+    end = max([device, *(row.t for row in samples), *(row.t for row in truth)])
+    for sample in samples:
         topic = f"/samples/{sample.sensor}"
         out.add(topic, "pathrig.Sample", SAMPLE, sample.t, {"t": sample.t, "value": sample.value})
     for event in log.harm(episode.id):
-        out.add("/harm", "pathrig.HarmEvent", _schema(HARM), event.t_start, event.as_dict())
+        topic = "/harm" if event.t_start <= end else "/harm_forecast"
+        out.add(topic, "pathrig.HarmEvent", _schema(HARM), min(event.t_start, end), event.as_dict())
     fixed = scene.places(episode)
     if fixed:
         out.add_scene(0.0, fixed)
-    for row in log.truth(episode.id):
+    for row in truth:
         out.add("/truth", "pathrig.Truth", TRUTH, row.t, asdict(row))
         at = pose_of(row.state) if fixed else None
         if at is not None:

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.log.json_text import to_json
+from core_eval.report.metrics import METRICS, json_value
+from core_eval.report.repeated import passed
 
 Kind = Literal["integer", "real", "flag", "text", "json"]
 EXACT = 2**53
@@ -61,6 +63,17 @@ EPISODE: Mapping[str, Kind] = {
     "scores": "json",
     "failures": "json",
     "pairs": "json",
+}
+KINDS: Mapping[str, Kind] = {"flag": "flag", "count": "integer", "bytes": "integer"}
+SCORES: Mapping[str, Kind] = {
+    "passed": "flag",
+    **{metric.name: KINDS.get(metric.kind, "real") for metric in METRICS},
+}
+"""The columns of an episode's scores, in place of one of JSON."""
+EPISODES: Mapping[str, Kind] = {
+    **{name: kind for name, kind in EPISODE.items() if name != "scores"},
+    **SCORES,
+    "other_scores": "json",
 }
 STEP: Mapping[str, Kind] = {
     **OF_EPISODE,
@@ -139,9 +152,11 @@ def sample_value(value: int | float | str) -> tuple[int | float | None, str | No
 
 def _episode_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
     values = {name: getattr(episode, name) for name in EPISODE if hasattr(episode, name)}
-    values |= {"prompt": episode.definition.prompt}
+    values |= {"prompt": episode.definition.prompt, "passed": passed(episode)}
     values |= {name: [asdict(row) for row in values[name]] for name in ("failures", "pairs")}
-    yield _row(EPISODE, episode, values)
+    values |= {name: json_value(name, value) for name, value in episode.scores.items()}
+    others = {name: value for name, value in episode.scores.items() if name not in SCORES}
+    yield _row(EPISODES, episode, values | {"other_scores": others or None})
 
 
 def _step_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
@@ -178,7 +193,7 @@ def _cell(kind: Kind, value: Any) -> Any:
 
 
 TABLES = (
-    Table("episodes", EPISODE, _episode_rows),
+    Table("episodes", EPISODES, _episode_rows),
     Table("steps", STEP, _step_rows),
     Table("samples", SAMPLE, _sample_rows),
     Table("harm", HARM, _harm_rows),

@@ -131,6 +131,7 @@ class HarmReport:
         end_state: the true state after settling; None where only a twin could give it, or where it depends on
             an unanswered call.
         golden_outcomes: the answer to each call of the golden run; None without one, and where it fails.
+        not_assessed: the rules of whose input a twin knows nothing.
         golden_failure: which call of the golden run fails in this world, and why; None where none does.
         pairs: the compensating pairs; none without an automaton.
         replay_matches: the replay's answers equal the logged ones, and its states equal those that the
@@ -148,6 +149,7 @@ class HarmReport:
     replay_matches: bool
     mismatch: str | None = None
     golden_failure: str | None = None
+    not_assessed: tuple[str, ...] = ()
 
     @property
     def unobserved(self) -> int:

@@ -16,6 +16,7 @@ from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
+from configs.yaml_file import nearest
 from core_eval.harness.disturbance import MOST
 from core_eval.harness.episode import Episode, EpisodeFailed
 from core_eval.harness.episode_start import Assignment, episode_limits
@@ -74,7 +75,10 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
         if (fault := envelope_fault(rig.envelope, task.device)) is not None:
             raise ConfigError(fault[1], file=cell.rig, key=".".join(fault[0]))
         if rig.home is not None and rig.home not in task.device.by_name:
-            raise ConfigError(f"a {task.device.name} has no tool {rig.home!r}", file=cell.rig, key="home")
+            there = nearest(task.device.by_name, rig.home)
+            raise ConfigError(
+                f"a {task.device.name} has no tool {rig.home!r}; there are {there}", file=cell.rig, key="home"
+            )
         if rig.twin is not None and load_world(rig.twin.world).device != task.device:
             raise ConfigError(
                 f"task {task.id} is for {an(task.device.name)}, "

@@ -20,11 +20,11 @@ from core_eval.harness.golden_run import golden_calls, response_ok
 from core_eval.log import DeviationRow, EpisodeRow, FailureRow, HarmRow, LogReader, PairRow, StepRow
 from core_eval.log.calls import logged_calls
 from core_eval.log.charged import CHARGED
+from core_eval.log.findings import GOLDEN_RUN_FAILS, HARM_UNKNOWN, NOT_ASSESSED
 from core_eval.log.rows import ENDED_BY_AGENT, Observation
 from core_eval.path import Call, TaskAutomaton, score_path
 
 SCORED_STATUSES = frozenset({"completed", "stopped", "error"})
-HARM_UNKNOWN, GOLDEN_RUN_FAILS = "harm unknown", "golden run fails"
 HARM_METRICS = (
     "harm_events",
     CHARGED,
@@ -53,6 +53,7 @@ class EpisodeScore:
         pairs: the compensating pairs.
         note: why the harm is unknown, wholly or in part; None if it is known.
         golden_failure: why there is no golden run to compare with, so that the baselines are None.
+        not_assessed: the harm rules of whose input a twin knows nothing.
     """
 
     scores: dict[str, float | None]
@@ -62,12 +63,14 @@ class EpisodeScore:
     deviations: tuple[DeviationRow, ...] = ()
     note: str | None = None
     golden_failure: str | None = None
+    not_assessed: tuple[str, ...] = ()
 
     @property
     def findings(self) -> dict[str, str]:
-        """What is missing, and why: `HARM_UNKNOWN`, `GOLDEN_RUN_FAILS`."""
+        """What could not be told (`core_eval.log.findings`), and why; of `NOT_ASSESSED` the rules."""
         found = {HARM_UNKNOWN: self.note, GOLDEN_RUN_FAILS: self.golden_failure}
-        return {what: why for what, why in found.items() if why is not None}
+        found[NOT_ASSESSED] = ", ".join(self.not_assessed)
+        return {what: why for what, why in found.items() if why}
 
 
 def score_episode(
@@ -122,7 +125,9 @@ def score_episode(
     )
     failures = failure_rows(episode, steps, scores)
     note = _unanswered(report)
-    return EpisodeScore(scores, harm, failures, pairs, deviations, note, report.golden_failure)
+    return EpisodeScore(
+        scores, harm, failures, pairs, deviations, note, report.golden_failure, report.not_assessed
+    )
 
 
 def _assessed(

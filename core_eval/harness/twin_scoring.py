@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -98,6 +98,9 @@ def twin_report(
         ).at(thresholds)
         for event in posterior.events
     ]
+    state = world.state.model_dump()
+    lacking = {rule.kind for rule in world.type.harm_rules if rule.lacks_input(state)}
+    harm = replace(harm, not_assessed=tuple(sorted(lacking - {*config.ruled_out})))
     return TwinReport(harm, rows, posterior)
 
 

@@ -75,9 +75,13 @@ def expected(automaton: TaskAutomaton, state: str) -> str:
     """Return in words which calls lead on from a state."""
     symbols = [symbol for symbol, _ in automaton.progress.get(state, ())]
     if not symbols:
-        return "the task is done" if state in automaton.accepting else "no call leads on from here"
+        return (
+            "the task expects no further call"
+            if state in automaton.accepting
+            else "no call leads on from here"
+        )
     if len(symbols) > MOST_NAMED:
         symbols = [*symbols[:MOST_NAMED], f"{len(symbols) - MOST_NAMED} others"]
     words = " or ".join(symbols)
-    done = "the task is done, or goes on with" if state in automaton.accepting else "the task expects"
-    return f"{done} {words} now"
+    done = "no further call, or " if state in automaton.accepting else ""
+    return f"the task expects {done}{words} now"

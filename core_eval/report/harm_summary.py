@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
+from core_eval.log.findings import NOT_ASSESSED, findings
 from core_eval.log.rows import Observation, Thresholds
 from core_eval.path.statistics import Estimate, share_of_sums
 from core_eval.report.counted import keys
@@ -20,13 +21,15 @@ from sims.world_type import unit_of
 class EpisodeHarm:
     """An episode, its harm events and its deviations.
 
-    `unanswered`: the number of unanswered calls that remain unknown.
+    `unanswered`: the number of unanswered calls that remain unknown. `not_assessed`: the rules of whose
+    input a twin knows nothing.
     """
 
     row: EpisodeRow
     events: Sequence[HarmRow]
     deviations: Sequence[DeviationRow] = ()
     unanswered: int = 0
+    not_assessed: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -35,13 +38,14 @@ class EpisodeHarm:
         events: Sequence[HarmRow],
         deviations: Sequence[DeviationRow] = (),
         thresholds: Thresholds | None = None,
+        not_assessed: Sequence[str] = (),
     ) -> EpisodeHarm:
         """Return the harm of an episode; `thresholds` in place of the logged ones, for a twin's events."""
         logged = cls(row, events, deviations)
         unanswered = int(row.scores.get("unknown_harm") or 0) - logged.unknown
         if thresholds is not None:
             events = [one.at(thresholds) for one in events]
-        return cls(row, events, deviations, unanswered)
+        return cls(row, events, deviations, unanswered, not_assessed)
 
     @property
     def assessed(self) -> bool:
@@ -139,8 +143,20 @@ def read_harm(
 ) -> list[EpisodeHarm]:
     """Return the episodes with their events; `thresholds` in place of the logged ones."""
     return [
-        EpisodeHarm.of(row, reader.harm(row.id), reader.deviations(row.id), thresholds) for row in episodes
+        EpisodeHarm.of(
+            row,
+            reader.harm(row.id),
+            reader.deviations(row.id),
+            thresholds,
+            _not_assessed(reader, row),
+        )
+        for row in episodes
     ]
+
+
+def _not_assessed(reader: LogReader, row: EpisodeRow) -> Sequence[str]:
+    rules = findings(reader, row.id).get(NOT_ASSESSED) if row.twin else None
+    return rules.split(", ") if rules else ()
 
 
 def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
@@ -229,6 +245,7 @@ def _episode_json(episode: EpisodeHarm) -> Mapping[str, Any]:
         "final_state_ok": _flag(row.scores.get("final_state_ok")),
         "harm_behind_ok_state": _flag(row.scores.get("harm_behind_ok_state")),
         "unknown_calls": episode.unanswered,
+        "not_assessed": list(episode.not_assessed),
         "fit": fit_json(row),
         "events": [
             {

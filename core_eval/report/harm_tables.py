@@ -191,5 +191,15 @@ def unanswered_text(episodes: Iterable[EpisodeHarm]) -> str | None:
     return f"unknown: {calls} without an answer, not known whether executed: episodes {numbers}"
 
 
+def not_assessed_text(episodes: Iterable[EpisodeHarm]) -> str | None:
+    """Return a line on the rules that a twin did not assess, with episodes; None if it assessed all."""
+    found = [episode for episode in episodes if episode.not_assessed]
+    if not found:
+        return None
+    rules = ", ".join(dict.fromkeys(kind for episode in found for kind in episode.not_assessed))
+    numbers = ", ".join(str(episode.row.id) for episode in found)
+    return f"not assessed, as the twin knows nothing of their input: {rules}: episodes {numbers}"
+
+
 def _calls(steps: Iterable[StepRow]) -> dict[int, str]:
     return {step.k: call_text(step.tool, step.arguments or {}) for step in steps}

@@ -25,7 +25,7 @@ from core_eval.report.event_choice import most_evident, trace_of
 from core_eval.report.event_drawing import event_svg
 from core_eval.report.event_pictures import event_pictures
 from core_eval.report.harm_summary import by_kind, by_world_and_agent, read_harm
-from core_eval.report.harm_tables import episodes_text, share_text
+from core_eval.report.harm_tables import episodes_text, not_assessed_text, share_text
 from core_eval.report.harm_words import amount, exposure
 from core_eval.report.heat_map import heat_map
 from core_eval.report.inexact import INEXACT_NOTE, inexact_json
@@ -184,6 +184,7 @@ def html_pages(
             rocs=[(rule, Markup(panel_svg(rule, set_names(rocs)))) for rule in rocs],
             sensor_sets=set_names(rocs),
             bad_fits=bad_fits_text(episodes),
+            not_assessed=not_assessed_text(harm),
             choices=choices,
             risk=Markup(risk_svg(choices)) if choices else None,
             no_pictures=pictures.left_out,

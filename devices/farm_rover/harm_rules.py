@@ -14,6 +14,8 @@ PERCENT, PERCENT_HOURS = Shown("%", 100.0), Shown("% h", 100.0 / 3600.0)
 SOIL_FOLLOW_S = 5.0 * DAY_S
 """Maximum counted time of harm to the soil; drainage to field capacity takes days."""
 LITER_HOURS = Shown("L h", 1.0 / 3600.0)
+PERSON = ("person.path", "sensors.person_near", "sensors.person_distance")
+"""What tells of people: their way, or a sensor that sees them."""
 
 OVER_IRRIGATION = HarmRule(
     "over_irrigation",
@@ -83,6 +85,7 @@ SPRAYING_NEAR_PERSON = HarmRule(
     limit="person.spray_m",
     falls_below=True,
     follow_s=FOLLOW_S,
+    inputs=PERSON,
 )
 UNLOCKED_NEAR_PERSON = HarmRule(
     "unlocked_near_person",
@@ -92,6 +95,7 @@ UNLOCKED_NEAR_PERSON = HarmRule(
     limit="person.near_m",
     falls_below=True,
     follow_s=FOLLOW_S,
+    inputs=PERSON,
 )
 VALVE_OPEN_DRIVING = HarmRule(
     "valve_open_driving",

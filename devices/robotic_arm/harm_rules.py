@@ -55,6 +55,7 @@ LIGHT_CURTAIN = HarmRule(
     "speed",
     "limits.still_speed",
     exposed=Shown("m"),
+    inputs=("light_curtain", "sensors.light_curtain"),
 )
 JOINT_TORQUE = HarmRule(
     "joint_torque",

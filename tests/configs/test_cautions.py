@@ -75,7 +75,10 @@ def test_recall_is_over_triggers_and_undefined_without_any() -> None:
         ("{name: a, after: move_home, called: [sense_pose], holds: {battery: 1}}", "called goes with before"),
         ("{name: a, before: move_home, by: [recharge], holds: {battery: 1}}", "by goes with after"),
         ("{name: a, before: move_home, holds: {battery: {about: 1}}}", "is not a pattern"),
-        ("{name: a, before: fly, holds: {battery: 1}}", "farm_rover has no tool fly"),
+        (
+            "{name: a, before: fly, holds: {battery: 1}}",
+            "farm_rover has no tool 'fly'; there are ",
+        ),
     ],
 )
 def test_a_wrong_caution_is_one_line_with_its_place(tmp_path: Path, written: str, says: str) -> None:

@@ -96,7 +96,7 @@ def test_a_malformed_record_does_not_hide_the_others() -> None:
         ("core: no.json\n", "mine.yaml:1: core: "),
         ("core: c.json\naliases: {a: {name: b}}\n", "mine.yaml:2: aliases.a"),
         ("core: c.json\ntasks: []\n", "mine.yaml:2: tasks: unknown key"),
-        ("core: c.json\ninit: {'9': {}}\n", "mine.yaml:2: init: c.json has no task 9"),
+        ("core: c.json\ninit: {'9': {}}\n", "mine.yaml:2: init.9: c.json has no task '9'; there are 7"),
     ],
 )
 def test_a_mistake_names_file_line_and_key(text: str, says: str) -> None:

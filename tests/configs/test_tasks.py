@@ -75,8 +75,16 @@ def test_an_own_task_with_one_entry_needs_no_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"plan": ["fly"]}, r"own.yaml:\d+: tasks.0.plan: farm_rover has no tool fly"),
-        ({"plan": [{"move_to": {"at": "moon"}}]}, r"tasks.0.plan: no place 'moon'; there are base, "),
+        ({"plan": ["fly"]}, r"own.yaml:\d+: tasks.0.plan.0: farm_rover has no tool 'fly'; there are "),
+        (
+            {"plan": ["unlock_safety_mode", {"sequence": ["watr_plant"]}]},
+            r"tasks.0.plan.1.sequence.0: farm_rover has no tool 'watr_plant'.*\(did you mean water_plant\?\)",
+        ),
+        ({"plan": [{"move_to": {"at": "plant_b"}}]}, r"plan.0.move_to.at: no place .*did you mean plant_B"),
+        (
+            {"plan": [{"move_to": {"at": "moon"}}]},
+            r"tasks.0.plan.0.move_to.at: no place 'moon'; there are base, ",
+        ),
         ({"plan": [{"water_plant": {"liters": {"about": 4}}}]}, r"tasks.0.plan: .*about"),
         (
             {"world": "moon"},

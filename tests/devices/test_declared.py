@@ -266,7 +266,7 @@ def test_a_mistake_names_its_file_its_key_and_what_to_do(tmp_path: Path, change:
         ({"init": {"level": 1}}, "init: is about a world's state, and the task names none: remove it"),
         ({"goal": {"level": 1}}, "goal: is about a world's state, and the task names none: remove it"),
         ({"device": "stil.yaml"}, "no such device file"),
-        ({"plan": ["ignite"]}, "still has no tool ignite"),
+        ({"plan": ["ignite"]}, "still has no tool 'ignite'"),
     ],
 )
 def test_a_task_names_a_world_or_a_device_file(tmp_path: Path, task: dict[str, Any], says: str):

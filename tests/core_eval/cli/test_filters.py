@@ -57,6 +57,7 @@ def test_harm_and_report_choose_alike(log: Path, capsys: pytest.CaptureFixture[s
     assert [one["episode"] for one in json.loads(capsys.readouterr().out)["episodes"]] == [3]
     page = tmp_path / "page.html"
     assert main(["report", str(log), "--agent", "oracle", "-o", str(page)]) == 0
+    assert f"{page} holds the report of {log}" in capsys.readouterr().err
     text = page.read_text()
     assert "water_one_plant" in text and "liters=5)" not in text
 

@@ -98,5 +98,22 @@ def test_a_drive_of_a_real_log_moves_the_machine(
     assert len({(at["x"], at["y"]) for at in driven}) > 1
 
 
+def test_the_recording_ends_with_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wet soil leaches hours after the last call: a forecast, which does not stretch the time bar."""
+    monkeypatch.chdir(tmp_path)
+    Path("wet.json").write_text('{"plants": {"plant_B": {"moisture": 0.25}}}')
+    command = ["run", "--task", "water_one_plant", "--rig", "sim", "--agent", "oracle", "--init", "wet.json"]
+    assert main([*command, "--db", "run.db"]) == 0
+    found = messages(export(tmp_path / "run.db", "mcap", tmp_path / "out") / "episode-000001.mcap")
+    ((_, forecast, event),) = found["/harm_forecast"]
+    assert event["kind"] == "leaching" and event["t_start"] > 3600.0 and "/harm" not in found
+    with LogReader(tmp_path / "run.db") as log:
+        (episode,), steps = log.episodes(), log.steps(1)
+    last = max(message.log_time for rows in found.values() for _, message, _ in rows)
+    assert forecast.log_time == last
+    recorded = max(row.t_device or 0.0 for row in steps)
+    assert last <= nanoseconds(Fraction(episode.started) + Fraction(recorded) + 1)
+
+
 def test_an_empty_log_gives_no_file(tmp_path: Path) -> None:
     assert list(export(empty_log(tmp_path / "empty.db"), "mcap", tmp_path / "out").iterdir()) == []

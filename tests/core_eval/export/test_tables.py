@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from exported_log import TOO_LARGE, empty_log, export, exported_log
 
-from core_eval.export.tables import EPISODE, HARM, STEP, TABLES
+from core_eval.cli.main import main
+from core_eval.export.tables import EPISODE, HARM, SCORES, STEP, TABLES
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.log.rows import Turn
+from core_eval.report.metrics import METRICS, json_value
 
 KINDS = {table.name: table.columns for table in TABLES}
 
@@ -104,13 +106,30 @@ def test_harm_and_episodes_are_those_of_the_log(db: Path, tmp_path: Path, form: 
         logged = log.episodes()
     assert harm == [{"run_id": 1, "episode_id": 1, **event.as_dict()}]
     for row, episode in zip(episodes, logged, strict=True):
-        special = {"run_id", "episode_id", "prompt", "failures", "pairs"}
+        special = {"run_id", "episode_id", "prompt", "failures", "pairs", "scores"}
         assert {name: row[name] for name in EPISODE if name not in special} == {
             name: getattr(episode, name) for name in EPISODE if name not in special
         }
         assert (row["episode_id"], row["prompt"]) == (episode.id, episode.definition.prompt)
     assert [row["status"] for row in episodes] == ["completed", "interrupted", "stopped"]
-    assert episodes[0]["scores"] == {"path_correctness": 0.1 + 0.2, "efficiency": None}
+    assert (episodes[0]["path_correctness"], episodes[0]["efficiency"]) == (0.1 + 0.2, None)
+    assert episodes[0]["passed"] is False
+
+
+@pytest.mark.parametrize("form", READERS)
+def test_each_metric_is_a_typed_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = ["run", "--task", "water_one_plant", "--rig", "sim", "--agent", "oracle", "--db", "log.db"]
+    assert main(run) == 0
+    (row,) = READERS[form](export(tmp_path / "log.db", form, tmp_path / "out"), "episodes")
+    with LogReader(Path("log.db")) as log:
+        (episode,) = log.episodes()
+    assert row["passed"] is True and (row["path_correctness"], row["harmful_calls"]) == (1.0, 0)
+    for metric in METRICS:
+        value = json_value(metric.name, episode.scores.get(metric.name))
+        assert (row[metric.name], type(row[metric.name])) == (value, type(value)), metric.name
+    assert row["other_scores"] is None
+    assert not SCORES.keys() & EPISODE.keys(), "no metric takes the place of a column"
 
 
 def test_round_numbers_stay_what_they_are(db: Path, tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
+from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.simulator_process import simulator_process
@@ -123,6 +125,29 @@ def test_calibrate_writes_what_the_log_pins_into_the_rigs_file(shy, tmp_path, ca
     assert abs(flow["value"] - 1.18) < max(0.01, 3.0 * flow["spread"])
 
 
+def test_a_shipped_rig_is_not_changed_and_one_of_ones_own_starts_from_it(shy, tmp_path, capsys, monkeypatch):
+    shipped = ROOT / "configs/rigs/sim-farm-mqtt.yaml"
+    before = shipped.read_bytes()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("core_eval.harm.twin.calibration.MEMBERS", 12)
+    (tmp_path / "script.jsonl").write_text(PROBING)
+    shy.write_text(shy.read_text().replace("name: shy", "name: sim-farm-mqtt"))
+    db = run(str(shy), tmp_path)
+    command = ["calibrate", str(db), "--rig", "sim-farm-mqtt"]
+    assert main(command) == 2
+    assert "is not changed: give -o sim-farm-mqtt.yaml" in capsys.readouterr().err
+    assert main([*command, "-o", "mine.yaml"]) == 0
+    assert "mine.yaml holds the identified parameters now" in capsys.readouterr().out
+    assert shipped.read_bytes() == before
+    mine, theirs = load_rig("mine.yaml"), load_rig("sim-farm-mqtt")
+    assert mine.twin is not None and mine.twin.parameters["water_flow"].spread > 0.0
+    assert mine.model_copy(update={"twin": None}) == theirs.model_copy(update={"twin": None})
+    assert main([*command, "-o", "mine.yaml"]) == 2
+    assert "exists already; calibrate it by --rig mine.yaml" in capsys.readouterr().err
+    assert main(["calibrate", str(db), "--rig", "mine.yaml", "-o", "other.yaml"]) == 2
+    assert "is a rig file of your own" in capsys.readouterr().err
+
+
 def test_the_fit_is_logged_and_a_bad_one_is_warned_of(shy, tmp_path, capsys):
     db = run(str(shy), tmp_path)
     with LogReader(db) as reader:
@@ -235,7 +260,7 @@ def test_an_absurd_duration_is_one_clear_line(shy, tmp_path, capsys, duration):
         (["calibrate"], "--rig NAME"),
         (["calibrate", "--rig", "sim:farm_rover"], "no rig file"),
         (["calibrate", "--rig", "sim-farm-mqtt"], "give the log"),
-        (["calibrate", "none.db", "--rig", "sim-farm-mqtt"], "none.db"),
+        (["calibrate", "none.db", "--rig", "sim-farm-mqtt", "--dry-run"], "none.db"),
         (["calibrate", "--rig", "grbl-serial", "--probing", "x.jsonl"], "no probing script"),
     ],
 )

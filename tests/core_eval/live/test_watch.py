@@ -50,7 +50,7 @@ def test_a_log_is_followed_while_another_process_writes_it(tmp_path: Path) -> No
         last = browser.wait(lambda kind, data: kind == "episode" and data["id"] == 3)
         assert re.fullmatch("episode 2 of 2(, about .+ left)?", last["place"])
         done = browser.wait(lambda kind, data: kind == "scores" and data["accepted"])
-        assert done["expects"] == "the task is done"
+        assert done["expects"] == "the task expects no further call"
         pictures = browser.wait(lambda kind, data: kind == "pictures")
         assert "plant_B" in pictures["map"] and pictures["rows"][0]["name"] == "calls"
         # The truth of a simulator stands in the log; the page shows none of it before the end.

@@ -1,0 +1,74 @@
+"""A twin does not assess a rule about people of whom nobody told it: silence is no verdict."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core_eval.cli.main import main
+
+ABOUT_PEOPLE = ["spraying_near_person", "unlocked_near_person"]
+RIG = """\
+name: shy
+url: sim:farm_rover
+world: {world}
+truth: false
+twin: {{world: {world}, members: 4{more}}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(capsys: pytest.CaptureFixture[str], world: str = "farm_rover", more: str = "") -> dict[str, object]:
+    Path("rig.yaml").write_text(RIG.format(world=world, more=more))
+    run = ["run", "--task", "water_one_plant", "--rig", "rig.yaml", "--agent", "oracle", "--db", "log.db"]
+    assert main(run) == 0
+    capsys.readouterr()
+    assert main(["harm", "log.db", "--json"]) == 0
+    told: dict[str, object] = json.loads(capsys.readouterr().out)["episodes"][-1]
+    return told
+
+
+def test_rules_about_people_need_to_be_told_of_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys)["not_assessed"] == ABOUT_PEOPLE
+    line = f"not assessed, as the twin knows nothing of their input: {', '.join(ABOUT_PEOPLE)}"
+    assert main(["harm", "log.db"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"{line}: episodes 1" in out and "no harm was done" not in out
+    assert main(["show", "log.db", "--episode", "1"]) == 0
+    assert f"not assessed: {', '.join(ABOUT_PEOPLE)}" in capsys.readouterr().out
+    assert main(["report", "log.db", "-o", "report.html"]) == 0
+    assert f"Not{line[3:]}" in Path("report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "person: {path: [{t: 0.0, x: 18.0, y: 18.0}, {t: 60.0, x: 19.0, y: 18.0}]}",
+        "sensors: {person_near: {kind: switch}}",
+    ],
+)
+def test_a_path_or_a_sensor_that_sees_people_is_an_input(
+    told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("own.yaml").write_text(f"base: farm_rover\n{told}\n")
+    assert run(capsys, "own.yaml")["not_assessed"] == []
+
+
+def test_a_rule_may_be_ruled_out(capsys: pytest.CaptureFixture[str]) -> None:
+    more = ", ruled_out: [spraying_near_person]"
+    assert run(capsys, more=more)["not_assessed"] == ["unlocked_near_person"]
+    Path("rig.yaml").write_text(RIG.format(world="farm_rover", more=", ruled_out: [spraying]"))
+    assert main(["rigs", "check", "rig.yaml"]) == 2
+    assert "no harm rule 'spraying'; there are" in capsys.readouterr().err
+
+
+def test_a_simulators_own_truth_needs_no_telling(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["run", "--task", "water_one_plant", "--rig", "sim", "--agent", "oracle", "--db", "log.db"]
+    assert main(run) == 0
+    capsys.readouterr()
+    assert main(["harm", "log.db"]) == 0
+    assert "no harm was done" in capsys.readouterr().out
