@@ -61,6 +61,7 @@ EPISODE: Mapping[str, Kind] = {
     "scores": "json",
     "failures": "json",
     "pairs": "json",
+    "scorings": "json",
 }
 STEP: Mapping[str, Kind] = {
     **OF_EPISODE,
@@ -140,7 +141,7 @@ def sample_value(value: int | float | str) -> tuple[int | float | None, str | No
 def _episode_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
     values = {name: getattr(episode, name) for name in EPISODE if hasattr(episode, name)}
     values |= {"prompt": episode.definition.prompt}
-    values |= {name: [asdict(row) for row in values[name]] for name in ("failures", "pairs")}
+    values |= {name: [asdict(row) for row in values[name]] for name in ("failures", "pairs", "scorings")}
     yield _row(EPISODE, episode, values)
 
 

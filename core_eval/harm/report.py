@@ -135,6 +135,7 @@ class HarmReport:
         replay_matches: the replay's answers equal the logged ones, and its states equal those that the
             rig reported.
         mismatch: the first mismatch as text.
+        other_simulator: whether only the calls' statuses match, which an earlier version of the world may do.
     """
 
     verdicts: tuple[HarmVerdict, ...]
@@ -148,6 +149,7 @@ class HarmReport:
     pairs: tuple[CompensatingPair, ...]
     replay_matches: bool
     mismatch: str | None = None
+    other_simulator: bool = False
 
     @property
     def unobserved(self) -> int:
