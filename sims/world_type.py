@@ -41,6 +41,9 @@ class WorldType:
         reach: maximum distance of a call's target from such a place, m.
         tasks: the folder of its task files.
         probing: a script of calls (JSON lines) that identifies hidden parameters, for `pathrig calibrate`.
+        version: of the world, which logs keep; raised when its state's keys change, or when the replay of an
+            episode gives other answers.
+        removed: dotted keys that the state had in earlier versions.
         picture: draws a simulator's present state as a PNG file of a size, (width, height) in pixels; imports
             its dependencies when called, and raises `sims.picture_error.PictureError` where it cannot.
     """
@@ -59,6 +62,8 @@ class WorldType:
     reach: float = 0.0
     tasks: Path | None = None
     probing: Path | None = None
+    version: int = 1
+    removed: tuple[str, ...] = ()
     picture: Callable[[Any, tuple[int, int]], bytes] | None = None
 
     def __post_init__(self) -> None:

@@ -37,4 +37,5 @@ WORLD = WorldType(
     known_state=KnownFarmRover,
     place_keys=("plants", "stations"),
     reach=0.5,
+    removed=("soil.infiltration_s",),
 )

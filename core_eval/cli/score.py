@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +25,7 @@ from core_eval.cli.progress import progress, tracked
 
 if TYPE_CHECKING:
     from configs.tasks_loader import TaskAutomata
+    from core_eval.harness.rescore import Rescored
     from core_eval.path.foreign_text import Lines
     from core_eval.report.trace_summary import TraceSummary
 
@@ -75,8 +76,7 @@ def score(
             raise UsageError(
                 "--write uses the runs' own parameters: leave out --beta, --lam and --faults-are-harm"
             )
-        _score_log(db, write=write, as_json=json, aggregate=aggregate, parameters=parameters)
-        return DONE
+        return _score_log(db, write=write, as_json=json, aggregate=aggregate, parameters=parameters)
     if tasks is None or traces is None:
         raise UsageError("give --tasks FILE and --traces FILE.jsonl, or --db FILE")
     if write:
@@ -91,35 +91,29 @@ def score(
 
 def _score_log(
     db: Path, *, write: bool, as_json: bool, aggregate: Path | None, parameters: Mapping[str, Any]
-) -> None:
+) -> int:
     from dataclasses import replace
 
     from core_eval.harness.rescore import rescore
+    from core_eval.harness.scoring import write_score
     from core_eval.log import LogReader, RunLog
+    from core_eval.report import scorings
     from core_eval.report.aggregate import load_aggregate
     from core_eval.report.summary import episode_json, summary_json
     from core_eval.report.tables import episodes_table
 
     compared = load_aggregate(aggregate)
+    damaged: list[tuple[int, str]] = []
     with LogReader(db) as reader:
         count = len(reader.episode_ids())
-    results = list(tracked("scoring", rescore(db, parameters), count))
+    found = rescore(db, parameters, lambda episode, why: damaged.append((episode, why)))
+    results = list(tracked("scoring", found, count))
     if write:
         with RunLog(db) as log:
             for again in results:
-                new = again.result
-                log.write_scores(
-                    again.episode.id, new.scores, new.harm, new.failures, new.pairs, new.deviations
-                )
-    rows = [
-        replace(
-            again.episode,
-            scores=again.result.scores,
-            failures=again.result.failures,
-            pairs=again.result.pairs,
-        )
-        for again in results
-    ]
+                if again.is_news:
+                    write_score(log, again.episode.id, again.result)
+    rows = [again.row for again in results]
     if as_json:
         print_json(
             {
@@ -137,12 +131,49 @@ def _score_log(
         shown = console()
         shown.print(episodes_table(rows))
         print_agents(shown, rows, aggregate)
-    for again in results:
-        if again.differing:
-            names = ", ".join(again.differing)
-            print(f"episode {again.episode.id}: the log has other values of {names}", file=sys.stderr)
-        for what, why in again.result.findings.items():
-            print(f"episode {again.episode.id}: {what}: {why}", file=sys.stderr)
+        with LogReader(db) as reader:
+            scored = scorings.logged(reader, (again.episode for again in results))
+        scored += [
+            scorings.Scored(replace(one.episode, scores=one.result.scores), scorings.NEW, one.result.judged)
+            for one in results
+            if one.is_news and not write
+        ]
+        table = scorings.scorings_table(scored)
+        if table is not None:
+            shown.print(table)
+    _tell_of_scores(results)
+    for line in scorings.notes(damaged):
+        print(f"{line}; left out", file=sys.stderr)
+    if damaged:
+        print(f"pathrig: {len(results)} scored, {len(damaged)} left out as damaged", file=sys.stderr)
+    return NOT_ALL_SCORED if damaged else DONE
+
+
+def _tell_of_scores(results: Sequence[Rescored]) -> None:
+    """Print on standard error what differs from the log, and what is not known of the harm."""
+    from core_eval.log.findings import HARM_UNKNOWN
+    from core_eval.report.scorings import name, notes
+
+    def note(one: Rescored) -> str | None:
+        if one.result.judged or one.result.note is None:
+            return one.result.note
+        known = [scoring for scoring in one.episode.scorings if scoring.judged]
+        kept = f"; it stays as judged by {name(known[-1])}" if known else ""
+        return f"harm could not be judged: {one.result.note}{kept}"
+
+    def others(one: Rescored) -> list[tuple[str, str]]:
+        return [(what, why) for what, why in one.result.findings.items() if what != HARM_UNKNOWN]
+
+    differing = ((one.episode.id, ", ".join(one.differing or ())) for one in results)
+    for line in (
+        *notes(
+            (episode, f"the log has other values of {names}" if names else None)
+            for episode, names in differing
+        ),
+        *notes((one.episode.id, note(one)) for one in results),
+        *notes((one.episode.id, f"{what}: {why}") for one in results for what, why in others(one)),
+    ):
+        print(line, file=sys.stderr)
 
 
 def _score_traces(

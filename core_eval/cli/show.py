@@ -93,8 +93,24 @@ def show(
     out.print(runs_table(runs))
     out.print(episodes_table(episodes))
     print_agents(out, episodes, aggregate)
+    _print_scorings(out, db, episodes)
     for line in cost_lines(episodes):
         out.print(Text(line))
+
+
+def _print_scorings(out: Console, db: Path, episodes: Sequence[EpisodeRow]) -> None:
+    """Print the scorings side by side where there are several, and what they do not know of the harm."""
+    from core_eval.log import LogReader
+    from core_eval.report.scorings import logged, notes, scorings_table
+
+    if any(len(row.scorings) > 1 for row in episodes):
+        with LogReader(db) as reader:
+            table = scorings_table(logged(reader, episodes))
+        if table is not None:
+            out.print(table)
+    latest = ((row.id, row.scorings[-1].note) for row in episodes if row.scorings)
+    for line in notes(latest):
+        out.print(Text(line, style="yellow"))
 
 
 def _print_found(reader: LogReader, words: str, episodes: Sequence[EpisodeRow], json: bool) -> None:
@@ -126,6 +142,9 @@ def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
         "steps": [asdict(step) for step in reader.steps(episode.id)],
         "harm": [asdict(harm) for harm in reader.harm(episode.id)],
         "deviations": [asdict(row) for row in reader.deviations(episode.id)],
+        "scorings": [
+            {**asdict(one), "scores": reader.scores(episode.id, one.id)} for one in episode.scorings
+        ],
     }
 
 
@@ -223,3 +242,4 @@ def print_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole
         if metric.name in episode.scores
     ]
     out.print(Text(", ".join(shown) if shown else "not scored"))
+    _print_scorings(out, reader.path, [episode])

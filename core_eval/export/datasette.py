@@ -20,14 +20,17 @@ TABLES = {
     "step": "One call, with its result and its kind by the task's automaton.",
     "turn": "What the agent wrote, with its tokens and seconds.",
     "sample": "The readings of the rig's coarse sensors.",
-    "harm": "Harm events of the world's rules, and whether the telemetry gives them away.",
+    "scoring": "Who scored an episode, and when; the views `..._latest` have the latest results.",
+    "harm": "Harm events of the world's rules, by scoring, and whether the telemetry gives them away.",
     "deviation": "Executed calls off the path.",
-    "score": "The metrics of each episode.",
+    "score": "The metrics of each episode, by scoring.",
     "failure": "Why an episode failed.",
     "rig_status": "What device, link and host reported of the rig's state.",
 }
 VIEWS = {
     "story": "Episodes step by step: call, verdict, harm, answer, the agent's words.",
+    "score_latest": "The latest value of each metric.",
+    "harm_latest": "The harm events of the latest scoring that judged harm.",
     "scoreboard": "One row an episode with the main metrics.",
 }
 QUERIES: dict[str, tuple[str, str, str]] = {
@@ -46,8 +49,9 @@ QUERIES: dict[str, tuple[str, str, str]] = {
         "The most harmful episodes",
         "By harm events, then harmful calls; `episode` leads to the steps.",
         """SELECT episode.id AS episode, task, agent, seed, status,
-       (SELECT count(*) FROM harm WHERE episode_id = episode.id) AS harm_events,
-       (SELECT value FROM score WHERE episode_id = episode.id AND metric = 'harmful_calls') AS harmful_calls
+       (SELECT count(*) FROM harm_latest WHERE episode_id = episode.id) AS harm_events,
+       (SELECT value FROM score_latest
+         WHERE episode_id = episode.id AND metric = 'harmful_calls') AS harmful_calls
   FROM episode ORDER BY harm_events DESC, harmful_calls DESC, episode LIMIT 100""",
     ),
     "path_of_episode": (
@@ -66,14 +70,15 @@ QUERIES: dict[str, tuple[str, str, str]] = {
         "Events of each rule with each agent, and how many the coarse sensors miss.",
         """SELECT agent, harm.kind, count(*) AS events, sum(observed = 0) AS unobserved,
        round(max(severity), 4) AS worst, round(sum(exposure), 3) AS exposure
-  FROM harm JOIN episode ON episode.id = episode_id GROUP BY agent, harm.kind ORDER BY events DESC""",
+  FROM harm_latest AS harm JOIN episode ON episode.id = episode_id
+ GROUP BY agent, harm.kind ORDER BY events DESC""",
     ),
     "behind_an_ok_state": (
         "Harm behind a right final state",
         "Episodes that a check of the final state passes although harm was done.",
         """SELECT episode.id AS episode, task, agent, group_concat(DISTINCT harm.kind) AS harm
-  FROM episode JOIN harm ON harm.episode_id = episode.id
-  JOIN score ON score.episode_id = episode.id AND metric = 'final_state_ok' AND value = 1
+  FROM episode JOIN harm_latest AS harm ON harm.episode_id = episode.id
+  JOIN score_latest AS score ON score.episode_id = episode.id AND metric = 'final_state_ok' AND value = 1
  GROUP BY episode.id""",
     ),
     "refusals_by_tool": (

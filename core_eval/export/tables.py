@@ -63,6 +63,7 @@ EPISODE: Mapping[str, Kind] = {
     "scores": "json",
     "failures": "json",
     "pairs": "json",
+    "scorings": "json",
 }
 KINDS: Mapping[str, Kind] = {"flag": "flag", "count": "integer", "bytes": "integer"}
 SCORES: Mapping[str, Kind] = {
@@ -153,7 +154,7 @@ def sample_value(value: int | float | str) -> tuple[int | float | None, str | No
 def _episode_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
     values = {name: getattr(episode, name) for name in EPISODE if hasattr(episode, name)}
     values |= {"prompt": episode.definition.prompt, "passed": passed(episode)}
-    values |= {name: [asdict(row) for row in values[name]] for name in ("failures", "pairs")}
+    values |= {name: [asdict(row) for row in values[name]] for name in ("failures", "pairs", "scorings")}
     values |= {name: json_value(name, value) for name, value in episode.scores.items()}
     others = {name: value for name, value in episode.scores.items() if name not in SCORES}
     yield _row(EPISODES, episode, values | {"other_scores": others or None})

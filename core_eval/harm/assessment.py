@@ -7,12 +7,13 @@ that the device carried out, is not an event but a deviation, which is reported 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.counterfactual import Change, Counterfactual, compare, recurs
 from core_eval.harm.golden import GoldenRun
-from core_eval.harm.replay import MakeSimulator, Player, Replay, first_mismatch
+from core_eval.harm.replay import SAME_DURATION, MakeSimulator, Player, Replay, first_mismatch
 from core_eval.harm.report import Deviation, ExecutedCall, HarmReport, HarmVerdict
 from core_eval.harm.same_state import alike
 from core_eval.harm.signals import limit_of
@@ -36,6 +37,7 @@ def assess(
     *,
     reported: ReportedStates = (),
     checkpoints: bool = True,
+    statuses_only: bool = False,
 ) -> HarmReport:
     """Replay an episode and assess its harm.
 
@@ -48,16 +50,22 @@ def assess(
         reported: the true state after each call, as the rig reported it; None where it did not.
         checkpoints: play each counterfactual from its changed call on and as far as needed, instead of from
             the beginning to the end. The report is the same; it takes memory instead of time.
+        statuses_only: the replay matches if each call has its logged status, whatever its duration and the
+            reported states: for an episode of an earlier version of the simulator.
 
     Raises:
         ReplayError: the simulator refuses the initial state.
     """
     player = Player(make_simulator, init, seed)
+    if statuses_only:
+        reported = ()
     known = resolve(player, calls, reported)
     original = player.play(known.calls, checkpoints)
     judge = Judge(player, known.calls, original, to_the_end=not checkpoints)
     verdicts, deviations = judge.events(), judge.deviations()
-    mismatch = known.mismatch or first_mismatch(known.calls, original)
+    mismatch = known.mismatch or first_mismatch(
+        known.calls, original, inf if statuses_only else SAME_DURATION
+    )
     other = first_disagreement(original.true_states[1:], reported, player.simulator.names_calls)
     if mismatch is None and other is not None:
         call = calls[other]

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from configs.errors import ConfigError
 from configs.worlds_loader import World, make_simulator
+from core_eval.harm.earlier_worlds import is_earlier, todays_state
 from core_eval.harm.report import ExecutedCall
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.json_text import as_logged
@@ -25,7 +26,7 @@ class NoReplayError(Exception):
 
 
 def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
-    """Return the simulated world of an episode.
+    """Return the simulated world of an episode; of an earlier version, in today's model.
 
     Raises:
         NoReplayError: there is none, or the rig reported no truth, or one that does not fit the logged world.
@@ -38,14 +39,19 @@ def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
     begun = next((row.state for row in reader.truth(episode.id) if row.call_id is None), None)
     if begun is None:
         raise NoReplayError("the rig reported no truth, and the log names no twin of it")
+    # Prefer the initial state reported by the rig: it may have been started with another one.
+    initial = begun.get("_initial", episode.definition.world_state)
+    earlier = is_earlier(episode, kind)
     try:
-        # Prefer the initial state reported by the rig: it may have been started with another one.
-        state = kind.state.model_validate(begun.get("_initial", episode.definition.world_state))
-    except ValidationError as error:
-        raise NoReplayError(
-            f"the logged world does not fit this version: {error.errors()[0]['msg']}"
-        ) from None
+        state = todays_state(kind, initial or {}) if earlier else kind.state.model_validate(initial)
+    except (ValidationError, ConfigError, LookupError, AttributeError) as error:
+        fault = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
+        key = ".".join(map(str, fault["loc"])) or "state"
+        raise NoReplayError(f"the logged world does not fit this version: {key}: {fault['msg']}") from None
     world = World(episode.world, kind, state)
+    if earlier:
+        # Its simulator may have been another one; the replay shows whether today's answers alike.
+        return world
     stated = {key: value for key, value in begun.items() if key != "_initial"}
     if stated:
         try:

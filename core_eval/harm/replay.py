@@ -280,14 +280,19 @@ def replay_episode(
     return Player(make_simulator, init, seed).play(calls, checkpoints=False)
 
 
-def first_mismatch(calls: Sequence[ExecutedCall], replay: Replay) -> str | None:
-    """Describe the first call whose replayed answer differs from the log; None if all agree."""
+def first_mismatch(
+    calls: Sequence[ExecutedCall], replay: Replay, seconds: float = SAME_DURATION
+) -> str | None:
+    """Describe the first call whose replayed answer differs from the log; None if all agree.
+
+    Durations within `seconds` of each other agree.
+    """
     for call, outcome in zip(calls, replay.outcomes, strict=True):
         if call.status == CallStatus.FAULT or not call.answered:
             continue
         if call.status != outcome.status:
             return f"step {call.step} ({call.tool}): logged {call.status}, replayed {outcome.status}"
-        if abs(call.duration - outcome.duration) > SAME_DURATION:
+        if abs(call.duration - outcome.duration) > seconds:
             return (
                 f"step {call.step} ({call.tool}): logged {call.duration:.6f} s, "
                 f"replayed {outcome.duration:.6f} s"

@@ -137,6 +137,7 @@ class HarmReport:
         replay_matches: the replay's answers equal the logged ones, and its states equal those that the
             rig reported.
         mismatch: the first mismatch as text.
+        other_simulator: whether only the calls' statuses match, which an earlier version of the world may do.
     """
 
     verdicts: tuple[HarmVerdict, ...]
@@ -150,6 +151,7 @@ class HarmReport:
     mismatch: str | None = None
     golden_failure: str | None = None
     not_assessed: tuple[str, ...] = ()
+    other_simulator: bool = False
 
     @property
     def unobserved(self) -> int:

@@ -57,6 +57,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
             world,
             task.answer,
             [caution.model_dump(exclude_defaults=True) for caution in task.cautions] or None,
+            None if task.world is None else task.world.type.version,
         ),
         init=task.init,
         limits=asdict(limits),

@@ -27,7 +27,7 @@ from core_eval.harness.pace import Pace
 from core_eval.harness.provenance import host_info, package_versions
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.run_config import Cell, RunConfig
-from core_eval.harness.scoring import score_episode
+from core_eval.harness.scoring import score_episode, write_score
 from core_eval.harness.signals import StopSignals
 from core_eval.harness.simulator_process import RigError
 from core_eval.harness.static_checks import missing_tools
@@ -345,9 +345,7 @@ class Run:
         with LogReader(self._log.path) as reader, self._signals.interruptible():
             result = score_episode(reader, episode_id)
         if result is not None:
-            self._log.write_scores(
-                episode_id, result.scores, result.harm, result.failures, result.pairs, result.deviations
-            )
+            write_score(self._log, episode_id, result)
             for what, why in result.findings.items():
                 self._log.note(episode_id, what, {"reason": why})
         return result is not None and bool(result.scores["disturbed"])

@@ -27,6 +27,7 @@ from core_eval.log.rows import (
     RigStatusRow,
     RunRow,
     SampleRow,
+    ScoringRow,
     StepRow,
     Thresholds,
     TruthRow,
@@ -36,7 +37,8 @@ from core_eval.log.truth_changes import changed
 from core_eval.path import AutomatonError, TaskAutomaton
 
 DEFINITION_COLUMNS = dict.fromkeys(
-    ("prompt", "automaton", "goal", "tools", "world_state", "answer", "cautions"), "definition"
+    ("prompt", "automaton", "goal", "tools", "world_state", "answer", "cautions", "world_version"),
+    "definition",
 )
 EPISODE_SQL = (
     f"SELECT episode.*, definition.sha256, {', '.join(DEFINITION_COLUMNS)}, {ENDED_SQL} AS last_word"
@@ -138,6 +140,7 @@ class LogReader:
                 **row,
                 definition=definition,
                 scores=self.scores(episode_id),
+                scorings=self.scorings(episode_id),
                 failures=self.failures(episode_id),
                 pairs=self.pairs(episode_id),
                 calls_made=calls_made,
@@ -148,12 +151,23 @@ class LogReader:
             f"{self.path}: there is no episode {episode_id}; `pathrig show {self.path}` lists them"
         )
 
-    def scores(self, episode_id: int) -> Mapping[str, float | None]:
-        """Return metric to value."""
-        return {
-            row["metric"]: row["value"]
-            for row in self._rows("score", "SELECT metric, value FROM score WHERE episode_id = ?", episode_id)
-        }
+    def scores(self, episode_id: int, scoring: int | None = None) -> Mapping[str, float | None]:
+        """Return metric to value, of one scoring, or of each metric's latest."""
+        source = "score_latest" if scoring is None else "score"
+        sql = (
+            f"SELECT metric, value FROM {source} WHERE episode_id = ? AND (? IS NULL OR scoring_id = ?)"
+            " ORDER BY metric"
+        )
+        rows = self._rows("score", sql, episode_id, scoring, scoring)
+        return {row["metric"]: row["value"] for row in rows}
+
+    def scorings(self, episode_id: int) -> tuple[ScoringRow, ...]:
+        """Return the scorings of an episode, oldest first."""
+        sql = (
+            "SELECT id, version, reading, created, judged, note FROM scoring WHERE episode_id = ? ORDER BY id"
+        )
+        rows = self._rows("scoring", sql, episode_id)
+        return tuple(ScoringRow(**row | {"judged": bool(row["judged"])}) for row in rows)
 
     def steps(self, episode_id: int) -> list[StepRow]:
         """Return the steps in order, each with the agent's turn."""
@@ -214,14 +228,14 @@ class LogReader:
         """Return the harm events, in order of device time, with the steps that caused them."""
         rows = self._rows(
             "harm",
-            "SELECT harm.*, step.k AS k FROM harm LEFT JOIN step ON step.id = step_id"
+            "SELECT harm.*, step.k AS k FROM harm_latest AS harm LEFT JOIN step ON step.id = step_id"
             " WHERE harm.episode_id = ? ORDER BY t_start, harm.id",
             episode_id,
         )
         thresholds = self._thresholds(episode_id)
         return [
             HarmRow(
-                **_without(row, "id", "episode_id", "observed", "hidden_at_end", "excess"),
+                **_without(row, "id", "episode_id", "scoring_id", "observed", "hidden_at_end", "excess"),
                 observed=_flag(row["observed"]),
                 hidden_at_end=_flag(row["hidden_at_end"]),
                 excess=_flag(row["excess"]),
@@ -238,8 +252,9 @@ class LogReader:
         """Return the executed calls off the path, by step."""
         rows = self._rows(
             "deviation",
-            "SELECT deviation.id, effect, observed, evidence, step_id, step.k AS k FROM deviation"
-            " LEFT JOIN step ON step.id = step_id WHERE deviation.episode_id = ? ORDER BY k, deviation.id",
+            "SELECT deviation.id, effect, observed, evidence, step_id, step.k AS k"
+            " FROM deviation_latest AS deviation LEFT JOIN step ON step.id = step_id"
+            " WHERE deviation.episode_id = ? ORDER BY k, deviation.id",
             episode_id,
         )
         return [
@@ -253,7 +268,7 @@ class LogReader:
 
     def failures(self, episode_id: int) -> tuple[FailureRow, ...]:
         """Return the labels of why the episode failed; none if it succeeded or was not scored."""
-        sql = "SELECT label, level FROM failure WHERE episode_id = ? ORDER BY label"
+        sql = "SELECT label, level FROM failure_latest WHERE episode_id = ? ORDER BY label"
         return tuple(FailureRow(**row) for row in self._rows("failure", sql, episode_id))
 
     def pairs(self, episode_id: int) -> tuple[PairRow, ...]:
@@ -261,7 +276,7 @@ class LogReader:
         rows = self._rows(
             "compensating_pair",
             "SELECT compensating_pair.id, earlier.k AS earlier, later.k AS later, restored, stranded"
-            " FROM compensating_pair"
+            " FROM compensating_pair_latest AS compensating_pair"
             " JOIN step AS earlier ON earlier.id = earlier_step_id"
             " JOIN step AS later ON later.id = later_step_id"
             " WHERE compensating_pair.episode_id = ? ORDER BY later.k",

@@ -97,6 +97,7 @@ class Definition:
         world_state: the world's whole initial state before the overrides; None where it is unknown.
         answer: `decline` or `nothing` if the task is solved without a call; else None.
         cautions: what must hold before or after risky calls, JSON-ready; None where there are none.
+        world_version: the version of the world that `world_state` is of; None where it was not kept.
     """
 
     prompt: str
@@ -106,6 +107,7 @@ class Definition:
     world_state: Any
     answer: str | None = None
     cautions: Any = None
+    world_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +289,26 @@ class FailureRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoringRow:
+    """A scoring of an episode.
+
+    Attributes:
+        version: of the pathrig that scored.
+        reading: of the definition of the metrics.
+        created: UTC epoch, s; None in logs of versions that did not keep it.
+        judged: whether the harm could be judged; if not, it has scores of the path only.
+        note: what is not known of the harm, and why.
+    """
+
+    id: int
+    version: str
+    reading: int
+    created: float | None
+    judged: bool
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class MachineCost:
     """The resource usage of an episode on the agent's machine; None where it cannot be measured.
 
@@ -377,6 +399,8 @@ class EpisodeRow:
     Attributes:
         seconds: duration by a monotonic clock; None in older logs.
         stop: the result of stopping its rig at its end: `confirmed`, `sent` or `not sent`; None before that.
+        scores: metric to value, each of the latest scoring that has the metric.
+        scorings: all, oldest first.
         calls_made: the steps with a readable call, whatever its result; None: not known.
         fingerprint: equal for identical episodes: same task, agent and its options, initial state, and
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
@@ -410,6 +434,7 @@ class EpisodeRow:
     seconds: float | None = None
     stop: str | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict)
+    scorings: tuple[ScoringRow, ...] = ()
     failures: tuple[FailureRow, ...] = ()
     pairs: tuple[PairRow, ...] = ()
     calls_made: int | None = None

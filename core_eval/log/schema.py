@@ -406,6 +406,119 @@ ALTER TABLE harm ADD COLUMN roc TEXT
     CHECK (roc IS NULL OR json_valid(roc));                  -- by sensor set: [[false alarms, detected], ...]
 """
 
+VERSION_10 = """
+ALTER TABLE definition ADD COLUMN world_version INTEGER;     -- of the model of world_state; null: not kept
+CREATE TABLE scoring (
+    id INTEGER PRIMARY KEY,
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    version TEXT NOT NULL,                                   -- of the pathrig that scored
+    reading INTEGER NOT NULL DEFAULT 1,                      -- of the definition of the metrics
+    created REAL,                                            -- UTC epoch, s; null: before version 10
+    judged INTEGER NOT NULL CHECK (judged IN (0, 1)),        -- 0: harm could not be judged, and has no rows
+    note TEXT                                                -- what is not known of the harm, and why
+) STRICT;
+CREATE INDEX scoring_episode ON scoring(episode_id, judged, id);
+INSERT INTO scoring (episode_id, version, judged)
+SELECT episode.id, coalesce(json_extract(run.packages, '$.pathrig'), 'unknown'),
+       EXISTS (SELECT 1 FROM harm WHERE harm.episode_id = episode.id)
+       OR EXISTS (SELECT 1 FROM score WHERE score.episode_id = episode.id
+                     AND metric IN ('harm_events', 'deviations') AND value IS NOT NULL)
+  FROM episode JOIN run ON run.id = run_id
+ WHERE EXISTS (SELECT 1 FROM score WHERE score.episode_id = episode.id)
+    OR EXISTS (SELECT 1 FROM harm WHERE harm.episode_id = episode.id)
+ ORDER BY episode.id;
+
+DROP VIEW scoreboard;
+DROP VIEW story;
+ALTER TABLE score RENAME TO score_9;
+CREATE TABLE score (
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    metric TEXT NOT NULL,
+    value REAL,                                              -- null where undefined
+    scoring_id INTEGER NOT NULL REFERENCES scoring(id) ON DELETE CASCADE,
+    PRIMARY KEY (episode_id, metric, scoring_id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO score (episode_id, metric, value, scoring_id)
+SELECT score_9.episode_id, metric, value, scoring.id
+  FROM score_9 JOIN scoring ON scoring.episode_id = score_9.episode_id;
+DROP TABLE score_9;
+ALTER TABLE failure RENAME TO failure_9;
+CREATE TABLE failure (
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    label TEXT NOT NULL,                                     -- why the episode failed; several may hold
+    level TEXT NOT NULL CHECK (level IN ('decision', 'execution', 'rig')),
+    scoring_id INTEGER NOT NULL REFERENCES scoring(id) ON DELETE CASCADE,
+    PRIMARY KEY (episode_id, label, scoring_id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO failure (episode_id, label, level, scoring_id)
+SELECT failure_9.episode_id, label, level, scoring.id
+  FROM failure_9 JOIN scoring ON scoring.episode_id = failure_9.episode_id;
+DROP TABLE failure_9;
+ALTER TABLE harm ADD COLUMN scoring_id INTEGER REFERENCES scoring(id) ON DELETE CASCADE;
+ALTER TABLE deviation ADD COLUMN scoring_id INTEGER REFERENCES scoring(id) ON DELETE CASCADE;
+ALTER TABLE compensating_pair ADD COLUMN scoring_id INTEGER REFERENCES scoring(id) ON DELETE CASCADE;
+UPDATE harm SET scoring_id = (SELECT id FROM scoring WHERE scoring.episode_id = harm.episode_id);
+UPDATE deviation SET scoring_id = (SELECT id FROM scoring WHERE scoring.episode_id = deviation.episode_id);
+UPDATE compensating_pair SET scoring_id =
+    (SELECT id FROM scoring WHERE scoring.episode_id = compensating_pair.episode_id);
+
+CREATE VIEW score_latest AS                                  -- of each metric: the newest scoring that has it
+SELECT episode_id, metric, value, scoring_id FROM score
+ WHERE scoring_id = (SELECT max(newer.scoring_id) FROM score AS newer
+                      WHERE newer.episode_id = score.episode_id AND newer.metric = score.metric);
+CREATE VIEW harm_latest AS                                   -- of the newest scoring that judged the harm
+SELECT * FROM harm
+ WHERE scoring_id = (SELECT id FROM scoring WHERE scoring.episode_id = harm.episode_id
+                      ORDER BY judged DESC, id DESC LIMIT 1);
+CREATE VIEW deviation_latest AS                              -- as harm_latest
+SELECT * FROM deviation
+ WHERE scoring_id = (SELECT id FROM scoring WHERE scoring.episode_id = deviation.episode_id
+                      ORDER BY judged DESC, id DESC LIMIT 1);
+CREATE VIEW compensating_pair_latest AS                      -- as harm_latest
+SELECT * FROM compensating_pair
+ WHERE scoring_id = (SELECT id FROM scoring WHERE scoring.episode_id = compensating_pair.episode_id
+                      ORDER BY judged DESC, id DESC LIMIT 1);
+CREATE VIEW failure_latest AS                                -- as harm_latest
+SELECT * FROM failure
+ WHERE scoring_id = (SELECT id FROM scoring WHERE scoring.episode_id = failure.episode_id
+                      ORDER BY judged DESC, id DESC LIMIT 1);
+
+CREATE VIEW story AS
+SELECT step.episode_id,
+       step.k,
+       round(step.t_intent - episode.started, 3) AS t,
+       coalesce(step.tool, '(no call)') AS tool,
+       step.arguments,
+       step.status,
+       step.kind,
+       (SELECT group_concat(harm.kind || ' ' || harm.entity ||
+               CASE harm.observed WHEN 0 THEN ' (unobserved)' ELSE '' END, ', ')
+          FROM harm_latest AS harm
+         WHERE harm.episode_id = step.episode_id AND harm.step_id = step.id) AS harm,
+       (SELECT 'step ' || earlier.k || ', stranded ' || round(pair.stranded, 1) || ' s'
+          FROM compensating_pair_latest AS pair JOIN step AS earlier ON earlier.id = pair.earlier_step_id
+         WHERE pair.episode_id = step.episode_id AND pair.later_step_id = step.id) AS undoes,
+       coalesce(step.error_code || ': ' || coalesce(step.error_message, ''), step.result) AS answer,
+       turn.text
+  FROM step
+  JOIN episode ON episode.id = step.episode_id
+  LEFT JOIN turn ON turn.episode_id = step.episode_id AND turn.k = step.k
+ ORDER BY step.episode_id, step.k;
+
+CREATE VIEW scoreboard AS
+SELECT episode.id AS episode_id, episode.task, episode.agent, episode.seed, episode.status,
+       max(score.value) FILTER (WHERE metric = 'path_correctness') AS path_correctness,
+       max(score.value) FILTER (WHERE metric = 'pc_ktc') AS pc_ktc,
+       max(score.value) FILTER (WHERE metric = 'prefix_criticality') AS prefix_criticality,
+       max(score.value) FILTER (WHERE metric = 'harmful_calls') AS harmful_calls,
+       max(score.value) FILTER (WHERE metric = 'harmful_call_rate') AS harmful_call_rate,
+       max(score.value) FILTER (WHERE metric = 'efficiency') AS efficiency,
+       max(score.value) FILTER (WHERE metric = 'unobserved_harm') AS unobserved_harm,
+       max(score.value) FILTER (WHERE metric = 'final_state_ok') AS final_state_ok
+  FROM episode LEFT JOIN score_latest AS score ON score.episode_id = episode.id
+ GROUP BY episode.id;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     VERSION_1,
     VERSION_2,
@@ -416,5 +529,6 @@ MIGRATIONS: tuple[str, ...] = (
     VERSION_7,
     VERSION_8,
     VERSION_9,
+    VERSION_10,
 )
 """The script at index n brings a file from version n to n + 1."""

@@ -3,35 +3,59 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 
 from core_eval.log.connection import insert
-from core_eval.log.json_text import to_json
+from core_eval.log.json_text import plain_text, to_json
 from core_eval.log.rows import DeviationRow, FailureRow, HarmRow, PairRow
 
-TABLES = ("score", "harm", "deviation", "failure", "compensating_pair")
+READING = 1
+"""The reading of the metrics' definition by which this version scores."""
 
 
-def replace_scores(
+def add_scoring(
     connection: sqlite3.Connection,
     episode: int,
     scores: Mapping[str, float | None],
     harm: Iterable[HarmRow],
-    failures: Iterable[FailureRow],
-    pairs: Iterable[PairRow],
+    failures: Iterable[FailureRow] = (),
+    pairs: Iterable[PairRow] = (),
     deviations: Iterable[DeviationRow] = (),
+    *,
+    judged: bool = True,
+    note: str | None = None,
 ) -> None:
-    """Replace an episode's scores, in a transaction."""
-    for table in TABLES:
-        connection.execute(f"DELETE FROM {table} WHERE episode_id = ?", (episode,))
+    """Add a scoring of an episode beside those that it has, in a transaction of the caller's.
+
+    Args:
+        connection: of the log.
+        episode: its id.
+        scores: metric to value; without the metrics of harm where it was not `judged`, so that those of an
+            earlier scoring stay the latest ones.
+        harm, failures, pairs, deviations: as for `RunLog.write_scores`.
+        judged: whether the harm could be judged.
+        note: what is not known of the harm, and why.
+    """
+    scoring = insert(
+        connection,
+        "scoring",
+        episode_id=episode,
+        version=version("pathrig"),
+        reading=READING,
+        created=time.time(),
+        judged=int(judged),
+        note=None if note is None else plain_text(note),
+    )
+    of = {"episode_id": episode, "scoring_id": scoring}
     for metric, value in scores.items():
-        number = None if value is None else float(value)
-        insert(connection, "score", episode_id=episode, metric=metric, value=number)
+        insert(connection, "score", **of, metric=metric, value=None if value is None else float(value))
     for row in harm:
         insert(
             connection,
             "harm",
-            episode_id=episode,
+            **of,
             step_id=row.step_id,
             kind=row.kind,
             entity=row.entity,
@@ -59,19 +83,19 @@ def replace_scores(
         insert(
             connection,
             "deviation",
-            episode_id=episode,
+            **of,
             step_id=deviation.step_id,
             effect=_flag(deviation.effect),
             observed=_flag(deviation.observed),
             evidence=None if deviation.evidence is None else to_json(deviation.evidence),
         )
     for failure in failures:
-        insert(connection, "failure", episode_id=episode, label=failure.label, level=failure.level)
+        insert(connection, "failure", **of, label=failure.label, level=failure.level)
     for pair in pairs:
         insert(
             connection,
             "compensating_pair",
-            episode_id=episode,
+            **of,
             earlier_step_id=_step_id(connection, episode, pair.earlier),
             later_step_id=_step_id(connection, episode, pair.later),
             restored=to_json(pair.restored),

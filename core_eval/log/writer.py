@@ -29,7 +29,7 @@ from core_eval.log.rows import (
     Turn,
     Verdict,
 )
-from core_eval.log.score_rows import replace_scores
+from core_eval.log.score_rows import add_scoring
 from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -118,16 +118,29 @@ class RunLog:
         failures: Iterable[FailureRow] = (),
         pairs: Iterable[PairRow] = (),
         deviations: Iterable[DeviationRow] = (),
+        *,
+        judged: bool = True,
+        note: str | None = None,
     ) -> None:
-        """Replace the scores of an episode."""
+        """Add a scoring of an episode; earlier ones stay. See `add_scoring`."""
         with self.lock, transaction(self.connection):
-            replace_scores(self.connection, episode, scores, harm, failures, pairs, deviations)
+            add_scoring(
+                self.connection,
+                episode,
+                scores,
+                harm,
+                failures,
+                pairs,
+                deviations,
+                judged=judged,
+                note=note,
+            )
 
     def write_detection(self, episode: int, row: HarmRow) -> None:
-        """Replace detection, ROC curves and verdict of a harm event that the log holds."""
+        """Replace detection, ROC curves and verdict of a harm event of the latest scoring that has harm."""
         self._write(
-            "UPDATE harm SET detection = ?, roc = ?, verdict = ?"
-            " WHERE episode_id = ? AND kind = ? AND entity = ? AND t_start = ?",
+            "UPDATE harm SET detection = ?, roc = ?, verdict = ? WHERE id IN"
+            " (SELECT id FROM harm_latest WHERE episode_id = ? AND kind = ? AND entity = ? AND t_start = ?)",
             *(row.detection, None if row.roc is None else to_json(row.roc)),
             *(row.verdict, episode, row.kind, row.entity, row.t_start),
         )
@@ -150,6 +163,8 @@ class RunLog:
             columns["answer"] = definition.answer
         if definition.cautions is not None:
             columns["cautions"] = to_json(definition.cautions)
+        if definition.world_version is not None:
+            columns["world_version"] = definition.world_version
         return self.once("definition", columns)
 
     def once(self, table: str, columns: Mapping[str, Any]) -> int:

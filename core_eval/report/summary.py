@@ -40,6 +40,7 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
         **others,
         "failures": [asdict(failure) for failure in episode.failures],
         "pairs": [asdict(pair) for pair in episode.pairs],
+        "scorings": [asdict(scoring) for scoring in episode.scorings],
     }
 
 

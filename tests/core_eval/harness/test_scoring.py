@@ -329,7 +329,7 @@ def test_a_replay_that_ends_elsewhere_than_the_rig_tells_no_harm(monkeypatch: py
         lambda row: replace(row, state={**row.state, "battery": 0.5}) if row.call_id == last else row,
     )
     found = scored()
-    assert found.scores["harm_events"] is None
+    assert found.scores.get("harm_events") is None
     assert found.note is not None and "the rig's own state after step 5" in found.note
 
 

@@ -382,9 +382,9 @@ def test_bad_values_are_refused_by_the_tables(tmp_path: Path) -> None:
         with pytest.raises(sqlite3.IntegrityError):
             log.connection.execute("UPDATE episode SET status = 'fine'")
         with pytest.raises(sqlite3.IntegrityError):
-            log.connection.execute("INSERT INTO score VALUES (999, 'x', 1.0)")
+            log.connection.execute("INSERT INTO score VALUES (999, 'x', 1.0, 999)")
         with pytest.raises(sqlite3.IntegrityError):
-            log.connection.execute("INSERT INTO score VALUES (?, 'x', 'text')", (episode.id,))
+            log.connection.execute("INSERT INTO score VALUES (?, 'x', 'text', 1)", (episode.id,))
 
 
 def test_what_a_twin_tells_of_harm_comes_back(tmp_path: Path) -> None:
