@@ -414,7 +414,7 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
     if run is None:
         raise UsageError(f"--resume: run {runs[0].id} in {db} is still active in another process")
     try:
-        config = RunConfig.model_validate(run.config).with_rig(rig)
+        config = RunConfig.from_log(run.config).with_rig(rig)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in wrong["loc"])

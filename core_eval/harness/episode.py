@@ -159,7 +159,10 @@ class Episode:
     def _prepare(self, episode: EpisodeLog) -> None:
         with self._signals.interruptible():
             simulated = self._session.initialise(
-                self._task.device.name, self._task.init, self._what.seed, required=self._what.init_required
+                self._task.device.name,
+                self._task.init,
+                self._what.world_seed,
+                required=self._what.init_required,
             )
         mode = self._what.guard or self._session.config.guard or GuardMode.usual(simulated=simulated)
         known = known_rig(
@@ -178,7 +181,8 @@ class Episode:
         context = EpisodeContext(
             prompt=self._task.prompt,
             tools=self._task.device.tools,
-            seed=self._what.seed,
+            seed=self._what.agent_seed,
+            run_seed=self._what.seed,
             automaton=self._task.automaton,
             limits=self._limits,
             answer=self._task.answer,

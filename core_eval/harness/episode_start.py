@@ -13,6 +13,7 @@ from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
 from core_eval.harness.rig_twin import twin_of
 from core_eval.log import Definition, EpisodeStart
+from core_eval.path.streams import stream, world_stream
 from firmware_bridge.guard import GuardMode
 
 
@@ -23,6 +24,7 @@ class Assignment:
     run_id: int
     number: int
     seed: int
+    """The run's seed with the number of the try added."""
     task: Task
     agent_spec: str
     scoring: Mapping[str, Any]
@@ -31,6 +33,18 @@ class Assignment:
     """The user gave an initial state: a rig that cannot be initialised is an error."""
     limits: TaskLimits = field(default_factory=TaskLimits)
     """Limits that the user gave, in place of the task's."""
+    streams: int = 1
+    """The version of the random streams that the run's configuration names in the log."""
+
+    @property
+    def world_seed(self) -> int:
+        """The seed with which the world begins."""
+        return world_stream(self.streams, self.seed, self.task.id)
+
+    @property
+    def agent_seed(self) -> int:
+        """The seed of the agent's own random numbers."""
+        return stream(self.streams, self.seed, "agent", self.task.id, self.agent_spec)
 
 
 def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:

@@ -32,6 +32,7 @@ from core_eval.harness.varied_start import VariedStarts
 from core_eval.log import LogReader, RunLog
 from devices.device_type import an
 from firmware_bridge.approval import Approver
+from firmware_bridge.links import link_type
 
 FINISHED = frozenset({"completed", "stopped"})
 
@@ -41,12 +42,14 @@ class Parts:
     """The tasks, rigs and agents of a plan, by their references.
 
     Attributes:
+        streams: the version of the random streams; a rig that is a recording may need an older one.
         varied: the tasks with drawn initial states, for `--vary`.
     """
 
     tasks: Mapping[str, Task]
     rigs: Mapping[str, RigConfig]
     agents: Mapping[str, Agent]
+    streams: int
     varied: VariedStarts | None = None
 
 
@@ -84,8 +87,10 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
         spec: InterruptibleAgent(made[spec] if spec in made else make_agent(spec, read_calls, late=True))
         for spec in _distinct(cell.agent for cell in config.cells)
     }
-    varied = VariedStarts(builds, tasks, rigs, config.init or {}) if config.vary else None
-    return Parts(tasks, rigs, interruptible, varied)
+    kinds = ((link_type(rig.url), rig.url) for rig in rigs.values())
+    streams = min([config.streams, *(kind.streams(url) for kind, url in kinds if kind is not None)])
+    varied = VariedStarts(builds, tasks, rigs, config.init or {}, streams) if config.vary else None
+    return Parts(tasks, rigs, interruptible, streams, varied)
 
 
 def _check_fitted(task: Task, rig: RigConfig) -> None:
@@ -127,7 +132,7 @@ class Run:
         approver: Approver | None = None,
         stop_button: StopButton | None = None,
     ) -> None:
-        self.config = config
+        self.config = config.model_copy(update={"streams": parts.streams})
         self.run_id: int | None = None
         self._parts = parts
         self._log = log
@@ -254,6 +259,7 @@ class Run:
             scoring=self.config.scoring,
             guard=self.config.guard,
             init_required=self.config.init is not None or self.config.vary,
+            streams=self.config.streams,
         )
         agent = self._parts.agents[cell.agent]
         episode = Episode(

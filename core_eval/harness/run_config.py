@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from configs.tasks_loader import TaskLimits
+from core_eval.path.streams import STREAMS
 from firmware_bridge.guard import GuardMode
 from firmware_bridge.mqtt import address as mqtt_address
 
@@ -31,6 +33,7 @@ class RunConfig(BaseModel):
     cells: tuple[Cell, ...] = Field(min_length=1)
     episodes: int = Field(default=1, ge=1)
     seed: int = 0
+    streams: int = Field(default=STREAMS, ge=1, le=STREAMS, description="version of the random streams")
     init: dict[str, Any] | None = Field(default=None, description="overrides that --init gave")
     vary: bool = Field(default=False, description="each task's initial state is drawn by its seed")
     guard: GuardMode | None = None
@@ -52,6 +55,15 @@ class RunConfig(BaseModel):
     def scoring(self) -> dict[str, Any]:
         """The options of `score_path`."""
         return {"beta": self.beta, "lam": self.lam, "faults_are_harm": self.faults_are_harm}
+
+    @classmethod
+    def from_log(cls, config: Mapping[str, Any]) -> RunConfig:
+        """Return the configuration of a logged run.
+
+        Raises:
+            ValidationError: it is none that this version knows.
+        """
+        return cls.model_validate({"streams": 1, **config})
 
     def for_the_log(self) -> dict[str, Any]:
         """Return JSON values, without the passwords in rigs' URLs."""

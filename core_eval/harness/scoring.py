@@ -201,7 +201,7 @@ def _assess_by_replay(
         report = assess(
             lambda: make_simulator(world),
             episode.init,
-            episode.seed,
+            episode.world_seed,
             executed,
             golden,
             automaton,

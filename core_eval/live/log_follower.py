@@ -168,7 +168,7 @@ def camera_of(run: RunRow, row: EpisodeRow) -> str | None:
 def _config(run: RunRow) -> RunConfig | None:
     """Return the configuration of a run; None of one that this version does not know."""
     try:
-        return RunConfig.model_validate(run.config)
+        return RunConfig.from_log(run.config)
     except ValidationError:
         return None
 

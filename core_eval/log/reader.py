@@ -39,7 +39,8 @@ DEFINITION_COLUMNS = dict.fromkeys(
     ("prompt", "automaton", "goal", "tools", "world_state", "answer", "cautions"), "definition"
 )
 EPISODE_SQL = (
-    f"SELECT episode.*, definition.sha256, {', '.join(DEFINITION_COLUMNS)}, {ENDED_SQL} AS last_word"
+    f"SELECT episode.*, definition.sha256, {', '.join(DEFINITION_COLUMNS)}, {ENDED_SQL} AS last_word,"
+    " (SELECT config ->> 'streams' FROM run WHERE run.id = run_id) AS streams"
     " FROM episode JOIN definition ON definition.id = definition_id WHERE episode.id = ?"
 )
 TRUTH_SQL = (
@@ -132,6 +133,7 @@ class LogReader:
             if row["status"] == "running" and not process.alive():
                 # As `mark_aborted` will set it when the log is opened for writing again.
                 row |= {"status": "aborted", "error": ABORTED, "ended": last_word}
+            row["streams"] = row["streams"] or 1
             del row["definition_id"], row["prompt_id"], row["sha256"]
             row["simulated"] = None if row["simulated"] is None else bool(row["simulated"])
             return EpisodeRow(

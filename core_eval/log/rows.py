@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from agents.agent import Cost
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.path.scorer import StepVerdict
+from core_eval.path.streams import world_stream
 
 EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
 """`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""
@@ -382,6 +383,7 @@ class EpisodeRow:
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
             rig, whose initial state is not set.
         left_record: the number of the first step that the twin of a snapshot answered; None without one.
+        streams: the version of the run's random streams.
     """
 
     id: int
@@ -415,6 +417,12 @@ class EpisodeRow:
     calls_made: int | None = None
     fingerprint: str | None = None
     left_record: int | None = None
+    streams: int = 1
+
+    @property
+    def world_seed(self) -> int:
+        """The seed with which a simulator began the episode, and a replay of it begins."""
+        return world_stream(self.streams, self.seed, self.task)
 
     @property
     def wall_seconds(self) -> float | None:
