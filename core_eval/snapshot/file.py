@@ -72,7 +72,7 @@ class RecordedEpisode(Part):
 
     Attributes:
         source: the log and the episode's id in it, for messages.
-        init, seed, streams: with which a simulator began it: the world's seed is that of these random streams.
+        init, seed, streams: with which a simulator began it; the version of the random streams.
         samples: those before the first call.
         trailing: those after the last call.
         truth: a simulator's, before the first call.
