@@ -115,7 +115,7 @@ class Episode:
         """
         start = episode_start(self._what, self._session, self._agent, self._limits)
         episode = log.begin_episode(self._what.run_id, start)
-        self._emit(EpisodeStarted(episode.id, self._task, self._what.agent_spec, self._what.seed))
+        self._emit(EpisodeStarted(episode.id, self._task, self._what.agent_name, self._what.seed))
         self._session.record_to(episode, self._emit)
         ending = Ending("interrupted", "signal")
         error: str | None = None

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agents.agent import Agent, Limits, options_of
+from agents.names import agent_name, without_folders
 from agents.registry import model_options
 from configs.tasks_loader import Task, TaskLimits
 from core_eval.harness.provenance import agent_info
@@ -35,6 +36,13 @@ class Assignment:
     """Limits that the user gave, in place of the task's."""
     streams: int = 1
     """The version of the random streams that the run's configuration names in the log."""
+    name: str = ""
+    """The agent's name in the run; left out: that of its specification."""
+
+    @property
+    def agent_name(self) -> str:
+        """The agent's name in the run."""
+        return self.name or agent_name(self.agent_spec)
 
     @property
     def world_seed(self) -> int:
@@ -44,7 +52,7 @@ class Assignment:
     @property
     def agent_seed(self) -> int:
         """The seed of the agent's own random numbers."""
-        return stream(self.streams, self.seed, "agent", self.task.id, self.agent_spec)
+        return stream(self.streams, self.seed, "agent", self.task.id, self.agent_name)
 
 
 def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:
@@ -58,9 +66,9 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         number=what.number,
         task=task.id,
         world=None if task.world is None else task.world.name,
-        rig=session.config.name,
+        rig=without_folders(session.config.name),
         device=task.device.name,
-        agent=what.agent_spec,
+        agent=what.agent_name,
         scaffold=agent.scaffold,
         seed=what.seed,
         definition=Definition(
@@ -76,7 +84,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         limits=asdict(limits),
         guard=what.guard or GuardMode.OBSERVE,
         scoring=what.scoring,
-        agent_info={"name": agent.name, **agent_info(what.agent_spec), **_options(agent)},
+        agent_info={"name": without_folders(agent.name), **agent_info(what.agent_spec), **_options(agent)},
         twin=twin_of(session.config, task),
     )
 

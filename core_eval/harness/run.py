@@ -119,8 +119,8 @@ class Run:
     """Runs the episodes of a plan and writes them to a log.
 
     Attributes:
-        failed: the agents that failed, and how, where the run went on with the others. Their remaining
-            episodes were not run; the run has not ended then, and can be resumed.
+        failed: the names of the agents that failed, and how, where the run went on with the others. Their
+            remaining episodes were not run; the run has not ended then, and can be resumed.
     """
 
     def __init__(
@@ -134,6 +134,7 @@ class Run:
     ) -> None:
         self.config = config.model_copy(update={"streams": parts.streams})
         self.run_id: int | None = None
+        self._names = config.names
         self._parts = parts
         self._log = log
         self._emit = emit
@@ -189,7 +190,7 @@ class Run:
             plan = self.config.plan()
             pace = Pace()
             for number, cell, seed in plan:
-                if number in done or cell.agent in self.failed:
+                if number in done or self._names[cell.agent] in self.failed:
                     continue
                 signals.check()
                 if self._stop_button.pressed:
@@ -209,7 +210,7 @@ class Run:
                 except EpisodeFailed as failure:
                     if not (failure.by_agent and self.config.keeps_going):
                         raise
-                    self.failed[cell.agent] = str(failure)
+                    self.failed[self._names[cell.agent]] = str(failure)
                     self._show(failure.episode)
             if self._stop_button.pressed:
                 # Raised within the context: after a person's stop no rig may move home.
@@ -227,7 +228,7 @@ class Run:
         except (AgentSpecError, BackendError) as error:
             if not self.config.keeps_going:
                 raise
-            self.failed[agent] = str(error)
+            self.failed[self._names[agent]] = str(error)
             return False
         return True
 
@@ -255,6 +256,7 @@ class Run:
             seed=seed,
             task=task,
             agent_spec=cell.agent,
+            name=self._names[cell.agent],
             limits=self.config.limits,
             scoring=self.config.scoring,
             guard=self.config.guard,

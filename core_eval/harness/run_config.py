@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.names import agent_names
+from agents.registry import parse_spec
 from configs.tasks_loader import TaskLimits
 from core_eval.path.streams import STREAMS
 from firmware_bridge.guard import GuardMode
@@ -47,6 +49,11 @@ class RunConfig(BaseModel):
     )
 
     @property
+    def names(self) -> dict[str, str]:
+        """The agents' names by their specifications."""
+        return agent_names(cell.agent for cell in self.cells)
+
+    @property
     def keeps_going(self) -> bool:
         """Whether an agent's failure ends its own episodes alone."""
         return len({cell.agent for cell in self.cells}) > 1 if self.keep_going is None else self.keep_going
@@ -64,6 +71,15 @@ class RunConfig(BaseModel):
             ValidationError: it is none that this version knows.
         """
         return cls.model_validate({"streams": 1, **config})
+
+    def canonical(self) -> RunConfig:
+        """Return the run with its agents' specifications in canonical form, models' files read.
+
+        Raises:
+            AgentSpecError, ConfigError: a specification or a model's file is invalid.
+        """
+        cells = [cell.model_copy(update={"agent": parse_spec(cell.agent).text()}) for cell in self.cells]
+        return self.model_copy(update={"cells": tuple(cells)})
 
     def for_the_log(self) -> dict[str, Any]:
         """Return JSON values, without the passwords in rigs' URLs."""

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from agents.agent import Cost
+from agents.names import agent_names, without_folders
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.path.scorer import StepVerdict
 from core_eval.path.streams import world_stream
@@ -314,6 +315,18 @@ class RunRow:
     config: Mapping[str, Any]
     packages: Mapping[str, Any]
     host: Mapping[str, Any]
+
+    @property
+    def shown_config(self) -> dict[str, Any]:
+        """The configuration as it is handed on: with agents' names, and without folders of files."""
+        config = dict(self.config)
+        if cells := config.get("cells"):
+            names = agent_names(cell.get("agent", "") for cell in cells)
+            config["cells"] = [
+                {key: names[text] if key == "agent" else without_folders(text) for key, text in cell.items()}
+                for cell in cells
+            ]
+        return config
 
 
 @dataclass(frozen=True, slots=True)
