@@ -11,7 +11,6 @@ from agents.options import READABLE
 
 FILES = frozenset({"llama", "llama-server", "hf"})
 """Kinds of agents that are called by the name of their model's file."""
-NO_OPTIONS = frozenset({"scripted", "replay", "command"})
 FOLDERS = re.compile(r"(?<![\w.~-])(?:[\w.~-]*/)+(?=[^/])")
 
 
@@ -24,14 +23,16 @@ def agent_name(spec: str) -> str:
     kind, colon, rest = spec.partition(":")
     if kind == "scripted" and colon:
         return f"scripted:{PurePath(rest).stem}"
-    head, mark, query = (spec, "", "") if kind in NO_OPTIONS else spec.partition("?")
+    if kind == "command" and colon:
+        return " ".join(word if "://" in word else FOLDERS.sub("", word) for word in spec.split(" "))
+    head, mark, query = (spec, "", "") if kind == "replay" else spec.partition("?")
     pairs = parse_qsl(query, keep_blank_values=True)
     if named := dict(pairs).get("name"):
         return named
     kind, colon, rest = head.partition(":")
     if kind in FILES and rest:
         head = PurePath(rest.rpartition(":")[2]).name.removesuffix(".gguf")
-    elif kind == "openai" and "#" in rest:
+    elif kind == "openai" and rest:
         head = rest.rpartition("#")[2]
     elif kind == "model" and rest.endswith((".yaml", ".yml")):
         head = f"model:{PurePath(rest).stem}"
@@ -54,5 +55,8 @@ def agent_names(specs: Iterable[str]) -> dict[str, str]:
 
 
 def without_folders(text: str) -> str:
-    """Return a text in which each path of a file is the file's name; addresses of servers stay."""
-    return " ".join(word if "://" in word else FOLDERS.sub("", word) for word in text.split(" "))
+    """Return a file's reference, such as `PATH`, `PATH#ID` or `KIND:PATH`, without folders; URLs stay."""
+    if "://" in text:
+        return text
+    kind, colon, path = text.rpartition(":")
+    return f"{kind}{colon}{PurePath(path).name if '/' in path else path}"

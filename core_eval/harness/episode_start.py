@@ -84,7 +84,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         limits=asdict(limits),
         guard=what.guard or GuardMode.OBSERVE,
         scoring=what.scoring,
-        agent_info={"name": without_folders(agent.name), **agent_info(what.agent_spec), **_options(agent)},
+        agent_info={"name": agent_name(agent.name), **agent_info(what.agent_spec), **_options(agent)},
         twin=twin_of(session.config, task),
     )
 
