@@ -66,7 +66,7 @@ def kind_of(world: World, episode: Played) -> Kind:
     return Kind(
         partial(make_simulator, world),
         episode.init,
-        episode.world_seed,
+        episode.seed,
         LoggedEpisode.following(episode.calls, ()),
         Priors.of(world.state, {}),
         load_world(world.type.name).spreads,
@@ -75,7 +75,7 @@ def kind_of(world: World, episode: Played) -> Kind:
 
 def events_of(world: World, episode: Played) -> dict[Key, tuple[str, Observation]]:
     """Return remedy and verdict of each event that has one."""
-    player = Player(partial(make_simulator, world), episode.init, episode.world_seed)
+    player = Player(partial(make_simulator, world), episode.init, episode.seed)
     original = player.play(episode.calls)
     remedies = {rule.kind: rule.remedy for rule in original.harm_rules}
     return {

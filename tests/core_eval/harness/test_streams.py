@@ -130,7 +130,7 @@ def test_a_recording_begins_with_its_own_task_and_seed(capsys: pytest.CaptureFix
 
 def test_means_vary_between_seeds_as_their_standard_error_says():
     tasks = read_suite("farm_rover").tasks
-    means, errors = [], []
+    means, errors, by_seed = [], [], []
     for seed in range(60):
         scores = []
         for task in tasks:
@@ -142,10 +142,14 @@ def test_means_vary_between_seeds_as_their_standard_error_says():
                 assert isinstance(action, ToolCallAction)
                 calls.append(Call(action.name, action.arguments))
             scores.append(score_path(task.automaton, calls).path_correctness)
+        by_seed.append(scores)
         means.append(statistics.fmean(scores))
         errors.append(statistics.stdev(scores) / math.sqrt(len(scores)))
-    # The tasks are the same for each seed, so the spread may be smaller than the error, which has theirs too.
-    assert 0.6 < statistics.stdev(means) / statistics.fmean(errors) < 1.2
+    spread = statistics.stdev(means)
+    # The tasks are the same for each seed, so the spread is less than the error, which has theirs too.
+    assert 0.6 < spread / statistics.fmean(errors) < 1.2
+    within = math.sqrt(sum(statistics.variance(own) for own in zip(*by_seed, strict=True))) / len(tasks)
+    assert 0.8 < spread / within < 1.25
 
 
 @pytest.fixture
