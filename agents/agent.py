@@ -69,6 +69,9 @@ class Limits:
 class EpisodeContext:
     """An agent's input at the start of an episode. Automaton and answer are for `oracle` alone.
 
+    `seed` is that of the agent's own random numbers in this episode; another task, try or agent has another.
+    `run_seed` is the run's with the number of the try added, by which `oracle` takes another path in each.
+
     An agent that waits or computes for long looks at `cancellation` meanwhile: once the episode is cancelled
     its action is no longer used. `samples` returns the latest readings of the rig's sensors by their names.
     """
@@ -82,6 +85,7 @@ class EpisodeContext:
     advice: str = ""
     cancellation: Cancellation = field(default_factory=Cancellation)
     samples: Callable[[], Mapping[str, Sample]] = dict
+    run_seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,13 @@ class ModelOptions(BaseModel):
         None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable with the server's key"
     )
 
+    name: str | None = Field(
+        None,
+        min_length=1,
+        max_length=100,
+        description="what logs and tables call the agent; default: the file's name, or model:NAME",
+    )
+
     @field_validator("header", mode="before")
     @classmethod
     def _one_header(cls, value: Any) -> Any:
@@ -192,9 +199,9 @@ def make_options(kind: str, given: Mapping[str, Any], taken: frozenset[str]) -> 
 
 def key_fault(kind: str, key: str, taken: Iterable[str]) -> str | None:
     """Return what is wrong with the key of an option, and the nearest right one; None for a right one."""
-    if key in taken:
+    if key in taken or key == "name":
         return None
-    known = sorted(taken)
+    known = sorted({*taken, "name"})
     if key in ModelOptions.model_fields:
         return f"it has no option {key!r}; it takes {', '.join(known)}"
     near = get_close_matches(key, known, n=1)
@@ -202,10 +209,16 @@ def key_fault(kind: str, key: str, taken: Iterable[str]) -> str | None:
 
 
 def merged(options: ModelOptions, *others: ModelOptions) -> ModelOptions:
-    """Return options in which what a later one sets takes the place of what an earlier one does."""
+    """Return options in which what a later one sets takes the place of what an earlier one does.
+
+    A name is extended by what later ones set, so that variants of a model have names of their own.
+    """
     values = _given(options)
     for other in others:
         later = _given(other)
+        if "name" in values and (query := query_of(other)):
+            name = values["name"]
+            later = {"name": f"{name}{'&' if '?' in name else '?'}{query[1:]}"} | later
         if later.keys() & {"system_prompt", "system_prompt_file"}:
             values = {k: v for k, v in values.items() if not k.startswith("system_prompt")}
         values |= later

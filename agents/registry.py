@@ -97,12 +97,19 @@ class ParsedSpec:
     rest: str | None
     options: ModelOptions | None
 
-    def text(self) -> str:
-        """Return the specification in canonical form: options that are the default are left out."""
+    def text(self, *, named: bool = True) -> str:
+        """Return the specification in canonical form: options that are the default are left out.
+
+        Args:
+            named: whether with the name that a model was given.
+        """
         from agents.options import query_of
 
+        options = self.options
+        if options is not None and not named:
+            options = options.model_copy(update={"name": None})
         colon = "" if self.rest is None else f":{self.rest}"
-        return f"{self.name}{colon}{'' if self.options is None else query_of(self.options)}"
+        return f"{self.name}{colon}{'' if options is None else query_of(options)}"
 
 
 def parse_spec(spec: str) -> ParsedSpec:

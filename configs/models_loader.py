@@ -55,9 +55,9 @@ def model_spec(ref: str | None) -> str:
         _require_consent(file, options, base.rest or "", named_at)
     rest = base.rest
     if base.form.model.is_file and rest is not None and ":" not in rest:
-        # Without `..`: the log and the tables name the agent by it.
         rest = os.path.normpath(folder / rest)
-    options = merged(base.options, own)
+    name = given.name or f"model:{file.path.stem}"
+    options = merged(base.options, own).model_copy(update={"name": name})
     colon = "" if rest is None else f":{rest}"
     return f"{base.name}{colon}{query_of(options)}"
 

@@ -224,6 +224,7 @@ def _run(config: RunConfig, db: Path) -> list[LoggedEpisode]:
     with final_stops() as stops:
         try:
             with RunLog(db) as log:
+                config = config.canonical()
                 run_id = Run(config, load_parts(config), log, ignore).start()
         except StopRequested as stop:
             # Not an Exception: pytest would go on with the next test.

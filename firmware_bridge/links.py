@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
+from core_eval.path.streams import STREAMS
 from devices.registry import Registry
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.mqtt.address import without_password
@@ -30,6 +31,8 @@ class LinkType:
         implied: returns what a URL states of its rig, as keys of a rig's file, which the file's own precede;
             raises ValueError (one line) for a URL that cannot be used.
         program: returns the program that opening a URL starts; None where it starts none.
+        streams: returns the latest version of the random streams with which a rig at a URL can begin
+            episodes; a recording can only begin those that were recorded.
     """
 
     family: str
@@ -40,6 +43,7 @@ class LinkType:
     may_publish: Callable[[str, str, bytes], bool | None] | None = None
     implied: Callable[[str], Mapping[str, Any]] = lambda url: {}
     program: Callable[[str], str | None] = lambda url: None
+    streams: Callable[[str], int] = lambda url: STREAMS
 
 
 LINK_TYPES: Registry[LinkType] = Registry("pathrig.links", LinkType)

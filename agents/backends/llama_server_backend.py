@@ -18,6 +18,7 @@ from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError, BackendError
 from agents.formats.chatml import training_of
+from agents.names import without_folders
 from agents.options import ModelOptions
 
 CONTEXT = 8192
@@ -71,7 +72,7 @@ class LlamaServerBackend:
         template = str(props.get("chat_template", ""))
         return {
             **self._chat.options,
-            "arguments": self._arguments,
+            "arguments": [without_folders(one) for one in self._arguments],
             "build": str(props.get("build_info", "unknown")),
             "template_sha256": hashlib.sha256(template.encode()).hexdigest(),
         }

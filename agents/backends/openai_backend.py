@@ -45,6 +45,7 @@ class OpenAIBackend:
         given = options or ModelOptions()
         self.name = f"openai:{model}"
         self._server = ChatServer(base_url, key=key, key_variable=given.api_key_env, headers=given.header)
+        self._address = None if key else base_url
         self._model, self._given = model, given
         self._fixed = _fixed(given)
         self._context = ServerContext(given.n_ctx)
@@ -64,6 +65,8 @@ class OpenAIBackend:
         names = [header.partition(":")[0] for header in self._given.header]
         more = {"headers": names, "timeout": self._given.timeout, "n_ctx": self._context.tokens}
         shown: dict[str, Any] = {"tools": SCHEMAS}
+        if self._address is not None:
+            shown["server"] = self._address
         if self._limit != LIMIT:
             shown["token_limit"] = self._limit
         if not self._sends_stop:

@@ -13,8 +13,8 @@ FIRST_FEW = 8
 
 
 class OracleAgent(FixedActions):
-    """Plays a golden path, each symbol by its example arguments. Seed 0 takes the first path, other seeds one
-    of the first few. A task whose answer is to decline is declined."""
+    """Plays a golden path, each symbol by its example arguments. The run's seed 0 takes the first path, other
+    seeds one of the first few. A task whose answer is to decline is declined."""
 
     name = "oracle"
 
@@ -32,7 +32,7 @@ class OracleAgent(FixedActions):
             raise BackendError("the agent oracle found no golden path in the task's automaton")
         tools = {tool.name: tool for tool in context.tools}
         actions = []
-        for name in paths[context.seed % len(paths)]:
+        for name in paths[context.run_seed % len(paths)]:
             symbol = automaton.symbols[name]
             arguments = symbol.example()
             tool = tools.get(symbol.tool)

@@ -37,7 +37,7 @@ def demo(
     config = RunConfig(
         cells=tuple(Cell(task=task, rig=rig, agent=spec) for spec in agent or AGENTS for rig, task in places),
         keep_going=False,
-    )
+    ).canonical()
     out = console(stderr=json)
     parts = load_parts(config)
     out.print(

@@ -45,13 +45,14 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
 @app.command("list")
 def list_models() -> None:
     """List the models that ship as YAML files; use one as `--agent model:NAME`."""
-    from configs.models_loader import MODELS_FOLDER, model_names, model_spec
+    from agents.registry import parse_spec
+    from configs.models_loader import MODELS_FOLDER, model_names
     from core_eval.cli.output import console
     from core_eval.report.tables import plain_table
 
     table = plain_table("name", "stands for")
     for name in model_names():
-        table.add_row(Text(name), Text(model_spec(name)))
+        table.add_row(Text(name), Text(parse_spec(f"model:{name}").text(named=False)))
     out = console()
     out.print(table)
     out.print(f"The files are in {MODELS_FOLDER}.", soft_wrap=True)

@@ -429,7 +429,7 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
     if run is None:
         raise UsageError(f"--resume: run {runs[0].id} in {db} is still active in another process")
     try:
-        config = RunConfig.model_validate(run.config).with_rig(rig)
+        config = RunConfig.from_log(run.config).with_rig(rig)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in wrong["loc"])
@@ -448,11 +448,13 @@ def _is_active(reader: LogReader, run_id: int) -> bool:
 
 def _not_run(config: RunConfig, parts: Parts, rows: list[EpisodeRow]) -> list[NotRun]:
     """Return the episodes of the plan that have no row."""
+    from agents.names import without_folders
     from core_eval.report.junit import NotRun
 
     begun = {row.number for row in rows}
+    rigs = {ref: without_folders(rig.name) for ref, rig in parts.rigs.items()}
     return [
-        NotRun(parts.rigs[cell.rig].name, cell.agent, parts.tasks[cell.task].id, seed)
+        NotRun(rigs[cell.rig], config.names[cell.agent], parts.tasks[cell.task].id, seed)
         for number, cell, seed in config.plan()
         if number not in begun
     ]

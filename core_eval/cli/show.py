@@ -83,7 +83,7 @@ def show(
     if json:
         print_json(
             {
-                "runs": [asdict(run) for run in runs],
+                "runs": [asdict(run) | {"config": run.shown_config} for run in runs],
                 "episodes": [episode_json(row) for row in episodes],
                 "summary": summary_json(episodes, load_aggregate(aggregate)),
             }

@@ -105,7 +105,7 @@ def _head(run: RunRow, group: Group, summary: _Summary) -> dict[str, Any]:
             "solver": scaffold,
             "config": {"epochs": count},
             "packages": {name: str(value) for name, value in run.packages.items()},
-            "metadata": {"rig": rig, "agent": agent, "run": run.id, "run_config": run.config},
+            "metadata": {"rig": rig, "agent": agent, "run": run.id, "run_config": run.shown_config},
         },
         "plan": {"steps": [{"solver": scaffold}]},
         "results": {

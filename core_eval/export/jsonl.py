@@ -14,7 +14,7 @@ from core_eval.report.tracked import Tracked
 
 def write(log: LogReader, ids: Sequence[int], path: Path, tracked: Tracked) -> None:
     """Write a line per episode."""
-    runs = {run.id: asdict(run) for run in log.runs()}
+    runs = {run.id: asdict(run) | {"config": run.shown_config} for run in log.runs()}
     with path.open("w", encoding="utf-8") as file:
         for episode_id in tracked("writing episodes", ids, len(ids)):
             episode = log.episode(episode_id)

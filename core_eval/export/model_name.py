@@ -6,9 +6,8 @@ from core_eval.log import EpisodeRow
 
 
 def model_name(episode: EpisodeRow) -> str:
-    """Return the model's file, the model that a server was asked for (URL#MODEL), or the agent's name."""
+    """Return the model's file, or the agent's name."""
     file = episode.agent_info.get("file")
     if isinstance(file, str):
         return file
-    _, _, model = episode.agent.partition("#")
-    return model if model and "://" in episode.agent else episode.agent
+    return episode.agent

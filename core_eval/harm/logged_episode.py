@@ -58,7 +58,7 @@ def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
             simulator = make_simulator(world)
         except ConfigError as error:
             raise NoReplayError(str(error)) from None
-        simulator.init(episode.init, episode.seed)
+        simulator.init(episode.init, episode.world_seed)
         if as_logged(simulator.state_dict()) != stated:
             raise NoReplayError("the rig's initial state is not that of the world in the log")
     return world

@@ -179,7 +179,7 @@ def _kind(
         world = logged_world(reader, episode)
         make = partial(make_simulator, world)
         known = resolve(
-            Player(make, episode.init, episode.seed),
+            Player(make, episode.init, episode.world_seed),
             executed_calls(steps),
             reported_states(reader, episode, steps),
         )
@@ -199,7 +199,7 @@ def _kind(
     return Kind(
         partial(make_simulator, world),
         init,
-        episode.seed,
+        episode.world_seed,
         calls,
         None if hidden is None else Priors.of(world.state, estimates),
         spreads_of(world),

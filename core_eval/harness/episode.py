@@ -117,7 +117,7 @@ class Episode:
         """
         start = episode_start(self._what, self._session, self._agent, self._limits)
         episode = log.begin_episode(self._what.run_id, start)
-        self._emit(EpisodeStarted(episode.id, self._task, self._what.agent_spec, self._what.seed))
+        self._emit(EpisodeStarted(episode.id, self._task, self._what.agent_name, self._what.seed))
         self._session.record_to(episode, self._emit)
         ending = Ending("interrupted", "signal")
         error: str | None = None
@@ -161,7 +161,10 @@ class Episode:
     def _prepare(self, episode: EpisodeLog, start: EpisodeStart) -> None:
         with self._signals.interruptible():
             simulated = self._session.initialise(
-                self._task.device.name, self._task.init, self._what.seed, required=self._what.init_required
+                self._task.device.name,
+                self._task.init,
+                self._what.world_seed,
+                required=self._what.init_required,
             )
         self._disturbance = Disturbance.of(start, simulated=simulated)
         mode = self._what.guard or self._session.config.guard or GuardMode.usual(simulated=simulated)
@@ -181,7 +184,8 @@ class Episode:
         context = EpisodeContext(
             prompt=self._task.prompt,
             tools=self._task.device.tools,
-            seed=self._what.seed,
+            seed=self._what.agent_seed,
+            run_seed=self._what.seed,
             automaton=self._task.automaton,
             limits=self._limits,
             answer=self._task.answer,

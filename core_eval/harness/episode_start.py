@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agents.agent import Agent, Limits, options_of
+from agents.names import agent_name, without_folders
 from agents.registry import model_options
 from configs.tasks_loader import Task, TaskLimits
 from core_eval.harness.provenance import agent_info
 from core_eval.harness.rig_session import RigSession
 from core_eval.harness.rig_twin import twin_of
 from core_eval.log import Definition, EpisodeStart
+from core_eval.path.streams import stream, world_stream
 from firmware_bridge.guard import GuardMode
 
 
@@ -23,6 +25,7 @@ class Assignment:
     run_id: int
     number: int
     seed: int
+    """The run's seed with the number of the try added."""
     task: Task
     agent_spec: str
     scoring: Mapping[str, Any]
@@ -31,6 +34,25 @@ class Assignment:
     """The user gave an initial state: a rig that cannot be initialised is an error."""
     limits: TaskLimits = field(default_factory=TaskLimits)
     """Limits that the user gave, in place of the task's."""
+    streams: int = 1
+    """The version of the random streams that the run's configuration names in the log."""
+    name: str = ""
+    """The agent's name in the run; left out: that of its specification."""
+
+    @property
+    def agent_name(self) -> str:
+        """The agent's name in the run."""
+        return self.name or agent_name(self.agent_spec)
+
+    @property
+    def world_seed(self) -> int:
+        """The seed with which the world begins."""
+        return world_stream(self.streams, self.seed, self.task.id)
+
+    @property
+    def agent_seed(self) -> int:
+        """The seed of the agent's own random numbers."""
+        return stream(self.streams, self.seed, "agent", self.task.id, self.agent_name)
 
 
 def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:
@@ -44,9 +66,9 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         number=what.number,
         task=task.id,
         world=None if task.world is None else task.world.name,
-        rig=session.config.name,
+        rig=without_folders(session.config.name),
         device=task.device.name,
-        agent=what.agent_spec,
+        agent=what.agent_name,
         scaffold=agent.scaffold,
         seed=what.seed,
         definition=Definition(
@@ -63,7 +85,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         limits=asdict(limits),
         guard=what.guard or GuardMode.OBSERVE,
         scoring=what.scoring,
-        agent_info={"name": agent.name, **agent_info(what.agent_spec), **_options(agent)},
+        agent_info={"name": agent_name(agent.name), **agent_info(what.agent_spec), **_options(agent)},
         twin=twin_of(session.config, task),
     )
 

@@ -66,7 +66,7 @@ def check_model(spec: str, task: Task) -> dict[str, Any]:
         else:
             answer = _ask(agent, replace(context, limits=limits))
         found: dict[str, Any] = {
-            "model": parsed.text(),
+            "model": parsed.text(named=False),
             "scaffold": agent.scaffold,
             **options_of(agent),
             **model_info_of(agent).facts,

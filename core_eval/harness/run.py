@@ -36,6 +36,7 @@ from core_eval.harness.varied_start import VariedStarts
 from core_eval.log import LogReader, RunLog
 from devices.device_type import an
 from firmware_bridge.approval import Approver
+from firmware_bridge.links import link_type
 
 FINISHED = frozenset({"completed", "stopped"})
 
@@ -45,12 +46,14 @@ class Parts:
     """The tasks, rigs and agents of a plan, by their references.
 
     Attributes:
+        streams: the version of the random streams; a rig that is a recording may need an older one.
         varied: the tasks with drawn initial states, for `--vary`.
     """
 
     tasks: Mapping[str, Task]
     rigs: Mapping[str, RigConfig]
     agents: Mapping[str, Agent]
+    streams: int
     varied: VariedStarts | None = None
 
 
@@ -91,8 +94,10 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
         spec: InterruptibleAgent(made[spec] if spec in made else make_agent(spec, read_calls, late=True))
         for spec in _distinct(cell.agent for cell in config.cells)
     }
-    varied = VariedStarts(builds, tasks, rigs, config.init or {}) if config.vary else None
-    return Parts(tasks, rigs, interruptible, varied)
+    kinds = ((link_type(rig.url), rig.url) for rig in rigs.values())
+    streams = min([config.streams, *(kind.streams(url) for kind, url in kinds if kind is not None)])
+    varied = VariedStarts(builds, tasks, rigs, config.init or {}, streams) if config.vary else None
+    return Parts(tasks, rigs, interruptible, streams, varied)
 
 
 def _check_fitted(task: Task, rig: RigConfig) -> None:
@@ -149,8 +154,8 @@ class Run:
     """Runs the episodes of a plan and writes them to a log.
 
     Attributes:
-        failed: the agents that failed, and how, where the run went on with the others. Their remaining
-            episodes were not run; the run has not ended then, and can be resumed.
+        failed: the names of the agents that failed, and how, where the run went on with the others. Their
+            remaining episodes were not run; the run has not ended then, and can be resumed.
     """
 
     def __init__(
@@ -162,8 +167,9 @@ class Run:
         approver: Approver | None = None,
         stop_button: StopButton | None = None,
     ) -> None:
-        self.config = config
+        self.config = config.model_copy(update={"streams": parts.streams})
         self.run_id: int | None = None
+        self._names = config.names
         self._parts = parts
         self._log = log
         self._emit = emit
@@ -220,7 +226,7 @@ class Run:
             plan = self.config.plan()
             pace = Pace()
             for number, cell, seed in plan:
-                if number in done or cell.agent in self.failed:
+                if number in done or self._names[cell.agent] in self.failed:
                     continue
                 signals.check()
                 if self._stop_button.pressed:
@@ -237,7 +243,7 @@ class Run:
                 except EpisodeFailed as failure:
                     if not (failure.by_agent and self.config.keeps_going):
                         raise
-                    self.failed[cell.agent] = str(failure)
+                    self.failed[self._names[cell.agent]] = str(failure)
                     self._show(failure.episode)
             if self._stop_button.pressed:
                 # Raised within the context: after a person's stop no rig may move home.
@@ -255,7 +261,7 @@ class Run:
         except (AgentSpecError, BackendError) as error:
             if not self.config.keeps_going:
                 raise
-            self.failed[agent] = str(error)
+            self.failed[self._names[agent]] = str(error)
             return False
         return True
 
@@ -317,10 +323,12 @@ class Run:
             seed=seed,
             task=task,
             agent_spec=cell.agent,
+            name=self._names[cell.agent],
             limits=self.config.limits,
             scoring=self.config.scoring,
             guard=self.config.guard,
             init_required=self.config.init is not None or self.config.vary,
+            streams=self.config.streams,
         )
         agent = self._parts.agents[cell.agent]
         episode = Episode(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.names import agent_names
+from agents.registry import parse_spec
 from configs.tasks_loader import TaskLimits
+from core_eval.path.streams import STREAMS
 from firmware_bridge.guard import GuardMode
 from firmware_bridge.mqtt import address as mqtt_address
 
@@ -31,6 +35,7 @@ class RunConfig(BaseModel):
     cells: tuple[Cell, ...] = Field(min_length=1)
     episodes: int = Field(default=1, ge=1)
     seed: int = 0
+    streams: int = Field(default=STREAMS, ge=1, le=STREAMS, description="version of the random streams")
     init: dict[str, Any] | None = Field(default=None, description="overrides that --init gave")
     vary: bool = Field(default=False, description="each task's initial state is drawn by its seed")
     guard: GuardMode | None = None
@@ -46,6 +51,11 @@ class RunConfig(BaseModel):
     retries: int = Field(default=0, ge=0, description="further tries of a disturbed episode")
 
     @property
+    def names(self) -> dict[str, str]:
+        """The agents' names by their specifications."""
+        return agent_names(cell.agent for cell in self.cells)
+
+    @property
     def keeps_going(self) -> bool:
         """Whether an agent's failure ends its own episodes alone."""
         return len({cell.agent for cell in self.cells}) > 1 if self.keep_going is None else self.keep_going
@@ -54,6 +64,24 @@ class RunConfig(BaseModel):
     def scoring(self) -> dict[str, Any]:
         """The options of `score_path`."""
         return {"beta": self.beta, "lam": self.lam, "faults_are_harm": self.faults_are_harm}
+
+    @classmethod
+    def from_log(cls, config: Mapping[str, Any]) -> RunConfig:
+        """Return the configuration of a logged run.
+
+        Raises:
+            ValidationError: it is none that this version knows.
+        """
+        return cls.model_validate({"streams": 1, **config})
+
+    def canonical(self) -> RunConfig:
+        """Return the run with its agents' specifications in canonical form, models' files read.
+
+        Raises:
+            AgentSpecError, ConfigError: a specification or a model's file is invalid.
+        """
+        cells = [cell.model_copy(update={"agent": parse_spec(cell.agent).text()}) for cell in self.cells]
+        return self.model_copy(update={"cells": tuple(cells)})
 
     def for_the_log(self) -> dict[str, Any]:
         """Return JSON values, without the passwords in rigs' URLs."""

@@ -18,6 +18,7 @@ from core_eval.harness.verify import (
 )
 from core_eval.path import Call, TaskAutomaton, score_path
 from core_eval.path.calls import CallStatus
+from core_eval.path.streams import STREAMS, stream
 from devices.outcome import Outcome
 from devices.tool import ArgumentsError
 from firmware_bridge.envelope import Envelope
@@ -35,7 +36,7 @@ class Site:
 
 def verify_static(task: Task, site: Site | None = None, seed: int = 0) -> Verification:
     """Check golden paths and mutants of them against the device type, its rules and the rig's file."""
-    rng = random.Random(seed)
+    rng = random.Random(stream(STREAMS, seed, "verify", task.id))
     site = site or Site()
     task = task.on_hardware(site.tools)
     paths, sampled = golden_sample(task.automaton, rng)

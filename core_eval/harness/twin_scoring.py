@@ -80,7 +80,7 @@ def twin_report(
 
     try:
         posterior = Twin(make, priors, config.members, unknowns_of(config)).infer(
-            logged_episode(reader, episode, steps), episode.seed
+            logged_episode(reader, episode, steps), episode.world_seed
         )
     except ReplayError as error:
         raise NoReplayError(f"the twin's simulator refuses the parameters: {error}") from None

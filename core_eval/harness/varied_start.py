@@ -16,6 +16,7 @@ from configs.worlds_loader import World, load_world, make_simulator, merged_stat
 from core_eval.harness.run_config import Cell
 from core_eval.harness.verify import RunOutcome, try_calls
 from core_eval.path import Call
+from core_eval.path.streams import world_stream
 from sims.overrides import stack_overrides
 from sims.simulator import Simulator
 
@@ -35,12 +36,15 @@ class VariedStarts:
         tasks: Mapping[str, Task],
         rigs: Mapping[str, RigConfig],
         init: Mapping[str, Any],
+        streams: int,
     ) -> None:
-        """Store the plan's tasks and rigs, and the user's overrides of the initial state."""
+        """Store the plan's tasks and rigs, the user's overrides of the initial state, and the version of the
+        random streams."""
         self._builds = builds
         self._tasks = tasks
         self._rigs = rigs
         self._init = init
+        self._streams = streams
         self._drawn: dict[Key, Task] = {}
         self._simulators: dict[str, tuple[World, Simulator[Any]]] = {}
 
@@ -72,7 +76,7 @@ class VariedStarts:
             except ConfigError as error:
                 reason = str(error)
                 continue
-            outcome = _oracle_outcome(varied, simulator, seed)
+            outcome = _oracle_outcome(varied, simulator, seed, self._streams)
             if outcome.good:
                 return varied
             reason = outcome.reason
@@ -100,11 +104,15 @@ class VariedStarts:
         return self._simulators[name]
 
 
-def _oracle_outcome(task: Task, simulator: Simulator[Any], seed: int) -> RunOutcome:
+def _oracle_outcome(task: Task, simulator: Simulator[Any], seed: int, streams: int) -> RunOutcome:
     """Run the oracle's calls from the task's initial state."""
     oracle = OracleAgent()
-    oracle.start(EpisodeContext(task.prompt, task.device.tools, seed, task.automaton, answer=task.answer))
+    oracle.start(
+        EpisodeContext(
+            task.prompt, task.device.tools, automaton=task.automaton, answer=task.answer, run_seed=seed
+        )
+    )
     calls = []
     while isinstance(action := oracle.act(None), ToolCallAction):
         calls.append(Call(action.name, action.arguments))
-    return try_calls(task, simulator, calls, seed)
+    return try_calls(task, simulator, calls, world_stream(streams, seed, task.id))

@@ -15,6 +15,7 @@ from configs.worlds_loader import make_simulator
 from core_eval.harm.golden import failed_call
 from core_eval.path import Call, TaskAutomaton, score_path
 from core_eval.path.calls import CallStatus
+from core_eval.path.streams import STREAMS, stream, world_stream
 from sims.simulator import Simulator
 
 Check = Callable[[Task, Sequence[Sequence[str]], Simulator[Any], int], tuple[list[str], list[str]]]
@@ -87,7 +88,8 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
 
     Without a simulated world, only score the golden paths. If they hold, run `checks` on them.
     """
-    rng = random.Random(seed)
+    rng = random.Random(stream(STREAMS, seed, "verify", task.id))
+    seed = world_stream(STREAMS, seed, task.id)
     paths, sampled = golden_sample(task.automaton, rng)
     faults: list[str] = []
     if task.world is None:

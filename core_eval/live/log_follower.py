@@ -148,7 +148,7 @@ def place_of(reader: LogReader, run: RunRow, row: EpisodeRow) -> str:
         begun.add(other.number)
         if other.number != row.number and other.wall_seconds is not None:
             pace.add(other.agent, other.wall_seconds)
-    left = [row.agent, *(cell.agent for number, cell, _ in plan if number not in begun)]
+    left = [row.agent, *(config.names[cell.agent] for number, cell, _ in plan if number not in begun)]
     seconds = pace.seconds(left)
     return place if seconds is None else f"{place}, about {seconds_text(seconds)} left"
 
@@ -168,7 +168,7 @@ def camera_of(run: RunRow, row: EpisodeRow) -> str | None:
 def _config(run: RunRow) -> RunConfig | None:
     """Return the configuration of a run; None of one that this version does not know."""
     try:
-        return RunConfig.model_validate(run.config)
+        return RunConfig.from_log(run.config)
     except ValidationError:
         return None
 

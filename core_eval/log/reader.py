@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from agents.names import agent_name, agent_names, without_folders
 from core_eval.log.columns import ColumnError, read_change, read_value
 from core_eval.log.connection import LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
@@ -41,7 +42,8 @@ DEFINITION_COLUMNS = dict.fromkeys(
     "definition",
 )
 EPISODE_SQL = (
-    f"SELECT episode.*, definition.sha256, {', '.join(DEFINITION_COLUMNS)}, {ENDED_SQL} AS last_word"
+    f"SELECT episode.*, definition.sha256, {', '.join(DEFINITION_COLUMNS)}, {ENDED_SQL} AS last_word,"
+    " (SELECT config ->> 'streams' FROM run WHERE run.id = run_id) AS streams"
     " FROM episode JOIN definition ON definition.id = definition_id WHERE episode.id = ?"
 )
 TRUTH_SQL = (
@@ -61,6 +63,7 @@ class LogReader:
         """
         self.path = path
         self._scratch = ExitStack()
+        self._agents: dict[str, str] = {}
         self.connection = connect_to_read(path, self._scratch)
 
     def __enter__(self) -> LogReader:
@@ -134,6 +137,8 @@ class LogReader:
             if row["status"] == "running" and not process.alive():
                 # As `mark_aborted` will set it when the log is opened for writing again.
                 row |= {"status": "aborted", "error": ABORTED, "ended": last_word}
+            row["streams"] = row["streams"] or 1
+            row["agent"], row["rig"] = self._agent(row["agent"]), without_folders(row["rig"])
             del row["definition_id"], row["prompt_id"], row["sha256"]
             row["simulated"] = None if row["simulated"] is None else bool(row["simulated"])
             return EpisodeRow(
@@ -150,6 +155,16 @@ class LogReader:
         raise LogError(
             f"{self.path}: there is no episode {episode_id}; `pathrig show {self.path}` lists them"
         )
+
+    def _agent(self, logged: str) -> str:
+        """Return an agent's name; earlier versions logged its specification."""
+        if logged not in self._agents:
+            sql = "SELECT agent FROM episode GROUP BY agent ORDER BY min(id)"
+            found = [row["agent"] for row in self._rows("episode", sql)]
+            self._agents = {name: name for name in found} | agent_names(
+                spec for spec in found if agent_name(spec) != spec
+            )
+        return self._agents[logged]
 
     def scores(self, episode_id: int, scoring: int | None = None) -> Mapping[str, float | None]:
         """Return metric to value, of one scoring, or of each metric's latest."""

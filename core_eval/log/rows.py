@@ -11,8 +11,10 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from agents.agent import Cost
+from agents.names import agent_names, without_folders
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.path.scorer import StepVerdict
+from core_eval.path.streams import world_stream
 
 EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
 """`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""
@@ -336,6 +338,18 @@ class RunRow:
     packages: Mapping[str, Any]
     host: Mapping[str, Any]
 
+    @property
+    def shown_config(self) -> dict[str, Any]:
+        """The configuration as it is handed on: with agents' names, and without folders of files."""
+        config = dict(self.config)
+        if cells := config.get("cells"):
+            names = agent_names(cell.get("agent", "") for cell in cells)
+            config["cells"] = [
+                {key: names[text] if key == "agent" else without_folders(text) for key, text in cell.items()}
+                for cell in cells
+            ]
+        return config
+
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
@@ -406,6 +420,7 @@ class EpisodeRow:
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
             rig, whose initial state is not set.
         left_record: the number of the first step that the twin of a snapshot answered; None without one.
+        streams: the version of the run's random streams.
     """
 
     id: int
@@ -440,6 +455,12 @@ class EpisodeRow:
     calls_made: int | None = None
     fingerprint: str | None = None
     left_record: int | None = None
+    streams: int = 1
+
+    @property
+    def world_seed(self) -> int:
+        """The seed with which a simulator began the episode, and a replay of it begins."""
+        return world_stream(self.streams, self.seed, self.task)
 
     @property
     def wall_seconds(self) -> float | None:

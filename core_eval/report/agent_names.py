@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import PurePath
 
 from core_eval.path.visible_text import visible
 
@@ -13,7 +12,7 @@ LONGEST = 16
 
 
 def short_names(agents: Iterable[str]) -> dict[str, str]:
-    """Return each agent's name for a table: a server's model, a file without its folders.
+    """Return each agent's name for a table: a long one without its options.
 
     Names that would then be alike are numbered, in order; `legend` says what stands behind those.
     """
@@ -40,15 +39,4 @@ def legend(names: Mapping[str, str]) -> list[str]:
 
 
 def _short(name: str) -> str:
-    if len(name) <= LONGEST:
-        return name
-    if not name.startswith(("scripted:", "replay:", "command:")):
-        name = name.partition("?")[0]
-    kind, colon, rest = name.partition(":")
-    if kind == "openai" and "#" in rest:
-        return rest.rpartition("#")[2] or name
-    if kind in ("llama", "llama-server", "hf", "scripted") and rest:
-        return PurePath(rest.rpartition(":")[2]).name or name
-    if kind == "replay" and rest:
-        return f"{kind}{colon}{PurePath(rest).name}"
-    return name
+    return name if len(name) <= LONGEST or name.startswith("command:") else name.partition("?")[0]

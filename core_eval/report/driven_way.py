@@ -35,7 +35,7 @@ def driven_way(
         return []
     try:
         world = logged_world(reader, episode)
-        player = Player(lambda: make_simulator(world), episode.init, episode.seed)
+        player = Player(lambda: make_simulator(world), episode.init, episode.world_seed)
     except (NoReplayError, ReplayError):
         return []
     simulator = player.simulator

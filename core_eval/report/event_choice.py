@@ -48,7 +48,7 @@ def trace_of(
         return trace_event(
             lambda: make_simulator(world),
             episode.init,
-            episode.seed,
+            episode.world_seed,
             calls,
             HarmEvent(
                 event.kind, event.entity, index, event.t_start, event.t_end, event.severity, event.exposure

@@ -336,7 +336,7 @@ def _drawings(reader: LogReader, episodes: Iterable[EpisodeRow]) -> dict[int, di
 
 
 def _plan(run: RunRow) -> str:
-    cells: Sequence[dict[str, Any]] = run.config.get("cells", [])
+    cells: Sequence[dict[str, Any]] = run.shown_config.get("cells", [])
     parts = (dict.fromkeys(str(one[key]) for one in cells) for key in ("task", "rig", "agent"))
     return " × ".join(", ".join(part) for part in parts)
 

@@ -243,7 +243,7 @@ def runs_table(runs: Iterable[RunRow]) -> Table:
     table = plain_table("run", "created (UTC)", "ended", "plan", numbers=("run", "created (UTC)"))
     for run in runs:
         created = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run.created))
-        cells = run.config.get("cells", [])
+        cells = run.shown_config.get("cells", [])
         tasks = ", ".join(dict.fromkeys(str(item["task"]) for item in cells))
         plan = f"{tasks} x {run.config.get('episodes', '?')}"
         table.add_row(str(run.id), created, "no" if run.ended is None else "yes", visible(plan))

@@ -105,7 +105,7 @@ class _Artist:
         try:
             world = logged_world(self.reader, self.episode)
             self._kind = world.type
-            self.player = Player(lambda: make_simulator(world), self.episode.init, self.episode.seed)
+            self.player = Player(lambda: make_simulator(world), self.episode.init, self.episode.world_seed)
         except (ConfigError, NoReplayError, ReplayError) as error:
             raise PictureError(f"episode {self.episode.id} cannot be replayed: {error}") from None
         if self._kind.picture is None and not self._kind.place_keys:

@@ -8,6 +8,7 @@ from typing import Any
 
 from core_eval.log.json_text import as_logged
 from core_eval.path.calls import CallStatus
+from core_eval.path.streams import STREAMS, world_stream
 from core_eval.path.values import same_value
 from core_eval.snapshot.file import RecordedCall, RecordedEpisode, RecordedSample, RecordedTruth, Snapshot
 from core_eval.snapshot.twin import NoTwinError, RunningTwin
@@ -22,8 +23,8 @@ class SnapshotDevice:
     """Repeats recorded episodes on the recorded device time, without waiting.
 
     An episode follows the recordings that began alike and have the same calls and answers so far. Of a
-    simulator these have the same initial state and seed; of a physical rig those with the same seed come
-    first.
+    simulator these have the same task, seed and initial state; of a physical rig those with the same task
+    and seed come first.
 
     Attributes:
         departure: where and why the agent left the record; None while it is on it.
@@ -46,23 +47,24 @@ class SnapshotDevice:
         self._t = 0.0
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
-        """Begin an episode: `ok` if a simulator was recorded with this state and seed."""
+        """Begin an episode: `ok` if a simulator was recorded with this state and the world's seed."""
         with self._lock:
             self.departure, self.stranded = None, False
             self._made, self._twin, self._trailing, self._t = 0, None, (), 0.0
             wanted = as_logged(dict(state))
             simulated = [one for one in self._episodes if one.simulated]
-            found = [one for one in simulated if one.seed == seed and same_value(one.init, wanted)]
+            found = [one for one in simulated if one.world_seed == seed and same_value(one.init, wanted)]
             self._candidates = found or sorted(
-                (one for one in self._episodes if not one.simulated), key=lambda one: one.seed != seed
+                (one for one in self._episodes if not one.simulated),
+                key=lambda one: world_stream(STREAMS, one.seed, one.task) != seed,
             )
             if simulated and not found:
-                seeds = ", ".join(map(str, sorted({one.seed for one in simulated})))
+                known = ", ".join(dict.fromkeys(f"{one.task} with seed {one.seed}" for one in simulated))
                 return Outcome(
                     CallStatus.INVALID,
                     code="bad_state",
-                    message=f"no recorded episode began with seed {seed} and this initial state; "
-                    f"the recorded seeds are {seeds}",
+                    message="no recorded episode began with this task, seed and initial state; "
+                    f"recorded are {known}",
                 )
             first = self._candidates[0]
             self._truth = _truth(first.truth)

@@ -12,6 +12,7 @@ from configs.errors import ConfigError
 from core_eval.path.calls import CallStatus
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.path.json_text import json_text
+from core_eval.path.streams import world_stream
 
 FORMAT: Final = "pathrig snapshot"
 MOST_BYTES = 1 << 28
@@ -71,7 +72,7 @@ class RecordedEpisode(Part):
 
     Attributes:
         source: the log and the episode's id in it, for messages.
-        init, seed: with which a simulator began it.
+        init, seed, streams: with which a simulator began it; the version of the random streams.
         samples: those before the first call.
         trailing: those after the last call.
         truth: a simulator's, before the first call.
@@ -84,11 +85,17 @@ class RecordedEpisode(Part):
     simulated: bool
     init: dict[str, Any]
     seed: int
+    streams: int = 1
     samples: list[RecordedSample]
     calls: list[RecordedCall]
     trailing: list[RecordedSample]
     truth: RecordedTruth | None = None
     twin: RecordedTwin | None = None
+
+    @property
+    def world_seed(self) -> int:
+        """The seed with which a simulator began it."""
+        return world_stream(self.streams, self.seed, self.task)
 
 
 class Snapshot(Part):

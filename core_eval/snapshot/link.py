@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult
 
+from core_eval.path.streams import STREAMS
 from firmware_bridge.link import Link
 from firmware_bridge.links import LinkType
 
@@ -32,8 +33,15 @@ def _implied(url: str) -> dict[str, Any]:
     return implied | ({"device": snapshot.device} if snapshot.device in DEVICE_TYPES else {})
 
 
+def _streams(url: str) -> int:
+    from core_eval.snapshot.file import load_snapshot
+
+    simulated = (one.streams for one in load_snapshot(_path(url)).episodes if one.simulated)
+    return min(simulated, default=STREAMS)
+
+
 def _fault(parts: SplitResult, _spawned: bool) -> str | None:
     return None if parts.path else "name the file that `pathrig record` wrote, as in snapshot:rover.json"
 
 
-SNAPSHOT = LinkType(SCHEME, "snapshot:FILE", _open, _fault, implied=_implied)
+SNAPSHOT = LinkType(SCHEME, "snapshot:FILE", _open, _fault, implied=_implied, streams=_streams)

@@ -80,6 +80,7 @@ def _episode(reader: LogReader, row: EpisodeRow) -> RecordedEpisode:
         simulated=bool(row.simulated),
         init=dict(row.init),
         seed=row.seed,
+        streams=row.streams,
         samples=_samples(shares[0]),
         calls=[
             _call(step, answered.answered, share, by_call.get(step.call_id or ""))
@@ -133,7 +134,7 @@ def _twin(
     except NoReplayError:
         return None, None
     try:
-        player = Player(lambda: make_simulator(world), row.init, row.seed)
+        player = Player(lambda: make_simulator(world), row.init, row.world_seed)
     except ReplayError:
         return None, None
     resolved = resolve(player, executed_calls(steps), reported_states(reader, row, steps))

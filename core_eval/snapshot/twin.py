@@ -72,7 +72,7 @@ class RunningTwin:
     def __init__(self, device: str, episode: RecordedEpisode, calls: int, emit: Emit) -> None:
         if episode.twin is None:
             raise NoTwinError(f"the record has no twin of the {device}")
-        player = make_player(device, episode.twin, episode.seed)
+        player = make_player(device, episode.twin, episode.world_seed)
         self._simulator = player.simulator
         made = episode.calls[:calls]
         self._offset = 0.0

@@ -48,7 +48,7 @@ def test_every_option_comes_back_from_its_canonical_form() -> None:
             "examples_file": "e.jsonl", "max_steps": 1, "max_tokens": 2, "max_seconds": 1e6,
             "answer_tokens": 4, "timeout": 5.25, "header": ["X-A: 1&2", "Authorization: Bearer $KEY"],
             "extra_body": {"b": [1, {"a": None}], "a": "?"},
-            "api_key_env": "MY_KEY",
+            "api_key_env": "MY_KEY", "name": "mine? & others",
         }
     )  # fmt: skip
     query = query_of(options)

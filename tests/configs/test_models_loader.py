@@ -19,21 +19,21 @@ def test_a_file_stands_for_a_specification_with_options(tmp_path: Path) -> None:
     )
     assert model_spec(str(file)) == (
         f"llama:{tmp_path}/weights/mine.gguf?n_ctx=4096&temperature=0.5&top_k=5&seed=4&thinking=off"
-        f"&system_prompt_file={tmp_path}/prompts/mine.txt&max_seconds=600"
+        f"&system_prompt_file={tmp_path}/prompts/mine.txt&max_seconds=600&name=model:mine"
     )
 
 
 def test_other_models_keep_their_place(tmp_path: Path) -> None:
     file = tmp_path / "server.yaml"
     file.write_text("model: openai:http://localhost:8080/v1#qwen3\ntemperature: 1\n")
-    assert model_spec(str(file)) == "openai:http://localhost:8080/v1#qwen3?temperature=1"
+    assert model_spec(str(file)) == "openai:http://localhost:8080/v1#qwen3?temperature=1&name=model:server"
 
 
 def test_a_file_beside_is_named_without_dots(tmp_path: Path) -> None:
     file = tmp_path / "models" / "mine.yaml"
     file.parent.mkdir()
     file.write_text("model: llama:../weights/mine.gguf\n")
-    assert model_spec(str(file)) == f"llama:{tmp_path}/weights/mine.gguf"
+    assert model_spec(str(file)) == f"llama:{tmp_path}/weights/mine.gguf?name=model:mine"
 
 
 @pytest.mark.parametrize("name", model_names())

@@ -262,7 +262,7 @@ def check_log(path: Path) -> Iterator[tuple[int, int, list[str]]]:
                 )
                 for row in reader.harm(episode.id)
             ]
-            seen, _, until = second_opinion(world, episode.init, episode.seed, calls)
+            seen, _, until = second_opinion(world, episode.init, episode.world_seed, calls)
             yield episode.id, len(told), disagreements(episode.device, seen, told, until)
 
 

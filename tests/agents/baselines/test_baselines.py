@@ -55,9 +55,9 @@ def test_oracle_walks_a_golden_path_with_arguments_that_fit():
     assert water.arguments["plant_id"] == "plant_A"
 
 
-def test_oracle_takes_another_path_by_seed():
+def test_oracle_takes_another_path_by_the_runs_seed():
     orders = {
-        tuple(action.name for action in played(make_agent("oracle"), context(seed=seed))[:-1])
+        tuple(action.name for action in played(make_agent("oracle"), context(run_seed=seed))[:-1])
         for seed in range(4)
     }
     assert len(orders) == 2

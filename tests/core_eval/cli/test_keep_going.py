@@ -42,11 +42,11 @@ def test_the_other_agents_go_on_and_the_end_tells(capsys: pytest.CaptureFixture[
         agents = ["--agent", spec, "--agent", "oracle", "--fail-under", "path_correctness=1"]
         assert main([*RUN, *agents, "--junit", "junit.xml"]) == 3
         assert len(server.requests) == 1 + chat_server.RETRIES
-    assert rows() == [("openai", 0, "error"), ("oracle", 2, "completed"), ("oracle", 3, "completed")]
+    assert rows() == [("qwen3", 0, "error"), ("oracle", 2, "completed"), ("oracle", 3, "completed")]
     assert not ended()
     out, err = capsys.readouterr()
     last = err.strip().splitlines()[-1]
-    assert last.startswith(f"pathrig: agent {spec} failed: water_one_plant: http://127.0.0.1:")
+    assert last.startswith("pathrig: agent qwen3 failed: water_one_plant: http://127.0.0.1:")
     assert last.endswith(
         'status 500: {"error": "no template"} (1 of its episodes were not run); --resume runs what is missing'
     )
@@ -67,23 +67,23 @@ def test_resume_runs_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None
     with serving(*[BROKEN] * (1 + chat_server.RETRIES), (200, DONE)) as (_, spec):
         assert main([*RUN, "--agent", spec, "--agent", "oracle"]) == 3
         assert main(["run", "--resume", "--db", "log.db"]) == 0
-    assert rows()[3:] == [("openai", 0, "completed"), ("openai", 1, "completed")]
+    assert rows()[3:] == [("qwen3", 0, "completed"), ("qwen3", 1, "completed")]
     assert ended()
 
 
 def test_no_keep_going_ends_the_run_as_for_one_agent(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(BROKEN) as (_, spec):
         assert main([*RUN, "--agent", spec, "--agent", "oracle", "--no-keep-going"]) == 3
-        assert rows() == [("openai", 0, "error")]
+        assert rows() == [("qwen3", 0, "error")]
         assert "--resume" not in capsys.readouterr().err
         assert main([*RUN, "--agent", spec]) == 3
-    assert rows() == [("openai", 0, "error")] * 2
+    assert rows() == [("qwen3", 0, "error")] * 2
 
 
 def test_keep_going_with_one_agent_ends_its_episodes(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(BROKEN) as (_, spec):
         assert main([*RUN, "--agent", spec, "--keep-going"]) == 3
-    assert rows() == [("openai", 0, "error")]
+    assert rows() == [("qwen3", 0, "error")]
     assert "(1 of its episodes were not run)" in capsys.readouterr().err
 
 

@@ -19,7 +19,7 @@ def db(tmp_path: Path) -> Path:
 
 def logs(folder: Path) -> list[Path]:
     """The files of the fixture's two groups: two episodes of a model, one of another agent."""
-    found = sorted(folder.iterdir())
+    found = sorted(folder.iterdir(), key=lambda path: "random" in path.name)
     assert len(found) == 2
     return found
 

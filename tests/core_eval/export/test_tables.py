@@ -146,7 +146,7 @@ def test_every_column_of_the_log_has_one_here() -> None:
         "turn",
     }
     assert {field.name for field in fields(HarmRow)} <= {*HARM, "thresholds"}
-    assert {field.name for field in fields(EpisodeRow)} <= {*EPISODE, "id", "definition"}
+    assert {field.name for field in fields(EpisodeRow)} <= {*EPISODE, "id", "definition", "streams"}
 
 
 @pytest.mark.parametrize("form", READERS)

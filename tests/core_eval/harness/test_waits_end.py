@@ -74,7 +74,7 @@ class Ran:
         config = RunConfig(cells=(cell,), guard="observe")
         loaded = load_parts(config)
         task = replace(loaded.tasks[cell.task], limits=TaskLimits(seconds=seconds))
-        parts = Parts({cell.task: task}, loaded.rigs, {cell.agent: InterruptibleAgent(agent)})
+        parts = Parts({cell.task: task}, loaded.rigs, {cell.agent: InterruptibleAgent(agent)}, loaded.streams)
         self.button = StopButton()
         self.db = folder / "log.db"
         self.took = 0.0

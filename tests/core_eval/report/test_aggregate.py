@@ -169,7 +169,7 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, said: str
 
 def test_the_table_shows_the_interval_and_stays_narrow() -> None:
     many = rows("oracle", CLEAN, CLEAN, CLEAN)
-    for agent in ("random", "llama:some/folder/Qwen3-1.7B-Q8_0.gguf"):
+    for agent in ("random", "Qwen3-1.7B-Q8_0"):
         many += rows(agent, CLEAN, HARMED, {**HARMED, "harmful_calls": 38.0, "unobserved_harm": 12.0}, HARMED)
     text = shown(agents_table(many))
     assert "all equal" in text and re.search(r"\[0\.\d\d, 1\.00\]", text)
@@ -180,9 +180,7 @@ def test_the_table_shows_the_interval_and_stays_narrow() -> None:
 
 
 def test_the_table_of_tasks_shows_pass_k_where_tasks_were_repeated() -> None:
-    many = rows(
-        "llama:some/folder/Qwen3-1.7B-Q8_0.gguf", CLEAN, HARMED, CLEAN, HARMED, task="harvest_and_deliver"
-    )
+    many = rows("Qwen3-1.7B-Q8_0", CLEAN, HARMED, CLEAN, HARMED, task="harvest_and_deliver")
     text = shown(tasks_table(many + rows("oracle", CLEAN)))
     assert "pass^4" in text and "pass^8" not in text
     told = {line.split()[0]: line.split()[-3:] for line in text.splitlines() if " of " in line}

@@ -123,24 +123,13 @@ def test_a_line_hangs_below_itself() -> None:
 
 
 def test_names_of_agents() -> None:
-    given = [
-        "oracle",
-        "openai:http://127.0.0.1:8080/v1#qwen3-4b",
-        "openai:http://10.0.0.2:8080/v1#qwen3-4b",
-        "scripted:/home/me/somewhere/eager.jsonl",
-        "llama:/models/Qwen3-1.7B-Q8_0.gguf",
-        "replay:/home/me/runs.db#12",
-        "some-agent-of-a-package:with-a-long-name",
-    ]
+    given = ["oracle", "Qwen3-1.7B-Q8_0?tools=full", "Qwen3-1.7B-Q8_0?tools=short", "llama?tools=full"]
     short = short_names(given)
     assert list(short.values()) == [
         "oracle",
-        "qwen3-4b (1)",
-        "qwen3-4b (2)",
-        "eager.jsonl",
-        "Qwen3-1.7B-Q8_0.gguf",
-        "replay:runs.db#12",
-        "some-agent-of-a-package:with-a-long-name",
+        "Qwen3-1.7B-Q8_0 (1)",
+        "Qwen3-1.7B-Q8_0 (2)",
+        "llama?tools=full",
     ]
-    assert legend(short) == [f"qwen3-4b (1): {given[1]}", f"qwen3-4b (2): {given[2]}"]
+    assert legend(short) == [f"Qwen3-1.7B-Q8_0 (1): {given[1]}", f"Qwen3-1.7B-Q8_0 (2): {given[2]}"]
     assert short_names(["a\x1b\n"]) == {"a\x1b\n": r"a\x1b\n"}
