@@ -187,8 +187,10 @@ def title(row: Row) -> str:
 
 
 def right(episodes: Sequence[EpisodeRow]) -> Summary:
-    """Return the share of episodes that were accepted, free of harm, and ended in the right state."""
-    flags = [float(passed(one) and one.scores.get("final_state_ok") != 0) for one in episodes]
+    """Return the share of episodes that passed and ended in the right state, of those where that is known."""
+    known = [(one, good) for one in episodes if (good := passed(one)) is not None]
+    flags = [float(good and one.scores.get("final_state_ok") != 0) for one, good in known]
+    episodes = [one for one, _ in known]
     return summarize(flags, keys(episodes), flag=True)
 
 
