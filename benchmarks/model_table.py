@@ -35,7 +35,7 @@ from core_eval.harness.run import Run, load_parts
 from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.harness.signals import StopRequested
 from core_eval.log import EpisodeRow, LogReader, RunLog, RunRow
-from core_eval.path.statistics import Summary, summarize
+from core_eval.path.statistics import Estimate, summarize
 from core_eval.report.counted import counted, keys
 from core_eval.report.repeated import passed, spread
 from core_eval.report.summary import latest_attempts
@@ -186,7 +186,7 @@ def title(row: Row) -> str:
     return ", ".join(part for part in (row.model, row.scaffold, row.wording) if part != "-")
 
 
-def right(episodes: Sequence[EpisodeRow]) -> Summary:
+def right(episodes: Sequence[EpisodeRow]) -> Estimate:
     """Return the share of episodes that passed and ended in the right state, of those where that is known."""
     known = [(one, good) for one in episodes if (good := passed(one)) is not None]
     flags = [float(good and one.scores.get("final_state_ok") != 0) for one, good in known]

@@ -62,7 +62,8 @@ def commands(
     yield path, command
     if isinstance(command, click.Group) or hasattr(command, "commands"):
         for name, sub in getattr(command, "commands", {}).items():
-            yield from commands(sub, (*path, name))
+            if not sub.hidden:
+                yield from commands(sub, (*path, name))
 
 
 def cli_page() -> str:

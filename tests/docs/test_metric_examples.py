@@ -18,7 +18,7 @@ from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.log import Definition, EpisodeRow
 from core_eval.path.intervals import wilson
 from core_eval.path.statistics import pass_hat_k, summarize
-from core_eval.report.comparison import standard_errors
+from core_eval.path.student_t import quantile
 from core_eval.report.model_lines import cost_lines
 
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
@@ -113,18 +113,28 @@ def test_costs() -> None:
 
 
 def test_statistics() -> None:
-    pc = summarize([1, 1, 1, 1, 0.5])
+    pc = summarize([1, 1, 1, 1, 0.5], limits=(0.0, 1.0))
+    accepted = summarize([1, 1, 1, 1, 0], flag=True)
+    t = quantile(0.975, 4)
+    assert f"t(4) is {t:.3f}" in PAGE
     values: Sequence[Callable[[], float | None]] = (
         lambda: pc.mean,
         lambda: pc.standard_error,
         lambda: pass_hat_k([(4, 5)], 1),
         lambda: pass_hat_k([(4, 5)], 2),
         lambda: pass_hat_k([(4, 5)], 5),
-        lambda: wilson(0.8, 5, 0.95)[0],
-        lambda: wilson(0.8, 5, 0.95)[1],
+        lambda: pc.mean - t * pc.standard_error,
+        lambda: pc.low,
+        lambda: pc.high,
+        lambda: 0.8 * 0.2 / accepted.standard_error**2,
+        lambda: accepted.low,
+        lambda: accepted.high,
     )
+    assert (accepted.low, accepted.high) == pytest.approx(wilson(0.8, 4, 0.95, df=4))
     for (name, _, told), value in zip(table("Statistics, worked by hand"), values, strict=True):
         assert f"{value():.3f}" == told, name
     difference = summarize([0.2, 0.1, 0.0], [("a", 1), ("b", 1), ("c", 1)])
     assert difference.standard_error == pytest.approx(0.1 / math.sqrt(3))
-    assert f"That is {standard_errors(difference):.2f} standard errors" in PAGE
+    errors = difference.mean / difference.standard_error
+    assert f"That is {errors:.2f} standard errors" in PAGE
+    assert f"\np is {difference.p_value():.3f}:" in PAGE

@@ -38,11 +38,14 @@ def test_the_examples_hold(
 
 def test_the_page_names_every_key() -> None:
     from core_eval.path.calls import CallStatus
-    from core_eval.path.trace_file import SCORE_NAMES
+    from core_eval.path.trace_file import BY_AGENT, EFFECTS, LIMITS, SCORE_NAMES
 
     page = PAGE.read_text(encoding="utf-8")
     metrics = PAGE.with_name("metrics.md").read_text(encoding="utf-8")
-    for word in (*CallStatus, "trace", "task", "calls", "name", "arguments", "status", "bounds", "error"):
+    keys = ("trace", "task", "calls", "name", "arguments", "status", "end", "result", "effect", "group")
+    for word in (*CallStatus, *keys, *EFFECTS, "bounds", "error"):
         assert f"`{word}`" in page, word
+    for end in (*BY_AGENT, *LIMITS):
+        assert f'`"{end}"`' in page, end
     for name in SCORE_NAMES:
         assert f"`{name}`" in page or f"`{name}`" in metrics, name

@@ -8,10 +8,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from benchmarks.chance import difficulties, rows
 from core_eval.cli.main import main
 from core_eval.path.statistics import summarize
 from core_eval.report.power import Plan, Spread, plans, spread_between, spread_of, spread_of_itself
-from tests.support.chance import difficulties, rows
 
 
 @pytest.fixture(scope="module")

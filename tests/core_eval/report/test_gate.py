@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.chance import difficulties, failed_gates, rows
 from core_eval.report.gate import Baseline, changes
 from core_eval.report.markdown import changes_markdown, power_lines, summary_markdown
 from tests.core_eval.report.test_summary import ROW
-from tests.support.chance import difficulties, rows
 
 SCORES = {"path_correctness": 0.8, "harmful_calls": 1.0, "wall_seconds": 3.0}
 
@@ -142,14 +142,9 @@ def test_markdown_takes_hostile_names() -> None:
     [(10, 3, 1000), (1, 5, 500), (5, 1, 500), (5, 3, 300), (10, 5, 200), (30, 1, 200)],
 )
 def test_an_unchanged_agent_seldom_fails(tasks: int, tries: int, runs: int) -> None:
-    rng = np.random.default_rng(tasks * 100 + tries)
-    failed = 0
-    for _ in range(runs):
-        chances = difficulties(rng, tasks)
-        told = changes(Baseline.of(rows(rng, chances, tries), {}), rows(rng, chances, tries))
-        failed += any(one.verdict == "worse" for one in told)
+    failed, _ = failed_gates(tasks, tries, runs)
     # 1.6 standard deviations of the count above 5 %.
-    assert failed / runs <= 0.05 + 1.6 * (0.05 * 0.95 / runs) ** 0.5
+    assert failed <= 0.05 + 1.6 * (0.05 * 0.95 / runs) ** 0.5
 
 
 @pytest.mark.slow

@@ -5,27 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core_eval.report.contrast import COMPARED, between, grid_of, within
-from tests.support.chance import difficulties, rows
+from benchmarks.chance import difficulties, rows, spoken, wrong_pages
+from core_eval.report.contrast import between, grid_of, within
 
 pytestmark = pytest.mark.slow
 PAGES = 400
-
-
-def spoken(contrasts) -> bool:
-    return any(one.verdict(name) for one in contrasts for name in COMPARED)
 
 
 @pytest.mark.parametrize(
     ("tasks", "tries"), [(1, 3), (3, 1), (1, 5), (5, 1), (5, 5), (10, 1), (10, 5), (30, 1)]
 )
 def test_two_equal_agents_are_seldom_told_apart(tasks: int, tries: int) -> None:
-    rng = np.random.default_rng(tasks * 10 + tries)
-    wrong = 0
-    for _ in range(PAGES):
-        chances = difficulties(rng, tasks)
-        wrong += spoken(between(rows(rng, chances, tries), rows(rng, chances, tries)))
-    assert wrong / PAGES <= 0.05 + 1.6 * (0.05 * 0.95 / PAGES) ** 0.5
+    assert wrong_pages(tasks, tries, PAGES) <= 0.05 + 1.6 * (0.05 * 0.95 / PAGES) ** 0.5
 
 
 def test_four_equal_agents_of_one_log_share_the_error() -> None:
