@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -209,10 +208,20 @@ def _assess_by_replay(
 ) -> HarmReport:
     world = logged_world(reader, episode)
     executed = executed_calls(steps)
-    play = partial(
-        *(assess, lambda: make_simulator(world), episode.init, episode.seed, executed, golden, automaton),
-        reported=reported_states(reader, episode, steps),
-    )
+    reported = reported_states(reader, episode, steps)
+
+    def play(statuses_only: bool = False) -> HarmReport:
+        return assess(
+            lambda: make_simulator(world),
+            episode.init,
+            episode.seed,
+            executed,
+            golden,
+            automaton,
+            reported=reported,
+            statuses_only=statuses_only,
+        )
+
     try:
         report = play()
         if not report.replay_matches and is_earlier(episode, world.type):
