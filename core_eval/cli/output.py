@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
@@ -93,6 +94,23 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
 def print_json(value: Any) -> None:
     """Print indented JSON on standard output."""
     print(json_text(value, indent=2))
+
+
+def print_json_stream(value: Mapping[str, Any]) -> None:
+    """Print an object as `print_json`, one after the other; an iterator's elements one by one."""
+    between = "{"
+    for key, item in value.items():
+        sys.stdout.write(f"{between}\n  {json_text(key)}: ")
+        if isinstance(item, Iterator):
+            comma = "["
+            for one in item:
+                sys.stdout.write(f"{comma}\n" + indent(json_text(one, indent=2), "    "))
+                comma = ","
+            sys.stdout.write("[]" if comma == "[" else "\n  ]")
+        else:
+            sys.stdout.write(indent(json_text(item, indent=2), "  ").lstrip())
+        between = ","
+    sys.stdout.write("{}\n" if between == "{" else "\n}\n")
 
 
 def print_faults(malformed: Mapping[str, Sequence[str]]) -> None:

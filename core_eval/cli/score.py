@@ -17,7 +17,7 @@ from core_eval.cli.output import (
     console,
     print_agents,
     print_faults,
-    print_json,
+    print_json_stream,
     replaced_file,
     warn_of_cycles,
 )
@@ -115,15 +115,15 @@ def _score_log(
                     write_score(log, again.episode.id, again.result)
     rows = [again.row for again in results]
     if as_json:
-        print_json(
+        print_json_stream(
             {
-                "episodes": [
+                "episodes": (
                     {
                         **episode_json(row),
                         "differing": None if again.differing is None else list(again.differing),
                     }
                     for row, again in zip(rows, results, strict=True)
-                ],
+                ),
                 "summary": summary_json(rows, compared),
             }
         )

@@ -19,7 +19,14 @@ from core_eval.cli.filters import (
     episode_filter,
     read_episodes,
 )
-from core_eval.cli.output import AggregateOption, UsageError, console, print_agents, print_json
+from core_eval.cli.output import (
+    AggregateOption,
+    UsageError,
+    console,
+    print_agents,
+    print_json,
+    print_json_stream,
+)
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
@@ -81,10 +88,10 @@ def show(
         print(summary_markdown(episodes), end="")
         return
     if json:
-        print_json(
+        print_json_stream(
             {
                 "runs": [asdict(run) | {"config": run.shown_config} for run in runs],
-                "episodes": [episode_json(row) for row in episodes],
+                "episodes": (episode_json(row) for row in episodes),
                 "summary": summary_json(episodes, load_aggregate(aggregate)),
             }
         )

@@ -40,10 +40,10 @@ def todays_state(kind: WorldType, logged: Mapping[str, Any]) -> BaseModel:
         return kind.state.model_validate(state)
     except ValidationError as error:
         missing = [fault["loc"] for fault in error.errors() if fault["type"] == "missing"]
-    shipped = load_world(kind.name).state.model_dump(mode="json")
-    for *path, last in missing:
+    shipped: Any = load_world(kind.name).state.model_dump(mode="json")
+    for place in missing:
         part, default = state, shipped
-        for name in path:
-            part, default = part[name], default.get(name) or next(iter(default.values()))
-        part[last] = default[last]
+        for part_name in place[:-1]:
+            part, default = part[part_name], default.get(part_name) or next(iter(default.values()))
+        part[place[-1]] = default[place[-1]]
     return kind.state.model_validate(state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -102,6 +103,8 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
     "compensating_pair.restored": TypeAdapter(list[str]),
 }
 """The columns that hold JSON, and what each must be; null is let through, where the table has it."""
+REPEATED = frozenset(f"episode.{name}" for name in ("init", "limits", "scoring", "agent_info", "twin"))
+"""Those that are alike in most episodes of a run; each text is read once, and nobody changes the result."""
 WORDS: Mapping[str, type[StrEnum]] = {
     "step.status": CallStatus,
     "step.kind": StepKind,
@@ -124,8 +127,17 @@ def read_value(table: str, column: str, value: Any) -> Any:
     words = WORDS.get(f"{table}.{column}")
     if words is not None and value is not None:
         return _word(words, value)
-    shape = SHAPES.get(f"{table}.{column}")
-    return value if shape is None or value is None else _json(shape, value)
+    name = f"{table}.{column}"
+    if name not in SHAPES or value is None:
+        return value
+    return (
+        _repeated(name, value) if name in REPEATED and isinstance(value, str) else _json(SHAPES[name], value)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _repeated(name: str, text: str) -> Any:
+    return _json(SHAPES[name], text)
 
 
 def read_change(data: bytes, size: int) -> dict[str, Any]:

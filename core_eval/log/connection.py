@@ -38,7 +38,7 @@ def connect(path: Path, *, create: bool = True, durable: bool = False) -> sqlite
         LogError: the file is missing, is not a log, or was written by a newer version.
     """
     if not create:
-        _require_file(path)
+        _require_log(path)
     try:
         connection = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -76,7 +76,7 @@ def connect_to_read(path: Path, scratch: ExitStack, *, any_version: bool = False
     Raises:
         LogError: as `connect`; also where the schema is older and the file cannot be written.
     """
-    _require_file(path)
+    _require_log(path)
     try:
         try:
             connection = _look(path, "mode=rw")
@@ -97,6 +97,9 @@ def connect_to_read(path: Path, scratch: ExitStack, *, any_version: bool = False
             f"together with {wal_of(path).name} to a folder that can be written"
         ) from None
     version = _version(connection)
+    if not version:
+        connection.close()
+        raise LogError(f"{path}: holds no tables: no log; name another file")
     if any_version or version == len(MIGRATIONS):
         return connection
     connection.close()
@@ -130,9 +133,12 @@ def _frames(connection: sqlite3.Connection) -> int:
     return max(WAL_FRAMES, WAL_BYTES // int(page))
 
 
-def _require_file(path: Path) -> None:
+def _require_log(path: Path) -> None:
+    """Refuse what is no file, or an empty one, of which SQLite would make a database."""
     if not path.is_file():
         raise LogError(f"{path}: there is no such log; `pathrig run --db {path} ...` writes one")
+    if not _size(path) and not _size(wal_of(path)):
+        raise LogError(f"{path}: is empty: no log; `pathrig run --db {path} ...` writes one")
 
 
 def _look(path: Path, mode: str) -> sqlite3.Connection:

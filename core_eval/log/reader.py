@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -37,14 +38,14 @@ from core_eval.log.rows import (
 from core_eval.log.truth_changes import changed
 from core_eval.path import AutomatonError, TaskAutomaton
 
-DEFINITION_COLUMNS = dict.fromkeys(
-    ("prompt", "automaton", "goal", "tools", "world_state", "answer", "cautions", "world_version"),
-    "definition",
+DEFINITION_SQL = (
+    "SELECT id, sha256, prompt, automaton, goal, tools, world_state, answer, cautions, world_version"
+    " FROM definition WHERE id = ?"
 )
 EPISODE_SQL = (
-    f"SELECT episode.*, definition.sha256, {', '.join(DEFINITION_COLUMNS)}, {ENDED_SQL} AS last_word,"
+    f"SELECT episode.*, {ENDED_SQL} AS last_word,"
     " (SELECT config ->> 'streams' FROM run WHERE run.id = run_id) AS streams"
-    " FROM episode JOIN definition ON definition.id = definition_id WHERE episode.id = ?"
+    " FROM episode WHERE episode.id = ?"
 )
 TRUTH_SQL = (
     "SELECT truth_row.id, call_id, t, whole_id AS truth_whole_id, state, change, bytes, events FROM truth_row"
@@ -64,6 +65,8 @@ class LogReader:
         self.path = path
         self._scratch = ExitStack()
         self._agents: dict[str, str] = {}
+        self._definitions: dict[int, tuple[str, Definition]] = {}
+        self._automata: dict[str, TaskAutomaton] = {}
         self.connection = connect_to_read(path, self._scratch)
 
     def __enter__(self) -> LogReader:
@@ -81,8 +84,11 @@ class LogReader:
         Raises:
             LogError: the log holds none that can be read.
         """
+        written = episode.definition.automaton
         try:
-            return TaskAutomaton.from_json(episode.definition.automaton)
+            if written not in self._automata:
+                self._automata[written] = TaskAutomaton.from_json(written)
+            return self._automata[written]
         except AutomatonError as error:
             raise LogError(
                 f"{self.path}: the automaton of episode {episode.id} cannot be read, so the episode can be "
@@ -129,8 +135,8 @@ class LogReader:
         Raises:
             LogError: there is none of that id.
         """
-        for row in self._rows("episode", EPISODE_SQL, episode_id, **DEFINITION_COLUMNS):
-            definition = Definition(**{key: row.pop(key) for key in DEFINITION_COLUMNS})
+        for row in self._rows("episode", EPISODE_SQL, episode_id):
+            row["sha256"], definition = self._definition(row["definition_id"])
             calls_made, fingerprint = self._path(row)
             process = ProcessIdentity(row.pop("pid"), row.pop("process_start"), row.pop("boot_id"))
             last_word = row.pop("last_word")
@@ -166,6 +172,19 @@ class LogReader:
             )
         return self._agents[logged]
 
+    def _definition(self, definition_id: int) -> tuple[str, Definition]:
+        """Return a definition and its digest; many episodes share one, which is read once."""
+        if definition_id not in self._definitions:
+            for row in self._rows("definition", DEFINITION_SQL, definition_id):
+                digest = row.pop("sha256")
+                self._definitions[definition_id] = digest, Definition(**_without(row, "id"))
+        try:
+            return self._definitions[definition_id]
+        except KeyError:
+            raise LogError(
+                f"{self.path}: cannot be read as a log: there is no definition {definition_id}"
+            ) from None
+
     def scores(self, episode_id: int, scoring: int | None = None) -> Mapping[str, float | None]:
         """Return metric to value, of one scoring, or of each metric's latest."""
         source = "score_latest" if scoring is None else "score"
@@ -174,7 +193,7 @@ class LogReader:
             " ORDER BY metric"
         )
         rows = self._rows("score", sql, episode_id, scoring, scoring)
-        return {row["metric"]: row["value"] for row in rows}
+        return {sys.intern(row["metric"]): row["value"] for row in rows}
 
     def scorings(self, episode_id: int) -> tuple[ScoringRow, ...]:
         """Return the scorings of an episode, oldest first."""
@@ -232,8 +251,10 @@ class LogReader:
         for row in self._rows("truth_row", TRUTH_SQL, episode_id, state="truth_whole"):
             patch: Mapping[str, Any] = {}
             if row["change"] is not None:
-                with self._naming("truth_row", "change", row["id"]):
+                try:
                     patch = read_change(row["change"], row["bytes"])
+                except ColumnError as error:
+                    raise self._damage("truth_row", "change", row["id"], error) from None
             state = changed(state if row["state"] is None else row["state"], patch)
             events = events if row["events"] is None else row["events"]
             rows.append(TruthRow(row["call_id"], row["t"], state, events))
@@ -347,22 +368,22 @@ class LogReader:
             names = [column[0] for column in cursor.description]
             for found in cursor:
                 row = dict(zip(names, found, strict=True))
-                for column, value in row.items():
-                    owner = others.get(column, table)
-                    with self._naming(owner, column, row.get("id" if owner == table else f"{owner}_id")):
+                owner = column = table
+                try:
+                    for column, value in row.items():
+                        owner = others.get(column, table)
                         row[column] = read_value(owner, column, value)
+                except ColumnError as error:
+                    number = row.get("id" if owner == table else f"{owner}_id")
+                    raise self._damage(owner, column, number, error) from None
                 yield row
         except sqlite3.DatabaseError as error:
             raise LogError(f"{self.path}: cannot be read as a log: {error}") from None
 
-    @contextmanager
-    def _naming(self, table: str, column: str, row: Any) -> Iterator[None]:
-        """Raise a LogError that names the table, column and row of a wrong value."""
-        try:
-            yield
-        except ColumnError as error:
-            of = "" if row is None else f" of row {row}"
-            raise LogError(f"{self.path}: cannot be read as a log: {table}.{column}{of}: {error}") from None
+    def _damage(self, table: str, column: str, row: Any, fault: ColumnError) -> LogError:
+        """Return the error that names the table, column and row of a wrong value."""
+        of = "" if row is None else f" of row {row}"
+        return LogError(f"{self.path}: cannot be read as a log: {table}.{column}{of}: {fault}")
 
 
 def _flag(value: int | None) -> bool | None:

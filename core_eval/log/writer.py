@@ -151,7 +151,7 @@ class RunLog:
             insert_status(self.connection, episode, Status(time.time(), "host", state, detail))
 
     def _definition(self, definition: Definition) -> int:
-        columns = {
+        columns: dict[str, Any] = {
             "prompt": plain_text(definition.prompt),
             "automaton": definition.automaton,
             "goal": None if definition.goal is None else to_json(definition.goal),

@@ -143,3 +143,67 @@ def test_an_automaton_that_is_none_is_one_line(
     path, _ = damaged(log, tmp_path, "definition.automaton", value)
     (line,) = told(path, capsys)
     assert "the automaton of episode 1 cannot be read" in line
+
+
+def test_the_other_episodes_of_a_damaged_log_are_scored(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "three.db"
+    shutil.copyfile(log, path)
+    task = ["--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "oracle"]
+    assert main(["run", *task, "--db", str(path), "--episodes", "2"]) == 0
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute("""UPDATE step SET arguments = '"x"' WHERE episode_id = 2 AND k = 0""")
+        (row,) = connection.execute("SELECT id FROM step WHERE episode_id = 2 AND k = 0").fetchone()
+    capsys.readouterr()
+    assert main(["score", "--db", str(path), "--json", "--write"]) == 1
+    told = capsys.readouterr()
+    assert [episode["episode"] for episode in json.loads(told.out)["episodes"]] == [1, 3]
+    assert told.err == (
+        f"episode 2: {path}: cannot be read as a log: step.arguments of row {row}: Input should be a valid "
+        "dictionary; left out\npathrig: 2 scored, 1 left out as damaged\n"
+    )
+
+
+@pytest.mark.parametrize("changed", ["$.value", "$.t", "$.counterfactual"])
+def test_rescoring_compares_the_evidence_too(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: str
+) -> None:
+    path = tmp_path / "other.db"
+    shutil.copyfile(log, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        done = connection.execute(
+            "UPDATE harm SET evidence = json_set(evidence, ?, -1) WHERE evidence IS NOT NULL", [changed]
+        )
+        assert done.rowcount > 0
+    assert main(["score", "--db", str(path), "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["episodes"][0]["differing"] == ["harm"]
+    assert told.err == "episode 1: the log has other values of harm\n"
+
+
+@pytest.mark.parametrize("content", ["nothing", "no tables"])
+def test_a_file_without_a_log_is_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    path = tmp_path / "z.db"
+    path.touch()
+    if content == "no tables":
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript("CREATE TABLE t (x); DROP TABLE t;")
+    before = path.read_bytes()
+    out = str(tmp_path / "out")
+    for command in (
+        *(["show", str(path)], ["harm", str(path)], ["harm", str(path), "--detect"]),
+        *(["report", str(path), "-o", out], ["score", "--db", str(path), "--write"]),
+        *(["compare", str(path), str(path)], ["export", str(path), "--format", "csv", "-o", out]),
+        *(["backup", str(path), out], ["baseline", "save", str(path), "-o", out]),
+        *(["run", "--resume", "--db", str(path)], ["watch", str(path)]),
+    ):
+        capsys.readouterr()
+        assert main(command) == 2, command
+        told = capsys.readouterr()
+        assert told.out == "" and told.err.count("\n") == 1, command
+        assert f"{path}: {'is empty' if content == 'nothing' else 'holds no tables'}: no log" in told.err
+        assert path.read_bytes() == before and [item.name for item in tmp_path.iterdir()] == ["z.db"], command
