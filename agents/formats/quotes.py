@@ -1,0 +1,104 @@
+"""Tell whether a call in an answer is quoted: it is talked about, and not made.
+
+Only how it stands in the text counts, never what the words say, so that it is the same in all languages.
+"""
+
+from __future__ import annotations
+
+import re
+
+BLANK = "\0"
+"""Stands for the characters of other calls."""
+HTML_COMMENT = ("<!--", "-->")
+AROUND = f" \t\n{BLANK}"
+FENCE = re.compile(r"(?m)^[ \t>]*(?:`{3,}|~{3,})")
+QUOTES = frozenset(
+    ('""', "''", "``", "“”", "„“", "„”", "‘’", "‚‘", "«»", "»«", "‹›", "「」", "『』", "《》", "()", "（）")
+)
+BLOCK_QUOTE = re.compile(r"[ \t]*>(?!>>)")
+MARK = re.compile(
+    r"(?:<[|｜]?|[\[【◁⟨《])(?P<close>/?)(?P<name>[^\W\d][\w:.▁ -]{0,40})(?:\s[^<>\n]{0,200})?"
+    r"(?:[|｜]?>|[\]】▷⟩》])"
+)
+"""A mark around a part of an answer, in whatever brackets a family writes them."""
+BEGIN_OR_END = re.compile(r"(?:^|(?<=[_▁ -]))(?:begin|start|open|end|close|stop|of)(?:$|[_▁ -])")
+ENDS = re.compile(r"(?:^|[_▁ -])(?:end|close|stop)(?:$|[_▁ -])")
+AROUND_CALLS = re.compile(
+    r"tool|function|call|action|invoke|plugin|response|answer|output|final|assistant|text"
+)
+"""Names of marks within which a family makes calls."""
+THOUGHT = re.compile(r"think|thought|reason|monolog|scratch|reflect|deliberat|ponder|analysis")
+"""Names of marks within which no call is made, whether they are closed or not."""
+FULL_STOPS = (".", "!", "。", "！", "…", "।")
+CONTINUED = re.compile(r"\s*[,;:)]|\s+[^\W\dA-Z_]*[a-z]")
+ANY_MARK = re.compile(r"<[^<>\n]*>")
+
+
+def is_quoted(before: str, call: str, after: str) -> bool:
+    """Return whether a call is a quotation, by the text around it.
+
+    It is one in a comment, in a code block or code span, within quotation marks or brackets, struck out, in
+    a block quote, in marks of thoughts or of parts of an answer that no call belongs to, and in a sentence
+    that goes on behind it.
+    """
+    before, after = before.rstrip(BLANK), after.lstrip(BLANK)
+    line, rest = before.rpartition("\n")[2], after.partition("\n")[0]
+    opened, closed = HTML_COMMENT
+    return (
+        before.rfind(opened) > before.rfind(closed)
+        or _in_a_code_block(before, after)
+        or _between(line.replace("```", ""), rest.replace("```", ""), "`")
+        or _between(FENCE.sub("", before), after, "~~")
+        or before.rstrip(AROUND)[-1:] + after.lstrip(AROUND)[:1] in QUOTES
+        or BLOCK_QUOTE.match(line + call) is not None
+        or _in_marks(before, after)
+        or _within_a_sentence(line, rest)
+    )
+
+
+def _in_a_code_block(before: str, after: str) -> bool:
+    """Return whether a code block is open that is not the whole answer."""
+    fences = list(FENCE.finditer(before))
+    if len(fences) % 2 == 0:
+        return False
+    return bool(before[: fences[-1].start()].strip()) or bool(re.sub(r"\s*`{3,}|\s*~{3,}", "", after).strip())
+
+
+def _between(before: str, after: str, sign: str) -> bool:
+    return before.count(sign) % 2 == 1 and sign in after
+
+
+def _within_a_sentence(before: str, after: str) -> bool:
+    """Return whether a sentence goes on behind the call. What stands right at a word, or behind a full stop,
+    is no part of it.
+    """
+    if not _has_words(before) or not _has_words(after):
+        return False
+    if CONTINUED.match(after) is None and before.rstrip().endswith(FULL_STOPS):
+        return False
+    last = before[-1:]
+    return not last.isascii() or not (last.isalnum() or last in FULL_STOPS)
+
+
+def _has_words(line: str) -> bool:
+    return re.search(r"\w", ANY_MARK.sub(" ", line)) is not None
+
+
+def _in_marks(before: str, after: str) -> bool:
+    opened: list[str] = []
+    for mark in MARK.finditer(before):
+        name, closes = _name(mark)
+        if not closes:
+            opened.append(name)
+        elif name in opened:
+            del opened[opened.index(name) :]
+    closed = {name for name, closes in map(_name, MARK.finditer(after)) if closes}
+    return any(
+        THOUGHT.search(name) or (name in closed and not AROUND_CALLS.search(name)) for name in opened if name
+    )
+
+
+def _name(mark: re.Match[str]) -> tuple[str, bool]:
+    """Return what a mark is of, and whether it is the closing one."""
+    name = mark["name"].strip().lower()
+    return BEGIN_OR_END.sub("", name).strip("_▁ -"), bool(mark["close"]) or ENDS.search(name) is not None
