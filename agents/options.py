@@ -63,8 +63,8 @@ class ModelOptions(BaseModel):
     grammar: GrammarMode = Field("calls", description="what a grammar constrains")
     reading: Reading = Field(
         "strict",
-        description="strict: what is in the model's own form is a call; lenient: what is in any form, wherever "
-        "it stands, is one",
+        description="strict: what is in the model's own form is a call; lenient: what is in any form is one, "
+        "wherever it stands",
     )
     thinking: bool | None = Field(None, description="on or off, where the model can")
     thinking_tokens: int | None = Field(None, ge=0, description="tokens of a thought before it is closed")

@@ -47,7 +47,6 @@ def read_completion(
         seconds: how long it took, s.
         cut: the limit that was met by an answer whose `finish_reason` is `length`.
         plain: the form in which calls stand in the words, for a scaffold that describes its tools in words.
-
         reading: how the words are read; "none" where the server reads them: what it leaves there is no call.
 
     Raises:

@@ -21,6 +21,8 @@ OTHER_FORM = f"this looks like a tool call, but not one in your own form, {IF_ME
 WITHOUT_MARKS = (xlam.FORMAT, pythonic.FORMAT)
 """JSON, or a Python list: any model's answer may be such a call and nothing else."""
 ANY_FAMILY = tuple(form for form in FORMATS if form is not react.FORMAT)
+RUN = re.compile(rf"{BLANK}+(?:[\s,;]*{BLANK}+)*")
+"""Calls with nothing between them."""
 BETWEEN = re.compile(
     r"[\s,;]+|```(?:json|python)?|</s>|<eos>|<end_of_turn>|<｜end▁of▁sentence｜>"
     r"|<\|(?:im_end|eot_id|eom_id|eot|end_of_text|endoftext|end_of_turn|END_OF_TURN_TOKEN|return|call)\|>"
@@ -43,20 +45,23 @@ def read_own_form(text: str, tools: Tools, own: Format | None) -> list[Found]:
     if found:
         blanked = _without(found, text)
         alone = not own.bare or _is_whole(blanked)
+        runs = [run.span() for run in RUN.finditer(blanked)]
         strays = with_strays(found, text, tools, own)
-        return [replace(each, item=_judged(each, text, blanked, own, alone)) for each in strays]
+        return [replace(each, item=_judged(each, text, blanked, own, alone, runs)) for each in strays]
     return _alone(text, tools, WITHOUT_MARKS) or _said(text, tools, own)
 
 
-def _judged(each: Found, text: str, blanked: str, own: Format, alone: bool) -> CallText | Nonsense:
+def _judged(
+    each: Found, text: str, blanked: str, own: Format, alone: bool, runs: list[tuple[int, int]]
+) -> CallText | Nonsense:
     """Return what was found in the own syntax; nonsense where a call is only quoted."""
     if isinstance(each.item, Nonsense):
         return each.item
     call = text[each.start : each.end]
     if not alone and not call.strip().startswith(own.marks or BLANK):
         return Nonsense("unread_call", NOT_ALONE, call.strip())
-    before, after = blanked[: each.start], blanked[each.end :]
-    if is_quoted(before, call, after) or not own.meant(before, after):
+    start, end = next((run for run in runs if run[0] <= each.start < run[1]), (each.start, each.end))
+    if is_quoted(blanked, start, end, call) or not own.meant(blanked[:start], blanked[end:]):
         return Nonsense("quoted_call", QUOTED, call.strip())
     return each.item
 

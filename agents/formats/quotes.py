@@ -6,23 +6,23 @@ Only how it stands in the text counts, never what the words say, so that it is t
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 BLANK = "\0"
 """Stands for the characters of other calls."""
 HTML_COMMENT = ("<!--", "-->")
-AROUND = f" \t\n{BLANK}"
 FENCE = re.compile(r"(?m)^[ \t>]*(?:`{3,}|~{3,})")
 QUOTES = frozenset(
-    ('""', "''", "``", "“”", "„“", "„”", "‘’", "‚‘", "«»", "»«", "‹›", "「」", "『』", "《》", "()", "（）")
+    ('""', "''", "“”", "„“", "„”", "‘’", "‚‘", "«»", "»«", "‹›", "「」", "『』", "《》", "()", "（）")
 )
 BLOCK_QUOTE = re.compile(r"[ \t]*>(?!>>)")
 MARK = re.compile(
-    r"(?:<[|｜]?|[\[【◁⟨《])(?P<close>/?)(?P<name>[^\W\d][\w:.▁ -]{0,40})(?:\s[^<>\n]{0,200})?"
+    r"(?:<[|｜]?|[\[【◁⟨《])(?P<close>/?)(?P<name>[^\W\d][\w:.▁-]{0,40})(?:\s[^<>\[\]\n]{0,100})?"
     r"(?:[|｜]?>|[\]】▷⟩》])"
 )
 """A mark around a part of an answer, in whatever brackets a family writes them."""
-BEGIN_OR_END = re.compile(r"(?:^|(?<=[_▁ -]))(?:begin|start|open|end|close|stop|of)(?:$|[_▁ -])")
-ENDS = re.compile(r"(?:^|[_▁ -])(?:end|close|stop)(?:$|[_▁ -])")
+BEGIN_OR_END = re.compile(r"(?:^|(?<=[_▁-]))(?:begin|start|open|end|close|stop|of)(?:$|[_▁-])")
+ENDS = re.compile(r"(?:^|[_▁-])(?:end|close|stop)(?:$|[_▁-])")
 AROUND_CALLS = re.compile(
     r"tool|function|call|action|invoke|plugin|response|answer|output|final|assistant|text"
 )
@@ -34,14 +34,14 @@ CONTINUED = re.compile(r"\s*[,;:)]|\s+[^\W\dA-Z_]*[a-z]")
 ANY_MARK = re.compile(r"<[^<>\n]*>")
 
 
-def is_quoted(before: str, call: str, after: str) -> bool:
-    """Return whether a call is a quotation, by the text around it.
+def is_quoted(text: str, start: int, end: int, call: str) -> bool:
+    """Return whether calls between two places are a quotation, by the text around them.
 
     It is one in a comment, in a code block or code span, within quotation marks or brackets, struck out, in
     a block quote, in marks of thoughts or of parts of an answer that no call belongs to, and in a sentence
     that goes on behind it.
     """
-    before, after = before.rstrip(BLANK), after.lstrip(BLANK)
+    before, after = text[:start], text[end:]
     line, rest = before.rpartition("\n")[2], after.partition("\n")[0]
     opened, closed = HTML_COMMENT
     return (
@@ -49,9 +49,9 @@ def is_quoted(before: str, call: str, after: str) -> bool:
         or _in_a_code_block(before, after)
         or _between(line.replace("```", ""), rest.replace("```", ""), "`")
         or _between(FENCE.sub("", before), after, "~~")
-        or before.rstrip(AROUND)[-1:] + after.lstrip(AROUND)[:1] in QUOTES
+        or before.rstrip(" \t")[-1:] + after.lstrip(" \t")[:1] in QUOTES
         or BLOCK_QUOTE.match(line + call) is not None
-        or _in_marks(before, after)
+        or _in_marks(text, start, end)
         or _within_a_sentence(line, rest)
     )
 
@@ -84,21 +84,30 @@ def _has_words(line: str) -> bool:
     return re.search(r"\w", ANY_MARK.sub(" ", line)) is not None
 
 
-def _in_marks(before: str, after: str) -> bool:
-    opened: list[str] = []
-    for mark in MARK.finditer(before):
-        name, closes = _name(mark)
-        if not closes:
-            opened.append(name)
-        elif name in opened:
-            del opened[opened.index(name) :]
-    closed = {name for name, closes in map(_name, MARK.finditer(after)) if closes}
+def _in_marks(text: str, start: int, end: int) -> bool:
+    opened: dict[str, int] = {}
+    closed: set[str] = set()
+    for place, name, closes in _marks(text):
+        if place >= end and closes:
+            closed.add(name)
+        elif place < start and not closes:
+            opened.setdefault(name, place)
+        elif place < start:
+            opened.pop(name, None)
     return any(
-        THOUGHT.search(name) or (name in closed and not AROUND_CALLS.search(name)) for name in opened if name
+        # A heading may stand in square brackets.
+        (name in closed and not AROUND_CALLS.search(name)) or (text[place] in "<◁⟨" and THOUGHT.search(name))
+        for name, place in opened.items()
+        if name
     )
 
 
+@lru_cache(maxsize=1)
+def _marks(text: str) -> list[tuple[int, str, bool]]:
+    """Return each mark: where it stands, what it is of, and whether it is the closing one."""
+    return [(mark.start(), *_name(mark)) for mark in MARK.finditer(text)]
+
+
 def _name(mark: re.Match[str]) -> tuple[str, bool]:
-    """Return what a mark is of, and whether it is the closing one."""
-    name = mark["name"].strip().lower()
-    return BEGIN_OR_END.sub("", name).strip("_▁ -"), bool(mark["close"]) or ENDS.search(name) is not None
+    name = mark["name"].lower()
+    return BEGIN_OR_END.sub("", name).strip("_▁-"), bool(mark["close"]) or ENDS.search(name) is not None

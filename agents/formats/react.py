@@ -62,7 +62,8 @@ def _meant(before: str, after: str) -> bool:
     """Return whether an action is made: not behind the final answer, nor amid words without labels."""
     if FINAL.search(before):
         return False
-    amid = SAID.search(before) and not LABEL.search(before) and SAID.search(after)
+    words = (re.sub(r"<[^<>\n]*>", "", text) for text in (before, after))
+    amid = all(SAID.search(text) for text in words) and not LABEL.search(before)
     return not amid or LABEL.match(after.lstrip()) is not None
 
 
