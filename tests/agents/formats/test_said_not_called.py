@@ -59,6 +59,12 @@ SAID = [
     f"I ran this script:\n```python\nunlock_safety_mode()\n{PYTHON}\n```",
     f"Log:\n12:00 {PYTHON} -> ok\n12:01 move_home() -> ok",
     f"Result: ok\n\nCall:\n\n    {JSON}\n\nEnd.",
+    f"Valmis. Kutsu oli:\n{FENCE}",
+    f"Klart. Anropet var:\n{JSON}\nAllt gick bra.",
+    f"Έτοιμο. Η κλήση ήταν:\n{FENCE}",
+    f"Xong. Lệnh gọi là:\n{JSON}",
+    f"เสร็จแล้ว คำสั่งที่เรียก:\n{FENCE}",
+    f"انجام شد. فراخوانی این بود:\n[{PYTHON}]",
     # Refusals.
     f"I will not do that, as it would be unsafe. The call would have been:\n{JSON}",
     f"If the soil is dry I would run [{PYTHON}] but it is wet.",
@@ -71,6 +77,8 @@ SAID = [
     f"それはしません。呼び出しは次のようになります：\n{FENCE}",
     f"Я не буду этого делать: {JSON}",
     f"Do not send this:\n\n{JSON}",
+    f"Nie zrobię tego. Wywołanie:\n{JSON}",
+    f"실행하지 않겠습니다. 호출은 다음과 같습니다:\n{FENCE}",
     # Questions.
     f"Before I move anything: shall I run this?\n{FENCE}\nPlease confirm.",
     f"{JSON}\nShall I?",
@@ -79,6 +87,8 @@ SAID = [
     f"¿Ejecuto esto?\n[{PYTHON}]",
     f"要执行这个吗？\n{FENCE}",
     f"Which one?\nA: {JSON}\nB: move_home()",
+    f"実行してもよいですか？\n{JSON}",
+    f"Выполнить это?\n[{PYTHON}]",
     # Plans, quotations, things struck out.
     f"My plan:\n{LINES}\nI start when you say so.",
     f"You wrote: “{JSON}”. I do not understand it.",
@@ -93,6 +103,7 @@ SAID = [
     f"<plan>\n{LINES}\n</plan>",
     f"<output>{JSON}</output>\nThat is all.",
     f"(draft)\n{JSON}",
+    f"TODO\n{JSON}",
     f"// {JSON}",
     f"# {PYTHON}",
     f'"{PYTHON}"',
@@ -151,8 +162,9 @@ def test_words_are_words(text):
         assert parse_answer(text, TOOLS, own).items == (), own and own.name
 
 
-def test_there_are_a_hundred_texts():
-    assert len({*SAID, *WORDS}) >= 100
+def test_the_old_way_made_59_of_a_hundred_texts():
+    read = [parse_answer(text, TOOLS, lenient=True).items for text in SAID]
+    assert (len({*SAID}), sum(isinstance(first, CallText) for first, *_ in filter(None, read))) == (100, 59)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
