@@ -95,7 +95,8 @@ def _said(text: str, tools: Tools, own: Format) -> list[Found]:
 def _without(found: Iterable[Found], text: str) -> str:
     """Return a text of the same length with blanks in place of what was found."""
     for each in found:
-        text = text[: each.start] + BLANK * (each.end - each.start) + text[each.end :]
+        end = each.start + len(text[each.start : each.end].rstrip())
+        text = text[: each.start] + BLANK * (end - each.start) + text[end:]
     return text
 
 

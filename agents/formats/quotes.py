@@ -10,12 +10,12 @@ from functools import lru_cache
 
 BLANK = "\0"
 """Stands for the characters of other calls."""
-HTML_COMMENT = ("<!--", "-->")
-FENCE = re.compile(r"(?m)^[ \t>]*(?:`{3,}|~{3,})")
+COMMENTS = (("<!--", "-->"), ("/*", "*/"))
+FENCE = re.compile(r"(?m)^[ \t>]*(?:`{3,}|~{3,}|\"{3}|'{3})")
 QUOTES = frozenset(
     ('""', "''", "“”", "„“", "„”", "‘’", "‚‘", "«»", "»«", "‹›", "「」", "『』", "《》", "()", "（）")
 )
-BLOCK_QUOTE = re.compile(r"[ \t]*>(?!>>)")
+QUOTED_LINE = re.compile(r"[ \t]*(?:>(?!>>)|//)")
 MARK = re.compile(
     r"(?:<[|｜]?|[\[【◁⟨《])(?P<close>/?)(?P<name>[^\W\d][\w:.▁-]{0,40})(?:\s[^<>\[\]\n]{0,100})?"
     r"(?:[|｜]?>|[\]】▷⟩》])"
@@ -30,6 +30,7 @@ AROUND_CALLS = re.compile(
 THOUGHT = re.compile(r"think|thought|reason|monolog|scratch|reflect|deliberat|ponder|analysis")
 """Names of marks within which no call is made, whether they are closed or not."""
 FULL_STOPS = (".", "!", "。", "！", "…", "।")
+ENDS_OF_LINES = (*FULL_STOPS, ":", "：", "?", "？")
 CONTINUED = re.compile(r"\s*[,;:)]|\s+[^\W\dA-Z_]*[a-z]")
 ANY_MARK = re.compile(r"<[^<>\n]*>")
 
@@ -43,16 +44,15 @@ def is_quoted(text: str, start: int, end: int, call: str) -> bool:
     """
     before, after = text[:start], text[end:]
     line, rest = before.rpartition("\n")[2], after.partition("\n")[0]
-    opened, closed = HTML_COMMENT
     return (
-        before.rfind(opened) > before.rfind(closed)
+        any(before.rfind(opened) > before.rfind(closed) for opened, closed in COMMENTS)
         or _in_a_code_block(before, after)
         or _between(line.replace("```", ""), rest.replace("```", ""), "`")
         or _between(FENCE.sub("", before), after, "~~")
         or before.rstrip(" \t")[-1:] + after.lstrip(" \t")[:1] in QUOTES
-        or BLOCK_QUOTE.match(line + call) is not None
+        or QUOTED_LINE.match(line + call) is not None
         or _in_marks(text, start, end)
-        or _within_a_sentence(line, rest)
+        or _within_a_sentence(before, after)
     )
 
 
@@ -72,11 +72,21 @@ def _within_a_sentence(before: str, after: str) -> bool:
     """Return whether a sentence goes on behind the call. What stands right at a word, or behind a full stop,
     is no part of it.
     """
-    if not _has_words(before) or not _has_words(after):
+    line, rest = before.rpartition("\n")[2], after.partition("\n")[0]
+    own_line = not line.strip() and not rest.strip()
+    if own_line:
+        line, rest = (
+            before.rstrip(" \t")[:-1].rpartition("\n")[2],
+            after.partition("\n")[2].partition("\n")[0],
+        )
+    if not _has_words(line) or not _has_words(rest):
         return False
-    if CONTINUED.match(after) is None and before.rstrip().endswith(FULL_STOPS):
+    goes_on = CONTINUED.match(f" {rest}" if own_line else rest) is not None
+    if own_line:
+        return goes_on and not line.rstrip().endswith(ENDS_OF_LINES)
+    if not goes_on and line.rstrip().endswith(FULL_STOPS):
         return False
-    last = before[-1:]
+    last = line[-1:]
     return not last.isascii() or not (last.isalnum() or last in FULL_STOPS)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from agents.formats.answer import parse_answer
 from agents.formats.calls import CallText, Nonsense, Tools
+from agents.formats.chat_template import ChatTemplate
 from agents.formats.registry import FORMATS
 
 BY_NAME = {form.name: form for form in FORMATS}
@@ -158,6 +159,36 @@ def test_calls_in_a_familys_own_shapes(name, text):
 )
 def test_calls_among_words(name, text, around):
     assert parse_answer(around.format(text.lstrip()), TOOLS, BY_NAME[name]).items == (POUR, HOME)
+
+
+TURNS = (
+    "{% for m in messages %}<|im_start|>{{ m.role if m.role != 'tool' else 'environment' }}\n"
+    "{% if m.role == 'system' and tools %}{{ m.content }} <functions>{{ tools | tojson }}</functions>"
+    "{% elif CALLS %}{{ m.content or '' }}<function_calls>CALL</function_calls>{% else %}{{ m.content }}"
+    "{% endif %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+PRINTED = (
+    "{% for c in m.tool_calls %}{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k }}="
+    "{{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %}){{ '\\n' if not loop.last }}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("calls", "call", "given"),
+    [
+        ("m.tool_calls", PRINTED, "objects"),
+        ("m.get('function_calls')", "{{ m.function_calls }}", "words"),
+    ],
+)
+def test_a_template_with_olmo_s_marks_asks_for_olmo_s_form(calls, call, given):
+    """Also one that prints calls only where they come as text."""
+    template = ChatTemplate(TURNS.replace("CALLS", calls).replace("CALL", call))
+    assert (template.form.name, template.use.calls, template.use.tools) == ("olmo-3", given, "variable")
+    function = {"name": "pour", "arguments": dict(POUR.arguments)}
+    said = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
+    answered = [{"role": "user", "content": "Go."}, said, {"role": "tool", "content": "{}"}]
+    text = template.render(answered, SCHEMAS).replace('"', "'")
+    assert f"assistant\n{BY_NAME['olmo-3'].write([POUR])}<|im_end|>" in text
 
 
 VALUES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from farm_rig import FARM_ROVER
 
@@ -202,6 +204,11 @@ QUOTED = [
     "«{}»\nn'a pas été exécuté.",
     "「{}」\nは実行していません。",
     "({})",
+    "I must not write\n{}\nhere, as the soil is wet.",
+    "Ich habe\n{}\nnicht ausgeführt.",
+    "/* {} */\nDone.",
+    "// {}\nDone.",
+    'The form is:\n"""\n{}\n"""\nNothing was run.',
     "<think>\n{}\n</think>\nDone.",
     "<inner_monologue>\n{}\n</inner_monologue>\nDone.",
     "<inner_monologue>\n{}",
@@ -248,6 +255,8 @@ MEANT = [
 ]
 AMONG_WORDS = [
     "I water plant_B.\n{}",
+    "I water plant_B:\n{}\nand wait for the result.",
+    "Now plant_B\n{}\nI wait for the result.",
     "Ich gieße jetzt:\n\n{}",
     "好的。\n{}",
     "{}\n\nI wait for the result.",
@@ -260,7 +269,8 @@ AMONG_WORDS = [
 @pytest.mark.parametrize("meant", [*MEANT, *AMONG_WORDS])
 def test_a_call_in_the_own_form_is_made(name, meant):
     form = BY_NAME[name]
-    if form.bare and meant not in MEANT:
+    labelled = name != "react" or meant.startswith("{}") or not re.search(r"\{\}.*\w", meant, re.DOTALL)
+    if meant not in MEANT and (form.bare or not labelled):
         return
     for calls in ([WATER], [WATER, HOME]):
         call = form.write(calls)
