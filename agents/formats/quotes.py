@@ -24,14 +24,13 @@ MARK = re.compile(
 BEGIN_OR_END = re.compile(r"(?:^|(?<=[_▁-]))(?:begin|start|open|end|close|stop|of)(?:$|[_▁-])")
 ENDS = re.compile(r"(?:^|[_▁-])(?:end|close|stop)(?:$|[_▁-])")
 AROUND_CALLS = re.compile(
-    r"tool|function|call|action|invoke|plugin|response|answer|output|final|assistant|text"
+    r"tool|function|call|action|invoke|plugin|response|answer|output|final|assistant|text|turn|message|\Aim\Z"
 )
 """Names of marks within which a family makes calls."""
 THOUGHT = re.compile(r"think|thought|reason|monolog|scratch|reflect|deliberat|ponder|analysis")
 """Names of marks within which no call is made, whether they are closed or not."""
 FULL_STOPS = (".", "!", "。", "！", "…", "।")
 ENDS_OF_LINES = (*FULL_STOPS, ":", "：", "?", "？")
-CONTINUED = re.compile(r"\s*[,;:)]|\s+[^\W\dA-Z_]*[a-z]")
 ANY_MARK = re.compile(r"<[^<>\n]*>")
 
 
@@ -81,7 +80,7 @@ def _within_a_sentence(before: str, after: str) -> bool:
         )
     if not _has_words(line) or not _has_words(rest):
         return False
-    goes_on = CONTINUED.match(f" {rest}" if own_line else rest) is not None
+    goes_on = rest.lstrip()[0] in ",;:)，；、" or rest.lstrip()[0].islower()
     if own_line:
         return goes_on and not line.rstrip().endswith(ENDS_OF_LINES)
     if not goes_on and line.rstrip().endswith(FULL_STOPS):

@@ -206,6 +206,7 @@ QUOTED = [
     "({})",
     "I must not write\n{}\nhere, as the soil is wet.",
     "Ich habe\n{}\nnicht ausgeführt.",
+    "Я не вызвал\n{}\nпотому что влажно.",
     "/* {} */\nDone.",
     "// {}\nDone.",
     'The form is:\n"""\n{}\n"""\nNothing was run.',
@@ -257,11 +258,13 @@ AMONG_WORDS = [
     "I water plant_B.\n{}",
     "I water plant_B:\n{}\nand wait for the result.",
     "Now plant_B\n{}\nI wait for the result.",
+    "Jetzt gieße ich. {} Über das Ergebnis berichte ich dann.",
     "Ich gieße jetzt:\n\n{}",
     "好的。\n{}",
     "{}\n\nI wait for the result.",
     "The value is <high> and [ok], as `sense` says; it's 5 > 3.\n{}",
     "<response>\nI water.\n{}\n</response>",
+    "<|im_start|>assistant\n{}<|im_end|>",
 ]
 
 
