@@ -19,6 +19,8 @@ from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
 GrammarMode = Literal["off", "calls", "strict"]
 """What a grammar holds: nothing, each call from its mark on, or the whole answer."""
+Reading = Literal["strict", "lenient"]
+"""What of an answer makes a call: what is in the model's own form, or what is in any."""
 Scaffold = Literal["native", "react"]
 ToolTexts = Literal["short", "full"]
 """How tools are shown: as signatures where that is possible, or as function schemas."""
@@ -60,6 +62,11 @@ class ModelOptions(BaseModel):
         "are; full: as function schemas",
     )
     grammar: GrammarMode = Field("calls", description="what a grammar constrains")
+    reading: Reading = Field(
+        "strict",
+        description="strict: what is in the model's own form is a call; lenient: what is in any form is one, "
+        "wherever it stands",
+    )
     thinking: bool | None = Field(None, description="on or off, where the model can")
     thinking_tokens: int | None = Field(None, ge=0, description="tokens of a thought before it is closed")
     reasoning_effort: Effort | None = Field(
@@ -152,7 +159,9 @@ class ModelOptions(BaseModel):
 
 NO_OPTIONS = ModelOptions()
 SAMPLING = frozenset({"temperature", "top_k", "top_p", "min_p", "seed"})
-PROMPTING = frozenset({"scaffold", "tools", "system_prompt", "system_prompt_file", "examples_file"})
+PROMPTING = frozenset(
+    {"scaffold", "tools", "reading", "system_prompt", "system_prompt_file", "examples_file"}
+)
 THINKING = frozenset({"thinking", "thinking_tokens", "reasoning_effort"})
 LIMITS = frozenset({"max_steps", "max_tokens", "max_seconds", "answer_tokens"})
 LOCAL = frozenset(

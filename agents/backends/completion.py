@@ -6,19 +6,24 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from agents.agent import Usage
 from agents.backends.backend import Message, PlainText, Reply, ReplyItem, ReplyStop
 from agents.backends.server_context import count
-from agents.formats.answer import IN_THOUGHTS, parse_answer
+from agents.formats.answer import IN_THOUGHTS, ParsedText, parse_answer
 from agents.formats.call_signs import shows_a_call
 from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, to_json
+from agents.formats.registry import FORMATS
 from agents.formats.thoughts import part
+from agents.options import Reading
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
 SAID_TO_CALL = ("tool_calls", "function_call")
+MARKS = tuple(mark for form in FORMATS for mark in form.marks)
+LEFT = "the server could not read this as a tool call, so it was not made: make the call again"
 NO_NAME = "unnamed"
+CallReading = Reading | Literal["none"]
 MALFORMED = "malformed"
 """In the conversation that goes back, the arguments that are no JSON object are a text under this key."""
 
@@ -31,6 +36,7 @@ def read_completion(
     seconds: float,
     cut: ReplyStop,
     plain: PlainText | None = None,
+    reading: CallReading = "strict",
 ) -> Reply:
     """Return the answer of a server.
 
@@ -41,6 +47,7 @@ def read_completion(
         seconds: how long it took, s.
         cut: the limit that was met by an answer whose `finish_reason` is `length`.
         plain: the form in which calls stand in the words, for a scaffold that describes its tools in words.
+        reading: how the words are read; "none" where the server reads them: what it leaves there is no call.
 
     Raises:
         KeyError, IndexError, TypeError, AttributeError: it is no chat completion.
@@ -51,9 +58,10 @@ def read_completion(
     reasoning = _text(message.get("reasoning_content") or message.get("reasoning"))
     usage = _usage(answer, message, words or refusal, reasoning, seconds)
     echo: Message = {"role": "assistant", "content": words}
+    remarks: list[str] = []
     if plain is not None:
         words = _before(plain.stop, words)
-        parsed = parse_answer(words, tools, plain.form)
+        parsed = parse_answer(words, tools, plain.form, lenient=reading == "lenient")
         reasoning = reasoning or parsed.thoughts
         echo["content"] = words = parsed.rest.strip()
         made: list[Made] = [(ReplyItem(item), None) for item in parsed.items]
@@ -62,12 +70,15 @@ def read_completion(
             # Within a chain of calls a model goes on from its thoughts.
             echo["reasoning_content"] = reasoning
     else:
-        parsed = parse_answer(words, tools)
+        parsed = parse_answer(words, tools, None, lenient=reading == "lenient")
         reasoning = reasoning or parsed.thoughts
-        made = [_found(item, ids) for item in parsed.items]
-        words = parsed.words.strip()
+        items, words = parsed.items, parsed.words.strip()
+        if items and reading == "none":
+            items, words = _left_by_the_server(parsed), parsed.rest.strip()
+            if not items:
+                remarks.append("the words look like a call, of which the server sent none; it is not made")
+        made = [_found(item, ids) for item in items]
     stop: ReplyStop = "end"
-    remarks: list[str] = []
     if plain is None and not made and (lost := _lost(finish, words, reasoning, tools)) is not None:
         made = [(ReplyItem(lost), None)]
     elif not made and finish in SAID_TO_CALL:
@@ -118,6 +129,21 @@ def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the calls that the server read; old servers send one as `function_call`."""
     old = message.get("function_call")
     return list(message.get("tool_calls") or ()) or ([{"function": old}] if isinstance(old, dict) else [])
+
+
+def has_calls(answer: Any) -> bool:
+    """Return whether a chat completion holds calls that the server read."""
+    return bool(_calls(answer["choices"][0]["message"]))
+
+
+def _left_by_the_server(parsed: ParsedText) -> tuple[Item, ...]:
+    """Return what a server that reads calls left and is no report: a call that it could not read, or one in
+    a thought.
+    """
+    rest = parsed.rest.strip()
+    if rest.startswith(MARKS):
+        return (Nonsense("unread_call", LEFT, rest),)
+    return () if rest else parsed.items
 
 
 def _lost(finish: Any, words: str, reasoning: str, tools: Tools) -> Nonsense | None:

@@ -110,6 +110,7 @@ class LlamaBackend:
             "n_gpu_layers": engine.n_gpu_layers,
             "kv_type": engine.kv_type,
             "grammar": asked.grammar,
+            "reading": asked.reading,
             "thinking": {None: "as the template has it", True: "on", False: "off"}[asked.thinking],
             "temperature": self._sampling.temperature,
         }
@@ -309,7 +310,9 @@ class LlamaBackend:
         return text[: min(places)] if places else None
 
     def _reply(self, text: str, stop: ReplyStop, usage: Usage, *, opened: bool = False) -> Reply:
-        parsed = parse_answer(text, self._tools, self._form, opened=opened)
+        parsed = parse_answer(
+            text, self._tools, self._form, opened=opened, lenient=self._asked.reading == "lenient"
+        )
         items = parsed.items
         usage = replace(usage, reasoning=parsed.thoughts)
         message: Message = {"role": "assistant", "content": parsed.words.strip("\n")}

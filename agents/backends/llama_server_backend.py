@@ -63,7 +63,9 @@ class LlamaServerBackend:
         body = {"cache_prompt": True, **(given.extra_body or {})}
         given = given.model_copy(update={"extra_body": body, "n_ctx": None})
         self.trained_here = training_of(str(self._process.props.get("chat_template", "")))
-        self._chat = OpenAIBackend(self._process.url, path.stem, given, key=self._process.key)
+        self._chat = OpenAIBackend(
+            self._process.url, path.stem, given, key=self._process.key, parses_calls=True
+        )
 
     @property
     def options(self) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from agents.agent import ModelInfo, Usage
 from agents.backends.backend import Message, PlainText, Reply, ReplyStop
 from agents.backends.chat_server import ChatServer, RefusedFieldError, TooLongError, short
-from agents.backends.completion import read_completion
+from agents.backends.completion import has_calls, read_completion
 from agents.backends.prompt_count import PromptCount
 from agents.backends.server_context import ServerContext
 from agents.deadline import Deadline
@@ -35,9 +35,23 @@ class OpenAIBackend:
     """
 
     def __init__(
-        self, base_url: str, model: str, options: ModelOptions | None = None, *, key: str | None = None
+        self,
+        base_url: str,
+        model: str,
+        options: ModelOptions | None = None,
+        *,
+        key: str | None = None,
+        parses_calls: bool = False,
     ) -> None:
         """Store the server's address and, if the kit started it, its key; nothing is sent yet.
+
+        Args:
+            base_url: of the API.
+            model: its name there.
+            options: of the requests.
+            key: of a server that the kit started.
+            parses_calls: the server is known to read the calls in answers; else that shows by the first one
+                that it sends in an episode.
 
         Raises:
             AgentSpecError: the base URL is none, or holds credentials; a variable is not set.
@@ -58,13 +72,14 @@ class OpenAIBackend:
         self._changes: list[str] = []
         self._ids: Iterator[str] = iter(())
         self._is_cut = False
+        self._parses_calls = self._has_parsed = parses_calls
 
     @property
     def options(self) -> Mapping[str, Any]:
         """What each request holds beside the conversation; the values of headers are left out."""
         names = [header.partition(":")[0] for header in self._given.header]
         more = {"headers": names, "timeout": self._given.timeout, "n_ctx": self._context.tokens}
-        shown: dict[str, Any] = {"tools": SCHEMAS}
+        shown: dict[str, Any] = {"tools": SCHEMAS, "reading": self._given.reading}
         if self._address is not None:
             shown["server"] = self._address
         if self._limit != LIMIT:
@@ -82,6 +97,7 @@ class OpenAIBackend:
         """Begin an episode with these tools."""
         self._seed, self._schemas, self._plain = seed, list(schemas), plain
         self._count, self._is_cut = PromptCount(), False
+        self._has_parsed = self._parses_calls
         # Nine letters and digits, as Mistral's templates demand.
         self._ids = (f"call{number:05d}" for number in itertools.count())
 
@@ -108,11 +124,19 @@ class OpenAIBackend:
         except TooLongError as error:
             return _without_words("context", begun, f"the server refuses: {short(str(error))}")
         seconds = time.monotonic() - begun
+        lenient = self._given.reading == "lenient"
         cut: ReplyStop = "tokens" if asked == tokens else "context"
         try:
             reply = read_completion(
-                value, Tools(self._schemas), self._ids, seconds=seconds, cut=cut, plain=self._plain
+                value,
+                Tools(self._schemas),
+                self._ids,
+                seconds=seconds,
+                cut=cut,
+                plain=self._plain,
+                reading="lenient" if lenient else "none" if self._has_parsed else "strict",
             )
+            self._has_parsed = self._has_parsed or has_calls(value)
         except (KeyError, IndexError, TypeError, AttributeError):
             said = short(self._server.without_secrets(json.dumps(value)))
             raise self._server.error(f"the answer is no chat completion: {said}") from None

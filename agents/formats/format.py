@@ -53,6 +53,8 @@ class Format:
         write: returns calls as the model writes them.
         grammar: adds rules for a run of calls, from its mark on, and returns an expression.
         bare: the first character of a call, where it has no mark and begins the answer.
+        meant: tells by the texts before and behind a call whether it is made, and not quoted, as far as that
+            is this syntax's own matter.
         opens: texts that only a call may begin with, under a grammar of the whole answer; `marks` where none
             are given.
     """
@@ -67,6 +69,7 @@ class Format:
     write: Callable[[Sequence[CallText]], str]
     grammar: Callable[[Rules, Functions], str]
     bare: str = ""
+    meant: Callable[[str, str], bool] = lambda _before, _after: True
     opens: tuple[str, ...] = ()
 
     def detects(self, template: str) -> bool:

@@ -14,6 +14,7 @@ from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
 DEEPEST = 50
 SCALAR = re.compile(r"[^,{}\[\]]+")
+JSON_TEXT = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"(?=\s*[,}\]])')
 KEY = re.compile(r"\s*([^:,{}\[\]]+?)\s*:\s*")
 
 
@@ -71,6 +72,8 @@ class BraceForm:
             if end < 0:
                 raise ValueError("a text is not closed")
             return text[begin:end], end + len(self.quote)
+        if depth and (quoted := JSON_TEXT.match(text, place)) is not None:
+            return parse_json(quoted.group()), quoted.end()
         if text.startswith(("{", "["), place):
             return self._read_many(text, place, depth)
         scalar = SCALAR.match(text, place)
@@ -96,9 +99,10 @@ class BraceForm:
                 key = KEY.match(text, place)
                 if key is None:
                     raise ValueError("a key is missing, or the call is not closed")
-                if key[1] in entries:
-                    raise ValueError(f"{key[1]} is given twice")
-                entries[key[1]], place = self._read(text, key.end(), depth + 1)
+                name = self._unquoted(key[1])
+                if name in entries:
+                    raise ValueError(f"{name} is given twice")
+                entries[name], place = self._read(text, key.end(), depth + 1)
             else:
                 value, place = self._read(text, place, depth + 1)
                 values.append(value)
@@ -108,6 +112,13 @@ class BraceForm:
                 place += 1
             elif not text.startswith(end, place):
                 raise ValueError(f"{end} is missing")
+
+    def _unquoted(self, key: str) -> str:
+        """Return a key without quotes, which models know from JSON."""
+        for quote in (self.quote, '"'):
+            if len(key) > 2 * len(quote) and key.startswith(quote) and key.endswith(quote):
+                return key[len(quote) : -len(quote)]
+        return key
 
     def rules(self, rules: Rules, functions: Functions) -> str:
         """Return the grammar of one run of calls."""

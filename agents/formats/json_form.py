@@ -12,6 +12,9 @@ from agents.formats.format import Format, Found, Functions, too_many
 from agents.formats.grammar import Rules, literal
 from agents.formats.json_text import ReadRecord, json_end, not_json, read_value, skip
 
+MORE = re.compile(r"\{|\[\s*\{")
+"""What may stand behind a first value; other brackets are words."""
+
 
 @dataclass(frozen=True)
 class JsonForm:
@@ -113,7 +116,7 @@ def _read_body(
 ) -> tuple[list[Item], int]:
     items: list[Item] = []
     place = skip(text, begin)
-    while place < len(text) and text[place] in "{[":
+    while place < len(text) and text[place] in "{[" and (not items or MORE.match(text, place)):
         end = json_end(text, place)
         if end is None:
             break

@@ -7,7 +7,7 @@ from agents.formats.named_form import NamedForm, named_format
 FORMAT = named_format(
     "kimi-k2",
     NamedForm(
-        opening=r"(?:<\|tool_calls_section_begin\|>\s*)?<\|tool_call_begin\|>\s*"
+        opening=r"(?:<\|tool_calls_section_begin\|>[^<]{0,200})?<\|tool_call_begin\|>\s*"
         r"(?:functions\.)?(?P<name>[^\s:<>{}]+)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*",
         closing=r"\s*(?:<\|tool_call_end\|>)?\s*(?:<\|tool_calls_section_end\|>)?",
         before="<|tool_call_begin|>functions.",

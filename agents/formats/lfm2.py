@@ -6,30 +6,24 @@ import re
 from collections.abc import Sequence
 
 from agents.formats.bare_json import read_bare_json
-from agents.formats.calls import CallText, Nonsense, Tools
-from agents.formats.format import Format, Found, Functions, too_many
+from agents.formats.calls import CallText, Item, Tools
+from agents.formats.format import Format, Found, Functions
 from agents.formats.grammar import Rules, literal
+from agents.formats.python_block import find_python_blocks
 from agents.formats.python_form import python_list, python_list_rule
 from agents.formats.python_text import read_python
 
 OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
+PYTHON = re.compile(r"\[\s*[A-Za-z_][\w.]*\(")
 
 
 def _read(text: str, tools: Tools) -> list[Found]:
-    found: list[Found] = []
-    place = 0
-    while (start := text.find(OPEN, place)) >= 0 and not too_many(found, text):
-        body = start + len(OPEN)
-        close, following = text.find(CLOSE, body), text.find(OPEN, body)
-        limit = min((end for end in (close, following) if end >= 0), default=len(text))
-        place = limit + len(CLOSE) if limit == close else limit
-        words = text[body:limit].strip()
+    def items(words: str) -> list[Item]:
         # It writes JSON where the system prompt asks for it.
-        items = [f.item for f in read_bare_json(words, tools)] or read_python(words, tools)
-        if limit != close and any(isinstance(item, Nonsense) for item in items):
-            items = [Nonsense("unclosed", f"the call was not finished with {CLOSE}", words)]
-        found += [Found(start, place, item) for item in items]
-    return found
+        json = [] if PYTHON.match(words) else [found.item for found in read_bare_json(words, tools)]
+        return json or read_python(words, tools)
+
+    return find_python_blocks(text, re.compile(re.escape(OPEN)), CLOSE, items)
 
 
 def _write(calls: Sequence[CallText]) -> str:

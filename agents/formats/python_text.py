@@ -12,6 +12,7 @@ from agents.formats.calls import Item, Nonsense, Tools, call_of
 CONSTANTS = {"true": True, "false": False, "null": None}
 LONGEST = 20_000
 """Characters that are parsed; a call needs far fewer."""
+STRING = re.compile(r"""(?<![\"'\w])(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')(?!["'])""", re.DOTALL)
 _STRUCTURE = re.compile(r"""[()\[\]{}]|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?""", re.DOTALL)
 
 
@@ -30,7 +31,7 @@ def bracket_end(text: str, start: int) -> int | None:
 
 def read_python(text: str, tools: Tools) -> list[Item]:
     """Return the calls in an expression, a list of them or one on each line. Nothing is executed."""
-    source = text.strip()
+    source = STRING.sub(_on_one_line, text.strip())
     try:
         if len(source) > LONGEST:
             raise ValueError("it is too long")
@@ -43,6 +44,11 @@ def read_python(text: str, tools: Tools) -> list[Item]:
         what = error.msg if isinstance(error, SyntaxError) else str(error) or "it is nested too deeply"
         return [Nonsense("bad_call", f"the call is not NAME(KEY=VALUE, ...): {what}", source)]
     return calls or [Nonsense("bad_call", "the call is not NAME(KEY=VALUE, ...)", source)]
+
+
+def _on_one_line(text: re.Match[str]) -> str:
+    """Return a text in quotes as Python wants it; models write new lines in it as they are."""
+    return text.group().replace("\n", "\\n").replace("\0", "\\0")
 
 
 def _calls(tree: ast.Module) -> list[ast.expr]:

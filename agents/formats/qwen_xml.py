@@ -8,8 +8,10 @@ FORMAT = parameters_format(
     "qwen-xml",
     ParametersForm(
         opening=r"(?:<(?:seed:)?tool_call>\s*)?<function=(?P<name>[^<>{}\n]+)>(?!\s*\{)",
-        closing=r"</function>(?:\s*</(?:seed:)?tool_call>)?",
-        parameter=r"<parameter=(?P<key>[^<>\n]+)>(?P<value>.*?)</parameter>",
+        closing=r"</function>(?:\s*</(?:seed:)?tool_call>)?|</(?:seed:)?tool_call>",
+        parameter=r"<parameter=(?P<key>[^<>\n]+)>(?P<value>.*?)"
+        # One that is not closed ends where the next one begins.
+        r"(?:</parameter>|(?=\n[ \t]*<parameter=)|\Z)",
         before="<tool_call>\n<function=",
         after_name=">\n",
         after="</function>\n</tool_call>",

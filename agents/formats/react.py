@@ -23,6 +23,9 @@ FORM = NamedForm(
     after="",
     separator="\n",
 )
+FINAL = re.compile(label("Final[ _]?Answer"))
+LABEL = re.compile(label("Thought|Action|Action[ _]?Input|Observation|Final[ _]?Answer"))
+SAID = re.compile(r"\w")
 OBSERVATION = re.compile(label("Observation"))
 ALONE = re.compile(rf"(?:{ACTION}|{INPUT})[ \t]*(?!`{{3}})\S.*")
 NO_ACTION = re.compile(
@@ -55,6 +58,15 @@ def _read(text: str, tools: Tools) -> list[Found]:
     return sorted(found, key=lambda each: each.start)
 
 
+def _meant(before: str, after: str) -> bool:
+    """Return whether an action is made: not behind the final answer, nor amid words without labels."""
+    if FINAL.search(before):
+        return False
+    words = (re.sub(r"<[^<>\n]*>", "", text) for text in (before, after))
+    amid = all(SAID.search(text) for text in words) and not LABEL.search(before)
+    return not amid or LABEL.match(after.lstrip()) is not None
+
+
 FORMAT = named_format(
     "react",
     FORM,
@@ -64,5 +76,6 @@ FORMAT = named_format(
     marks=("Action Input:",),
     begins=re.compile(r"(?m:^)Action:"),
     read=_read,
+    meant=_meant,
     opens=("Action:",),
 )

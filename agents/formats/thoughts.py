@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-TAGS = r"(?:think(?:ing)?(?::\w+)?|thoughts?|reasoning|reflection|analysis|scratchpad)"
+TAGS = (
+    r"(?:(?:inner[_ ]?)?(?:think(?:ing)?(?::\w+)?|thoughts?|monologue|reasoning)|reflection|analysis|"
+    r"scratch_?pad|deliberation)"
+)
 OPEN = re.compile(
-    rf"(?i:<[ ]?{TAGS}[ ]?>)"
+    rf"(?i:<[ ]?{TAGS}[ ]?>|◁{TAGS}▷|<\|begin_of_{TAGS}\|>)"
     r"|\[THINK\]|<\|START_THINKING\|>|<\|channel>thought|<seed:think>"
     r"|<mm:think>|<\|inner_prefix\|>|<\|open\|>think<\|sep\|>|Here are my reasoning steps:"
 )
 CLOSE = re.compile(
-    rf"(?i:<[ ]?/[ ]?{TAGS}[ ]?>)"
+    rf"(?i:<[ ]?/[ ]?{TAGS}[ ]?>|◁/{TAGS}▷|<\|end_of_{TAGS}\|>)"
     r"|\[/THINK\]|<\|END_THINKING\|>|<channel\|>|</seed:think>"
     r"|</mm:think>|<\|inner_suffix\|>|<\|close\|>think<\|sep\|>|\[BEGIN FINAL RESPONSE\]"
 )

@@ -51,7 +51,6 @@ HELP = (
     "Thought: why the task is done\n"
     "Final Answer: one short sentence"
 )
-FINAL = re.compile(react.label("Final[ _]?Answer"))
 MARKS = re.compile(react.label("Thought|Action|Action[ _]?Input"))
 ANSWERED = "answered"
 """Marks the model's own answers in a conversation."""
@@ -200,4 +199,4 @@ def whole_tool_line(schema: Mapping[str, Any]) -> str:
 
 def is_final(words: str) -> bool:
     """Return whether an answer without an action ends the episode."""
-    return FINAL.search(words) is not None or (bool(words.strip()) and MARKS.search(words) is None)
+    return react.FINAL.search(words) is not None or (bool(words.strip()) and MARKS.search(words) is None)

@@ -43,7 +43,7 @@ def test_every_option_comes_back_from_its_canonical_form() -> None:
             "n_ctx": 64, "n_batch": 8, "n_threads": 3, "n_gpu_layers": 0, "kv_type": "q8_0",
             "lora": "l a.gguf", "chat_template": "t?.jinja", "server": "/bin/x", "temperature": 0.123456789,
             "top_k": 0, "top_p": 0.5, "min_p": 0.05, "seed": 7, "scaffold": "react",
-            "tools": "full", "grammar": "off", "reasoning_effort": "low",
+            "tools": "full", "reading": "lenient", "grammar": "off", "reasoning_effort": "low",
             "thinking": True, "thinking_tokens": 0, "system_prompt": "Say: a&b=c?\nDone + 100% é",
             "examples_file": "e.jsonl", "max_steps": 1, "max_tokens": 2, "max_seconds": 1e6,
             "answer_tokens": 4, "timeout": 5.25, "header": ["X-A: 1&2", "Authorization: Bearer $KEY"],

@@ -14,6 +14,7 @@ from agents.backends.backend import PlainText
 from agents.backends.completion import read_completion
 from agents.formats import react
 from agents.formats.calls import CallText, Nonsense, Tools
+from agents.registry import make_agent
 from devices.outcome import Outcome
 
 TOOLS = Tools(FARM_ROVER.schemas())
@@ -153,6 +154,15 @@ def test_timings_of_llama_server_are_the_answers_costs():
     assert (used.input_tokens, used.cached_tokens, used.output_tokens) == (40, 60, 5)
     assert (used.prompt_seconds, used.writing_seconds) == (0.25, 0.5)
     assert read({"content": "x"}, timings={"prompt_ms": "a", "predicted_ms": -1}).usage.prompt_seconds is None
+
+
+@pytest.mark.parametrize("reading", ["strict", "lenient"])
+def test_words_before_a_call_of_a_server_that_sent_none(reading):
+    """Nobody knows its model's form: only an answer that is nothing but calls makes them."""
+    with serving((200, completion({"content": f"I go.\n{CALL}"}, "stop"))) as (_, spec):
+        action = started(f"{spec}?reading={reading}").act(None)
+    assert isinstance(action, InvalidAction) == (reading == "strict")
+    assert make_agent(f"{spec}?reading={reading}").options["reading"] == reading
 
 
 CALL = '<tool_call>{"name": "move_home", "arguments": {}}</tool_call>'

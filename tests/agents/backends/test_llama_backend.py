@@ -13,6 +13,7 @@ from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, Sto
 from agents.backends.llama_backend import LlamaBackend
 from agents.deadline import CancelledError, Deadline
 from agents.errors import AgentSpecError
+from agents.formats.calls import CallText
 from agents.formats.grammar import Rules
 from agents.options import ModelOptions
 from agents.registry import make_agent
@@ -65,6 +66,17 @@ def test_nonsense_from_any_model_is_steps_and_never_a_crash(folder, template, gr
         else:
             pytest.fail("the limits did not end the episode")
         agent.close()
+
+
+@pytest.mark.parametrize("reading", ["strict", "lenient"])
+def test_a_report_of_a_call_is_one_only_where_that_was_asked_for(tiny, reading, monkeypatch):
+    report = 'All done:\n```json\n{"name": "move_home", "arguments": {}}\n```'
+    backend = opened(tiny, reading=reading)
+    monkeypatch.setattr(backend, "_write", lambda *_: (report, 9, "end", time.monotonic()))
+    (item,) = backend.answer(MESSAGES, tokens=50, deadline=Deadline(20)).items
+    assert isinstance(item.what, CallText) == (reading == "lenient")
+    assert backend.options["reading"] == reading
+    backend.close()
 
 
 def test_only_new_tokens_are_evaluated_and_counted_as_llama_counts(tiny):

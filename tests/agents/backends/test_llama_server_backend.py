@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,22 @@ def test_an_episode(model, program):
     finally:
         agent.close()
     assert ended(info.process)
+
+
+def test_what_the_server_leaves_in_the_words_is_no_call(model, program):
+    """It reads calls by its nature, from the first answer on."""
+    call = '{"name": "move_home", "arguments": {}}'
+    for reading, words in product(("strict", "lenient"), (call, f"```json\n{call}\n```", f"I used\n{call}")):
+        path = model(answers=[{"role": "assistant", "content": words}])
+        agent = made(path, program, reading=reading)
+        action = started(agent).act(None)
+        agent.close()
+        if reading == "strict":
+            assert (type(action), action.reason) == (StopAction, "done")
+            assert "look like a call" in action.usage.remarks[0]
+        else:
+            assert isinstance(action, ToolCallAction)
+        assert agent.options["reading"] == reading
 
 
 def test_a_program_that_is_not_there_is_one_clear_line(model, tmp_path, monkeypatch):

@@ -69,7 +69,7 @@ def test_calls_in_the_words_are_read_where_the_server_reads_none():
 
 
 def test_calls_in_the_words_get_ids_that_their_results_have():
-    text = "I go.\n[TOOL_CALLS]sense_pose[ARGS]{}"
+    text = "[TOOL_CALLS]sense_pose[ARGS]{}"
     with serving((200, completion({"content": text}, "stop")), (200, completion({"content": "Done."}))) as (
         server,
         spec,
@@ -80,7 +80,7 @@ def test_calls_in_the_words_get_ids_that_their_results_have():
         agent.act(Observation(action, Outcome("ok", {"x": 5.0})))
         answer, result = server.requests[1][2]["messages"][2:]
     (made,) = answer["tool_calls"]
-    assert answer["content"] == "I go."
+    assert answer["content"] == ""
     assert made["function"] == {"name": "sense_pose", "arguments": "{}"}
     assert result == {"role": "tool", "content": '{"x":5.0}', "tool_call_id": made["id"]}
 

@@ -109,6 +109,17 @@ FORMS = {
         f" to=functions.move_to<|channel|>commentary json<|message|>{ARGUMENTS}",
     ),
     "nemotron nano 2": ("nemotron", f"<TOOLCALL>[{JSON}]</TOOLCALL>"),
+    "olmo 3": ("olmo-3", f"<function_calls>{PYTHON}</function_calls>"),
+    "olmo 3 on lines of its own": ("olmo-3", f"<function_calls>\n{PYTHON}\n</function_calls>"),
+    "step 3": (
+        "step-3",
+        '<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="move_to">'
+        '<steptml:parameter name="x">2.0</steptml:parameter><steptml:parameter name="y">-1.5'
+        "</steptml:parameter></steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>",
+    ),
+    "internlm 2": ("internlm2", f"<|action_start|><|plugin|>\n{PARAMETERS}<|action_end|>"),
+    "longcat": ("longcat", f"<longcat_tool_call>\n{JSON}\n</longcat_tool_call>"),
+    "granite 20b": ("granite-20b", f"<function_call> {JSON}"),
     "react": ("react", f"Thought: I go.\nAction: move_to\nAction Input: {ARGUMENTS}\nObservation: done"),
     "kimi k2": (
         "kimi-k2",
@@ -140,7 +151,34 @@ def test_a_form_is_read_by_its_own_format(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_is_read_whatever_was_asked_for(form):
     for own in FORMATS:
-        assert parse_answer(FORMS[form][1], TOOLS, own).items == (GO,), own.name
+        assert parse_answer(FORMS[form][1], TOOLS, own, lenient=True).items == (GO,), own.name
+
+
+WITHOUT_MARKS = {"json in a fence", "xlam", "llama 3 json", "llama 4 pythonic"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_of_another_family_is_told_and_not_made(form):
+    """But for calls without marks that are the whole answer."""
+    for own in FORMATS:
+        items = parse_answer(FORMS[form][1], TOOLS, own).items
+        reads = own.name == FORMS[form][0] or not own.bare
+        if form in WITHOUT_MARKS or (reads and any(f.item == GO for f in own.read(FORMS[form][1], TOOLS))):
+            assert items[0] == GO, own.name
+        else:
+            assert items and all(isinstance(item, Nonsense) for item in items), own.name
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_where_the_family_is_not_known_an_answer_of_nothing_but_calls_makes_them(form):
+    text = FORMS[form][1]
+    if "react" not in form and "I go." not in text:
+        assert parse_answer(text, TOOLS, None).items == (GO,)
+    if "thought" in form or "tag" in form or "gpt-oss" in form:
+        return
+    for around in (f"I go there:\n{text}", f"{text}\nSo I am there."):
+        items = parse_answer(around, TOOLS, None).items
+        assert items and all(isinstance(item, Nonsense) for item in items), around
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if "react" not in form])
@@ -149,19 +187,30 @@ def test_words_and_end_marks_after_a_call_change_nothing(form):
         "\n\nI wait for the result.",
         "\n\nI look at (2, -1.5), then I use move_home.<|im_end|></s>",
     ):
+        text = FORMS[form][1] + words
         for own in (BY_NAME[FORMS[form][0]], PLAIN, BY_NAME["llama-json"]):
-            assert parse_answer(FORMS[form][1] + words, TOOLS, own).items == (GO,), own.name
+            assert parse_answer(text, TOOLS, own, lenient=True).items == (GO,), own.name
+        items = parse_answer(text, TOOLS, BY_NAME[FORMS[form][0]]).items
+        if form in WITHOUT_MARKS:
+            assert [item.code for item in items] == ["unread_call"]
+        else:
+            assert items == (GO,)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_of_calls_in_two_syntaxes_none_is_lost_without_a_word(name):
-    """The later one is never made alone: what it was planned after was not done."""
+    """The later one is never made alone: what it was planned after was not done. Nor are both."""
     home = CallText("move_home", {})
     place = FORMATS.index(BY_NAME[name])
     for other in (FORMATS[(3 * place + 7 * k) % len(FORMATS)] for k in range(6)):
+        if other is BY_NAME[name]:
+            continue
         text = f"{BY_NAME[name].write([GO])}\nThen:\n{other.write([home])}"
         for own in (BY_NAME[name], other):
             first, *rest = parse_answer(text, TOOLS, own).items
+            assert first == GO or isinstance(first, Nonsense), (other.name, own.name)
+            assert isinstance(first, Nonsense) or isinstance(rest[0], Nonsense), own.name
+            first, *rest = parse_answer(text, TOOLS, own, lenient=True).items
             assert first == GO or isinstance(first, Nonsense), (other.name, own.name)
             assert rest == [home] or isinstance(first, Nonsense) or isinstance(rest[0], Nonsense), own.name
 
@@ -172,17 +221,28 @@ def test_of_calls_in_two_syntaxes_none_is_lost_without_a_word(name):
         f"Sure.\n<tool_calls>\n<tool_call>{JSON}</tool_call>\n</tool_calls>",
         f"<function_calls>\n<tool_call>{JSON}</tool_call>\n</function_calls>\nI wait.",
         f"<response>I use move_to(2, -1.5).\n<tool_call>{JSON}</tool_call></response>",
-        f'From {{"x": 0}} on:\n```json\n{JSON}\n```\nThen:\n```json\n{{"ok": true}}\n```',
     ],
 )
 def test_a_call_within_further_marks_and_beside_a_mention_is_one_call(text):
-    assert parse_answer(text, TOOLS).items == (GO,)
+    for lenient in (False, True):
+        assert parse_answer(text, TOOLS, lenient=lenient).items == (GO,)
+
+
+def test_a_call_in_a_fence_among_words_is_one_only_where_all_that_reads_as_one_is():
+    text = f'From {{"x": 0}} on:\n```json\n{JSON}\n```\nThen:\n```json\n{{"ok": true}}\n```'
+    assert parse_answer(text, TOOLS, lenient=True).items == (GO,)
+    for own in FORMATS:
+        (item,) = parse_answer(text, TOOLS, own).items
+        assert isinstance(item, Nonsense) and item.code == "unread_call"
 
 
 @pytest.mark.parametrize("between", ["", ", ", "; ", " ", "\n", "<|python_tag|>", "\n<|python_tag|>"])
 def test_several_calls_in_plain_json_all_count(between):
+    text = PARAMETERS + between + PARAMETERS
     for own in (PLAIN, BY_NAME["llama-json"], BY_NAME["xlam"]):
-        assert parse_answer(PARAMETERS + between + PARAMETERS, TOOLS, own).items == (GO, GO)
+        assert parse_answer(text, TOOLS, own, lenient=True).items == (GO, GO)
+    assert parse_answer(text, TOOLS, BY_NAME["llama-json"]).items == (GO, GO)
+    assert all(isinstance(item, Nonsense) for item in parse_answer(text, TOOLS).items)
 
 
 @pytest.mark.parametrize(
@@ -195,8 +255,8 @@ def test_several_calls_in_plain_json_all_count(between):
     ],
 )
 def test_react_s_labels_are_read_as_models_write_them(text):
-    for own in (PLAIN, BY_NAME["react"]):
-        assert parse_answer(text, TOOLS, own).items == (GO,)
+    assert parse_answer(text, TOOLS, BY_NAME["react"]).items == (GO,)
+    assert parse_answer(text, TOOLS, lenient=True).items == (GO,)
 
 
 def test_an_action_without_input_after_a_whole_one_is_told():
@@ -221,7 +281,7 @@ def test_what_a_format_writes_it_reads(name):
 def test_words_before_a_call_are_kept(name):
     form = BY_NAME[name]
     parsed = parse_answer("I go there.\n" + form.write([GO]), TOOLS, form)
-    assert parsed.items == (GO,)
+    assert [getattr(item, "code", item) for item in parsed.items] == ["unread_call" if form.bare else GO]
     assert parsed.words.strip() == "I go there."
 
 
@@ -323,18 +383,23 @@ NO_ACTION = "Action: None\nAction Input: None"
 def test_an_action_of_none_is_none_beside_a_call(own):
     call = "Action: move_to\nAction Input: " + ARGUMENTS
     for text in (f"{NO_ACTION}\n\n{call}", f"{call}\n{NO_ACTION}"):
-        assert parse_answer(text, TOOLS, own).items == (GO,)
+        assert parse_answer(text, TOOLS, own, lenient=True).items == (GO,)
+    assert parse_answer(text, TOOLS, BY_NAME["react"]).items == (GO,)
 
 
 @pytest.mark.parametrize("given", ['{"x": 2.0}', "move_home, to be safe"])
 def test_an_action_of_none_with_an_input_is_one(given):
-    (item,) = parse_answer(f"Action: None\nAction Input: {given}\nFinal Answer: x", TOOLS).items
+    (item,) = parse_answer(
+        f"Action: None\nAction Input: {given}\nFinal Answer: x", TOOLS, BY_NAME["react"]
+    ).items
     assert item == CallText("None", {"x": 2.0}) or item.code == "unclosed"
 
 
 def test_a_tool_may_be_called_none():
     tools = Tools([{"type": "function", "function": {"name": "none", "parameters": {}}}])
-    assert parse_answer("Action: none\nAction Input: {}", tools).items == (CallText("none", {}),)
+    assert parse_answer("Action: none\nAction Input: {}", tools, BY_NAME["react"]).items == (
+        CallText("none", {}),
+    )
 
 
 def test_an_argument_may_hold_an_action_of_none():
@@ -363,7 +428,7 @@ def test_marks_of_thoughts_in_an_argument_are_text(name, mark):
     """A hostile name cannot hide a call, nor let the one behind it be made alone."""
     calls = [CallText("move_to", {"x": 2.0, "y": -1.5, "place": mark}), CallText("move_home", {})]
     written = BY_NAME[name].write(calls)
-    assert list(parse_answer(written, TOOLS, PLAIN).items) == calls
+    assert list(parse_answer(written, TOOLS, PLAIN, lenient=True).items) == calls
     thought = f"<think>I could {written}, but no.</think>"
     assert parse_answer(thought + "Done.", TOOLS, BY_NAME[name]).items == ()
     parsed = parse_answer(thought + BY_NAME[name].write(calls), TOOLS, BY_NAME[name])
@@ -390,6 +455,25 @@ def test_a_call_in_a_thought_with_nothing_behind_it_is_told():
     assert isinstance(item, Nonsense) and item.code == "call_in_thought"
     assert parse_answer(text + "I am there.", TOOLS).items == ()
     assert parse_answer("<think>I used move_to (2, 3).</think>", TOOLS).items == ()
+
+
+def test_a_parameter_that_is_not_closed_ends_where_the_next_one_begins():
+    text = "<tool_call>\n<function=move_to>\n<parameter=place>\nnorth\n<parameter=x>\n2.0\n{}</function>{}"
+    call = CallText("move_to", {"place": "north", "x": 2.0})
+    for closed in ("", "</parameter>\n"):
+        for end in ("", "\n</tool_call>"):
+            assert parse_answer(text.format(closed, end), TOOLS, BY_NAME["qwen-xml"]).items == (call,)
+    unclosed = text.format("</parameter>\n", "\n</tool_call>").replace("</function>", "")
+    assert parse_answer(unclosed, TOOLS, BY_NAME["qwen-xml"]).items == (call,)
+    twice = text.format("<parameter=x>\n3\n", "")
+    (item,) = parse_answer(twice, TOOLS, BY_NAME["qwen-xml"]).items
+    assert isinstance(item, Nonsense)
+
+
+def test_gemma_4_with_quotes_as_in_json():
+    text = '<|tool_call>call:move_to{"x":2.0,<|"|>y<|"|>: -1.5, "place": "north, {1}"}<tool_call|>'
+    (item,) = parse_answer(text, TOOLS, BY_NAME["gemma-4"]).items
+    assert item == CallText("move_to", {"x": 2.0, "y": -1.5, "place": "north, {1}"})
 
 
 def test_numbers_as_text_stay_text_where_the_schema_says_so():

@@ -13,7 +13,7 @@ from agents.backends.backend import PlainText, Reply, ReplyItem
 from agents.backends.llama_backend import LlamaBackend
 from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
-from agents.formats import react
+from agents.formats import hermes, react
 from agents.formats.answer import parse_answer
 from agents.formats.calls import Tools
 from agents.options import ModelOptions
@@ -155,9 +155,45 @@ def test_a_final_answer_ends_the_episode(text):
     assert started(text)[0].act(None).reason == "done"
 
 
-def test_a_call_in_another_syntax_counts():
-    agent, _ = started('<tool_call>\n{"name": "move_home", "arguments": {}}\n</tool_call>')
-    assert isinstance(agent.act(None), ToolCallAction)
+def test_a_call_in_another_syntax_is_told_and_not_made():
+    agent, _ = started('<tool_call>\n{"name": "move_home", "arguments": {}}\n</tool_call>', "Final Answer: x")
+    step = agent.act(None)
+    assert isinstance(step, InvalidAction) and step.code == "unread_call"
+    assert agent.act(None).reason == "done"
+
+
+ACTION = "Action: move_home\nAction Input: {}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"I would write\n{ACTION}\nbut the safety mode is locked.",
+        f"Thought: all is done.\nFinal Answer: I am home. I wrote:\n{ACTION}",
+        f"Thought: the form is\n> {ACTION.replace(chr(10), chr(10) + '> ')}\nFinal Answer: explained.",
+        f"Thought: an example.\n```\n{ACTION}\n```\nFinal Answer: that is the form.",
+        f"<!-- {ACTION} -->\nFinal Answer: nothing to do.",
+        f"<!--\n{ACTION}\n-->\nFinal Answer: nothing to do.",
+        f"~~\n{ACTION}\n~~\nFinal Answer: nothing to do.",
+        "Final Answer: I used `Action: move_home` with `Action Input: {}`.",
+    ],
+)
+def test_a_quoted_action_is_not_made(text):
+    assert not isinstance(started(text)[0].act(None), ToolCallAction)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"I go.\n{ACTION}",
+        f"Thought: it is dark,\nand late.\n{ACTION}\nI wait for the result.",
+        f"```\nThought: so.\n{ACTION}\n```",
+        f"{ACTION}\nThought: then I look.",
+        f"{ACTION}\n\n{ACTION}\n{ACTION}\nThat is all.",
+    ],
+)
+def test_an_action_among_words_is_made(text):
+    assert isinstance(started(text)[0].act(None), ToolCallAction)
 
 
 def test_it_is_logged_and_scored_as_any_agent(tmp_path):
@@ -188,7 +224,7 @@ def test_declining_is_scored_as_the_task_says(scaffold, task, accepted, tmp_path
 
 class NativeOrReact(Texts):
     def start(self, seed, schemas, plain=None):
-        super().start(seed, schemas, plain or PlainText(react.FORMAT, ("Observation:",)))
+        super().start(seed, schemas, plain or PlainText(hermes.FORMAT, ("Observation:",)))
 
 
 def play(folder, session, backend, task, scaffold=ReactScaffold):
