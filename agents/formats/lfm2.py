@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from agents.formats.bare_json import read_bare_json
@@ -46,7 +45,6 @@ FORMAT = Format(
     documented="[LFM2](https://huggingface.co/LiquidAI/LFM2-700M)",
     detected_by=(OPEN, "<|tool_list_start|>", "List of tools: ["),
     marks=(OPEN, CLOSE),
-    begins=re.compile(re.escape(OPEN)),
     read=_read,
     write=_write,
     grammar=_rules,

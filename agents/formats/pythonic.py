@@ -29,7 +29,6 @@ FORMAT = Format(
     documented="[Llama 4: prompt formats](https://www.llama.com/docs/model-cards-and-prompt-formats/llama4/)",
     detected_by=("[func_name1(params_name1", "<|python_start|>"),
     marks=("<|python_start|>", "<|python_end|>"),
-    begins=BEGINS,
     read=_read,
     write=python_list,
     grammar=python_list_rule,
