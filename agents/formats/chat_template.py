@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
@@ -11,10 +12,11 @@ from agents.formats.calls import CallText, Tools
 from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import DataText
 from agents.formats.format import Format
+from agents.formats.messages import Beside, one_by_one, paired, without_refused
 from agents.formats.registry import FORMATS, PLAIN
 from agents.formats.signature import signature
 from agents.formats.template_environment import compiled, strftime_now, to_json
-from agents.formats.template_use import NO_WORDS, TemplateUse, said_by_user, ways
+from agents.formats.template_use import NO_WORDS, TemplateUse, ways
 from agents.formats.thoughts import PAIRS, opened_by
 from agents.options import Effort
 
@@ -22,6 +24,7 @@ SWITCHES = ("enable_thinking", "thinking")
 """Variables by which templates switch thinking on and off."""
 EFFORT = "reasoning_effort"
 UNKNOWN = "writes tool calls in a syntax that no format reads; docs/local-models.md lists those that are read"
+MISPRINTED = "prints tool calls in another way than it asks for them"
 PROBE = "pour_probe"
 PROBE_SCHEMAS: tuple[Mapping[str, Any], ...] = (
     {
@@ -54,9 +57,9 @@ class ChatTemplate:
     """One model's template, and how a conversation with tools is put to it.
 
     The template is tried out with a conversation of two steps: the first way in which tools, calls and
-    results all show is taken, and the syntax of calls is the one that it prints. A template that prints none
-    gets calls as text, in the syntax that it names, or in Hermes JSON. A model without a template gets the
-    shipped model's.
+    results all show is taken, and the syntax of calls is the one that it prints. A template that prints none,
+    or not those that it asks for, gets calls as text, in the syntax that it names, or in Hermes JSON. A model
+    without a template gets the shipped model's.
 
     Attributes:
         source: the template's text.
@@ -99,6 +102,7 @@ class ChatTemplate:
         if short_tools:
             self.use = self._with_signatures()
         self._takes_several = self._tried_several()
+        self._beside = self._tried_beside()
         if reasoning_effort is not None:
             self._set_effort(reasoning_effort)
 
@@ -114,7 +118,7 @@ class ChatTemplate:
             BackendError: the template refuses the conversation.
         """
         safe = self._data.guarded(schemas)
-        whole = paired([self._guarded(message) for message in messages])
+        whole = paired(self._taken(messages, self._beside))
         put = self.use.messages(whole if self._takes_several else one_by_one(whole), safe, self.form)
         text = self._render(put, safe, self.use)
         if self._thinking is False and opened_by(text):
@@ -144,6 +148,10 @@ class ChatTemplate:
         except Exception as error:  # a template is foreign code: it may raise anything
             raise BackendError(f"the model's chat template fails: {type(error).__name__}: {error}") from None
 
+    def _taken(self, messages: Sequence[Mapping[str, Any]], beside: Beside) -> list[dict[str, Any]]:
+        """Return the messages as data, without what the template refuses."""
+        return [self._guarded(part) for message in messages for part in without_refused(message, beside)]
+
     def _guarded(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Return a message as data; a model's thoughts go where the template has a place for them."""
         safe: dict[str, Any] = self._data.guarded({k: v for k, v in message.items() if k != "role"})
@@ -162,11 +170,13 @@ class ChatTemplate:
         detected = next((form for form in FORMATS if form.detects(self.source)), PLAIN)
         reason = ""
         for use in ways(self._variables):
+            if reason == MISPRINTED and use.calls != "words":
+                continue
             found = self._tried(use, detected)
             if isinstance(found, str):
                 if found == UNKNOWN:
                     raise BackendError(f"the model's chat template {UNKNOWN}")
-                reason = reason or found
+                reason = MISPRINTED if found == MISPRINTED else reason or found
                 continue
             form, length = found
             # Of the ways to say nothing, the one that shows least.
@@ -215,6 +225,25 @@ class ChatTemplate:
             return False
         return _in_order(text, (IN_ORDER[0], "41.5", "63.5", "17.25", "too_far")) is None
 
+    def _tried_beside(self) -> Beside:
+        """Return what of an answer's words and thoughts may stand beside its calls, so that these show."""
+        words, thoughts = {"content": "I begin."}, {"reasoning_content": "Where am I?"}
+        found: Beside
+        for found in get_args(Beside):
+            for one, two in ((words | thoughts, thoughts), (words, words | thoughts)):
+                system, user, first, result, second, last = _conversation()
+                told = [system, user, first | one, result, second | two, last]
+                put = self.use.messages(self._taken(told, found), PROBE_SCHEMAS, self.form)
+                try:
+                    text = self._render(put, PROBE_SCHEMAS, self.use)
+                except BackendError:
+                    break
+                if _in_order(text, IN_ORDER) is not None:
+                    break
+            else:
+                return found
+        return "nothing"
+
     def _tried(self, use: TemplateUse, detected: Format) -> tuple[Format, int] | str:
         """Return the syntax that shows and the text's length, or why this way does not serve."""
         form = detected if use.calls == "words" else PLAIN
@@ -232,7 +261,8 @@ class ChatTemplate:
         for form in (detected, *FORMATS):
             if [found.item for found in form.read(said, Tools(PROBE_SCHEMAS))] == [*PROBE_CALLS]:
                 return form, len(text)
-        return UNKNOWN
+        # Calls that were asked for so are read, but not what is printed: numbers in quotes, text without.
+        return MISPRINTED if re.search(detected.head.rstrip('"'), text) else UNKNOWN
 
 
 def _in_order(text: str, words: Sequence[str]) -> str | None:
@@ -244,49 +274,6 @@ def _in_order(text: str, words: Sequence[str]) -> str | None:
             return word
         place += len(word)
     return None
-
-
-def one_by_one(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages with an answer of its own for each call that has a result."""
-    put: list[dict[str, Any]] = []
-    later: list[dict[str, Any]] = []
-    for message in messages:
-        new = dict(message)
-        if new.get("tool_calls"):
-            first, *rest = new["tool_calls"]
-            later = [{"role": "assistant", "content": "", "tool_calls": [call]} for call in rest]
-            new["tool_calls"] = [first]
-        elif new["role"] == "tool" and put[-1]["role"] == "tool" and later:
-            put.append(later.pop(0))
-        put.append(new)
-    return put
-
-
-def paired(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages with an id for each call, and its id and name for each result.
-
-    A result without a call, which says that none could be read, becomes a message of the user: templates
-    refuse it otherwise.
-    """
-    put: list[dict[str, Any]] = []
-    waiting: list[tuple[str, str]] = []
-    number = 0
-    for message in messages:
-        new = dict(message)
-        if new.get("tool_calls"):
-            calls = []
-            for call in new["tool_calls"]:
-                # Nine letters and digits, as Mistral's templates demand.
-                calls.append({"id": f"call{number:05d}", **call})
-                number += 1
-            new["tool_calls"] = calls
-            waiting = [(call["id"], call["function"]["name"]) for call in calls]
-        elif new["role"] == "tool" and waiting:
-            new["tool_call_id"], new["name"] = waiting.pop(0)
-        elif new["role"] == "tool":
-            new = {"role": "user", "content": said_by_user(new["content"])}
-        put.append(new)
-    return put
 
 
 def _conversation() -> list[dict[str, Any]]:

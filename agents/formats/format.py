@@ -73,13 +73,17 @@ class Format:
         """Return whether a chat template tells of this syntax."""
         return any(text in template for text in self.detected_by)
 
+    @property
+    def head(self) -> str:
+        """A pattern of what stands before the tool's name, where a call begins."""
+        text = self.write([CallText("NAME", {})]).partition("NAME")[0]
+        return self.begins or r"\s*".join(map(re.escape, text.split()))
+
     def named(self, names: Sequence[str]) -> re.Pattern[str]:
         """Return a pattern of the beginning of a call (group `call`), up to the whole name of one of the
         tools.
         """
-        head = self.write([CallText("NAME", {})]).partition("NAME")[0]
-        begin = self.begins or r"\s*".join(map(re.escape, head.split()))
         marks = "|".join(map(re.escape, self.marks))
         name = "|".join(map(re.escape, names))
-        call = rf"{begin}\s*(?:{name})(?=[^\w.-])"
+        call = rf"{self.head}\s*(?:{name})(?=[^\w.-])"
         return re.compile(rf"\A\s*(?P<call>(?:{marks})?\s*{call})" if self.bare else f"(?P<call>{call})")

@@ -16,6 +16,7 @@ from agents.formats import (
     gigachat,
     glm,
     granite3,
+    granite20b,
     harmony,
     hermes,
     invoke_xml,
@@ -49,6 +50,7 @@ FORMATS = (
     phi4_mini.FORMAT,
     functools.FORMAT,
     granite3.FORMAT,
+    granite20b.FORMAT,
     lfm2.FORMAT,
     deepseek_v31.FORMAT,
     deepseek.FORMAT,
@@ -67,10 +69,11 @@ FORMATS = (
     gigachat.FORMAT,
     solar.FORMAT,
     react.FORMAT,
-    gemma3.FORMAT,
     llama_json.FORMAT,
     xlam.FORMAT,
     pythonic.FORMAT,
+    # Each of Gemma's templates tells of this one, also where it asks for another.
+    gemma3.FORMAT,
 )
 
 PLAIN = hermes.FORMAT
