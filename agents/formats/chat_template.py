@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, get_args
 
 from agents.errors import BackendError
-from agents.formats.calls import CallText, Tools
+from agents.formats.calls import CallText, Tools, to_json
 from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import DataText
 from agents.formats.format import Format
 from agents.formats.messages import Beside, one_by_one, paired, without_refused
 from agents.formats.registry import FORMATS, PLAIN
 from agents.formats.signature import signature
-from agents.formats.template_environment import compiled, strftime_now, to_json
+from agents.formats.template_process import SECONDS, TEMPLATES
 from agents.formats.template_use import NO_WORDS, TemplateUse, ways
 from agents.formats.thoughts import PAIRS, opened_by
 from agents.options import Effort
@@ -23,6 +25,8 @@ from agents.options import Effort
 SWITCHES = ("enable_thinking", "thinking")
 """Variables by which templates switch thinking on and off."""
 EFFORT = "reasoning_effort"
+LOAD_SECONDS = 10.0
+"""Seconds for trying out a template in all ways; most take a tenth of one."""
 UNKNOWN = "writes tool calls in a syntax that no format reads; docs/local-models.md lists those that are read"
 MISPRINTED = "prints tool calls in another way than it asks for them"
 PROBE = "pour_probe"
@@ -97,7 +101,8 @@ class ChatTemplate:
         self._effort: str | None = None
         self._tokens = {"bos_token": bos, "eos_token": eos}
         self._data = DataText(specials)
-        self._template, self._variables = compiled(self.source)
+        self._until: float | None = time.monotonic() + LOAD_SECONDS
+        self._variables = TEMPLATES.names(self.source, SECONDS)
         self.use, self.form = self._try_out()
         if short_tools:
             self.use = self._with_signatures()
@@ -105,6 +110,7 @@ class ChatTemplate:
         self._beside = self._tried_beside()
         if reasoning_effort is not None:
             self._set_effort(reasoning_effort)
+        self._until = None
 
     @property
     def thinking_switch(self) -> str | None:
@@ -135,18 +141,17 @@ class ChatTemplate:
             variables = {
                 "xml_tools": given,
                 "functions": to_json(given),
-                "datetime": strftime_now("%d %B %Y"),
+                "datetime": datetime.now().strftime("%d %B %Y"),
             }
         if self._thinking is not None:
             variables |= dict.fromkeys(self._variables & {*SWITCHES}, self._thinking)
         if self._effort is not None:
             variables[EFFORT] = self._effort
-        try:
-            return self._template.render(
-                messages=messages, add_generation_prompt=True, **variables, **self._tokens
-            )
-        except Exception as error:  # a template is foreign code: it may raise anything
-            raise BackendError(f"the model's chat template fails: {type(error).__name__}: {error}") from None
+        seconds = SECONDS if self._until is None else self._until - time.monotonic()
+        if seconds <= 0:
+            raise BackendError(f"trying out the model's chat template takes more than {LOAD_SECONDS:.0f} s")
+        variables |= {"messages": messages, "add_generation_prompt": True, **self._tokens}
+        return TEMPLATES.text(self.source, variables, min(seconds, SECONDS))
 
     def _taken(self, messages: Sequence[Mapping[str, Any]], beside: Beside) -> list[dict[str, Any]]:
         """Return the messages as data, without what the template refuses."""
