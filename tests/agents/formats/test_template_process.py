@@ -25,7 +25,7 @@ ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% 
 SLOW = {
     "nested loops": ENDLESS,
     "a power": "{{ (10 ** (10 ** 8)) % 7 }}",
-    "a macro": "{% macro m(n) %}{% if n < 60 %}{{ m(n + 1) }}{{ m(n + 1) }}{% endif %}{% endmacro %}{{ m(0) }}",
+    "a macro": "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
 }
 LARGE = {
     "a product": "{{ ('a' * 2 ** 31) | length }}",
