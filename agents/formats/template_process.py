@@ -53,7 +53,9 @@ class TemplateProcess:
         return str(self._asked({"source": source, "variables": variables}, seconds)["text"])
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, also while a thread waits for a text of it: that one fails."""
+        if (process := self._process) is not None:
+            process.kill()
         with self._lock:
             self._end()
 

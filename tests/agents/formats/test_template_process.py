@@ -111,6 +111,26 @@ def test_threads_get_their_own_texts():
     assert found == {number: str(number * 2) for number in range(20)}
 
 
+def test_an_end_waits_for_no_text():
+    process = TemplateProcess()
+    process.text("{{ 1 }}", {})
+    failed = threading.Event()
+
+    def loop():
+        with pytest.raises(BackendError, match="ends the process"):
+            process.text(ENDLESS, {}, seconds=10.0)
+        failed.set()
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    while not process._lock.locked():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.close()
+    assert failed.wait(20)
+    thread.join()
+
+
 def test_the_process_takes_no_part_in_an_interrupt():
     TEMPLATES.text("{{ 1 }}", {})
     os.kill(TEMPLATES._process.pid, signal.SIGINT)
