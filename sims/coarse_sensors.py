@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -121,14 +121,10 @@ def _arrival(late: tuple[int, int, SampleValue]) -> int:
     return late[0]
 
 
-@lru_cache(maxsize=4096)
 def _repeated(
     seed: int, sensor: str, value: SampleValue, ticks: range, index: int, dropout: float
 ) -> tuple[Sample, ...]:
-    """Return the samples of a constant reading, less those lost, from the sample of this index on.
-
-    An episode and its counterfactuals get the same objects, so they are quickly compared.
-    """
+    """Return the samples of a constant reading, less those lost, from the sample of this index on."""
     return tuple(
         Sample(sensor, value, Clock.to_seconds(tick))
         for k, tick in enumerate(ticks, index)
@@ -159,6 +155,8 @@ class SensorBank:
     ) -> None:
         self._sensors = tuple(sensors)
         self._seed = seed
+        # An episode and its counterfactuals get the same objects, so they are quickly compared.
+        self._repeated = lru_cache(maxsize=4096)(partial(_repeated, seed))
         self._emit = emit
         self._stuck = stuck
         self._late: list[tuple[int, int, SampleValue]] = []
@@ -272,7 +270,7 @@ class SensorBank:
             if ticks:
                 value = sensor.current = self._read(sensor, ticks[0])
                 dropout = sensor.spec.dropout
-                samples = _repeated(self._seed, sensor.name, value, ticks, sensor.count, dropout)
+                samples = self._repeated(sensor.name, value, ticks, sensor.count, dropout)
                 sensor.count += len(ticks)
                 sensor.next_due = ticks[-1] + sensor.period_ticks
                 if samples:

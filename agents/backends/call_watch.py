@@ -1,4 +1,4 @@
-"""Constrain calls alone: a grammar holds from where a call begins to where it ends."""
+"""Constrain calls alone: a grammar holds from a call's tool name to where the call ends."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ class Constrained(Protocol):
 
 
 class CallWatch:
-    """Monitors an answer for beginnings of calls. Other text is unconstrained, also after a call.
+    """Monitors an answer for calls. Other text is unconstrained, also after a call.
 
-    A beginning that does not continue as a call of the tools stays unconstrained; the parser reports it.
+    A mark may be quoted and a report may be JSON, so nothing is constrained before the whole name of a tool
+    stands where a call has it. What does not continue as a call of the tools stays unconstrained too; the
+    parser reports it.
     """
 
     def __init__(
@@ -42,6 +44,8 @@ class CallWatch:
         """Monitor the answer of a sampler; `end` is the token that ends it."""
         self._sampler, self._form, self._schemas = sampler, form, schemas
         self._opened, self._end = opened, end
+        names = [schema["function"]["name"] for schema in schemas]
+        self._named = form.named(names) if names else None
         self._tokens: list[tuple[int, bytes]] = []
         self._data = b""
         self._seen = 0
@@ -50,19 +54,22 @@ class CallWatch:
         """Take in the next token of the answer."""
         self._tokens.append((token, piece))
         self._data += piece
-        if self._sampler.constrained:
-            if self._sampler.allows(self._end):
-                self._sampler.constrain(None)
-                self._seen = len(self._data)
-            return
+        if not self._sampler.constrained:
+            self._look()
+        if self._sampler.constrained and self._sampler.allows(self._end):
+            self._sampler.constrain(None)
+            self._seen = len(self._data)
+
+    def _look(self) -> None:
+        """Follow the grammar of a call where a tool's name was written."""
         text = self._data.decode(errors="replace")
         start = rest_start(text, opened=self._opened)
-        if start is None or not self._schemas:
+        if start is None or self._named is None:
             return
         seen = len(self._data[: self._seen].decode(errors="replace"))
-        for begin in self._form.begins.finditer(text[start:]):
-            if start + begin.start() >= seen:
-                self._hold(len(text[: start + begin.start()].encode()))
+        for call in self._named.finditer(text[start:]):
+            if start + call.start("call") >= seen:
+                self._hold(len(text[: start + call.start("call")].encode()))
                 return
 
     def _hold(self, place: int) -> None:

@@ -13,7 +13,7 @@ from agents.backends.backend import Message, PlainText, Reply, ReplyItem, ReplyS
 from agents.backends.server_context import count
 from agents.formats.answer import IN_THOUGHTS, ParsedText, parse_answer
 from agents.formats.call_signs import shows_a_call
-from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, to_json
+from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, read_arguments, to_json
 from agents.formats.registry import FORMATS
 from agents.formats.thoughts import part
 from agents.options import Reading
@@ -173,9 +173,11 @@ def _echoed(call_id: str, name: Any, arguments: Any) -> dict[str, Any]:
         value = parse_json(text or "{}")
     except ForeignJsonError:
         value = None
+    # Half a character, which JSON can escape, goes back as it was written: no request can hold it.
+    whole = isinstance(value, dict) and read_arguments(value) is not None
     function = {
         "name": name if isinstance(name, str) and name else NO_NAME,
-        "arguments": to_json(value if isinstance(value, dict) else {MALFORMED: text}),
+        "arguments": to_json(value if whole else {MALFORMED: text}),
     }
     return {"id": call_id, "type": "function", "function": function}
 

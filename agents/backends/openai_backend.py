@@ -17,7 +17,7 @@ from agents.backends.prompt_count import PromptCount
 from agents.backends.server_context import ServerContext
 from agents.deadline import Deadline
 from agents.formats.calls import Tools, to_json
-from agents.formats.chat_template import paired
+from agents.formats.messages import paired
 from agents.formats.signature import SCHEMAS
 from agents.options import ModelOptions
 

@@ -37,10 +37,11 @@ def answer_grammar(
 
 
 def call_grammar(schemas: Sequence[Mapping[str, Any]], form: Format, before: str) -> str:
-    """Return the grammar of one run of calls, after a text that stands already."""
+    """Return the grammar of one run of calls, after a text that stands already, and of any text after it."""
     rules = Rules()
     calls = form.grammar(rules, [schema["function"] for schema in schemas])
-    rules.add("root", f"{literal(before)} {calls}")
+    # A token that ends a call may hold what follows it: `}` and a newline are often one.
+    rules.add("root", f"{literal(before)} {calls} {ANY}")
     return rules.text()
 
 

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, get_args
 
 from agents.errors import BackendError
-from agents.formats.calls import CallText, Tools
+from agents.formats.calls import CallText, Tools, to_json
 from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import DataText
 from agents.formats.format import Format
+from agents.formats.messages import Beside, one_by_one, paired, without_refused
 from agents.formats.registry import FORMATS, PLAIN
 from agents.formats.signature import signature
-from agents.formats.template_environment import compiled, strftime_now, to_json
-from agents.formats.template_use import NO_WORDS, TemplateUse, said_by_user, ways
+from agents.formats.template_process import SECONDS, TEMPLATES
+from agents.formats.template_use import NO_WORDS, TemplateUse, ways
 from agents.formats.thoughts import PAIRS, opened_by
 from agents.options import Effort
 
 SWITCHES = ("enable_thinking", "thinking")
 """Variables by which templates switch thinking on and off."""
 EFFORT = "reasoning_effort"
+LOAD_SECONDS = 10.0
+"""Seconds for trying out a template in all ways; most take a tenth of one."""
 UNKNOWN = "writes tool calls in a syntax that no format reads; docs/local-models.md lists those that are read"
+MISPRINTED = "prints tool calls in another way than it asks for them"
 PROBE = "pour_probe"
 PROBE_SCHEMAS: tuple[Mapping[str, Any], ...] = (
     {
@@ -54,9 +61,9 @@ class ChatTemplate:
     """One model's template, and how a conversation with tools is put to it.
 
     The template is tried out with a conversation of two steps: the first way in which tools, calls and
-    results all show is taken, and the syntax of calls is the one that it prints. A template that prints none
-    gets calls as text, in the syntax that it names, or in Hermes JSON. A model without a template gets the
-    shipped model's.
+    results all show is taken, and the syntax of calls is the one that it prints. A template that prints none,
+    or not those that it asks for, gets calls as text, in the syntax that it names, or in Hermes JSON. A model
+    without a template gets the shipped model's.
 
     Attributes:
         source: the template's text.
@@ -94,13 +101,16 @@ class ChatTemplate:
         self._effort: str | None = None
         self._tokens = {"bos_token": bos, "eos_token": eos}
         self._data = DataText(specials)
-        self._template, self._variables = compiled(self.source)
+        self._until: float | None = time.monotonic() + LOAD_SECONDS
+        self._variables = TEMPLATES.names(self.source, SECONDS)
         self.use, self.form = self._try_out()
         if short_tools:
             self.use = self._with_signatures()
         self._takes_several = self._tried_several()
+        self._beside = self._tried_beside()
         if reasoning_effort is not None:
             self._set_effort(reasoning_effort)
+        self._until = None
 
     @property
     def thinking_switch(self) -> str | None:
@@ -114,7 +124,7 @@ class ChatTemplate:
             BackendError: the template refuses the conversation.
         """
         safe = self._data.guarded(schemas)
-        whole = paired([self._guarded(message) for message in messages])
+        whole = paired(self._taken(messages, self._beside))
         put = self.use.messages(whole if self._takes_several else one_by_one(whole), safe, self.form)
         text = self._render(put, safe, self.use)
         if self._thinking is False and opened_by(text):
@@ -131,18 +141,21 @@ class ChatTemplate:
             variables = {
                 "xml_tools": given,
                 "functions": to_json(given),
-                "datetime": strftime_now("%d %B %Y"),
+                "datetime": datetime.now().strftime("%d %B %Y"),
             }
         if self._thinking is not None:
             variables |= dict.fromkeys(self._variables & {*SWITCHES}, self._thinking)
         if self._effort is not None:
             variables[EFFORT] = self._effort
-        try:
-            return self._template.render(
-                messages=messages, add_generation_prompt=True, **variables, **self._tokens
-            )
-        except Exception as error:  # a template is foreign code: it may raise anything
-            raise BackendError(f"the model's chat template fails: {type(error).__name__}: {error}") from None
+        seconds = SECONDS if self._until is None else self._until - time.monotonic()
+        if seconds <= 0:
+            raise BackendError(f"trying out the model's chat template takes more than {LOAD_SECONDS:.0f} s")
+        variables |= {"messages": messages, "add_generation_prompt": True, **self._tokens}
+        return TEMPLATES.text(self.source, variables, min(seconds, SECONDS))
+
+    def _taken(self, messages: Sequence[Mapping[str, Any]], beside: Beside) -> list[dict[str, Any]]:
+        """Return the messages as data, without what the template refuses."""
+        return [self._guarded(part) for message in messages for part in without_refused(message, beside)]
 
     def _guarded(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Return a message as data; a model's thoughts go where the template has a place for them."""
@@ -162,11 +175,13 @@ class ChatTemplate:
         detected = next((form for form in FORMATS if form.detects(self.source)), PLAIN)
         reason = ""
         for use in ways(self._variables):
+            if reason == MISPRINTED and use.calls != "words":
+                continue
             found = self._tried(use, detected)
             if isinstance(found, str):
                 if found == UNKNOWN:
                     raise BackendError(f"the model's chat template {UNKNOWN}")
-                reason = reason or found
+                reason = MISPRINTED if found == MISPRINTED else reason or found
                 continue
             form, length = found
             # Of the ways to say nothing, the one that shows least.
@@ -215,6 +230,25 @@ class ChatTemplate:
             return False
         return _in_order(text, (IN_ORDER[0], "41.5", "63.5", "17.25", "too_far")) is None
 
+    def _tried_beside(self) -> Beside:
+        """Return what of an answer's words and thoughts may stand beside its calls, so that these show."""
+        words, thoughts = {"content": "I begin."}, {"reasoning_content": "Where am I?"}
+        found: Beside
+        for found in get_args(Beside):
+            for one, two in ((words | thoughts, thoughts), (words, words | thoughts)):
+                system, user, first, result, second, last = _conversation()
+                told = [system, user, first | one, result, second | two, last]
+                put = self.use.messages(self._taken(told, found), PROBE_SCHEMAS, self.form)
+                try:
+                    text = self._render(put, PROBE_SCHEMAS, self.use)
+                except BackendError:
+                    break
+                if _in_order(text, IN_ORDER) is not None:
+                    break
+            else:
+                return found
+        return "nothing"
+
     def _tried(self, use: TemplateUse, detected: Format) -> tuple[Format, int] | str:
         """Return the syntax that shows and the text's length, or why this way does not serve."""
         form = detected if use.calls == "words" else PLAIN
@@ -232,7 +266,8 @@ class ChatTemplate:
         for form in (detected, *FORMATS):
             if [found.item for found in form.read(said, Tools(PROBE_SCHEMAS))] == [*PROBE_CALLS]:
                 return form, len(text)
-        return UNKNOWN
+        # Calls that were asked for so are read, but not what is printed: numbers in quotes, text without.
+        return MISPRINTED if re.search(detected.head.rstrip('"'), text) else UNKNOWN
 
 
 def _in_order(text: str, words: Sequence[str]) -> str | None:
@@ -244,49 +279,6 @@ def _in_order(text: str, words: Sequence[str]) -> str | None:
             return word
         place += len(word)
     return None
-
-
-def one_by_one(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages with an answer of its own for each call that has a result."""
-    put: list[dict[str, Any]] = []
-    later: list[dict[str, Any]] = []
-    for message in messages:
-        new = dict(message)
-        if new.get("tool_calls"):
-            first, *rest = new["tool_calls"]
-            later = [{"role": "assistant", "content": "", "tool_calls": [call]} for call in rest]
-            new["tool_calls"] = [first]
-        elif new["role"] == "tool" and put[-1]["role"] == "tool" and later:
-            put.append(later.pop(0))
-        put.append(new)
-    return put
-
-
-def paired(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages with an id for each call, and its id and name for each result.
-
-    A result without a call, which says that none could be read, becomes a message of the user: templates
-    refuse it otherwise.
-    """
-    put: list[dict[str, Any]] = []
-    waiting: list[tuple[str, str]] = []
-    number = 0
-    for message in messages:
-        new = dict(message)
-        if new.get("tool_calls"):
-            calls = []
-            for call in new["tool_calls"]:
-                # Nine letters and digits, as Mistral's templates demand.
-                calls.append({"id": f"call{number:05d}", **call})
-                number += 1
-            new["tool_calls"] = calls
-            waiting = [(call["id"], call["function"]["name"]) for call in calls]
-        elif new["role"] == "tool" and waiting:
-            new["tool_call_id"], new["name"] = waiting.pop(0)
-        elif new["role"] == "tool":
-            new = {"role": "user", "content": said_by_user(new["content"])}
-        put.append(new)
-    return put
 
 
 def _conversation() -> list[dict[str, Any]]:

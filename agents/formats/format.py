@@ -48,13 +48,13 @@ class Format:
         detected_by: texts in a chat template that tell of it; one of them is enough. The format of a
             template that prints calls itself is what it prints.
         marks: texts that occur in calls alone. What has one of them looks like a call.
-        begins: matches the beginning of a call in an answer.
         read: finds the calls in an answer without its thoughts, in order.
         write: returns calls as the model writes them.
         grammar: adds rules for a run of calls, from its mark on, and returns an expression.
         bare: the first character of a call, where it has no mark and begins the answer.
         meant: tells by the texts before and behind a call whether it is made, and not quoted, as far as that
             is this syntax's own matter.
+        begins: a pattern of what stands before the tool's name, where it is not only what `write` puts there.
         opens: texts that only a call may begin with, under a grammar of the whole answer; `marks` where none
             are given.
     """
@@ -64,14 +64,29 @@ class Format:
     documented: str
     detected_by: tuple[str, ...]
     marks: tuple[str, ...]
-    begins: re.Pattern[str]
     read: Callable[[str, Tools], list[Found]]
     write: Callable[[Sequence[CallText]], str]
     grammar: Callable[[Rules, Functions], str]
     bare: str = ""
     meant: Callable[[str, str], bool] = lambda _before, _after: True
+    begins: str = ""
     opens: tuple[str, ...] = ()
 
     def detects(self, template: str) -> bool:
         """Return whether a chat template tells of this syntax."""
         return any(text in template for text in self.detected_by)
+
+    @property
+    def head(self) -> str:
+        """A pattern of what stands before the tool's name, where a call begins."""
+        text = self.write([CallText("NAME", {})]).partition("NAME")[0]
+        return self.begins or r"\s*".join(map(re.escape, text.split()))
+
+    def named(self, names: Sequence[str]) -> re.Pattern[str]:
+        """Return a pattern of the beginning of a call (group `call`), up to the whole name of one of the
+        tools.
+        """
+        marks = "|".join(map(re.escape, self.marks))
+        name = "|".join(map(re.escape, names))
+        call = rf"{self.head}\s*(?:{name})(?=[^\w.-])"
+        return re.compile(rf"\A\s*(?P<call>(?:{marks})?\s*{call})" if self.bare else f"(?P<call>{call})")

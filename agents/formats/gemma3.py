@@ -38,7 +38,6 @@ FORMAT = Format(
     documented="[Function calling with Gemma](https://ai.google.dev/gemma/docs/capabilities/function-calling)",
     detected_by=("<start_of_turn>",),
     marks=(OPEN,),
-    begins=re.compile(re.escape(OPEN)),
     read=_read,
     write=_write,
     grammar=_rules,

@@ -150,7 +150,6 @@ def _format(name: str, form: BraceForm, families: str, documented: str) -> Forma
         documented=documented,
         detected_by=(form.open,),
         marks=(form.open, form.close),
-        begins=re.compile(re.escape(form.open)),
         read=form.find,
         write=form.text,
         grammar=form.rules,

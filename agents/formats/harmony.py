@@ -41,7 +41,7 @@ FORMAT = Format(
     documented="[OpenAI harmony](https://github.com/openai/harmony/blob/main/docs/format.md)",
     detected_by=("<|channel|>",),
     marks=("to=functions.", "<|call|>"),
-    begins=re.compile(r"(?:<\|channel\|>commentary )?to=functions\."),
+    begins=r"(?:<\|channel\|>commentary )?to=functions\.",
     read=_read,
     write=FORM.text,
     grammar=_rules,

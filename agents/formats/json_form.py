@@ -83,7 +83,6 @@ def json_format(name: str, form: JsonForm, **facts: Any) -> Format:
         name=name,
         detected_by=facts.pop("detected_by", None) or (form.open,),
         marks=marks,
-        begins=form.opening,
         read=form.find,
         write=form.text,
         grammar=form.rules,

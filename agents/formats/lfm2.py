@@ -40,7 +40,6 @@ FORMAT = Format(
     documented="[LFM2](https://huggingface.co/LiquidAI/LFM2-700M)",
     detected_by=(OPEN, "<|tool_list_start|>", "List of tools: ["),
     marks=(OPEN, CLOSE),
-    begins=re.compile(re.escape(OPEN)),
     read=_read,
     write=_write,
     grammar=_rules,

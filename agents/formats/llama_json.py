@@ -51,7 +51,6 @@ FORMAT = Format(
     documented="[Llama 3.1: prompt formats](https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/)",
     detected_by=('{"name": function name, "parameters":', TAG),
     marks=(TAG,),
-    begins=re.compile(r'\A\s*(?:<\|python_tag\|>)?\s*\{\s*"(?:name|parameters)"'),
     read=_read,
     write=_write,
     grammar=_rules,

@@ -67,7 +67,6 @@ def named_format(name: str, form: NamedForm, **facts: Any) -> Format:
     """Return the format; `facts` are the attributes that the form does not give."""
     return Format(
         name=name,
-        begins=facts.pop("begins", None) or re.compile(form.opening),
         read=facts.pop("read", None) or form.find,
         write=form.text,
         grammar=form.rules,

@@ -35,7 +35,6 @@ FORMAT = Format(
     documented="vLLM's `olmo3` [parser](https://docs.vllm.ai/en/latest/features/tool_calling/)",
     detected_by=(OPEN,),
     marks=(OPEN, CLOSE),
-    begins=re.compile(re.escape(OPEN)),
     read=_read,
     write=_write,
     grammar=_rules,

@@ -98,7 +98,6 @@ def parameters_format(name: str, form: ParametersForm, **facts: Any) -> Format:
     """Return the format; `facts` are the attributes that the form does not give."""
     return Format(
         name=name,
-        begins=re.compile(form.opening),
         read=form.find,
         write=form.text,
         grammar=form.rules,

@@ -16,7 +16,7 @@ from agents.formats import (
     gigachat,
     glm,
     granite3,
-    granite_20b,
+    granite20b,
     harmony,
     hermes,
     internlm2,
@@ -54,6 +54,7 @@ FORMATS = (
     phi4_mini.FORMAT,
     functools.FORMAT,
     granite3.FORMAT,
+    granite20b.FORMAT,
     lfm2.FORMAT,
     step3.FORMAT,
     deepseek_v31.FORMAT,
@@ -65,7 +66,6 @@ FORMATS = (
     nemotron.FORMAT,
     internlm2.FORMAT,
     longcat.FORMAT,
-    granite_20b.FORMAT,
     olmo3.FORMAT,
     kimi.FORMAT,
     kimi_k3.FORMAT,
@@ -77,10 +77,11 @@ FORMATS = (
     gigachat.FORMAT,
     solar.FORMAT,
     react.FORMAT,
-    gemma3.FORMAT,
     llama_json.FORMAT,
     xlam.FORMAT,
     pythonic.FORMAT,
+    # Each of Gemma's templates tells of this one, also where it asks for another.
+    gemma3.FORMAT,
 )
 
 PLAIN = hermes.FORMAT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents.formats.template_environment import to_json
+from agents.formats.calls import to_json
 
 SIGNATURES, SCHEMAS = "signatures", "schemas"
 """How tools are shown, as the log has it."""

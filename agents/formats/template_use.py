@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-from agents.formats.calls import CallText
+from agents.formats.calls import CallText, to_json
 from agents.formats.format import Format
 from agents.formats.signature import signature
-from agents.formats.template_environment import to_json
 
 CALL_HELP = (
     "\n\n# Tools\n\nYou have these tools:\n<tools>\n{tools}\n</tools>\n\n"

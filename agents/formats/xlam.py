@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agents.formats.bare_json import read_bare_json
 from agents.formats.format import Format
 from agents.formats.json_form import JsonForm
@@ -17,7 +15,6 @@ FORMAT = Format(
     "vLLM's [xlam](https://docs.vllm.ai/en/latest/features/tool_calling/)",
     detected_by=('[{"name": "tool_call_name"', '[{"name": "func_name1"'),
     marks=(),
-    begins=re.compile(r'\A\s*\[\s*\{\s*"(?:name|arguments)"'),
     read=read_bare_json,
     write=FORM.text,
     grammar=FORM.rules,

@@ -221,6 +221,10 @@ def _known_failure(error: BaseException, stops: Sequence[FinalStop]) -> int:
         _drop_output()
         where = "the output" if error.filename is None else str(error.filename)
         return _fail(f"{where} cannot be written: {error.strerror}", BAD_INPUT)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        # What is no name of the kit's is looked for as a file: a prompt, for one, that was pasted as a task.
+        name = str(error.filename).rpartition("/")[2]
+        return _fail(f"{name[:60]!r}... is too long for a name or a file: give a shorter one", BAD_INPUT)
     # A bug: Python's own exit status 1 would mean a missed threshold.
     traceback.print_exception(error)
     return RIG_FAILED

@@ -119,11 +119,12 @@ def read_value(table: str, column: str, value: Any) -> Any:
     Raises:
         ColumnError: the value is not valid for the column.
     """
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ColumnError(f"{value} is not a finite number")
-        if column in EPOCH_COLUMNS and not 0 <= value < YEAR_10000:
-            raise ColumnError(f"{value:g} is not a time in s since 1970")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ColumnError(f"{value} is not a finite number")
+    # A damaged log, or one whose schema was changed, may hold another type.
+    is_time = isinstance(value, int | float) and 0 <= value < YEAR_10000
+    if column in EPOCH_COLUMNS and value is not None and not is_time:
+        raise ColumnError(f"{value!r:.40} is not a time in s since 1970")
     words = WORDS.get(f"{table}.{column}")
     if words is not None and value is not None:
         return _word(words, value)

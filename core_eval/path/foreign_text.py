@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 STDIN = Path("-")
 """The path that means standard input."""
 GZIP = b"\x1f\x8b"
+MOST_BYTES = 1 << 26
+"""Bytes of a whole text, and of a line where lines are read one by one: a small gzip may hold far more."""
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -29,7 +31,7 @@ class Lines:
 
     Attributes:
         lines: the bytes of each line; a file in UTF-16 is converted to UTF-8. Iterating raises
-            ForeignTextError if the file is truncated or cannot be read.
+            ForeignTextError if the file is truncated or cannot be read, or a line is longer than MOST_BYTES.
         size: of the file in bytes; None for standard input.
         position: bytes read so far.
     """
@@ -56,19 +58,23 @@ def open_lines(path: Path) -> Iterator[Lines]:
             raise ForeignTextError(_reason(error)) from None
         if head in UTF_16:
             text = io.TextIOWrapper(stream, encoding="utf-16", newline="\n")
-            yield Lines(_guarded(line.encode() for line in text), size, raw.tell)
+            yield Lines(_guarded(line.encode() for line in _bounded(text)), size, raw.tell)
         else:
-            yield Lines(_without_mark(_guarded(stream)), size, raw.tell)
+            yield Lines(_without_mark(_guarded(_bounded(stream))), size, raw.tell)
 
 
 def read_text(path: Path) -> str:
     """Read the whole text of a file, or of standard input for `-`; line ends become newlines.
 
     Raises:
-        ForeignTextError: it cannot be read, or is not text.
+        ForeignTextError: it cannot be read, has more than MOST_BYTES, or is not text.
     """
+    whole = bytearray()
     with open_lines(path) as found:
-        whole = b"".join(found.lines)
+        for line in found.lines:
+            whole += line
+            if len(whole) > MOST_BYTES:
+                raise ForeignTextError(f"has more than {MOST_BYTES:,} bytes")
     try:
         return whole.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
@@ -88,6 +94,13 @@ def _plain(stack: ExitStack, raw: BinaryIO) -> io.BufferedReader:
         return stream
     unpacked = stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
     return io.BufferedReader(cast("io.RawIOBase", unpacked))
+
+
+def _bounded(stream: io.BufferedReader | io.TextIOWrapper) -> Iterator[Any]:
+    while line := stream.readline(MOST_BYTES + 1):
+        if len(line) > MOST_BYTES:
+            raise ForeignTextError(f"a line has more than {MOST_BYTES:,} bytes")
+        yield line
 
 
 def _without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:

@@ -1,3 +1,4 @@
+import gc
 import itertools
 import math
 import statistics
@@ -348,3 +349,24 @@ def test_a_rest_gives_the_samples_of_a_rig_that_is_read_at_each_due_moment(moist
     for sensors in (one, other):
         sensors.end(end)
     assert rested == stepped and one.state == other.state
+
+
+def test_samples_of_an_episode_are_not_kept_after_it():
+    def episode(seed):
+        samples = []
+        spec = SensorSpec(kind="switch", period=0.5)
+        sensors = SensorBank([CoarseSensor("near", spec, lambda: True)], seed, samples.append)
+        sensors.begin(0)
+        sensors.rest(100.0)
+        sensors.poll(100_000)
+        assert len(samples) > 190
+
+    def kept():
+        gc.collect()
+        return sum(isinstance(one, Sample) for one in gc.get_objects())
+
+    episode(0)
+    before = kept()
+    for seed in range(20):
+        episode(seed)
+    assert kept() <= before

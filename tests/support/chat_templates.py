@@ -130,3 +130,71 @@ PYTHONIC = """
 {%- endfor %}
 {{- '\\nassistant: ' }}
 """.strip()
+
+# Thoughts and words of an answer that calls may not both be given, as in gpt-oss.
+THOUGHTS_OR_WORDS = QWEN25.replace(
+    "{%- elif message.role == 'assistant' %}",
+    """{%- elif message.role == 'assistant' %}
+{%- if message.content and message.thinking %}
+{{- raise_exception('Cannot pass both content and thinking with tool calls!') }}
+{%- endif %}
+{%- if message.thinking %}{{- '<think>' + message.thinking + '</think>' }}{%- endif %}""",
+)
+
+
+def asking(asks: str, prints: str) -> str:
+    """A template that tells of one form of calls, and prints those that were made by `prints`."""
+    return (
+        "{%- for message in messages %}{{- '<|' + message.role + '|>' }}"
+        "{%- if loop.first and tools %}{{- '" + asks + " ' }}"
+        "{%- for tool in tools %}{{- tool | tojson }}{%- endfor %}{%- endif %}"
+        "{%- for call in message.tool_calls or [] %}{%- set call = call.function %}"
+        + prints
+        + "{%- endfor %}"
+        "{{- message.content + '<|end|>' }}{%- endfor %}{{- '<|assistant|>' }}"
+    )
+
+
+# What some templates print is no call in the form that they ask for.
+MISPRINTED = {
+    "text without quotes": (
+        "pythonic",
+        asking(
+            "Answer [func_name1(param1=value1)].",
+            "[{{ call.name }}({% for key, value in call.arguments.items() %}{{ key }}={{ value }}"
+            "{{ ', ' if not loop.last }}{% endfor %})]",
+        ),
+    ),
+    "numbers in quotes": (
+        "pythonic",
+        asking(
+            "Answer [func_name1(param1=value1)].",
+            '[{{ call.name }}({% for key, value in call.arguments.items() %}{{ key }}="{{ value }}"'
+            "{{ ', ' if not loop.last }}{% endfor %})]",
+        ),
+    ),
+    "no comma, in a template of Gemma's turns": (
+        "pythonic",
+        asking(
+            "<start_of_turn>Answer [func_name1(params_name1=value1)].",
+            "[{{ call.name }}({% for key, value in call.arguments.items() %}{{ key }}={{ value | tojson }}"
+            "{% endfor %})]",
+        ),
+    ),
+    "numbers as text": (
+        "function-gemma",
+        asking(
+            "",
+            "<start_function_call>call:{{ call.name }}{{ '{' }}"
+            "{% for key, value in call.arguments.items() %}{{ key }}:<escape>{{ value }}<escape>"
+            "{{ ',' if not loop.last }}{% endfor %}{{ '}' }}<end_function_call>",
+        ),
+    ),
+    "without its mark": (
+        "functools",
+        asking(
+            'Answer functools[{"name": [name], "arguments": [arguments]}].',
+            '{"name": "{{ call.name }}", "arguments": {{ call.arguments }}}',
+        ),
+    ),
+}

@@ -37,6 +37,7 @@ def read(message, finish="stop", **more):
         ("[1]", {"malformed": "[1]"}),
         ([1], {"malformed": "[1]"}),
         ('"{}"', {"malformed": '"{}"'}),
+        (r'{"x": "\ud800"}', {"malformed": r'{"x": "\ud800"}'}),
     ],
 )
 def test_arguments_go_back_as_a_json_object(written, goes_back):

@@ -124,6 +124,20 @@ def test_half_a_character_in_an_answer_is_replaced():
         assert started(spec).act(None).usage.text == "so ? be it"
 
 
+@pytest.mark.parametrize("arguments", [r'{"x": "\ud800"}', '{"x": "\ud800"}', {"x": "\ud800"}, {"\ud800": 1}])
+def test_half_a_character_in_a_call_does_not_end_the_episode(arguments):
+    call = completion({"tool_calls": [tool_call("move_to", arguments)]})
+    with serving((200, call), (200, completion({"content": "Sorry."}))) as (server, spec):
+        agent = started(spec)
+        action = agent.act(None)
+        observed = (
+            None if isinstance(action, InvalidAction) else Observation(action, Outcome("ok", {"x": 5.0}))
+        )
+        assert agent.act(observed).reason == "done"
+        (call,) = server.requests[1][2]["messages"][-2]["tool_calls"]
+        assert isinstance(json.loads(call["function"]["arguments"]), dict)
+
+
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [

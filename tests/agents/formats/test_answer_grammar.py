@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from farm_rig import FARM_ROVER
+from llama_cpp_files import llama_cpp_file
 from tiny_gguf import write_tiny_gguf
 
 from agents.backends.call_watch import CallWatch
@@ -109,28 +110,30 @@ def test_a_thought_that_the_prompt_opened(accepts, name):
 def test_a_run_of_calls_from_its_mark_on(accepts, name):
     form = BY_NAME[name]
     text = written(form, POUR)
-    begin = form.begins.search(text)
+    begin = form.named(["home", "pour"]).search(text)
     assert begin is not None
-    assert accepts(call_grammar(SCHEMAS, form, "x"), "x" + text[begin.start() :])
-    assert not accepts(call_grammar(SCHEMAS, form, ""), text[begin.start() : -3])
+    call = text[begin.start("call") :]
+    assert accepts(call_grammar(SCHEMAS, form, "x"), "x" + call)
+    assert accepts(call_grammar(SCHEMAS, form, ""), call + "\nDone.")
+    assert not accepts(call_grammar(SCHEMAS, form, ""), call[:-8])
 
 
 class Recorder:
     """Asks what may come next while a text is written."""
 
     def __init__(self, engine, form, *, opened=False):
-        self.engine = engine
+        self.vocabulary = engine.vocabulary
         self.sampler = engine.sampler(grammar=None)
-        self.watch = CallWatch(self.sampler, form, SCHEMAS, opened=opened, end=engine.vocabulary.end_token)
+        self.watch = CallWatch(self.sampler, form, SCHEMAS, opened=opened, end=self.vocabulary.end_token)
 
     def write(self, text):
         """Write it; returns the part that the grammar does not allow."""
-        tokens = self.engine.vocabulary.tokenize(text)
+        tokens = self.vocabulary.tokenize(text)
         for number, token in enumerate(tokens):
             if not self.sampler.allows(token):
-                return b"".join(map(self.engine.vocabulary.piece, tokens[number:])).decode()
+                return b"".join(map(self.vocabulary.piece, tokens[number:])).decode()
             self.sampler.accept(token)
-            self.watch.wrote(token, self.engine.vocabulary.piece(token))
+            self.watch.wrote(token, self.vocabulary.piece(token))
         return ""
 
 
@@ -163,6 +166,51 @@ def test_a_mention_in_a_thought_is_free(engine, name):
     assert recorder.write(f"I could {mark} here, but the user did not ask.\n</think>\n\nDone.") == ""
     assert not recorder.sampler.constrained
     recorder.sampler.close()
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_what_begins_as_a_call_and_names_no_tool_is_free(engine, name):
+    """A report, a quoted form, a mark in a sentence: held, they become calls that nobody meant."""
+    form = BY_NAME[name]
+    head, _, tail = written(form, POUR).partition("pour")
+    mark = next(iter(form.marks), head)
+    for said in (
+        f'{head}plant_B", "state": "wet"}} is what I saw.',
+        f"{head}pouring is done.",
+        f"{head}... goes here, then the name{tail}",
+        f"I would write {mark} here but no.",
+        f"{mark}\n# nothing to do\n",
+        f"{mark}{{}}",
+    ):
+        recorder = Recorder(engine, form)
+        assert recorder.write(said) == "", said
+        assert recorder.sampler.allows(engine.vocabulary.end_token), said
+        recorder.sampler.close()
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_tool_s_whole_name_holds_what_follows(engine, name):
+    form = BY_NAME[name]
+    head, _, tail = written(form, POUR).partition("pour")
+    recorder = Recorder(engine, form)
+    assert recorder.write(f"{head}pour{tail}"[: -len(tail) + 8]) == ""
+    assert recorder.sampler.constrained
+    assert not recorder.sampler.allows(engine.vocabulary.end_token)
+    recorder.sampler.close()
+
+
+@pytest.mark.parametrize("name", ["hermes", "llama-json", "pythonic"])
+def test_a_token_may_end_a_call_and_go_on(name):
+    """`}` and a newline are one token of Llama's vocabulary, as are `>` and one."""
+    engine = LlamaEngine(llama_cpp_file("ggml-vocab-llama-bpe.gguf"), n_ctx=0, n_threads=1, only_words=True)
+    recorder = Recorder(engine, BY_NAME[name])
+    text = written(BY_NAME[name], POUR)
+    crossing = engine.vocabulary.tokenize(text + "\n\n")[-1]
+    assert engine.vocabulary.piece(crossing).strip() != engine.vocabulary.piece(crossing)
+    assert recorder.write(text + "\n\n") == ""
+    assert not recorder.sampler.constrained
+    recorder.sampler.close()
+    engine.close()
 
 
 def test_after_a_call_a_model_may_end_with_a_newline(engine):

@@ -3,10 +3,22 @@ from __future__ import annotations
 import json
 
 import pytest
-from chat_templates import GEMMA3, PHI4_MINI, PYTHONIC, QWEN3, QWEN25, SMOLLM3, WITHOUT_TOOLS
+from chat_templates import (
+    GEMMA3,
+    MISPRINTED,
+    PHI4_MINI,
+    PYTHONIC,
+    QWEN3,
+    QWEN25,
+    SMOLLM3,
+    THOUGHTS_OR_WORDS,
+    WITHOUT_TOOLS,
+    asking,
+)
 from farm_rig import FARM_ROVER
 
 from agents.errors import BackendError
+from agents.formats.calls import CallText
 from agents.formats.chat_template import ChatTemplate
 from agents.formats.chatml import CHAT_TEMPLATE, DECLINING_TEMPLATE
 from agents.formats.signature import signature
@@ -132,6 +144,36 @@ def test_templates_that_are_used_in_other_ways(source, form, use, called):
     text = template.render(conversation({"x": 1.0}), SCHEMAS)
     for word in ("Be exact.", "Go.", called, '{"x":1.0}', "move_to", SCHEMAS[0]["function"]["name"]):
         assert word in text, word
+
+
+@pytest.mark.parametrize("what", MISPRINTED)
+def test_a_template_that_prints_calls_otherwise_than_it_asks_gets_them_as_words(what):
+    form, source = MISPRINTED[what]
+    template = ChatTemplate(source)
+    assert (template.form.name, template.use.calls, template.use.tools) == (form, "words", "variable")
+    text = template.render(conversation({"x": 1.0, "name": "B"}), SCHEMAS)
+    assert template.form.write([CallText("move_to", {"x": 1.0, "name": "B"})]) in text
+    assert '"move_to"' in text and '{"x":1.0}' in text
+
+
+@pytest.mark.parametrize(
+    "asks", ["", "<tool_call>", "]minimax[<tool_call>\\n<move_to>"], ids=["nothing", "a mark", "another form"]
+)
+def test_a_template_in_a_syntax_that_it_alone_knows_is_refused(asks):
+    prints = "<tool_call>\n<{{ call.name }}>{{ call.arguments }}</{{ call.name }}>"
+    with pytest.raises(BackendError, match="no format reads"):
+        ChatTemplate(asking(asks, prints))
+
+
+def test_thoughts_and_words_before_a_call():
+    messages = conversation({"x": 1.0}, content="I go.")
+    messages[2]["reasoning_content"] = "Where to?"
+    text = ChatTemplate(THOUGHTS_OR_WORDS).render(messages, SCHEMAS)
+    assert "<think>Where to?\n\nI go.</think>" in text
+    assert "<tool_call>" in text[text.index("I go.") :]
+    picky = THOUGHTS_OR_WORDS.replace("message.content and message.thinking", "message.thinking")
+    text = ChatTemplate(picky).render(messages, SCHEMAS)
+    assert "Where to?" not in text and "I go.\n<tool_call>" in text
 
 
 def test_thinking_is_the_template_s_own_switch():

@@ -87,6 +87,7 @@ FORMS = {
         DEEPSEEK.format(f"function<｜tool▁sep｜>move_to\n```json\n{ARGUMENTS}\n```"),
     ),
     "deepseek v3.1": ("deepseek-v3.1", DEEPSEEK.format(f"move_to<｜tool▁sep｜>{ARGUMENTS}")),
+    "granite 20b": ("granite-20b", f"<function_call> {JSON}"),
     "granite 3": ("granite-3", f"<|tool_call|>[{JSON}]"),
     "lfm2": ("lfm2", f"<|tool_call_start|>[{PYTHON}]<|tool_call_end|>"),
     "xlam": ("xlam", f"[{JSON}]"),
@@ -119,7 +120,6 @@ FORMS = {
     ),
     "internlm 2": ("internlm2", f"<|action_start|><|plugin|>\n{PARAMETERS}<|action_end|>"),
     "longcat": ("longcat", f"<longcat_tool_call>\n{JSON}\n</longcat_tool_call>"),
-    "granite 20b": ("granite-20b", f"<function_call> {JSON}"),
     "react": ("react", f"Thought: I go.\nAction: move_to\nAction Input: {ARGUMENTS}\nObservation: done"),
     "kimi k2": (
         "kimi-k2",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from conversation_shapes import check_shapes
 from farm_rig import FARM_ROVER
 from llama_cpp_files import FOLDER, llama_cpp_file
 
@@ -159,6 +160,11 @@ def test_special_tokens_in_data_are_broken_up(name):
     data = text[text.index("begin~") : text.index("~end")]
     assert not any(mark in part for part in data.split(GUARD) for mark in marks)
     assert [part for part in unguarded(data).split("~")[1:] if part not in marks] == [] or "\\" in data
+
+
+@pytest.mark.parametrize("name", [name for _, name in NAMES])
+def test_all_shapes_of_two_answers(name):
+    check_shapes(llama_cpp_file(f"{name}.jinja").read_text(encoding="utf-8"))
 
 
 def test_a_reasoning_effort_shows_or_is_refused_in_one_line():

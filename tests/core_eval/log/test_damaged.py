@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core_eval.cli.main import main
-from core_eval.log.columns import SHAPES
+from core_eval.log.columns import EPOCH_COLUMNS, SHAPES, ColumnError, read_value
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +123,27 @@ def test_a_value_that_cannot_be_is_one_line(
     path, row = damaged(log, tmp_path, column, value)
     (line,) = told(path, capsys)
     assert f"cannot be read as a log: {column} of row {row}: " in line and why in line
+
+
+@pytest.mark.parametrize("column", sorted(EPOCH_COLUMNS))
+def test_a_time_of_another_type_is_none(column: str) -> None:
+    for value in ("yesterday", b"\x00", 10**40):
+        with pytest.raises(ColumnError, match="is not a time in s since 1970") as error:
+            read_value("run", column, value)
+        assert len(str(error.value)) < 80
+    assert read_value("run", column, None) is None
+    assert read_value("run", column, 1) == 1
+
+
+def test_an_episode_of_no_run_is_one_line(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "damaged.db"
+    shutil.copyfile(log, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE run SET id = 77")
+    assert main(["export", str(path), "--format", "otel", "-o", str(tmp_path / "spans.json")]) == 2
+    assert capsys.readouterr().err == f"pathrig: {path}: there is no run 1\n"
 
 
 def test_a_score_that_is_no_number_is_one_line(
