@@ -21,11 +21,13 @@ from agents.errors import AgentSpecError, BackendError
 from agents.mcp.agent import McpAgent, refusals
 from agents.mcp.desk import CallDesk
 from agents.mcp.proxy import SOCKET, listen
-from agents.mcp.server import Offer, make_server
+from agents.mcp.server import Offer, instructions, make_server
 from agents.mcp.transports import BearerToken, serve_http, serve_sockets
 from firmware_bridge.process_keeper import ending, kept
 
 URL, TOKEN = "PATHRIG_MCP_URL", "PATHRIG_MCP_TOKEN"
+PROMPT, INSTRUCTIONS = "PATHRIG_PROMPT", "PATHRIG_INSTRUCTIONS"
+"""The server's prompt and instructions again, as not every framework hands them on."""
 EXIT_SECONDS = 1.0
 """Time for a program to end by itself, and again after SIGTERM, s."""
 MOST_WAITS = 10
@@ -66,7 +68,8 @@ class CommandAgent:
         """
         self.close()
         desk, token = CallDesk(), BearerToken("")
-        make = partial(make_server, Offer(context.prompt, context.advice, context.tools), desk)
+        offer = Offer(context.prompt, context.advice, context.tools)
+        make = partial(make_server, offer, desk)
         self._desk, self._agent = desk, McpAgent(desk)
         self._agent.start(context)
         with ExitStack() as stack:
@@ -77,9 +80,16 @@ class CommandAgent:
                 ours, theirs = map(stack.enter_context, socket.socketpair())
                 program = subprocess.Popen(
                     kept(self._command, streams=True),
-                    stdin=theirs,
-                    stdout=theirs,
-                    env={**os.environ, URL: url, TOKEN: token.token, SOCKET: str(path)},
+                    stdin=theirs.fileno(),
+                    stdout=theirs.fileno(),
+                    env={
+                        **os.environ,
+                        URL: url,
+                        TOKEN: token.token,
+                        SOCKET: str(path),
+                        PROMPT: context.prompt,
+                        INSTRUCTIONS: instructions(offer),
+                    },
                     start_new_session=True,
                 )
             except OSError as error:

@@ -45,12 +45,21 @@ class Offer:
     tools: Sequence[Tool]
 
 
+def instructions(offer: Offer) -> str:
+    """Return what every model is told beside the task."""
+    return system_prompt(offer.advice, DECLINE in _endings(offer))
+
+
+def _endings(offer: Offer) -> dict[str, StopReason]:
+    # A rig's own tool of that name comes first.
+    names = {tool.name for tool in offer.tools}
+    return {name: reason for name, reason in ENDINGS.items() if name not in names}
+
+
 def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
     """Return the server of an offer, whose calls go to the desk."""
-    names = {tool.name for tool in offer.tools}
     required = {tool.name: _parameters(tool).get("required", ()) for tool in offer.tools}
-    # A rig's own tool of that name comes first.
-    endings = {name: reason for name, reason in ENDINGS.items() if name not in names}
+    endings = _endings(offer)
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(
@@ -84,7 +93,7 @@ def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
     return Server(
         "pathrig",
         version=version("pathrig"),
-        instructions=system_prompt(offer.advice, DECLINE in endings),
+        instructions=instructions(offer),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_prompts=list_prompts,

@@ -104,15 +104,16 @@ def mcp(
         options = (task, rig, db.absolute(), guard, seed, init, live, idle, Path.cwd())
         try:
             place = EpisodePlace(owner if episode is None else episode, *options)
-            listening = place.join()
+            joined_or_begun = place.join()
         except OSError as error:
             raise UsageError(f"the episode's socket: {error.strerror or error}") from None
-        if isinstance(listening, Proxy):
+        if isinstance(joined_or_begun, Proxy):
             try:
-                return listening.relay()
+                return joined_or_begun.relay()
             except KeyboardInterrupt:
-                listening.interrupt()
+                joined_or_begun.interrupt()
                 raise
+        listening = joined_or_begun
     from core_eval.cli.live import LiveLines
     from core_eval.harness.events import Observers
     from core_eval.harness.run import Run, load_parts, task_on_rig
