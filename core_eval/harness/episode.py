@@ -131,6 +131,8 @@ class Episode:
                     ending = self._cancelled()
                 self._session.drain(SHORT_DRAIN_SECONDS if self._stop_button.pressed else DRAIN_SECONDS)
                 self._session.check()
+                with self._signals.interruptible():
+                    self._session.judge(self._task.id, self._what.seed)
         except (RigError, AgentError) as failure:
             ending, error = Ending("error", type(failure).__name__), str(failure)
             by_agent = isinstance(failure, AgentError)
@@ -159,7 +161,11 @@ class Episode:
     def _prepare(self, episode: EpisodeLog) -> None:
         with self._signals.interruptible():
             simulated = self._session.initialise(
-                self._task.device.name, self._task.init, self._what.seed, required=self._what.init_required
+                self._task.device.name,
+                self._task.init,
+                self._what.seed,
+                task=self._task.id,
+                required=self._what.init_required,
             )
         mode = self._what.guard or self._session.config.guard or GuardMode.usual(simulated=simulated)
         known = known_rig(
