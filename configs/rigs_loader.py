@@ -183,8 +183,8 @@ def load_rig(ref: str) -> RigConfig:
     if rig.driver is not None:
         rig = _with_driver(rig, file)
     for key in PROGRAM_KEYS:
-        if (fault := _program_fault(rig, getattr(rig, key))) is not None:
-            raise file.error(fault, key)
+        if (wrong := _program_fault(rig, getattr(rig, key))) is not None:
+            raise file.error(wrong, key)
     if rig.discovery is not None and (unannounced := discovery_fault(rig)) is not None:
         raise file.error(unannounced, "discovery")
     device = device_of(rig)
