@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 import anyio
-import uvicorn
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
@@ -25,11 +24,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agents.mcp.desk import CallDesk
+from firmware_bridge.http_server import END_SECONDS, serve_app
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
-END_SECONDS = 3.0
-"""Time limit for a server's thread to end, s."""
 MAX_LINE = 4 * 1024 * 1024
 """Largest message on a stream, bytes."""
 MakeServer = Callable[[], Server[Any]]
@@ -151,24 +149,5 @@ def serve_http(server: Server[Any], desk: CallDesk, token: BearerToken, port: in
             middleware=[Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(token))],
             lifespan=lambda _app: manager.run(),
         )
-        config = uvicorn.Config(
-            app,
-            loop="asyncio",
-            ws="none",
-            log_config=None,
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-        http = uvicorn.Server(config)
-        thread = threading.Thread(
-            target=http.run, kwargs={"sockets": [listening]}, name="MCP: HTTP", daemon=True
-        )
-        thread.start()
-        try:
+        with serve_app(app, listening, "MCP: HTTP"):
             yield f"http://{own}{PATH}"
-        finally:
-            http.should_exit = True
-            thread.join(END_SECONDS)
-            http.force_exit = True
