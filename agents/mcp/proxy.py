@@ -54,7 +54,7 @@ class EpisodePlace:
             raise PermissionError(errno.EPERM, f"{folder} is open to other users: remove it")
         name = hashlib.sha256("\0".join(map(str, key)).encode()).hexdigest()[:16]
         self._path = folder / name
-        self._lock = folder / f"{name}.lock"
+        self._lock = folder / "lock"
 
     def join(self) -> Proxy | socket.socket:
         """Return a session of the running episode; begin one in a process of its own if there is none.
