@@ -31,6 +31,8 @@ MUTANTS ?=
 
 # Inspect needs other versions of some libraries than constraints.txt has: a venv of its own.
 INTEROP := build/interop
+# Frameworks of agents: some need an older mcp than the kit.
+FRAMEWORKS := build/frameworks
 SITE := build/site-venv
 
 # Processes that share the tests: one more than cores, as many tests wait.
@@ -56,7 +58,7 @@ test: $(VENV)/.test-installed
 test-fast: $(VENV)/.fast-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or interop or llama or slow)"
 
-test-interop: $(INTEROP)/.installed
+test-interop: $(INTEROP)/.installed $(FRAMEWORKS)/.installed
 	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export tests/agents tests/firmware_bridge/mcp tests/sims/farm_rover
 
 lint: $(VENV)/.test-installed
@@ -115,6 +117,13 @@ $(INTEROP)/.installed: pyproject.toml constraints-interop.txt | $(VENV)/bin/pyth
 	$(INTEROP)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints-interop.txt \
 	  -e '.[export,interop,mcp,dev]'
 	@rm -rf pathrig.egg-info  # a stale copy in the working folder would hide the installed entry points
+	@touch $@
+
+$(FRAMEWORKS)/.installed: constraints-frameworks.txt | $(VENV)/bin/python
+	$(VENV)/bin/python -m venv --clear $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python -m pip --disable-pip-version-check install --quiet -c constraints-frameworks.txt \
+	  langchain langchain-openai langchain-mcp-adapters openai-agents 'pydantic-ai-slim[mcp,openai]' \
+	  'smolagents[mcp,openai]'
 	@touch $@
 
 $(SITE)/.installed: constraints.txt | $(VENV)/bin/python

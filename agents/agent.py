@@ -13,7 +13,7 @@ from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.tool import Tool
 
-StopReason = Literal["done", "decline", "max_steps", "max_tokens", "max_time", "context"]
+StopReason = Literal["done", "decline", "max_steps", "max_tokens", "max_time", "context", "idle"]
 Answer = Literal["decline", "nothing"]
 """How a task without a call is solved: by declining it, or by making no call."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +29,8 @@ from firmware_bridge.links import LINK_TYPES, LinkType, link_type
 from firmware_bridge.mqtt.address import without_password
 
 RIGS_FOLDER = Path(__file__).parent / "rigs"
+PROGRAM_KEYS = ("reset", "check")
+"""Keys whose value is a program with its arguments."""
 IN_PROCESS = "sim"
 """The scheme of a rig that is a simulator in this process, whose link takes no address."""
 
@@ -83,6 +87,16 @@ class RigConfig(BaseModel):
         default=None,
         description="a tool without arguments that takes the machine home after a run that ended in order; "
         "left out: it stays where it was stopped",
+    )
+    reset: str | None = Field(
+        default=None,
+        description="of an mcp: rig: a program with its arguments that is run before each episode, while no "
+        "session with the server is open; exit status 0: the rig is as for the first episode",
+    )
+    check: str | None = Field(
+        default=None,
+        description="of an mcp: rig: a program with its arguments that judges the goal after each episode: "
+        "exit status 0: met, 1: not met, any other: not known",
     )
     discovery: Literal["homeassistant"] | None = Field(
         default=None,
@@ -152,6 +166,9 @@ def load_rig(ref: str) -> RigConfig:
     kind = rig.link_type
     if kind is not None and (program := kind.program(rig.url)) is not None:
         require(file, "url", f"runs the program {program!r}")
+    for key in PROGRAM_KEYS:
+        if (program := getattr(rig, key)) is not None:
+            require(file, key, f"runs the program {program!r}")
     if rig.device is not None:
         rig = _with_device(rig, file)
     try:
@@ -172,6 +189,9 @@ def load_rig(ref: str) -> RigConfig:
         raise file.error("no simulator can be started behind such a URL", "url")
     if rig.driver is not None:
         rig = _with_driver(rig, file)
+    for key in PROGRAM_KEYS:
+        if (wrong := _program_fault(rig, getattr(rig, key))) is not None:
+            raise file.error(wrong, key)
     if rig.discovery is not None and (unannounced := discovery_fault(rig)) is not None:
         raise file.error(unannounced, "discovery")
     device = device_of(rig)
@@ -189,6 +209,20 @@ def discovery_fault(rig: RigConfig) -> str | None:
         return "only a rig behind a broker of its own can be announced: give it an mqtt:// URL, without spawn"
     if rig.driver is not None and load_driver(rig.driver).link != "pathrig":
         return "hardware behind a driver has its own topics, and announces itself: remove it"
+    return None
+
+
+def _program_fault(rig: RigConfig, command: str | None) -> str | None:
+    if command is None:
+        return None
+    if rig.link_type is None or rig.link_type.family != "mcp":
+        return "only a rig of an MCP server has it; remove it"
+    try:
+        program = shlex.split(command)[:1]
+    except ValueError as error:
+        return str(error)
+    if not program or shutil.which(program[0]) is None:
+        return f"there is no program {''.join(program)!r}; write 'PROGRAM ARGS'"
     return None
 
 

@@ -1,4 +1,4 @@
-"""An MCP client as an agent: it acts when the client calls a tool."""
+"""MCP clients as an agent: it acts when a client calls a tool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents.mcp.desk import CallDesk, ClientCall
 
 
 class McpAgent:
-    """Takes its actions from a desk, at which an MCP client calls."""
+    """Takes its actions from a desk, at which MCP clients call."""
 
     name = "mcp"
     scaffold = "mcp"
@@ -23,7 +23,7 @@ class McpAgent:
         self._desk.begin(context)
 
     def act(self, observation: Observation | None) -> Action:
-        """Reply to the client's last call, and return its next one."""
+        """Reply to the last call, and return the next one."""
         if observation is not None:
             self._desk.answer(observation.outcome)
         asked = time.monotonic()
@@ -36,5 +36,13 @@ class McpAgent:
         return StopAction(taken, usage)
 
     def close(self) -> None:
-        """Answer all further calls of the client: the episode is over."""
+        """Answer all further calls: the episode is over."""
         self._desk.close()
+
+
+def refusals(desk: CallDesk) -> str:
+    """Return a line on the calls that came after the end of an episode; empty if none did."""
+    if not desk.refused:
+        return ""
+    calls = "1 call" if desk.refused == 1 else f"{desk.refused} calls"
+    return f"{calls} came after the end of the episode: refused"

@@ -1,4 +1,4 @@
-"""A program as an agent: an MCP client, on its standard streams or by HTTP."""
+"""A program as an agent: an MCP client on its standard streams, by HTTP, or by servers that it starts."""
 
 from __future__ import annotations
 
@@ -6,24 +6,38 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
+import tempfile
+import threading
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from agents.agent import Action, EpisodeContext, Observation, StopAction
+from agents.deadline import CancelledError
 from agents.errors import AgentSpecError, BackendError
-from agents.mcp.agent import McpAgent
+from agents.mcp.agent import McpAgent, refusals
 from agents.mcp.desk import CallDesk
-from agents.mcp.server import Offer, make_server
-from agents.mcp.transports import BearerToken, serve_http, serve_streams
+from agents.mcp.proxy import SOCKET, listen
+from agents.mcp.server import Offer, instructions, make_server
+from agents.mcp.transports import BearerToken, serve_http, serve_sockets
 from firmware_bridge.process_keeper import ending, kept
 
 URL, TOKEN = "PATHRIG_MCP_URL", "PATHRIG_MCP_TOKEN"
+PROMPT, INSTRUCTIONS = "PATHRIG_PROMPT", "PATHRIG_INSTRUCTIONS"
+"""The server's prompt and instructions again, as not every framework hands them on."""
 EXIT_SECONDS = 1.0
 """Time for a program to end by itself, and again after SIGTERM, s."""
+MOST_WAITS = 10
+"""How often a program that still calls gets that time."""
 
 
 class CommandAgent:
     """Starts a program for each episode, under a keeper, and ends it with its whole process group.
+
+    Its sessions are views of the one episode: the program's exit ends the episode, no session's end does.
 
     Raises:
         AgentSpecError: the command names no program.
@@ -42,7 +56,8 @@ class CommandAgent:
                 f"agent {self.name!r}: there is no such program; write command:'PROGRAM ARGS'"
             )
         self._episode = ExitStack()
-        self._agent = McpAgent(CallDesk())
+        self._desk = CallDesk()
+        self._agent = McpAgent(self._desk)
         self._program: subprocess.Popen[bytes] | None = None
 
     def start(self, context: EpisodeContext) -> None:
@@ -54,60 +69,80 @@ class CommandAgent:
         self.close()
         desk, token = CallDesk(), BearerToken("")
         offer = Offer(context.prompt, context.advice, context.tools)
-        self._agent = McpAgent(desk)
+        make = partial(make_server, offer, desk)
+        self._desk, self._agent = desk, McpAgent(desk)
         self._agent.start(context)
         with ExitStack() as stack:
             try:
-                url = stack.enter_context(serve_http(make_server(offer, desk), desk, token))
+                url = stack.enter_context(serve_http(make(), desk, token))
+                path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pathrig-"))) / "episode"
+                listening = stack.enter_context(listen(path))
+                ours, theirs = map(stack.enter_context, socket.socketpair())
                 program = subprocess.Popen(
                     kept(self._command, streams=True),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    env={**os.environ, URL: url, TOKEN: token.token},
+                    stdin=theirs.fileno(),
+                    stdout=theirs.fileno(),
+                    env={
+                        **os.environ,
+                        URL: url,
+                        TOKEN: token.token,
+                        SOCKET: str(path),
+                        PROMPT: context.prompt,
+                        INSTRUCTIONS: instructions(offer),
+                    },
                     start_new_session=True,
                 )
             except OSError as error:
                 raise BackendError(f"{self.name}: {error.strerror or error}") from None
-            assert program.stdin is not None and program.stdout is not None
+            theirs.close()
             stack.callback(_end, program)
-            sink = os.fdopen(os.dup(program.stdin.fileno()), "w", encoding="utf-8")
-            program.stdin.close()
-            stack.enter_context(serve_streams(make_server(offer, desk), desk, program.stdout, sink))
-            stack.callback(_close_unflushed, sink)
+            stack.enter_context(serve_sockets(make, desk, listening, ours))
             stack.callback(desk.close)
+            threading.Thread(target=_watch, args=(program, desk), name="MCP: program", daemon=True).start()
             self._program, self._episode = program, stack.pop_all()
 
     def act(self, observation: Observation | None) -> Action:
         """Return the program's next call; `done` when it exits with status 0.
 
         Raises:
-            BackendError: it ended with another status.
+            BackendError: it ended with another status, or all its calls came after it had ended the episode.
         """
-        action = self._agent.act(observation)
-        if isinstance(action, StopAction):
-            status = self._exit_status()
+        try:
+            action = self._agent.act(observation)
+        except CancelledError:
             self.close()
-            if status:
-                raise BackendError(f"{self.name} ended: {ending(status)}")
-        return action
+            raise
+        if not isinstance(action, StopAction):
+            return action
+        self._desk.close()
+        status = self._exit_status()
+        self.close()
+        if status:
+            raise BackendError(f"{self.name} ended: {ending(status)}")
+        late = refusals(self._desk)
+        if late and not self._desk.made:
+            raise BackendError(f"{self.name} made no call in the episode; {late}")
+        return replace(action, usage=replace(action.usage, remarks=(late,))) if late else action
 
     def close(self) -> None:
-        """End the program and its session."""
+        """End the program and its sessions."""
         self._episode.close()
 
     def _exit_status(self) -> int | None:
-        """Return the status of a program that ends by itself."""
-        if self._program is None:
-            return None
-        with suppress(subprocess.TimeoutExpired):
-            return self._program.wait(EXIT_SECONDS)
+        """Return the status of a program that ends by itself; one that still calls gets longer."""
+        assert self._program is not None
+        for _ in range(MOST_WAITS):
+            refused = self._desk.refused
+            with suppress(subprocess.TimeoutExpired):
+                return self._program.wait(EXIT_SECONDS)
+            if self._desk.refused == refused:
+                break
         return None
 
 
-def _close_unflushed(sink: object) -> None:
-    # What it did not read is lost with a program that has ended.
-    with suppress(OSError, ValueError):
-        sink.close()  # type: ignore[attr-defined]
+def _watch(program: subprocess.Popen[bytes], desk: CallDesk) -> None:
+    program.wait()
+    desk.leave()
 
 
 def _end(program: subprocess.Popen[bytes]) -> None:

@@ -15,6 +15,7 @@ import anyio
 import mcp_types as types
 from anyio.abc import TaskGroup
 from mcp.server.context import ServerRequestContext
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -45,11 +46,11 @@ async def background(_server: object) -> AsyncIterator[TaskGroup]:
 
 
 class SensorResources:
-    """The resources of a session, as handlers of the server's requests."""
+    """The resources of a server, as handlers of its sessions' requests."""
 
     def __init__(self, desk: CallDesk) -> None:
         self._desk = desk
-        self._watched: dict[str, anyio.CancelScope] = {}
+        self._watched: dict[tuple[str, str], anyio.CancelScope] = {}
 
     async def list_all(self, _context: Context, _params: Any) -> types.ListResourcesResult:
         """Return the resource of all sensors, and one for each that has reported."""
@@ -86,16 +87,17 @@ class SensorResources:
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Tell the client of each change of a resource from now on."""
-        if params.uri not in self._watched:
-            self._watched[params.uri] = anyio.CancelScope()
-            context.lifespan_context.start_soon(self._tell, context, params.uri, self._desk.samples())
+        watched = (_session_id(context), params.uri)
+        if watched not in self._watched:
+            self._watched[watched] = anyio.CancelScope()
+            context.lifespan_context.start_soon(self._tell, context, watched, self._desk.samples())
         return types.EmptyResult()
 
     async def unsubscribe(
-        self, _context: Context, params: types.UnsubscribeRequestParams
+        self, context: Context, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """Tell no more of it."""
-        scope = self._watched.pop(params.uri, None)
+        scope = self._watched.pop((_session_id(context), params.uri), None)
         if scope is not None:
             scope.cancel()
         return types.EmptyResult()
@@ -116,8 +118,9 @@ class SensorResources:
             tasks.cancel_scope.cancel()
         return result
 
-    async def _tell(self, context: Context, uri: str, known: Any) -> None:
-        with self._watched[uri]:
+    async def _tell(self, context: Context, watched: tuple[str, str], known: Any) -> None:
+        uri = watched[1]
+        with self._watched[watched]:
             async for event in self._changes(known):
                 if event == ResourceUpdated(uri):
                     try:
@@ -138,6 +141,11 @@ class SensorResources:
                 yield ResourceUpdated(SENSORS)
             known = now
             await anyio.sleep(LOOK_SECONDS)
+
+
+def _session_id(context: Context) -> str:
+    """Return the id of a session by HTTP, where many share a server; empty for the only one of a stream."""
+    return "" if context.request is None else context.request.headers.get(MCP_SESSION_ID_HEADER, "")
 
 
 def _reading(sample: Sample) -> dict[str, Any]:

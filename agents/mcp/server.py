@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -27,6 +27,8 @@ from devices.outcome import Outcome
 from devices.tool import Effect, Tool
 
 PROMPT = "task"
+END_SECONDS = 3.0
+"""Longest wait of `done` for the episode's end, s: some clients give up a call after 5 s."""
 ENDINGS: dict[str, StopReason] = {"done": "done", DECLINE: "decline"}
 ENDING_TEXTS = {"done": "End the episode: the task is done.", DECLINE: DECLINE_TEXT}
 OVER = Outcome(
@@ -43,11 +45,21 @@ class Offer:
     tools: Sequence[Tool]
 
 
+def instructions(offer: Offer) -> str:
+    """Return what every model is told beside the task."""
+    return system_prompt(offer.advice, DECLINE in _endings(offer))
+
+
+def _endings(offer: Offer) -> dict[str, StopReason]:
+    # A rig's own tool of that name comes first.
+    names = {tool.name for tool in offer.tools}
+    return {name: reason for name, reason in ENDINGS.items() if name not in names}
+
+
 def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
     """Return the server of an offer, whose calls go to the desk."""
-    names = {tool.name for tool in offer.tools}
-    # A rig's own tool of that name comes first.
-    endings = {name: reason for name, reason in ENDINGS.items() if name not in names}
+    required = {tool.name: _parameters(tool).get("required", ()) for tool in offer.tools}
+    endings = _endings(offer)
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(
@@ -58,10 +70,11 @@ def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name in endings:
-            desk.use()
             desk.end(endings[params.name])
-            return types.CallToolResult(content=[types.TextContent(text="The episode ends.")])
-        reply = desk.call(params.name, params.arguments or {})
+            # Who has the answer finds the rig stopped, and the scores in the log.
+            await asyncio.wait({asyncio.wrap_future(desk.closed)}, timeout=END_SECONDS)
+            return types.CallToolResult(content=[types.TextContent(text="The episode is over.")])
+        reply = desk.call(params.name, _without_null(params.arguments or {}, required.get(params.name)))
         outcome = await asyncio.wrap_future(reply)
         return _result(OVER if outcome is None else outcome)
 
@@ -80,7 +93,7 @@ def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
     return Server(
         "pathrig",
         version=version("pathrig"),
-        instructions=system_prompt(offer.advice, DECLINE in endings),
+        instructions=instructions(offer),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_prompts=list_prompts,
@@ -114,15 +127,35 @@ def _stated(hint: bool | None, otherwise: bool) -> bool:
     return otherwise if hint is None else hint
 
 
+def _parameters(tool: Tool) -> dict[str, Any]:
+    parameters: dict[str, Any] = tool.schema()["function"]["parameters"]
+    return parameters
+
+
 def _tool(tool: Tool) -> types.Tool:
-    function = tool.schema()["function"]
+    parameters = _parameters(tool)
+    required = parameters.get("required", ())
+    properties = {
+        # smolagents takes an argument for required that is not nullable; JSON Schema ignores the word.
+        name: part if name in required else {**part, "nullable": True}
+        for name, part in parameters.get("properties", {}).items()
+    }
     return types.Tool(
         name=tool.name,
-        description=function["description"],
+        description=tool.schema()["function"]["description"],
         # The episode refuses unknown arguments.
-        input_schema={**function["parameters"], "additionalProperties": False},
+        input_schema={**parameters, "properties": properties, "additionalProperties": False},
         annotations=tool_annotations(tool),
     )
+
+
+def _without_null(arguments: Mapping[str, Any], required: Sequence[str] | None) -> dict[str, Any]:
+    """Return the arguments without optional ones that are null: these are left out."""
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None or required is None or name in required
+    }
 
 
 def _ending(name: str) -> types.Tool:

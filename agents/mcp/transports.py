@@ -1,4 +1,4 @@
-"""MCP over standard streams, and over streamable HTTP on loopback with a bearer token."""
+"""MCP over sockets, and over streamable HTTP on loopback with a bearer token."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import asyncio
 import secrets
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import anyio
-import uvicorn
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
@@ -25,84 +24,88 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agents.mcp.desk import CallDesk
+from firmware_bridge.http_server import END_SECONDS, serve_app
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
-LEAVE_SECONDS = 1.0
-"""Time in which a client that has ended the episode may close its session, s."""
-END_SECONDS = 3.0
-"""Time limit for a server's thread to end, s."""
 MAX_LINE = 4 * 1024 * 1024
 """Largest message on a stream, bytes."""
+MakeServer = Callable[[], Server[Any]]
 
 
 @contextmanager
-def serve_streams(
-    server: Server[Any], desk: CallDesk, source: IO[bytes], sink: IO[str] | None = None
-) -> Iterator[threading.Event]:
-    """Serve a session on a pair of streams, on a thread; yield the event of its end, which ends the episode.
+def serve_sockets(
+    make: MakeServer, desk: CallDesk, listening: socket.socket, *connected: socket.socket
+) -> Iterator[None]:
+    """Serve sessions on a thread: one for each connection to `listening`, and one for each connected socket.
 
-    Args:
-        source: a pipe, socket or terminal; it is closed in the end.
-        sink: None: standard output, which is standard error to all others meanwhile.
+    A message is a line, as on standard streams. The sockets are closed in the end.
     """
-    ended, stop = threading.Event(), asyncio.Event()
-    loop = asyncio.new_event_loop()
+    loop, stop = asyncio.new_event_loop(), asyncio.Event()
+    sessions: set[asyncio.Task[None]] = set()
 
-    async def session() -> None:
-        lines = await _lines(source)
-        async with stdio_server(
-            stdin=cast("anyio.AsyncFile[str]", lines), stdout=None if sink is None else anyio.wrap_file(sink)
-        ) as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+    async def session(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with desk.session(), suppress(OSError, BaseExceptionGroup):
+            # The other side may break the stream at any time: that is the end of the session.
+            server = make()
+            async with stdio_server(
+                stdin=cast("anyio.AsyncFile[str]", _lines(reader)),
+                stdout=cast("anyio.AsyncFile[str]", _Sink(writer)),
+            ) as (read, write):
+                await server.run(read, write, server.create_initialization_options())
+        writer.close()
 
-    async def until_stopped() -> None:
-        served, stopped = asyncio.ensure_future(session()), asyncio.ensure_future(stop.wait())
-        await asyncio.wait({served, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (served, stopped):
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(session(reader, writer))
+        sessions.add(task)
+        task.add_done_callback(sessions.discard)
+
+    async def serve() -> None:
+        async with await asyncio.start_unix_server(begin, sock=listening, limit=MAX_LINE):
+            for one in connected:
+                begin(*await asyncio.open_connection(sock=one, limit=MAX_LINE))
+            await stop.wait()
+        for task in sessions:
             task.cancel()
-        # The other side may break the stream at any time: that is the end of the session.
-        await asyncio.gather(served, stopped, return_exceptions=True)
+        await asyncio.gather(*sessions, return_exceptions=True)
 
     def run() -> None:
         try:
-            loop.run_until_complete(until_stopped())
+            loop.run_until_complete(serve())
         finally:
-            desk.end("done")
-            ended.set()
             loop.close()
 
-    thread = threading.Thread(target=run, name="MCP: streams", daemon=True)
+    thread = threading.Thread(target=run, name="MCP: sockets", daemon=True)
     thread.start()
     try:
-        yield ended
+        yield
     finally:
-        ended.wait(LEAVE_SECONDS)
         with suppress(RuntimeError):
             # A loop that has ended needs no stop.
             loop.call_soon_threadsafe(stop.set)
         thread.join(END_SECONDS)
 
 
-async def _lines(source: IO[bytes]) -> AsyncIterator[str]:
-    """Return the lines of a stream. No thread waits for them, so that the end need not wait for a line."""
-    reader = asyncio.StreamReader(limit=MAX_LINE)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), source
-    )
+async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:
+    async for line in reader:
+        yield line.decode("utf-8", errors="replace")
 
-    async def read() -> AsyncIterator[str]:
-        try:
-            async for line in reader:
-                yield line.decode("utf-8", errors="replace")
-        finally:
-            transport.close()
 
-    return read()
+class _Sink:
+    """The part of a text file that a session writes to."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def write(self, text: str) -> None:
+        self._writer.write(text.encode("utf-8", errors="replace"))
+
+    async def flush(self) -> None:
+        await self._writer.drain()
 
 
 class BearerToken:
-    """Verifies the one token of a session."""
+    """Verifies the one token of a server."""
 
     def __init__(self, token: str) -> None:
         self.token = token or secrets.token_urlsafe(18)
@@ -114,30 +117,21 @@ class BearerToken:
         return AccessToken(token=token, client_id="client", scopes=[])
 
 
-class _SessionApp:
-    """The endpoint; a client that deletes its session ends the episode."""
+class _EpisodeApp:
+    """The endpoint; while a request is answered, or a stream is open, the episode is not idle."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, desk: CallDesk) -> None:
         self._app = StreamableHTTPASGIApp(manager)
         self._desk = desk
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        deleted = False
-
-        async def watched(message: Any) -> None:
-            nonlocal deleted
-            if message["type"] == "http.response.start":
-                deleted = scope["method"] == "DELETE" and message["status"] < 300
-            await send(message)
-
-        await self._app(scope, receive, watched)
-        if deleted:
-            self._desk.end("done")
+        with self._desk.session():
+            await self._app(scope, receive, send)
 
 
 @contextmanager
 def serve_http(server: Server[Any], desk: CallDesk, token: BearerToken, port: int = 0) -> Iterator[str]:
-    """Serve one session by streamable HTTP on loopback, on a thread; yield the URL. Port 0: any free one.
+    """Serve sessions by streamable HTTP on loopback, on a thread; yield the URL. Port 0: any free one.
 
     Raises:
         OSError: the port is taken.
@@ -149,31 +143,11 @@ def serve_http(server: Server[Any], desk: CallDesk, token: BearerToken, port: in
             security_settings=TransportSecuritySettings(
                 allowed_hosts=[own], allowed_origins=[f"http://{own}"]
             ),
-            max_sessions=1,
         )
         app = Starlette(
-            routes=[Route(PATH, endpoint=RequireAuthMiddleware(_SessionApp(manager, desk), []))],
+            routes=[Route(PATH, endpoint=RequireAuthMiddleware(_EpisodeApp(manager, desk), []))],
             middleware=[Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(token))],
             lifespan=lambda _app: manager.run(),
         )
-        config = uvicorn.Config(
-            app,
-            loop="asyncio",
-            ws="none",
-            log_config=None,
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-        http = uvicorn.Server(config)
-        thread = threading.Thread(
-            target=http.run, kwargs={"sockets": [listening]}, name="MCP: HTTP", daemon=True
-        )
-        thread.start()
-        try:
+        with serve_app(app, listening, "MCP: HTTP"):
             yield f"http://{own}{PATH}"
-        finally:
-            http.should_exit = True
-            thread.join(END_SECONDS)
-            http.force_exit = True

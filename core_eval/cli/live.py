@@ -11,6 +11,7 @@ from core_eval.harness.events import (
     EpisodeStarted,
     Event,
     Remarked,
+    RigReady,
     RigStatus,
     Stepped,
 )
@@ -25,11 +26,15 @@ WORTH_SECONDS = 2.0
 
 
 class LiveLines:
-    """An observer that prints a line for each episode and, unless `steps` is False, for each step."""
+    """An observer that prints a line for each episode and, unless `steps` is False, for each step.
 
-    def __init__(self, console: Console, *, steps: bool = True) -> None:
+    With `rigs` it names the rig of each episode.
+    """
+
+    def __init__(self, console: Console, *, steps: bool = True, rigs: bool = False) -> None:
         self._console = console
         self._steps = steps
+        self._rigs = rigs
         self._place = ""
 
     def __call__(self, event: Event) -> None:
@@ -39,6 +44,8 @@ class LiveLines:
                 note = "" if outcome.status == CallStatus.OK else outcome.code or ""
                 line = step_line(k, tool, arguments, outcome.status, kind, note)
                 self._console.print(Hanging(line))
+            case RigReady(rig, device, _) if self._rigs:
+                self._console.print(Hanging(Text(f"     rig {rig} ({device})", style="dim")))
             case Remarked(_, remark):
                 self._console.print(Hanging(Text(f"     {remark}", style="yellow")))
             case RigStatus("host", state) if self._steps and state == LEFT_RECORD:

@@ -18,7 +18,6 @@ from core_eval.cli.output import (
     check_output,
     console,
     print_agents,
-    print_faults,
     print_json,
     read_json_object,
     warn_of_cycles,
@@ -40,8 +39,6 @@ DEFAULT_DB = Path("pathrig.db")
 FORMS = [text for form in SHIPPED for text in form.forms]
 MOST_LISTED = 60
 """Maximum number of episodes that are listed with their steps; `pathrig show` lists more."""
-EACH_WORLD = "sim"
-"""The rig that stands for each task's own world."""
 
 
 def run(
@@ -60,10 +57,11 @@ def run(
         ),
     ] = None,
     rig: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             help="A rig's name, its YAML file, or a URL; sim, the default with --suite: each task's world, "
-            "simulated in this process."
+            "simulated in this process. May be given several times: each task runs on the rig of its device; "
+            "sim then stands for what no other rig is for."
         ),
     ] = None,
     agent: Annotated[
@@ -228,12 +226,12 @@ def run(
                 "--resume uses the plan in the log: leave out --task, --suite, --agent and its options, "
                 "--init and --vary"
             )
-        config, unfinished = _unfinished(db, rig)
+        config, unfinished = _unfinished(db, rig or [])
         require_of_log(config, db)
     else:
         specs = with_flags(agent or [], {key: given for key, given in several.items() if given}, limits)
         config = RunConfig(
-            cells=_cells(task or [], suite or [], rig, specs),
+            cells=_cells(task or [], suite or [], rig or [], specs),
             limits=TaskLimits(steps=max_steps, output_tokens=max_tokens, seconds=max_seconds),
             episodes=episodes,
             seed=seed,
@@ -254,7 +252,8 @@ def run(
         print(f"pathrig: warning: {failing}", file=sys.stderr)
     # Asked for on a pipe, progress is a line an episode.
     steps = len(config.plan()) <= MOST_LISTED and (not json or sys.stderr.isatty())
-    lines = ignore if json and not is_shown() else LiveLines(out, steps=steps)
+    several_rigs = len({cell.rig for cell in config.cells}) > 1
+    lines = ignore if json and not is_shown() else LiveLines(out, steps=steps, rigs=several_rigs)
     with (
         live_page(live, config.scoring, answer_timeout, db, cameras_of(parts)) as page,
         RunLog(db, durable=durable) as log,
@@ -366,53 +365,17 @@ def _thresholds(texts: list[str]) -> list[Threshold]:
         raise UsageError(f"--fail-under {error}") from None
 
 
-def _cells(tasks: list[str], suites: list[str], rig: str | None, agent: list[str]) -> tuple[Cell, ...]:
+def _cells(tasks: list[str], suites: list[str], rigs: list[str], agent: list[str]) -> tuple[Cell, ...]:
+    from core_eval.cli.task_places import task_places
     from core_eval.harness.run_config import Cell
 
-    rig = rig or (EACH_WORLD if suites else None)
-    if not (tasks or suites) or not rig or not agent:
+    if not (tasks or suites) or not (rigs or suites) or not agent:
         raise UsageError("give --task or --suite, --rig and --agent, or --resume to resume a run")
-    places = [place for name in suites for place in _suite_places(name, rig)]
-    places += [(one, _own_rig(one) if rig == EACH_WORLD else rig) for one in tasks]
-    return tuple(
-        Cell(task=one, rig=where, agent=spec) for spec in agent for one, where in dict.fromkeys(places)
-    )
+    places = task_places(tasks, suites, rigs)
+    return tuple(Cell(task=one, rig=where, agent=spec) for spec in agent for one, where in places)
 
 
-def _suite_places(suite: str, rig: str) -> list[tuple[str, str]]:
-    """Return each task of a suite with its rig, without tasks for other devices than the rig's."""
-    from configs.rigs_loader import device_of, load_rig
-    from configs.suites import read_suite, task_ref
-
-    found = read_suite(suite)
-    print_faults(found.malformed)
-    if rig == EACH_WORLD:
-        simulated = [task for task in found.tasks if task.world is not None]
-        _print_left_out(suite, len(found.tasks) - len(simulated), "belong to no world")
-        return [(task_ref(task), f"sim:{task.world.name}") for task in simulated if task.world is not None]
-    device = device_of(load_rig(rig))
-    fitting = [task for task in found.tasks if device is None or task.device.name == device.name]
-    if not fitting:
-        raise UsageError(f"--suite {suite}: none of its tasks is for the device of rig {rig}")
-    _print_left_out(suite, len(found.tasks) - len(fitting), f"are for other devices than that of {rig}")
-    return [(task_ref(task), rig) for task in fitting]
-
-
-def _own_rig(task: str) -> str:
-    from configs.tasks_loader import load_task
-
-    world = load_task(task).world
-    if world is None:
-        raise UsageError(f"--rig {EACH_WORLD}: task {task} belongs to no world; name its rig")
-    return f"sim:{world.name}"
-
-
-def _print_left_out(suite: str, count: int, why: str) -> None:
-    if count:
-        print(f"pathrig: --suite {suite}: {count} tasks are left out: they {why}", file=sys.stderr)
-
-
-def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
+def _unfinished(db: Path, rigs: list[str]) -> tuple[RunConfig, int]:
     from pydantic import ValidationError
 
     from core_eval.harness.run_config import RunConfig
@@ -429,7 +392,7 @@ def _unfinished(db: Path, rig: str | None) -> tuple[RunConfig, int]:
     if run is None:
         raise UsageError(f"--resume: run {runs[0].id} in {db} is still active in another process")
     try:
-        config = RunConfig.from_log(run.config).with_rig(rig)
+        config = RunConfig.from_log(run.config).with_rigs(rigs)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in wrong["loc"])

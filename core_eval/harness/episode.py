@@ -133,6 +133,8 @@ class Episode:
                     ending = self._cancelled()
                 self._session.drain(SHORT_DRAIN_SECONDS if self._stop_button.pressed else DRAIN_SECONDS)
                 self._session.check()
+                with self._signals.interruptible():
+                    self._session.judge(self._task.id, self._what.seed)
         except (RigError, AgentError) as failure:
             ending, error = Ending("error", type(failure).__name__), str(failure)
             by_agent = isinstance(failure, AgentError)
@@ -164,6 +166,7 @@ class Episode:
                 self._task.device.name,
                 self._task.init,
                 self._what.world_seed,
+                task=self._task.id,
                 required=self._what.init_required,
             )
         self._disturbance = Disturbance.of(start, simulated=simulated)

@@ -19,6 +19,7 @@ from configs.rigs_loader import RigConfig, device_of
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harness.events import Emit, RigStatus, Sampled, ignore
 from core_eval.harness.final_stops import FinalStop, record_final_stop
+from core_eval.harness.rig_programs import run_program
 from core_eval.harness.serve_simulator import ServedSimulator
 from core_eval.harness.simulator_process import ProcessMonitor, RigError, simulator_process
 from core_eval.log import LEFT_RECORD, EpisodeLog
@@ -47,6 +48,8 @@ CALL_SECONDS = 120.0
 STOP_SECONDS = 3.0
 """Time in which a rig must confirm a stop."""
 HOME_SECONDS = 60.0
+GOAL_CHECKS: Mapping[str, bool | None] = {"goal met": True, "goal not met": False, "goal not known": None}
+"""The statuses with which the log has the verdict of a rig's `check`."""
 
 P = ParamSpec("P")
 
@@ -129,11 +132,16 @@ class RigSession:
             self._left_record = False
             self.samples, self.known = SimpleQueue(), None
 
-    def initialise(self, device: str, state: Mapping[str, Any], seed: int, *, required: bool) -> bool:
+    def initialise(
+        self, device: str, state: Mapping[str, Any], seed: int, *, task: str = "", required: bool
+    ) -> bool:
         """Stop and reset the rig, and set a simulator's initial state; return whether it is a simulator.
 
+        The program that its file names as `reset` is told the task.
+
         Raises:
-            RigError: the device is of another type, does not respond, or refuses the initial state.
+            RigError: the device is of another type, does not respond, or refuses the initial state, or the
+                `reset` of its file failed.
         """
         name, stated = self.config.name, self.device_name
         own = device_of(self.config)
@@ -146,6 +154,8 @@ class RigSession:
             self.first_stop = self.client.estop()
             if self.first_stop is StopOutcome.NOT_SENT:
                 raise RigError(f"rig {name}: the first stop was not sent: {self.client.stop_error}")
+            if self.config.reset is not None:
+                self._run_reset(self.config.reset, task, seed)
             self.client.reset()
             outcome = self._init_when_idle(state, seed)
         if outcome.status == CallStatus.OK:
@@ -159,6 +169,24 @@ class RigSession:
             raise RigError(f"rig {name} is no simulator, so leave out --init and --vary: {answer}")
         self.note("physical", {"answer": answer})
         return False
+
+    def _run_reset(self, command: str, task: str, seed: int) -> None:
+        from firmware_bridge.mcp.link import McpLink
+
+        def prepare() -> None:
+            end = run_program(command, task, seed)
+            if end.status != 0:
+                raise RigError(f"rig {self.config.name}: reset `{command}` failed: {end}")
+
+        assert isinstance(self._link, McpLink), "checked by the loader"
+        self._link.restart(prepare)
+
+    def judge(self, task: str, seed: int) -> None:
+        """Run the `check` of the rig's file, if it has one, and log whether the goal is met."""
+        if self.config.check is not None:
+            end = run_program(self.config.check, task, seed)
+            state = {0: "goal met", 1: "goal not met"}.get(-1 if end.status is None else end.status)
+            self.note(state or "goal not known", {"check": str(end)})
 
     def _init_when_idle(self, state: Mapping[str, Any], seed: int) -> Outcome:
         deadline = time.monotonic() + IDLE_SECONDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -90,16 +90,23 @@ class RunConfig(BaseModel):
             cell["rig"] = mqtt_address.without_password(cell["rig"])
         return config
 
-    def with_rig(self, rig: str | None) -> RunConfig:
-        """Return a logged configuration with this rig's URL in place of URLs without their password.
+    def with_rigs(self, rigs: Sequence[str]) -> RunConfig:
+        """Return a logged configuration with these rigs' URLs in place of URLs without their password.
 
         Raises:
-            ValueError: a password is missing, and no rig is given.
+            ValueError: a password is missing, and none of the rigs has it.
         """
-        if rig is None and any(HIDDEN in cell.rig for cell in self.cells):
-            raise ValueError("the log holds no passwords: give the rig's URL again with --rig")
+        whole = {mqtt_address.without_password(rig): rig for rig in rigs}
+        hidden = {cell.rig for cell in self.cells if HIDDEN in cell.rig}
+        if len(rigs) == len(hidden) == 1:
+            # It may have moved.
+            whole = dict.fromkeys(hidden, rigs[0])
+        if missing := sorted(hidden - whole.keys()):
+            raise ValueError(
+                f"the log holds no passwords: give the URL of {', '.join(missing)} again with --rig"
+            )
         cells = [
-            cell.model_copy(update={"rig": rig}) if rig is not None and HIDDEN in cell.rig else cell
+            cell.model_copy(update={"rig": whole[cell.rig]}) if cell.rig in hidden else cell
             for cell in self.cells
         ]
         return self.model_copy(update={"cells": tuple(cells)})

@@ -18,6 +18,7 @@ from core_eval.harness.caution_scoring import caution_scores, judged_cautions
 from core_eval.harness.disturbance import is_disturbed
 from core_eval.harness.failure_labels import failure_rows
 from core_eval.harness.golden_run import golden_calls, response_ok
+from core_eval.harness.rig_session import GOAL_CHECKS
 from core_eval.log import DeviationRow, EpisodeRow, FailureRow, HarmRow, LogReader, PairRow, RunLog, StepRow
 from core_eval.log.calls import logged_calls
 from core_eval.log.charged import CHARGED
@@ -114,6 +115,7 @@ def score_episode(
         golden = golden_calls(automaton, steps)
         report, harm, fit = _assessed(reader, episode, automaton, steps, golden)
     except NoReplayError as reason:
+        scores |= _checked(reader, episode_id)
         failures = failure_rows(episode, steps, scores)
         return EpisodeScore(scores, [], failures, note=str(reason), judged=False)
     scores |= dict.fromkeys(HARM_METRICS) | harm_metrics(report, harm) | _goal(episode, report) | fit
@@ -283,6 +285,15 @@ def _excess(harm: Sequence[HarmRow], *, certain: bool) -> int | None:
     beyond = sum(row.excess is True for row in harm)
     compared = all(row.excess is not None for row in harm)
     return beyond if compared and (certain or beyond) else None
+
+
+def _checked(reader: LogReader, episode_id: int) -> dict[str, float | None]:
+    """Return the verdict of a rig's own check of the goal; empty where it has none."""
+    for row in reader.rig_statuses(episode_id):
+        if row.source == "host" and row.state in GOAL_CHECKS:
+            met = GOAL_CHECKS[row.state]
+            return dict.fromkeys(("goal_met", "final_state_ok"), None if met is None else float(met))
+    return {}
 
 
 def _goal(episode: EpisodeRow, report: HarmReport) -> dict[str, float | None]:

@@ -1,4 +1,4 @@
-"""The live page's web server: a thread with its own event loop, which ends with the run."""
+"""The live page's routes, and its server, which ends with the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-import uvicorn
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
@@ -25,18 +24,16 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from core_eval.live.access import Address, Authorizer
-from core_eval.live.connections import ACCEPTED_AT_ONCE, WAITING, BoundedConnection, raise_descriptor_limit
 from core_eval.live.history import Event, History
 from core_eval.log import LogError
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.report.html import TEMPLATES
 from firmware_bridge.approval import ANSWERS, Answer
+from firmware_bridge.http_server import serve_app
 
 PAGE = Path(__file__).parent / "page"
 QUIET_SECONDS = 10.0
 """Interval of keep-alive messages of a stream, s."""
-END_SECONDS = 3.0
-"""Time limit for the server to end, s."""
 MAX_BODY = 1000
 SAFE_HEADERS = {
     "Cache-Control": "no-store",
@@ -228,42 +225,12 @@ def serve_page(address: Address, page: LivePage, authorizer: Authorizer) -> Iter
     Raises:
         OSError: nothing can listen at that address.
     """
-    raise_descriptor_limit()
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    with socket.create_server((address.host, address.port), family=family) as listening:
-        config = uvicorn.Config(
-            page.app,
-            loop="asyncio",
-            http=BoundedConnection,
-            backlog=ACCEPTED_AT_ONCE,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            # Malformed requests are not logged on the run's terminal.
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-        server = _Server(config)
-        thread = threading.Thread(
-            target=server.run, kwargs={"sockets": [listening]}, name="live page: server", daemon=True
-        )
-        thread.start()
-        try:
-            yield f"http://{_shown_host(address)}:{listening.getsockname()[1]}/?token={authorizer.token}"
-        finally:
-            server.should_exit = True
-            thread.join(END_SECONDS)
-            server.force_exit = True
-
-
-class _Server(uvicorn.Server):
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        for listening in sockets or ():
-            # The event loop has limited the kernel's queue to what it accepts at once.
-            listening.listen(WAITING)
+    with (
+        socket.create_server((address.host, address.port), family=family) as listening,
+        serve_app(page.app, listening, "live page: server"),
+    ):
+        yield f"http://{_shown_host(address)}:{listening.getsockname()[1]}/?token={authorizer.token}"
 
 
 def _shown_host(address: Address) -> str:

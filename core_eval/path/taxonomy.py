@@ -53,6 +53,7 @@ LEVELS: dict[Failure, Level] = {
 
 _STOPS = {
     "max_time": Failure.TIMEOUT,
+    "idle": Failure.TIMEOUT,
     "max_steps": Failure.ITERATIONS,
     "max_tokens": Failure.ITERATIONS,
     "context": Failure.CONTEXT,
@@ -78,8 +79,9 @@ def failures(steps: Sequence[StepFacts], *, succeeded: bool, stop: str) -> tuple
     """Return the labels of an episode, none where it succeeded; the order is that of Failure.
 
     `succeeded` is: accepted and free of harm. `stop` is the reason why the agent stopped: `done`,
-    `max_steps`, `max_tokens`, `max_time`, `context`, or `guard`, `estop`, `person` when it was stopped; or,
-    where the episode broke, `RigError` (no answer from the rig) or `AgentError` (the agent's backend failed).
+    `max_steps`, `max_tokens`, `max_time`, `context`, `idle`, or `guard`, `estop`, `person` when it was
+    stopped; or, where the episode broke, `RigError` (no answer from the rig) or `AgentError` (the agent's
+    backend failed).
     An `invalid` step is a parsing failure where its code says that there was no readable call, otherwise a
     tool invocation error. A harmful call that was well formed, or an end without acceptance that nothing
     else explains, is a reasoning deficit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from threading import Event
@@ -117,13 +117,21 @@ class McpDevice:
 
     def reset(self) -> None:
         """Leave the stop, in a new session if the last one was used; without one the server is lost."""
-        if not self._touched:
-            return
+        if self._touched:
+            with suppress(LinkError):
+                self.restart(lambda: None)
+
+    def restart(self, prepare: Callable[[], None]) -> None:
+        """Begin a new session, after `prepare`, during which none is open.
+
+        Raises:
+            LinkError: the server cannot be reached again, and is lost.
+        """
         self._session.close()
-        with suppress(LinkError):
-            self._session, facts = self._open()
-            self._touched = False
-            self._note_tools(facts.tools)
+        prepare()
+        self._session, facts = self._open()
+        self._touched = False
+        self._note_tools(facts.tools)
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
         """Return `invalid`: the protocol sets no initial state."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import LinkError, LinkGoneError
 from firmware_bridge.local.link import LocalLink
@@ -37,6 +39,14 @@ class McpLink(LocalLink):
         super().ensure(timeout)
         if self._device.lost is not None:
             raise LinkGoneError(self._device.lost)
+
+    def restart(self, prepare: Callable[[], None]) -> None:
+        """Begin a new session, after `prepare`, during which none is open; the rig is to be stopped.
+
+        Raises:
+            LinkError: the server cannot be reached again.
+        """
+        self._device.restart(prepare)
 
     def send(self, payload: bytes) -> None:
         """Deliver a payload to the endpoint. Raises LinkGoneError if the server is lost."""

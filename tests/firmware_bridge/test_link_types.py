@@ -20,7 +20,7 @@ OWN = {
     "firmware_bridge/broker/rigs.py": "the URLs that the broker's own files hold",
     "firmware_bridge/mqtt/address.py": "MQTT's own URLs",
     "firmware_bridge/serial/address.py": "the serial line's own URLs",
-    "core_eval/live/connections.py": "`socket` is what asyncio calls a transport's socket",
+    "firmware_bridge/http_server.py": "`socket` is what asyncio calls a transport's socket",
 }
 SCHEMES = {"mqtts", "rfc2217", "socket"}
 """Those of ours that are no name of anything else."""

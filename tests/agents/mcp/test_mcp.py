@@ -1,4 +1,4 @@
-"""A rig as an MCP server, held against the SDK's own client over stdio and HTTP."""
+"""A rig as an MCP server, held against the SDK's own client over stdio and HTTP, a session an episode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from bench_rig import BenchRover, on_a_pty
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
 from paths import ROOT
 
 from core_eval.log import EpisodeRow, LogReader, StepRow
@@ -39,8 +38,8 @@ TOKEN = "a-token-for-a-test"
 SECONDS = 20.0
 
 
-def command(db: Path, *options: str, task: str = TASK, rig: str = RIG) -> list[str]:
-    given = ["mcp", "--task", task, "--rig", rig, "--db", str(db), *options]
+def command(db: Path, *options: str, task: str = TASK, rig: str = RIG, idle: float = 2.0) -> list[str]:
+    given = ["mcp", "--task", task, "--rig", rig, "--db", str(db), "--idle", str(idle), *options]
     return [sys.executable, "-m", "core_eval.cli.main", *given]
 
 
@@ -50,19 +49,20 @@ def environment() -> dict[str, str]:
 
 
 @asynccontextmanager
-async def stdio(db: Path, *options: str, **client_options: Any) -> AsyncIterator[Client]:
-    program, *arguments = command(db, *options)
+async def stdio(db: Path, *options: str, idle: float = 2.0, **client_options: Any) -> AsyncIterator[Client]:
+    program, *arguments = command(db, *options, idle=idle)
     server = StdioServerParameters(command=program, args=arguments, env=environment())
     async with Client(server, **client_options) as client:
         yield client
 
 
 @contextmanager
-def http_server(db: Path, task: str = TASK, rig: str = RIG) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def http_server(
+    db: Path, task: str = TASK, rig: str = RIG, idle: float = SECONDS
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process of a server on HTTP, and its URL; it is ended with the context."""
-    process = subprocess.Popen(
-        command(db, "--http", "0", task=task, rig=rig), env=environment(), stderr=subprocess.PIPE, text=True
-    )
+    given = command(db, "--http", "0", task=task, rig=rig, idle=idle)
+    process = subprocess.Popen(given, env=environment(), stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         line = process.stderr.readline()
@@ -139,20 +139,6 @@ def test_an_episode_over_stdio(tmp_path: Path) -> None:
     assert episode.stop == "confirmed"
 
 
-def test_the_end_of_the_session_ends_the_episode(tmp_path: Path) -> None:
-    async def session() -> None:
-        async with stdio(tmp_path / "log.db") as client:
-            await play(client, GOLDEN)
-
-    anyio.run(session)
-    episode, _ = logged(tmp_path / "log.db")
-    assert (episode.stop_reason, episode.scores["path_correctness"], episode.stop) == (
-        "done",
-        1.0,
-        "confirmed",
-    )
-
-
 def test_unknown_tools_and_bad_arguments_are_invalid_steps(tmp_path: Path) -> None:
     async def session() -> None:
         async with stdio(tmp_path / "log.db") as client:
@@ -207,9 +193,7 @@ def test_an_episode_over_http(tmp_path: Path, mode: str) -> None:
     async def session(url: str) -> None:
         async with http(url, mode) as client:
             await play(client, GOLDEN)
-            if mode == "auto":
-                # The newer protocol has no session on HTTP whose end could be seen.
-                await client.call_tool("done", {})
+            await client.call_tool("done", {})
 
     with http_server(tmp_path / "log.db") as (process, url):
         anyio.run(session, url)
@@ -220,25 +204,6 @@ def test_an_episode_over_http(tmp_path: Path, mode: str) -> None:
         1.0,
         "confirmed",
     )
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_second_client_has_no_session_of_its_own(tmp_path: Path, mode: str) -> None:
-    async def both(url: str) -> None:
-        async with http(url, mode) as first:
-            await play(first, GOLDEN[:1])
-            refused = pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True)
-            with refused if mode == "legacy" else nullcontext():
-                async with http(url, mode) as second:
-                    await play(second, GOLDEN[1:2])
-            await play(first, GOLDEN[2:])
-            await first.call_tool("done", {})
-
-    with http_server(tmp_path / "log.db") as (process, url):
-        anyio.run(both, url)
-        assert process.wait(SECONDS) == 0
-    _, steps = logged(tmp_path / "log.db")
-    assert len(steps) == (3 if mode == "legacy" else 4)
 
 
 def test_the_limits_end_the_episode_of_a_client_that_is_silent_or_calls_too_often(tmp_path: Path) -> None:

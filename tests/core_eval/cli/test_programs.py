@@ -57,6 +57,16 @@ def test_a_rig_file_runs_no_program_unasked(verb: list[str], capsys: pytest.Capt
     assert not Path("ran").exists() and not Path("pathrig.db").exists()
 
 
+@pytest.mark.parametrize("key", ["reset", "check"])
+def test_a_program_around_an_episode_is_asked_about(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    touching_rig()
+    assert main(["rigs", "trust", "rig.yaml"]) == 0
+    Path("rig.yaml").write_text(Path("rig.yaml").read_text() + f"{key}: /usr/bin/touch {key}\n")
+    capsys.readouterr()
+    assert main(["rigs", "trust", "rig.yaml"]) == 0
+    assert f"rig.yaml: {key}: runs the program '/usr/bin/touch {key}'" in capsys.readouterr().out
+
+
 def test_an_allowed_program_runs() -> None:
     touching_rig()
     # It ends without a word, so it is no server.

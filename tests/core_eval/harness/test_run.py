@@ -140,6 +140,15 @@ def test_passwords_stay_out_of_the_log() -> None:
     config = RunConfig(cells=(cell,))
     logged = RunConfig.model_validate(config.for_the_log())
     assert "secret" not in logged.model_dump_json()
-    assert logged.with_rig(cell.rig) == config
-    with pytest.raises(ValueError, match="give the rig's URL again"):
-        logged.with_rig(None)
+    assert logged.with_rigs([cell.rig]) == config
+    with pytest.raises(ValueError, match="holds no passwords: give the URL of mqtt://me:"):
+        logged.with_rigs([])
+
+
+def test_each_password_goes_to_its_own_rig() -> None:
+    urls = ["mqtt://me:secret@host:1883/rover", "mqtt://me:other@host:1883/arm"]
+    config = RunConfig(cells=tuple(Cell(task="t", rig=url, agent="oracle") for url in urls))
+    logged = RunConfig.model_validate(config.for_the_log())
+    assert logged.with_rigs(urls[::-1]) == config
+    with pytest.raises(ValueError, match=r"give the URL of mqtt://me:\S+/arm again"):
+        logged.with_rigs(urls[:1])

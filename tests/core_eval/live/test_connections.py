@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 import pytest
 from live_browser import Browser, open_page
 
-from core_eval.live import connections
 from core_eval.live.access import Address, Authorizer
 from core_eval.live.history import Event, History
 from core_eval.live.live_run import LiveRun, live_run
 from core_eval.live.server import LivePage, serve_page
+from firmware_bridge import http_server
 
 pytestmark = pytest.mark.browser
 
@@ -65,7 +65,7 @@ def page() -> Iterator[LiveRun]:
 def test_a_request_that_does_not_come_to_its_end_is_not_waited_for(
     page: LiveRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, part: str
 ) -> None:
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 1.0)
     headers = f"POST /answer HTTP/1.1\r\nHost: localhost\r\nX-Pathrig-Token: {Browser(page.url).token}\r\n"
     body = headers + "Content-Length: 100\r\n\r\n{"
     said = {"nothing": "", "half the headers": headers, "half the body": body}[part]
@@ -78,7 +78,7 @@ def test_a_request_that_does_not_come_to_its_end_is_not_waited_for(
 def test_a_second_request_on_one_connection_has_its_time_too(
     page: LiveRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 1.0)
     with idle(page.url, 1, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") as (connection,):
         assert b"403" in connection.recv(4096)
         connection.sendall(b"GET / HTTP/1.1\r\n")
@@ -86,7 +86,7 @@ def test_a_second_request_on_one_connection_has_its_time_too(
 
 
 def test_events_go_on_longer_than_a_request_may_take(page: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 1.0)
     with open_page(page.url) as browser:
         browser.wait(lambda kind, data: kind == "clock")
         time.sleep(1.3)
@@ -97,15 +97,15 @@ def test_events_go_on_longer_than_a_request_may_take(page: LiveRun, monkeypatch:
 def test_many_idle_connections_take_few_descriptors_and_the_page_stays_open(
     page: LiveRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 8)
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 60.0)
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 8)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 60.0)
     with open_page(page.url) as watching:
         watching.wait(lambda kind, data: kind == "clock")
         before = descriptors()
         with idle(page.url, 100) as opened:
             # Each of ours is a descriptor of this process as well.
             there = descriptors() - before - len(opened)
-            assert there < 8 + 3 * connections.ACCEPTED_AT_ONCE
+            assert there < 8 + 3 * http_server.ACCEPTED_AT_ONCE
             browser = Browser(page.url)
             assert browser.request("GET", f"/?token={browser.token}")[0] == 200
             assert browser.press("/stop") == 200
@@ -141,7 +141,7 @@ def test_the_limit_of_descriptors_is_raised_as_far_as_it_is_of_use(monkeypatch: 
     monkeypatch.setattr(resource, "setrlimit", lambda which, limits: changed.append(limits))
     for limits in ((256, 4096), (256, 512), (1024, 4096), (256, resource.RLIM_INFINITY)):
         monkeypatch.setattr(resource, "getrlimit", lambda which, limits=limits: limits)
-        connections.raise_descriptor_limit()
+        http_server.raise_descriptor_limit()
     assert changed == [(1024, 4096), (512, 512), (1024, resource.RLIM_INFINITY)]
 
 

@@ -1,7 +1,8 @@
-"""Limits the connections of the live page: their number, and the time until a request is complete.
+"""Serves web applications: a thread with its own event loop, which ends with the context.
 
-A client without the token can still open connections, and each takes one of the process's
-descriptors, which the run needs for its log and its rig.
+The connections are limited: their number, and the time until a request is complete. A client without the
+token can still open connections, and each takes one of the process's descriptors, which the run needs for its
+log and its rig.
 """
 
 from __future__ import annotations
@@ -9,8 +10,14 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import uvicorn
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS = 64
@@ -22,8 +29,62 @@ WANTED_DESCRIPTORS = 1024
 """Upper limit: `select`, which reads MQTT and serial ports, supports no higher descriptors."""
 ACCEPTED_AT_ONCE = 16
 """Reserve of connections that are not counted yet."""
+MOST_TOLD = 20
+"""Different errors of the event loop that are printed."""
 WAITING = 256
 """Connections that wait in the kernel; they take no descriptor."""
+END_SECONDS = 3.0
+"""Time limit for the server to end, s."""
+
+
+@contextmanager
+def serve_app(app: Starlette, listening: socket.socket, name: str) -> Iterator[None]:
+    """Serve an application on a listening socket; `name` is for the messages."""
+    raise_descriptor_limit()
+    config = uvicorn.Config(
+        app,
+        loop="asyncio",
+        http=BoundedConnection,
+        backlog=ACCEPTED_AT_ONCE,
+        ws="none",
+        log_config=None,
+        # Malformed requests are not logged on the run's terminal.
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    server = _Server(config, name)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(END_SECONDS)
+        server.force_exit = True
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, name: str) -> None:
+        super().__init__(config)
+        self._name = name
+        self._told: set[str] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._tell_once)
+        await super().startup(sockets)
+        for listening in sockets or ():
+            # The event loop has limited the kernel's queue to what it accepts at once.
+            listening.listen(WAITING)
+
+    def _tell_once(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Print an error of the event loop, such as a lack of descriptors, at its first time only."""
+        error = context.get("exception")
+        text = str(context.get("message", "")) if error is None else f"{type(error).__name__}: {error}"
+        if text not in self._told and len(self._told) < MOST_TOLD:
+            self._told.add(text)
+            print(f"pathrig: {self._name}: {' '.join(text.split())}", file=sys.stderr, flush=True)
 
 
 def raise_descriptor_limit() -> None:

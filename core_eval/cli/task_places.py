@@ -1,0 +1,105 @@
+"""Which task of a run is done on which rig: each on the rig of its device."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from core_eval.cli.output import UsageError, print_faults
+from devices.device_type import an
+from firmware_bridge.mqtt.address import without_password
+
+if TYPE_CHECKING:
+    from configs.tasks_loader import Task
+
+EACH_WORLD = "sim"
+"""The rig that stands for each task's own world."""
+Place = tuple[str, str]
+"""A task and its rig, as a run's configuration names them."""
+
+
+def task_places(tasks: Sequence[str], suites: Sequence[str], rigs: Sequence[str]) -> list[Place]:
+    """Return each task with its rig, suites first. Tasks of a suite for other devices are left out, and told.
+
+    Raises:
+        UsageError: a task has no rig or two.
+        ConfigError: a task, suite or rig is wrong.
+    """
+    named = [rig for rig in dict.fromkeys(rigs) if rig != EACH_WORLD]
+    chosen = _Rigs(named, own_worlds=EACH_WORLD in rigs or not named)
+    places = [place for name in suites for place in _of_suite(name, chosen)]
+    places += [(one, chosen.of_task(one)) for one in tasks]
+    for idle in [rig for rig in named if rig not in {rig for _, rig in places}]:
+        print(f"pathrig: --rig {without_password(idle)}: no task is for its device", file=sys.stderr)
+    return list(dict.fromkeys(places))
+
+
+class _Rigs:
+    """The rigs of a run, by their devices' names; None: of a rig that states no device, and is alone."""
+
+    def __init__(self, rigs: Sequence[str], *, own_worlds: bool) -> None:
+        from configs.rigs_loader import device_of, load_rig
+
+        self._own_worlds = own_worlds
+        self._by_device: dict[str | None, str] = {}
+        for rig in rigs:
+            device = device_of(load_rig(rig))
+            name = None if device is None else device.name
+            if name is None and (own_worlds or len(rigs) > 1):
+                raise UsageError(
+                    f"--rig {without_password(rig)}: it states no device, so that no task can be told for it "
+                    "beside another --rig: give `device` in its file"
+                )
+            if name in self._by_device:
+                both = " and ".join(map(without_password, (self._by_device[name], rig)))
+                raise UsageError(f"--rig {both} are both {an(str(name))}: give one rig for each device")
+            self._by_device[name] = rig
+
+    def of(self, task: Task) -> str | None:
+        """Return the rig of a task; None if there is none."""
+        rig = self._by_device.get(task.device.name, self._by_device.get(None))
+        if rig is None and self._own_worlds and task.world is not None:
+            return f"{EACH_WORLD}:{task.world.name}"
+        return rig
+
+    def of_task(self, ref: str) -> str:
+        """Return the rig of a task that is given by itself."""
+        from configs.tasks_loader import load_task
+
+        if len(self._by_device) == 1 and not self._own_worlds:
+            # What does not fit is told with both names when the run is loaded.
+            return next(iter(self._by_device.values()))
+        task = load_task(ref)
+        rig = self.of(task)
+        if rig is not None:
+            return rig
+        if not self._by_device:
+            raise UsageError(f"--rig {EACH_WORLD}: task {ref} belongs to no world; name its rig")
+        raise UsageError(
+            f"task {ref} is for {an(task.device.name)}, and none of the rigs {', '.join(self.names)} is one: "
+            "give its rig too"
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The rigs that are named, for messages."""
+        return [without_password(rig) for rig in self._by_device.values()]
+
+
+def _of_suite(suite: str, rigs: _Rigs) -> list[Place]:
+    from configs.suites import read_suite, task_ref
+
+    found = read_suite(suite)
+    print_faults(found.malformed)
+    places = [(task_ref(task), rig) for task in found.tasks if (rig := rigs.of(task)) is not None]
+    left_out = len(found.tasks) - len(places)
+    why = "belong to no world"
+    if rigs.names:
+        why = f"are for other devices than that of {' and '.join(rigs.names)}"
+        if not places:
+            which = " or ".join(f"rig {name}" for name in rigs.names)
+            raise UsageError(f"--suite {suite}: none of its tasks is for the device of {which}")
+    if left_out:
+        print(f"pathrig: --suite {suite}: {left_out} tasks are left out: they {why}", file=sys.stderr)
+    return places

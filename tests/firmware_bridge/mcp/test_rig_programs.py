@@ -1,0 +1,140 @@
+"""`reset` and `check` of an `mcp:` rig: each episode begins alike, and the user's program judges its goal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from core_eval.cli.main import main
+from core_eval.log import EpisodeRow, LogReader
+
+pytestmark = pytest.mark.slow
+SERVER = '''
+import atexit, os, sys
+from pathlib import Path
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+file = Path(sys.argv[1])
+# As servers with a memory do: read when it starts, written when it ends.
+notes = file.read_text().splitlines() if file.exists() else []
+server = MCPServer("notes")
+
+@server.tool()
+def write_note(text: str) -> str:
+    """Write a note that is not there yet."""
+    if text in notes:
+        raise ToolError("it is there already")
+    notes.append(text)
+    file.write_text("\\n".join(notes))
+    return "written"
+
+def keep():
+    file.write_text("\\n".join(notes))
+
+atexit.register(keep)
+server.run("stdio")
+'''
+TASKS = """
+tasks:
+  - {id: remember_milk, device: notes-tools.yaml, prompt: Note milk., plan: [{write_note: {text: milk}}]}
+  - {id: remember_bread, device: notes-tools.yaml, prompt: Note bread., plan: [{write_note: {text: bread}}]}
+"""
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A folder with a rig of notes, its tools, and tasks."""
+    (tmp_path / "server.py").write_text(SERVER)
+    server = f"{sys.executable} {tmp_path / 'server.py'} {tmp_path / 'notes'}"
+    assert main(["rigs", "new", str(tmp_path / "notes.yaml"), "--name", "notes", "--mcp", server]) == 0
+    (tmp_path / "tasks.yaml").write_text(TASKS)
+    return tmp_path
+
+
+def run(folder: Path, *keys: str, episodes: int = 2) -> tuple[int, list[EpisodeRow]]:
+    rig = folder / "rig.yaml"
+    rig.write_text((folder / "notes.yaml").read_text() + "".join(f"{key}\n" for key in keys))
+    given = ["--task", f"{folder / 'tasks.yaml'}#remember_milk", "--rig", str(rig), "--agent", "oracle"]
+    status = main(["run", *given, "--episodes", str(episodes), "--db", str(folder / "run.db")])
+    with LogReader(folder / "run.db") as reader:
+        return status, reader.episodes()
+
+
+def test_without_a_reset_an_episode_finds_what_the_last_one_left(notes: Path) -> None:
+    status, episodes = run(notes)
+    assert status == 0
+    first, second = episodes
+    assert first.scores["path_correctness"] == 1.0 > second.scores["path_correctness"]
+    assert [one.scores["goal_met"] for one in episodes] == [None, None]
+
+
+def test_each_episode_begins_alike_and_its_goal_is_judged(notes: Path) -> None:
+    (notes / "notes").write_text("milk")
+    file = notes / "notes"
+    status, episodes = run(notes, f"reset: rm -f {file}", f"check: grep -q milk {file}")
+    assert status == 0
+    assert [one.scores["path_correctness"] for one in episodes] == [1.0, 1.0]
+    assert [(one.scores["goal_met"], one.scores["final_state_ok"]) for one in episodes] == [(1.0, 1.0)] * 2
+    # The verdict is in the log: it is scored again without the rig.
+    file.unlink()
+    assert main(["score", "--db", str(notes / "run.db")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("check", "met"),
+    [("grep -q bread {file}", 0.0), ("sh -c 'exit 7'", None), ("sh -c 'kill -9 $$'", None)],
+)
+def test_what_a_check_answers(notes: Path, check: str, met: float | None) -> None:
+    file = notes / "notes"
+    status, (episode,) = run(notes, f"reset: rm -f {file}", f"check: {check.format(file=file)}", episodes=1)
+    assert status == 0
+    assert (episode.scores["goal_met"], episode.scores["final_state_ok"]) == (met, met)
+    assert episode.scores["path_correctness"] == 1.0
+
+
+def test_both_are_told_task_and_seed(notes: Path) -> None:
+    told = notes / "told"
+    tell = "sh -c 'echo $0 $PATHRIG_TASK $PATHRIG_SEED >> TOLD'".replace("TOLD", str(told))
+    run(notes, f"reset: {tell} reset", f"check: {tell} check", episodes=2)
+    lines = [f"{name} remember_milk {seed}" for seed in (0, 1) for name in ("reset", "check")]
+    assert told.read_text().splitlines() == lines
+
+
+def test_a_reset_that_fails_ends_the_run_in_one_line(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, (episode,) = run(notes, "reset: sh -c 'echo disk is full; exit 4'")
+    assert (status, episode.status, episode.calls_made) == (3, "error", 0)
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if "reset" in one]
+    assert line.endswith("failed: exit status 4: disk is full")
+
+
+def test_a_reset_that_does_not_end_is_ended_with_what_it_started(
+    notes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("core_eval.harness.rig_programs.PROGRAM_SECONDS", 0.5)
+    began = time.monotonic()
+    status, _ = run(notes, "reset: sh -c 'sleep 50 & sleep 50'")
+    assert status == 3 and time.monotonic() - began < 40
+    assert "no end within 0.5 s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["reset", "check"])
+@pytest.mark.parametrize(
+    ("url", "command", "says"),
+    [
+        ("sim:farm_rover", "true", "only a rig of an MCP server"),
+        ("mcp:true", "no-such-program-here", "there is no program 'no-such-program-here'"),
+        ("mcp:true", '"', "No closing quotation"),
+    ],
+)
+def test_a_wrong_program_is_one_line_of_its_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, url: str, command: str, says: str
+) -> None:
+    (tmp_path / "rig.yaml").write_text(f"name: x\nurl: {url}\n{key}: '{command}'\n")
+    given = ["--task", "water_one_plant", "--rig", str(tmp_path / "rig.yaml"), "--agent", "oracle"]
+    assert main(["run", *given, "--db", str(tmp_path / "x.db")]) == 2
+    said = capsys.readouterr().err
+    assert key in said and says in said and said.count("\n") == 1
