@@ -106,7 +106,7 @@ def test_a_pipe_gets_progress_only_if_asked(
         (["export", "LOG", "--format", "inspect", "-o", "OUT"], "writing episodes"),
         (["compare", "LOG", "-o", "OUT.html"], "reading"),
         (["harm", "LOG"], "reading harm"),
-        (["baseline", "save", "LOG", "-o", "OUT"], "reading"),
+        (["gate", "save", "LOG", "-o", "OUT"], "reading"),
     ],
 )
 def test_what_reads_all_episodes_counts_them(
