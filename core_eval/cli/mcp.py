@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from core_eval.cli.output import UsageError, console, print_agents, read_json_object
+from core_eval.cli.output import SafeToolOption, UsageError, console, print_agents, read_json_object
 from core_eval.cli.run import DEFAULT_DB, cameras_of, live_page
 from firmware_bridge.guard import GuardMode
 
@@ -41,6 +41,7 @@ def mcp(
     init: Annotated[
         Path | None, typer.Option(help="JSON file that overrides the world's initial state (simulators).")
     ] = None,
+    safe_tool: SafeToolOption = None,
     live: Annotated[
         str | None,
         typer.Option(
@@ -75,6 +76,7 @@ def mcp(
         seed=seed,
         init=None if init is None else read_json_object(init, "--init"),
         guard=guard,
+        safe_tools=tuple(safe_tool or ()),
     )
     parts = load_parts(config, {AGENT: McpAgent(desk)})
     offered = task_on_rig(parts.tasks[task], parts.rigs[rig])

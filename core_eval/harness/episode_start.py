@@ -31,6 +31,8 @@ class Assignment:
     """The user gave an initial state: a rig that cannot be initialised is an error."""
     limits: TaskLimits = field(default_factory=TaskLimits)
     """Limits that the user gave, in place of the task's."""
+    safe_tools: tuple[str, ...] = ()
+    """Tools that the user named as safe, besides those of shipped device types."""
 
 
 def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:

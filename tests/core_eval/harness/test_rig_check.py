@@ -33,6 +33,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.serial]
 EVERYTHING = (
     "link",
     "status",
+    "safe tools",
     "watchdog",
     "ping",
     "clock",
