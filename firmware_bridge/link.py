@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.messages import DeviceMessage, Status
@@ -77,6 +77,11 @@ class Link(ABC):
     """Whether the far end can confirm a stop."""
     keeper: Keeper | None = None
     """The stop keeper, where the link has one."""
+    status_source: Literal["device", "link"] = "device"
+    """Who writes the statuses: the device, or the host's own endpoint in front of foreign hardware. The
+    watchdog of the latter ends with the host."""
+    unattended: str = ""
+    """What else stops the machine if host and keeper die, as declared: last wills, pin guards."""
     record: Record | None = None
     """The record, where the link repeats one instead of reaching a rig."""
 

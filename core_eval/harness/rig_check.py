@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from configs.envelope_names import envelope_fault
 from configs.rigs_loader import RigConfig, device_of
-from core_eval.harness.rig_report import RigReport, ping_text
+from core_eval.harness.rig_report import RigReport, add_stops, ping_text
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.simulator_process import RigError
 from core_eval.path.calls import CallStatus
@@ -108,10 +108,7 @@ class _Check:
             if fault is not None:
                 self._report.add("envelope", False, f"{'.'.join(fault[0])}: {fault[1]}")
             self._report.add("safe tools", True, _safe_tools(self._device))
-        if status.watchdog_ms is None:
-            self._report.add("watchdog", False, "the status states no watchdog_ms: no stop if the host dies")
-        else:
-            self._report.add("watchdog", True, f"{status.watchdog_ms:g} ms")
+        add_stops(self._report, self._session.link, status.watchdog_ms)
 
     def _clock(self) -> bool:
         readings: list[ClockReading] = []

@@ -55,6 +55,7 @@ class RigSession:
     """An open rig; its messages go to the log, the guard and the observers of the current episode.
 
     Attributes:
+        link: the open link.
         samples: the readings of the episode, for its guard.
         known: the state of the rig as the guard knows it; updated by the outcomes of calls.
         first_stop: what is known of the stop with which the episode began.
@@ -67,7 +68,7 @@ class RigSession:
         self.call_timeout = call_timeout
         self.config = config
         self.world = world
-        self._link = link
+        self.link = link
         self.client = RigClient(
             link,
             on_sample=self._on_sample,
@@ -184,7 +185,7 @@ class RigSession:
             complete: the call with its default arguments, for `known`.
         """
         outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
-        record = self._link.record
+        record = self.link.record
         if not self._left_record and record is not None and record.departure is not None:
             self._left_record = True
             self.note(LEFT_RECORD, {"call_id": call_id, "why": record.departure})
@@ -277,8 +278,9 @@ class RigSession:
 
     def _on_status(self, status: Status) -> None:
         detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
-        self._record(EpisodeLog.rig_status, "device", status.state, detail)
-        self._emit(RigStatus("device", status.state))
+        source = self.link.status_source
+        self._record(EpisodeLog.rig_status, source, status.state, detail)
+        self._emit(RigStatus(source, status.state))
 
     def _on_freeze(self, seconds: float) -> None:
         self.note("frozen", {"seconds": round(seconds, 2)})

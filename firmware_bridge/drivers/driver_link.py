@@ -31,9 +31,11 @@ class DriverLink(LocalLink):
     """
 
     stands_still_with_us = False
+    status_source = "link"
 
     def __init__(self, device: DriverDevice, name: str) -> None:
         super().__init__(device, watchdog_ms=WATCHDOG_MS, name=name)
+        self.unattended = device.unattended
         self._device, self._machine = device, device.machine
         self.confirms_stop = self._machine.confirms_stop
         self.keeper = self._machine.wire.keeper

@@ -12,6 +12,7 @@ from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.python_driver import PythonDriver, load_class
 from devices.drivers.settings import Settings
+from devices.drivers.templates import render
 from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
@@ -84,9 +85,11 @@ class PythonDriverLink(LocalLink):
     """The endpoint of hardware behind a driver's Python class."""
 
     stands_still_with_us = False
+    status_source = "link"
 
-    def __init__(self, device: PythonDriverDevice, name: str) -> None:
+    def __init__(self, device: PythonDriverDevice, name: str, unattended: str) -> None:
         super().__init__(device, name=name)
+        self.unattended = unattended
         self._device = device
         self.confirms_stop = device.confirms_stop
 
@@ -119,4 +122,5 @@ def open_python_driver(
         hardware = load_class(driver.python)(url, settings)
     except (OSError, ValueError) as error:
         raise LinkError(f"driver {driver.name}: {error}") from error
-    return PythonDriverLink(PythonDriverDevice(hardware, device_type), name)
+    unattended = render(driver.unattended, settings.names(""))
+    return PythonDriverLink(PythonDriverDevice(hardware, device_type), name, unattended)

@@ -131,6 +131,10 @@ def test_a_stop_that_the_machine_answers_is_confirmed(
     printed = capsys.readouterr()
     assert json.loads(printed.out)["episodes"][0]["stop"] == "confirmed"
     assert logged_stops() == ("confirmed", ["stop confirmed"]) and printed.err == ""
+    with sqlite3.connect("log.db") as log:
+        sources = log.execute("SELECT DISTINCT source FROM rig_status").fetchall()
+    # The board has no words of our wire: what the driver's endpoint says is the link's.
+    assert {source for (source,) in sources} == {"host", "link"}
 
 
 def test_a_cable_that_is_out_is_a_lost_link_and_no_safe_rig(
