@@ -30,7 +30,7 @@ from firmware_bridge.serial.address import parse_serial_url
 from firmware_bridge.serial.late_stop import send_when_back
 from tests.firmware_bridge.drivers.test_mqtt import new_name
 
-pytestmark = [pytest.mark.broker, pytest.mark.serial]
+pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.stops]
 
 PLANT_B = {"x": 3.5, "y": 12.5}
 FAR = {"x": 15.0, "y": 15.0}
