@@ -113,7 +113,9 @@ def test_a_rig_that_does_not_answer_is_3(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGQUIT, 131)]
+)
 def test_a_signal_in_mid_episode_stops_the_rig_and_marks_the_episode(
     number: int, status: int, script: Path
 ) -> None:
