@@ -18,9 +18,21 @@ Tell = Callable[[str], None]
 """Receives one line for the person at the terminal."""
 
 
-def tell_terminal(line: str) -> None:
-    """Write one line to standard error."""
+def _to_standard_error(line: str) -> None:
     print(f"pathrig: {line}", file=sys.stderr, flush=True)
+
+
+_tell: list[Tell] = [_to_standard_error]
+
+
+def tell_terminal(line: str) -> None:
+    """Write one line to standard error, or where `tell_through` says."""
+    _tell[-1](line)
+
+
+def tell_through(tell: Tell) -> None:
+    """Have all lines for the person at the terminal go here: a rig process has no terminal."""
+    _tell[:] = [tell]
 
 
 class LinkError(Exception):
@@ -29,6 +41,10 @@ class LinkError(Exception):
 
 class LinkGoneError(LinkError):
     """A link that will not come back, so that waiting for it is of no use."""
+
+
+class PortInUse(LinkError):
+    """Another program has the port open."""
 
 
 class Keeper(Protocol):
@@ -89,6 +105,11 @@ class Link(ABC):
     @abstractmethod
     def connected(self) -> bool:
         """Whether bytes can go out now."""
+
+    @property
+    def stop_owed(self) -> bool:
+        """Whether a stop could not be sent, and can be once the lost wire is back."""
+        return False
 
     @property
     def dropped(self) -> int:
