@@ -23,6 +23,7 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
+from firmware_bridge.rig_process.link import Opener, RigProcessLink
 from firmware_bridge.serial import address as serial_address
 from firmware_bridge.serial.address import parse_serial_url
 from firmware_bridge.serial.link import SerialLink
@@ -129,23 +130,25 @@ sys.stdin.read()
 """
 
 
-def test_the_late_stop_of_an_earlier_run_is_named_and_waited_for(
-    rig: Rig, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_late_stop_of_an_earlier_run_is_named_and_waited_for(rig: Rig) -> None:
     command = [sys.executable, "-c", STOPPER, rig.path]
+    said: list[str] = []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stopper:
         assert stopper.stdout is not None and stopper.stdin is not None
         assert stopper.stdout.readline() == "locked\n"
-        free = threading.Timer(1.0, stopper.stdin.close)
-        free.start()
-        with RigClient(open_link(f"serial://{rig.path}")) as client:
+        let_go = stopper.stdin.close
+
+        def tell(line: str) -> None:
+            said.append(line)
+            let_go()
+
+        opener = Opener("firmware_bridge.serial.link:SerialLink", {"url": f"serial://{rig.path}"})
+        with RigClient(RigProcessLink(opener, tell)) as client:
             client.open()
             assert client.call("echo", {"n": 1}).status == "ok"
-        free.join()
-    said = capfd.readouterr().err.splitlines()
     assert said == [
-        f"pathrig: the rig process of an earlier run (process {stopper.pid}) is stopping the rig at "
-        f"{rig.path}: waiting for it"
+        f"the rig process of an earlier run (process {stopper.pid}) is stopping the rig at {rig.path}: "
+        "waiting for it"
     ]
 
 
