@@ -92,12 +92,14 @@ class Link(ABC):
     confirms_stop: bool = True
     """Whether the far end can confirm a stop."""
     keeper: Keeper | None = None
-    """The stop keeper, where the link has one."""
+    """What stops the rig when this process cannot: the rig process, where the link has one."""
     status_source: Literal["device", "link"] = "device"
     """Who writes the statuses: the device, or the host's own endpoint in front of foreign hardware. The
     watchdog of the latter ends with the host."""
     unattended: str = ""
     """What else stops the machine if host and keeper die, as declared: last wills, pin guards."""
+    stops_before_sleep: bool = False
+    """Whether the rig is stopped before this machine goes to sleep."""
     record: Record | None = None
     """The record, where the link repeats one instead of reaching a rig."""
 

@@ -76,6 +76,10 @@ def add_stops(report: RigReport, link: Link, watchdog_ms: float | None) -> None:
         report.add("keeper", True, "a second process stops it if the host dies, or is silent for 3 s")
     else:
         report.add("keeper", "none", "no second process stops it if the host dies")
+    if link.stops_before_sleep:
+        report.add("sleep", True, "logind has it stopped before this machine sleeps")
+    elif kept:
+        report.add("sleep", "none", "nothing stops it before this machine sleeps: no logind")
     texts = [] if watchdog_ms is None else [f"the board stops after {watchdog_ms:g} ms"]
     texts += [link.unattended] if link.unattended else []
     dead = "host and keeper die" if kept else "the host dies"

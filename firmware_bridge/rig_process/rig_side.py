@@ -67,6 +67,7 @@ class RigSide:
             "confirms_stop": link.confirms_stop,
             "status_source": link.status_source,
             "unattended": link.unattended,
+            "stops_before_sleep": self._guards_sleep(),
         }
         self._send(frame(Kind.READY, json.dumps(features).encode()))
         link.attach(lambda payload, retained: self._send(frame(Kind.MESSAGE, payload)), self._changed)
@@ -80,6 +81,21 @@ class RigSide:
         if not self._closed:
             self._stop_late()
             link.close()
+
+    def strike_now(self) -> None:
+        """Stop the rig for a host that is silent, or will be."""
+        # Told first: the host may be back before the last stop is out.
+        self._send(frame(Kind.STRUCK))
+        strike(self._link, STRIKE)
+
+    def _guards_sleep(self) -> bool:
+        try:
+            from firmware_bridge.rig_process.sleep_guard import SleepGuard
+
+            SleepGuard(self.strike_now)
+        except (ImportError, OSError):
+            return False
+        return True
 
     def tell(self, line: str) -> None:
         """Have the host tell the person a line."""
@@ -107,9 +123,7 @@ class RigSide:
                 if self._closing:
                     return False
         if self._watch.strikes():
-            # Told first: the host may be back before the last stop is out.
-            self._send(frame(Kind.STRUCK))
-            self._aside(lambda: strike(self._link, STRIKE))
+            self._aside(self.strike_now)
         if self._watch.beats():
             self._send(frame(Kind.BEAT, str(self._link.dropped).encode()))
         return True
