@@ -202,7 +202,7 @@ def test_each_permission_that_a_host_lacks_has_its_finding(tmp_path: Path, line:
 def test_the_command_tells_it_as_a_table_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rigs", "check", "sim:farm_rover", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["ok"] and {check["check"] for check in answer["checks"]} >= set(EVERYTHING)
+    assert answer["ok"] and {check["check"] for check in answer["checks"]} >= set(EVERYTHING) - {"watchdog"}
     assert abs(answer["clock_drift"]) < 0.1
     with Mosquitto() as broker:
         assert main(["rigs", "check", f"{broker.url}/nobody"]) == 3

@@ -96,6 +96,7 @@ class Pump:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def is_on(self) -> bool:
@@ -136,6 +137,39 @@ def test_a_host_that_is_killed_leaves_no_pump_on_and_no_process(tmp_path: Path) 
         pump.host.kill()
         pump.off_after()
         assert wait_until(lambda: not is_running(pid))
+
+
+def test_what_kills_the_hosts_whole_group_leaves_its_rig_process_to_stop_the_rig(tmp_path: Path) -> None:
+    with pouring(tmp_path) as pump:
+        os.killpg(pump.host.pid, signal.SIGKILL)
+        pump.off_after()
+
+
+def test_a_freeze_of_host_and_rig_process_at_once_ends_with_the_stop(tmp_path: Path) -> None:
+    """As `docker pause` and a suspend without logind do."""
+    with pouring(tmp_path) as pump:
+        both = (pump.host.pid, pump.rig_process())
+        for pid in both:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(4.0)
+        assert pump.is_on(), "nobody is there who could stop it"
+        for pid in both:
+            os.kill(pid, signal.SIGCONT)
+        pump.off_after()
+        said, _ = pump.host.communicate(timeout=60)
+    assert said.splitlines() == ["ok None", "fault host_frozen", "rejected estop"]
+
+
+def test_a_death_of_host_and_rig_process_at_once_stops_nothing(tmp_path: Path) -> None:
+    """As the pages say: only a watchdog of the board outlives both."""
+    with pouring(tmp_path) as pump:
+        pid = pump.rig_process()
+        os.kill(pid, signal.SIGSTOP)
+        pump.host.kill()
+        os.kill(pid, signal.SIGKILL)
+        assert wait_until(lambda: not is_running(pid))
+        time.sleep(1.0)
+        assert pump.is_on()
 
 
 def test_a_host_that_stands_still_is_stopped_for_after_its_third_silent_second(tmp_path: Path) -> None:
