@@ -12,6 +12,7 @@ from configs.yaml_file import load_yaml, nearest
 from devices.drivers.check import driver_faults
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.python_driver import load_class
+from devices.drivers.templates import names_in
 from devices.registry import Registry
 
 DRIVERS_FOLDER = Path(__file__).parent / "drivers"
@@ -83,6 +84,9 @@ def _loaded(path: Path, changed: int) -> DriverFile:
     except ConfigError as error:
         raise file.error(str(error), "device") from None
     driver = driver.model_copy(update={"device": ref})
+    for name in names_in(driver.unattended):
+        if name not in driver.options:
+            raise file.error(f"{driver.name} has no option {name!r}", "unattended")
     if driver.link == "python":
         if not _is_registered(path):
             require(file, "python", f"imports and runs the Python class {driver.python}")

@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
 from devices.device_type import DeviceType
+from devices.tool import Tool
 
 Plugin = TypeVar("Plugin")
 
@@ -47,6 +48,10 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._found
+
+    def ships(self, name: str) -> bool:
+        """Return whether the kit itself registers that plug-in."""
+        return name in self._found and _owner(self._found[name]) == "pathrig"
 
     @cached_property
     def _found(self) -> Mapping[str, EntryPoint]:
@@ -99,3 +104,14 @@ def device_type(name: str) -> DeviceType:
         return DEVICE_TYPES[name]
     except KeyError:
         raise KeyError(f"no device type {name!r}; there are {', '.join(DEVICE_TYPES)}") from None
+
+
+def shipped_tools(device: DeviceType) -> tuple[Tool, ...]:
+    """Return those tools of a device that are the very ones of a type which ships with the kit.
+
+    A foreign file may give its device and its tools any name.
+    """
+    if not DEVICE_TYPES.ships(device.name):
+        return ()
+    shipped = DEVICE_TYPES[device.name].tools
+    return tuple(tool for tool in device.tools if tool in shipped)

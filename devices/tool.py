@@ -22,6 +22,8 @@ class Effect(StrEnum):
     """The state of the rig or of the world, without motion of the machine."""
     MOTION = "motion"
     """The position of the machine."""
+    SAFE = "safe"
+    """Only towards rest (lock, valve or pump off), and nothing else moves."""
 
 
 class ToolArguments(StrictModel):
@@ -64,15 +66,15 @@ class Tool:
             in braces, such as `{rover[reach]:g}`, here and in the arguments' descriptions.
         arguments: the pydantic model of its arguments.
         result: the pydantic model of its value when it succeeds.
-        effect: read, write or motion.
+        effect: read, write, motion or safe. A safe call off the path is harmful as any other, but no
+            deviation.
         inverse: the tool that undoes it, if any.
         sets: what it sets of a simulator's true state, and its inverse sets back: dotted keys of
             `state_dict()`, leaves or branches, in which `{argument}` stands for the call's.
         world: the state of the world of the texts; None until `in_world`. Not part of equality.
-        towards_safe: it only takes the rig towards its safe state. Off the path it is a harmful call as any
-            other, but no deviation.
+        retreat: it moves the machine to its rest: the guard's mode `block` lets it through off the path.
         timed: a sensor of the rig ends it, so its duration is a reading.
-        destructive: whether nothing undoes it; None: derived from `inverse` and `towards_safe`.
+        destructive: whether nothing undoes it; None: derived from `inverse` and `effect`.
         idempotent: whether a second identical call changes nothing; None: derived from `effect` and `sets`.
     """
 
@@ -89,7 +91,7 @@ class Tool:
         """Return the tool with texts that state this world's facts."""
         return replace(self, world=state)
 
-    towards_safe: bool = False
+    retreat: bool = False
     timed: bool = False
     destructive: bool | None = None
     idempotent: bool | None = None
@@ -104,6 +106,11 @@ class Tool:
                 finest = next((mark.resolution for mark in marks if isinstance(mark, Reads)), 0.0)
                 readings[name] = given, finest
         return readings
+
+    @property
+    def towards_safe(self) -> bool:
+        """Whether it only takes the rig towards its safe state."""
+        return self.effect is Effect.SAFE
 
     @property
     def bare(self) -> bool:

@@ -106,7 +106,7 @@ do not fit are named below the table; `--json` has everything.
 
 Exit status: 0 done; 1 a threshold given with `--fail-under` was missed, or `score` could not score some
 traces; 2 bad usage or input; 3 the rig, the link or the model failed; 128 + N ended by a signal (129 the
-terminal was closed, 130 Ctrl-C, 143 SIGTERM); 130 stopped by a person. Whatever else happened, 3
+terminal was closed, 130 Ctrl-C, 131 Ctrl-\\, 143 SIGTERM); 130 stopped by a person. Whatever else happened, 3
 where a rig was not stopped: the stop was not sent, or not answered by a rig that could.
 """
 

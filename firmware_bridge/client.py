@@ -15,6 +15,7 @@ from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.answers import fault
+from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.emergency_stop import EmergencyStop
 from firmware_bridge.freeze_watch import FreezeWatch
 from firmware_bridge.heartbeat import Heartbeat
@@ -52,6 +53,7 @@ class RigClient:
         tell: receives a line for the person at the terminal.
         on_freeze: called after this process stood still, with the seconds, once the rig was stopped.
         retry_after: seconds without an answer before a call is sent again, with the same id; then doubled.
+        clock: of heartbeat and stop.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class RigClient:
         tell: Tell = tell_terminal,
         on_freeze: Callable[[float], None] | None = None,
         retry_after: float = 1.0,
+        clock: Clock = MONOTONIC,
     ) -> None:
         self._link = link
         self._tell = tell
@@ -72,8 +75,8 @@ class RigClient:
         self._peer = Peer(link.name, Callbacks(on_sample, on_truth, on_status, on_noted, self._greet))
         self._probe = Probe(link, self._peer)
         self._requests = Requests(link, self._peer, self._probe, retry_after)
-        self._stop = EmergencyStop(link, self._peer, self._probe)
-        self._heartbeat = Heartbeat(link, self._peer, self._probe)
+        self._stop = EmergencyStop(link, self._peer, self._probe, clock)
+        self._heartbeat = Heartbeat(link, self._peer, self._probe, clock)
         self._freeze_watch = FreezeWatch(link.keeper, self._frozen)
         self._attached = self._barred = False
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
+from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.codec import encode
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.peer import Peer
@@ -23,8 +22,8 @@ class EmergencyStop:
         error: why the last stop was not confirmed; one line.
     """
 
-    def __init__(self, link: Link, peer: Peer, probe: Probe) -> None:
-        self._link, self._peer, self._probe = link, peer, probe
+    def __init__(self, link: Link, peer: Peer, probe: Probe, clock: Clock = MONOTONIC) -> None:
+        self._link, self._peer, self._probe, self._clock = link, peer, probe, clock
         self.error = ""
 
     def stop(self, timeout: float) -> StopOutcome:
@@ -38,14 +37,14 @@ class EmergencyStop:
 
         seen = self._peer.status_count
         sent = False
-        deadline = time.monotonic() + timeout
+        deadline = self._clock.now() + timeout
         try:
             while True:
                 self._link.estop()
                 if not sent:
                     # A driver asks its machine before this returns.
-                    sent, deadline = True, time.monotonic() + timeout
-                left = deadline - time.monotonic()
+                    sent, deadline = True, self._clock.now() + timeout
+                left = deadline - self._clock.now()
                 if self._probe.hello_until(is_stopped, seen, max(0.0, min(HELLO_SECONDS, left))):
                     return self._outcome(stopped[0])
                 if left <= HELLO_SECONDS:
@@ -80,8 +79,8 @@ class EmergencyStop:
         """
         seen = self._peer.status_count
         self._link.send(RESET)
-        deadline = time.monotonic() + timeout
-        while (left := deadline - time.monotonic()) > 0:
+        deadline = self._clock.now() + timeout
+        while (left := deadline - self._clock.now()) > 0:
             # Asked repeatedly, as some devices send their status only on hello.
             if self._probe.hello_until(_is_online, seen, min(HELLO_SECONDS, left)):
                 return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-import time
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event
@@ -16,6 +15,7 @@ from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
+from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.codec import CodecError, decode_host_message, encode
 from firmware_bridge.device_messages import id_of_unfit, refusal, status_message, truth_message
 from firmware_bridge.link import Port
@@ -27,6 +27,9 @@ MAX_FRAME = 65_536
 """Default of the longest frame that is accepted, bytes."""
 ACK_AFTER, ACK_EVERY = 0.1, 1.0
 """Time before the first ack of a running call, and between two of them, s."""
+
+END_SECONDS = 2.0
+"""Time in which a stopped call must end before the endpoint closes."""
 
 
 @dataclass(slots=True)
@@ -50,6 +53,7 @@ class DeviceEndpoint:
         watchdog_ms: the device stops when its host has sent nothing for so long; armed by the first message.
         max_frame: longest accepted frame, bytes.
         results_kept: number of results kept for repeated ids, at least 32.
+        clock: of the watchdog and the acks.
     """
 
     def __init__(
@@ -60,12 +64,13 @@ class DeviceEndpoint:
         watchdog_ms: int = 5000,
         max_frame: int = MAX_FRAME,
         results_kept: int = 256,
+        clock: Clock = MONOTONIC,
     ) -> None:
         if watchdog_ms <= 0:
             raise ValueError(f"watchdog_ms must be above 0, not {watchdog_ms}")
-        self._device, self._port = device, port
+        self._device, self._port, self._clock = device, port, clock
         self._watchdog_ms, self._max_frame = watchdog_ms, max_frame
-        self._born = time.monotonic()
+        self._born = self._clock.now()
         self._boot = secrets.token_hex(4)
         self._last_received: float | None = None
         self._lock = threading.Lock()
@@ -120,7 +125,7 @@ class DeviceEndpoint:
         self._jobs.put(None)
         for thread in (self._worker, self._ticker):
             if thread.is_alive() and thread is not threading.current_thread():
-                thread.join(2.0)
+                thread.join(END_SECONDS)
         if at_work:
             # A call that ignored the stop may have started something since.
             self._device_safe()
@@ -139,7 +144,7 @@ class DeviceEndpoint:
 
     def on_stop(self) -> None:
         """Stop the device at once."""
-        self._last_received = time.monotonic()
+        self._last_received = self._clock.now()
         self._go_safe()
 
     def on_frame(self, payload: bytes, before_stop: bool = False) -> None:
@@ -153,7 +158,7 @@ class DeviceEndpoint:
             self._malformed += 1
             self._answer_unfit(error)
             return
-        self._last_received = time.monotonic()
+        self._last_received = self._clock.now()
         match message:
             case wire.Call() | wire.Init():
                 self._accept(message.id, message)
@@ -167,14 +172,13 @@ class DeviceEndpoint:
                 self._reset()
 
     def _link_ms(self) -> int:
-        return int((time.monotonic() - self._born) * 1000)
+        return int((self._clock.now() - self._born) * 1000)
 
     def _answer_unfit(self, error: CodecError) -> None:
         if error.data is not None and error.data.get("op") == "estop":
             self.on_stop()
         message_id = id_of_unfit(error)
         if message_id is not None:
-            self._last_received = time.monotonic()
             self._accept(message_id, error)
 
     def _accept(self, message_id: wire.MessageId, message: wire.Call | wire.Init | CodecError) -> None:
@@ -187,7 +191,7 @@ class DeviceEndpoint:
                 if isinstance(message, CodecError):
                     refused = Outcome(CallStatus.INVALID, code="malformed", message=str(message), t=self._t)
                 elif (refused := self._refusal(message)) is None:
-                    self._running = _Running(message, self._stop, time.monotonic() + ACK_AFTER)
+                    self._running = _Running(message, self._stop, self._clock.now() + ACK_AFTER)
                     self._jobs.put(self._running)
         if known is not None:
             self._port.send(*known)
@@ -283,8 +287,8 @@ class DeviceEndpoint:
     def _tick(self) -> None:
         period = min(0.05, self._watchdog_ms / 4000)
         wait = period
-        while not self._closed.wait(wait):
-            now = time.monotonic()
+        while not self._clock.wait(self._closed, wait):
+            now = self._clock.now()
             received = self._last_received
             if received is not None and not self._stopped and now - received >= self._watchdog_ms / 1000:
                 self._go_safe(publish=False)

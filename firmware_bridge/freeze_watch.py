@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
-from functools import partial
 
+from firmware_bridge.clock import BOOTTIME, Clock
 from firmware_bridge.link import Keeper
 
 FREEZE_SECONDS = 3.0
 """Shortest gap between two readings of the clock that is a freeze."""
 TICK_SECONDS = 0.25
-
-# Linux stops the monotonic clock while the machine is suspended, and a rig goes on meanwhile.
-_now = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class FreezeWatch:
@@ -24,13 +20,17 @@ class FreezeWatch:
         keeper: the link's; its strikes are freezes too, as it may measure a longer gap than this process.
         on_freeze: called once for each freeze, with its seconds (0 if only the keeper noticed it), on the
             thread that finds it.
+        clock: one that goes on while the machine is suspended.
     """
 
-    def __init__(self, keeper: Keeper | None, on_freeze: Callable[[float], None]) -> None:
+    def __init__(
+        self, keeper: Keeper | None, on_freeze: Callable[[float], None], clock: Clock = BOOTTIME
+    ) -> None:
+        self._clock = clock
         self._keeper = keeper
         self._on_freeze = on_freeze
         self._lock = threading.Lock()
-        self._seen = _now()
+        self._seen = self._clock.now()
         self._strikes = 0
         self._freezes = 0
         self._ended = threading.Event()
@@ -40,7 +40,7 @@ class FreezeWatch:
         """Start the thread, once."""
         if self._thread is None:
             with self._lock:
-                self._seen = _now()
+                self._seen = self._clock.now()
                 if self._keeper is not None:
                     self._strikes = self._keeper.strikes
             self._thread = threading.Thread(target=self._watch, name="freeze watch", daemon=True)
@@ -55,7 +55,7 @@ class FreezeWatch:
         if self._thread is None or self._ended.is_set():
             return self._freezes
         with self._lock:
-            now = _now()
+            now = self._clock.now()
             gap, self._seen = now - self._seen, now
             frozen = gap > FREEZE_SECONDS
             if self._keeper is not None:
@@ -68,5 +68,5 @@ class FreezeWatch:
         return count
 
     def _watch(self) -> None:
-        while not self._ended.wait(TICK_SECONDS):
+        while not self._clock.wait(self._ended, TICK_SECONDS):
             self.freezes()

@@ -11,6 +11,8 @@ from core_eval.path.calls import StepKind
 from firmware_bridge.approval import Approver, Question, TerminalApprover
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from core_eval.path import Call, StepVerdict
     from devices.known_state import KnownState
     from devices.sensors import Sample
@@ -56,10 +58,11 @@ class GuardDecision:
 class Guard:
     """Decides whether a call may be sent.
 
-    It checks the rig's envelope first, then the known interlocks and limits, then the scorer's verdict. The
-    envelope applies in every mode; interlocks and limits in all but `observe`, where they are noted. None of
-    them needs approval. An interlock alone never stops the rig, since the device would refuse the call; mode
-    `estop` stops it at a call that is also harmful, or that leaves an envelope or a limit.
+    A safe call is always sent. Of any other it checks the rig's envelope first, then the known interlocks
+    and limits, then the scorer's verdict. The envelope applies in every mode; interlocks and limits in all
+    but `observe`, where they are noted. None of them needs approval. An interlock alone never stops the rig,
+    since the device would refuse the call; mode `estop` stops it at a call that is also harmful, or that
+    leaves an envelope or a limit. Mode `block` lets a retreat through although it is off the path.
 
     Args:
         mode: the treatment of calls that are harmful by the task's automaton.
@@ -68,6 +71,8 @@ class Guard:
         known: the known state of the rig, updated by the caller with the outcomes of calls; None for tools
             that the kit has no rules for.
         samples: the queue of the rig's readings, which each decision empties.
+        safe: names of the tools that take the rig towards rest and move nothing else.
+        retreats: names of the tools that move it to its rest.
     """
 
     def __init__(
@@ -77,11 +82,14 @@ class Guard:
         approver: Approver | None = None,
         known: KnownState | None = None,
         samples: SimpleQueue[Sample] | None = None,
+        safe: Collection[str] = (),
+        retreats: Collection[str] = (),
     ) -> None:
         self.mode = GuardMode(mode)
         self._envelope = envelope
         self._approver = approver or TerminalApprover()
         self._known = known
+        self._safe, self._retreats = safe, retreats
         self._samples: SimpleQueue[Sample] = SimpleQueue() if samples is None else samples
 
     def decide(self, verdict: StepVerdict, call: Call) -> GuardDecision:
@@ -90,12 +98,14 @@ class Guard:
             sample = self._samples.get()
             if self._known is not None:
                 self._known.on_sample(sample)
+        what = _in_words(verdict)
+        if call.name in self._safe:
+            return GuardDecision("allow", f"a safe call; {what}")
         outside = None if self._envelope is None else self._envelope.leaves(call.name, call.arguments)
         if outside is not None:
             return self._refuse(f"outside the rig's envelope: {outside}", harmful=True)
         harmful = verdict.kind == StepKind.HARMFUL
         held_back = self._held_back(call, harmful=harmful)
-        what = _in_words(verdict)
         if self.mode is GuardMode.OBSERVE:
             noted = what if held_back is None else f"{what}; {held_back.reason}"
             return GuardDecision("allow", noted)
@@ -105,6 +115,8 @@ class Guard:
             return GuardDecision("allow", what)
         if self.mode is GuardMode.CONFIRM:
             return self._ask(call, what)
+        if self.mode is GuardMode.BLOCK and call.name in self._retreats:
+            return GuardDecision("allow", f"a retreat; {what}")
         return self._refuse(what, harmful=True)
 
     def _held_back(self, call: Call, *, harmful: bool) -> GuardDecision | None:

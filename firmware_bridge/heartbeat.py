@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import suppress
 
+from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.peer import Peer
 from firmware_bridge.probe import Probe
@@ -17,8 +17,8 @@ LEASE_BEAT = 2.0
 class Heartbeat:
     """Pings at a third of the device's watchdog time, or every second if it has no watchdog."""
 
-    def __init__(self, link: Link, peer: Peer, probe: Probe) -> None:
-        self._link, self._peer, self._probe = link, peer, probe
+    def __init__(self, link: Link, peer: Peer, probe: Probe, clock: Clock = MONOTONIC) -> None:
+        self._link, self._peer, self._probe, self._clock = link, peer, probe, clock
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
 
@@ -43,10 +43,10 @@ class Heartbeat:
 
     def _run(self) -> None:
         spent = 0.0
-        while not self._closed.wait(max(0.0, (period := self._period) - spent)):
-            began = time.monotonic()
+        while not self._clock.wait(self._closed, max(0.0, (period := self._period) - spent)):
+            began = self._clock.now()
             self._link.renew()
             if self._link.connected:
                 with suppress(LinkError):
                     self._probe.ping(period)
-            spent = time.monotonic() - began
+            spent = self._clock.now() - began

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.messages import DeviceMessage, Status
@@ -18,9 +18,21 @@ Tell = Callable[[str], None]
 """Receives one line for the person at the terminal."""
 
 
-def tell_terminal(line: str) -> None:
-    """Write one line to standard error."""
+def _to_standard_error(line: str) -> None:
     print(f"pathrig: {line}", file=sys.stderr, flush=True)
+
+
+_tell: list[Tell] = [_to_standard_error]
+
+
+def tell_terminal(line: str) -> None:
+    """Write one line to standard error, or where `tell_through` says."""
+    _tell[-1](line)
+
+
+def tell_through(tell: Tell) -> None:
+    """Have all lines for the person at the terminal go here: a rig process has no terminal."""
+    _tell[:] = [tell]
 
 
 class LinkError(Exception):
@@ -29,6 +41,10 @@ class LinkError(Exception):
 
 class LinkGoneError(LinkError):
     """A link that will not come back, so that waiting for it is of no use."""
+
+
+class PortInUse(LinkError):
+    """Another program has the port open."""
 
 
 class Keeper(Protocol):
@@ -76,7 +92,14 @@ class Link(ABC):
     confirms_stop: bool = True
     """Whether the far end can confirm a stop."""
     keeper: Keeper | None = None
-    """The stop keeper, where the link has one."""
+    """What stops the rig when this process cannot: the rig process, where the link has one."""
+    status_source: Literal["device", "link"] = "device"
+    """Who writes the statuses: the device, or the host's own endpoint in front of foreign hardware. The
+    watchdog of the latter ends with the host."""
+    unattended: str = ""
+    """What else stops the machine if host and keeper die, as declared: last wills, pin guards."""
+    stops_before_sleep: bool = False
+    """Whether the rig is stopped before this machine goes to sleep."""
     record: Record | None = None
     """The record, where the link repeats one instead of reaching a rig."""
 
@@ -84,6 +107,11 @@ class Link(ABC):
     @abstractmethod
     def connected(self) -> bool:
         """Whether bytes can go out now."""
+
+    @property
+    def stop_owed(self) -> bool:
+        """Whether a stop could not be sent, and can be once the lost wire is back."""
+        return False
 
     @property
     def dropped(self) -> int:

@@ -15,9 +15,9 @@ def _open_mqtt(url: str) -> Link:
 
 
 def _open_serial(url: str) -> Link:
-    from firmware_bridge.serial.link import SerialLink
+    from firmware_bridge.rig_process.link import Opener, RigProcessLink
 
-    return SerialLink(url)
+    return RigProcessLink(Opener("firmware_bridge.serial.link:SerialLink", {"url": url}))
 
 
 def _open_mcp(url: str) -> Link:

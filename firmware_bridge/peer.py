@@ -71,6 +71,7 @@ class Peer:
         init_id: the id of the last init.
         unfit: how many frames were no valid message.
         last_unfit: why the last of them was invalid; one line.
+        strays: how many results belonged to no call of ours.
         contradictions: how many results differed from the first one of their id.
         pongs: how many pings were answered.
         pong: host time of the answer to the last ping, and the device's clock in it, ms.
@@ -92,7 +93,7 @@ class Peer:
         self.init_id: wire.MessageId | None = None
         self.unfit = 0
         self.last_unfit = ""
-        self.contradictions = 0
+        self.contradictions = self.strays = 0
         self.pongs = 0
         self.pong: tuple[float, float | None] | None = None
         self.clock = LinkClock()
@@ -211,6 +212,8 @@ class Peer:
                 if pending.result is None:
                     pending.result = result
                     self.notify()
+            elif first is None:
+                self.strays += 1
             contradicts = first is not None and _content(first) != _content(result)
             self.contradictions += contradicts
         if contradicts and first is not None and self._callbacks.noted is not None:

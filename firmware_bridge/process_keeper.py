@@ -42,7 +42,7 @@ def ending(status: int) -> str:
 def main(arguments: list[str]) -> int:
     """Run the command until it ends or standard input does."""
     streams, command = arguments[0] == STREAMS, arguments[1:]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         # The starter alone ends the program, when it needs it no longer.
         signal.signal(number, signal.SIG_IGN)
     try:
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
 
 def _end_with_keeper() -> None:
     """Ask Linux, in the new process, to end it if this one is killed; and let it be signalled again."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -16,7 +16,7 @@ from firmware_bridge.codec import encode
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.peer import Peer, Pending
 from firmware_bridge.probe import Probe
-from firmware_bridge.silence import no_answer
+from firmware_bridge.silence import no_answer, useless_frames
 
 LINK_BACK_SECONDS = 10.0
 """Time in which a lost link must return before a call in flight is a fault and a run ends."""
@@ -79,6 +79,7 @@ class Requests:
         deadline = start + timeout
         pause = self._retry_after
         payload = b""
+        useless = useless_frames(link, peer)
         restarts, asked = peer.clock.restarts, False
         while True:
             if peer.conflict is not None:
@@ -95,7 +96,7 @@ class Requests:
             if now >= pending.give_up_at:
                 return fault(unanswered, f"the call to {link.name} was given up after {now - start:.1f} s")
             if now >= deadline:
-                return fault(unanswered, no_answer(link, peer, name, timeout))
+                return fault(unanswered, no_answer(link, peer, name, timeout, useless))
             if peer.offline_since is not None and now - peer.offline_since > OFFLINE_GRACE:
                 return fault("offline", f"the rig {link.name} went offline")
             if payload and peer.clock.restarts != restarts:

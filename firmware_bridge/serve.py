@@ -102,7 +102,7 @@ def end_signals() -> Iterator[EndSignal]:
     def handle(_signal: int, _frame: FrameType | None) -> None:
         end.now()
 
-    numbers = [signal.SIGTERM, signal.SIGINT]
+    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
     before = {number: signal.signal(number, handle) for number in numbers}

@@ -8,8 +8,26 @@ from firmware_bridge.link import Link
 from firmware_bridge.peer import Peer
 
 
-def no_answer(link: Link, peer: Peer, what: str, timeout: float) -> str:
-    """Return one line about a call of tool `what` that had no answer for `timeout` seconds."""
+def useless_frames(link: Link, peer: Peer) -> tuple[int, int, int]:
+    """Return how many frames fitted no message, failed their checksum, or answered no call of ours."""
+    return peer.unfit, link.dropped, peer.strays
+
+
+def no_answer(link: Link, peer: Peer, what: str, timeout: float, before: tuple[int, int, int]) -> str:
+    """Return one line about a call of tool `what` that had no answer for `timeout` seconds.
+
+    `before`: the `useless_frames` at its start.
+    """
+    texts = (
+        f"of no valid message (the last: {peer.last_unfit})",
+        "with a wrong checksum",
+        "with results of other calls",
+    )
+    counts = [now - then for now, then in zip(useless_frames(link, peer), before, strict=True)]
+    came = [f"{count} {text}" for count, text in zip(counts, texts, strict=True) if count]
+    if came:
+        text = "; frames were dropped meanwhile: "
+        return f"the rig {link.name} did not answer {what} in {timeout:g} s{text}{', '.join(came)}"
     # A broker of 3.1.1 acknowledges what its access list drops.
     silent = link.brokered and time.monotonic() - peer.last_heard > timeout
     hint = ", and nothing else: does the broker's access list drop our calls?" if silent else ""

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from firmware_bridge.broker.process import start_broker_process
 
+pytest_plugins = ["reruns"]
 # pytest-xdist gives its workers a terminal's width; tests read what a pipe gets, as they do without it.
 os.environ.pop("COLUMNS", None)
 # The files that a user trusts are none of the tests'.
@@ -27,20 +28,11 @@ settings.register_profile(
 settings.load_profile("project")
 
 
-# Their subjects run beside the test, on the wall clock: a busy machine can starve them past any deadline.
-WALL_CLOCK = ("broker", "serial", "firmware", "browser")
-
-
 # First, because pytest-xdist reads the groups in this hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one worker, and all with pseudo terminals: the machine numbers those.
-
-    A test on the wall clock that fails runs once more, after a pause; the closing line counts the reruns.
-    """
+    """Keep the tests of a file in one worker, and all with pseudo terminals: the machine numbers those."""
     for item in items:
-        if any(item.get_closest_marker(name) for name in WALL_CLOCK):
-            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))
         serial = item.get_closest_marker("serial") is not None
         item.add_marker(pytest.mark.xdist_group("serial" if serial else item.nodeid.partition("::")[0]))
 

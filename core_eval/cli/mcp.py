@@ -16,7 +16,7 @@ import typer
 
 from agents.errors import BackendError
 from agents.mcp.proxy import SOCKET, EpisodePlace, Proxy, connect, wait_for_exit
-from core_eval.cli.output import UsageError, console, print_agents, read_json_object
+from core_eval.cli.output import SafeToolOption, UsageError, console, print_agents, read_json_object
 from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.run import DEFAULT_DB, cameras_of, live_page
 from firmware_bridge.guard import GuardMode
@@ -75,6 +75,7 @@ def mcp(
     init: Annotated[
         Path | None, typer.Option(help="JSON file that overrides the world's initial state (simulators).")
     ] = None,
+    safe_tool: SafeToolOption = None,
     live: Annotated[
         str | None,
         typer.Option(
@@ -135,6 +136,7 @@ def mcp(
         seed=seed,
         init=None if init is None else read_json_object(init, "--init"),
         guard=guard,
+        safe_tools=tuple(safe_tool or ()),
     )
     parts = load_parts(config, {AGENT: McpAgent(desk)})
     offered = task_on_rig(parts.tasks[task], parts.rigs[rig])

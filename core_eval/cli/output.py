@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
     from core_eval.path import TaskAutomaton
 
+SafeToolOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--safe-tool",
+        metavar="TOOL",
+        help="A tool that only takes the rig towards rest (lock, off): the guard always lets it through, as "
+        "it does the safe tools of shipped device types. May be given several times.",
+    ),
+]
 AggregateOption = Annotated[
     Path | None,
     typer.Option(

@@ -14,6 +14,7 @@ from agents.errors import BackendError
 from agents.forms import SHIPPED
 from core_eval.cli.output import (
     AggregateOption,
+    SafeToolOption,
     UsageError,
     check_output,
     console,
@@ -119,6 +120,7 @@ def run(
         GuardMode | None,
         typer.Option(help="The guard mode for harmful calls; default: observe on simulators, else block."),
     ] = None,
+    safe_tool: SafeToolOption = None,
     live: Annotated[
         str | None,
         typer.Option(
@@ -246,6 +248,8 @@ def run(
         )
     if keep_going is not None:
         config = config.model_copy(update={"keep_going": keep_going})
+    # Of a resumed log it is not believed.
+    config = config.model_copy(update={"safe_tools": tuple(safe_tool or ())})
     parts = load_parts(config)
     warn_of_cycles(task.automaton for task in parts.tasks.values())
     for failing in failing_golden_runs(config, parts):

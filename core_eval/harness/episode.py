@@ -36,6 +36,7 @@ from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
+from devices.registry import shipped_tools
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.approval import Approver
@@ -179,7 +180,16 @@ class Episode:
             stopped=self._session.first_stop is StopOutcome.CONFIRMED,
         )
         envelope = Envelope(self._session.config.envelope)
-        self._guard = Guard(mode, envelope, self._approver, known, self._session.samples)
+        ours = shipped_tools(self._task.device)
+        self._guard = Guard(
+            mode,
+            envelope,
+            self._approver,
+            known,
+            self._session.samples,
+            safe={*self._what.safe_tools, *(tool.name for tool in ours if tool.towards_safe)},
+            retreats={tool.name for tool in ours if tool.retreat},
+        )
         self._session.known = known
         device = self._session.device_name or self._task.device.name
         episode.started_on(device, simulated, mode)

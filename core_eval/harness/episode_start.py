@@ -38,6 +38,8 @@ class Assignment:
     """The version of the random streams that the run's configuration names in the log."""
     name: str = ""
     """The agent's name in the run; left out: that of its specification."""
+    safe_tools: tuple[str, ...] = ()
+    """Tools that the user named as safe, besides those of shipped device types."""
 
     @property
     def agent_name(self) -> str:

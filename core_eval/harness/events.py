@@ -89,7 +89,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class RigStatus:
-    """A status of the rig, from `source` `device` or `host`; emitted on any thread."""
+    """A status of the rig, from `source` `device`, `link` or `host`; emitted on any thread."""
 
     source: str
     state: str

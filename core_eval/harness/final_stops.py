@@ -45,7 +45,7 @@ class FinalStop:
         late = ""
         if self.late_stop_seconds:
             late = (
-                f" A SECOND PROCESS SENDS THE STOP IF THE PORT IS BACK WITHIN {self.late_stop_seconds:g} S."
+                f" A SECOND PROCESS SENDS THE STOP IF THE LINK IS BACK WITHIN {self.late_stop_seconds:g} S."
             )
         return f"RIG {self.rig}: {fact}{why}. IT MAY STILL MOVE: USE ITS OWN STOP.{late}"
 

@@ -14,13 +14,13 @@ from pydantic import ValidationError
 
 from configs.envelope_names import envelope_fault
 from configs.rigs_loader import RigConfig, device_of
-from core_eval.harness.rig_report import RigReport, ping_text
+from core_eval.harness.rig_report import RigReport, add_stops, ping_text
 from core_eval.harness.rig_session import RigSession, open_rig
 from core_eval.harness.simulator_process import RigError
 from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 from devices.outcome import Outcome
-from devices.registry import DEVICE_TYPES
+from devices.registry import DEVICE_TYPES, shipped_tools
 from devices.stop_outcome import StopOutcome
 from devices.tool import Effect, Tool
 from firmware_bridge.client import RigClient
@@ -107,10 +107,8 @@ class _Check:
             fault = envelope_fault(self._session.config.envelope, self._device)
             if fault is not None:
                 self._report.add("envelope", False, f"{'.'.join(fault[0])}: {fault[1]}")
-        if status.watchdog_ms is None:
-            self._report.add("watchdog", False, "the status states no watchdog_ms: no stop if the host dies")
-        else:
-            self._report.add("watchdog", True, f"{status.watchdog_ms:g} ms")
+            self._report.add("safe tools", True, _safe_tools(self._device))
+        add_stops(self._report, self._session.link, status.watchdog_ms)
 
     def _clock(self) -> bool:
         readings: list[ClockReading] = []
@@ -299,6 +297,19 @@ def _publishing(report: RigReport, config: RigConfig, channel: str, payload: byt
         text = "refused by the broker's access list: add `topic write`, or use the host's account"
         report.add(f"may write {channel}", False, text)
     return bool(may)
+
+
+def _safe_tools(device: DeviceType) -> str:
+    ours = shipped_tools(device)
+    texts = [
+        ("the guard always sends", [tool.name for tool in ours if tool.towards_safe]),
+        ("and as a retreat", [tool.name for tool in ours if tool.retreat]),
+        (
+            "not believed of its file without --safe-tool",
+            [tool.name for tool in device.tools if tool.towards_safe and tool not in ours],
+        ),
+    ]
+    return "; ".join(f"{text} {', '.join(names)}" for text, names in texts if names) or "none"
 
 
 def _needs_nothing(tool: Tool) -> bool:

@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
-from threading import Lock
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
-from configs.device_types import load_device
 from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, device_of
 from configs.worlds_loader import World, load_world, make_simulator
+from core_eval.harness.driver_process import driver_spec
 from core_eval.harness.events import Emit, RigStatus, Sampled, ignore
 from core_eval.harness.final_stops import FinalStop, record_final_stop
 from core_eval.harness.rig_programs import run_program
@@ -27,7 +27,6 @@ from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from devices.device import Truth
 from devices.device_type import an
-from devices.drivers.settings import resolve
 from devices.known_state import KnownState
 from devices.outcome import Outcome
 from devices.registry import DEVICE_TYPES
@@ -58,6 +57,7 @@ class RigSession:
     """An open rig; its messages go to the log, the guard and the observers of the current episode.
 
     Attributes:
+        link: the open link.
         samples: the readings of the episode, for its guard.
         known: the state of the rig as the guard knows it; updated by the outcomes of calls.
         first_stop: what is known of the stop with which the episode began.
@@ -70,7 +70,7 @@ class RigSession:
         self.call_timeout = call_timeout
         self.config = config
         self.world = world
-        self._link = link
+        self.link = link
         self.client = RigClient(
             link,
             on_sample=self._on_sample,
@@ -88,7 +88,7 @@ class RigSession:
         self._failure: sqlite3.Error | None = None
         self._loss: str | None = None
         self._on_loss: Callable[[], None] | None = None
-        self._driven = self._left_record = False
+        self._driven = self._left_record = self._told = False
         self.first_stop = StopOutcome.NOT_SENT
         self.discovery: HomeAssistantDiscovery | None = None
 
@@ -178,8 +178,8 @@ class RigSession:
             if end.status != 0:
                 raise RigError(f"rig {self.config.name}: reset `{command}` failed: {end}")
 
-        assert isinstance(self._link, McpLink), "checked by the loader"
-        self._link.restart(prepare)
+        assert isinstance(self.link, McpLink), "checked by the loader"
+        self.link.restart(prepare)
 
     def judge(self, task: str, seed: int) -> None:
         """Run the `check` of the rig's file, if it has one, and log whether the goal is met."""
@@ -212,7 +212,7 @@ class RigSession:
             complete: the call with its default arguments, for `known`.
         """
         outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
-        record = self._link.record
+        record = self.link.record
         if not self._left_record and record is not None and record.departure is not None:
             self._left_record = True
             self.note(LEFT_RECORD, {"call_id": call_id, "why": record.departure})
@@ -248,11 +248,26 @@ class RigSession:
         return self._stop({})
 
     def _stop(self, detail: dict[str, Any]) -> StopOutcome:
-        stop = self.client.estop(STOP_SECONDS)
+        # A driver asks its machine for longer than a person waits.
+        patience = Timer(STOP_SECONDS, self._tell_unconfirmed)
+        patience.daemon = True
+        patience.start()
+        try:
+            stop = self.client.estop(STOP_SECONDS)
+        finally:
+            patience.cancel()
         if stop is not StopOutcome.CONFIRMED:
             detail |= {"error": self.client.stop_error, "can_confirm": self.client.confirms_stop}
         self.note(f"stop {stop}", detail or None)
         return stop
+
+    def _tell_unconfirmed(self) -> None:
+        if not self._told:
+            self._told = True
+            tell_terminal(
+                f"RIG {self.config.name}: THE STOP IS NOT CONFIRMED AFTER {STOP_SECONDS:g} S. "
+                "IT MAY STILL MOVE: USE ITS OWN STOP. Asking goes on."
+            )
 
     def go_home(self) -> None:
         """Call the `home` tool of the rig's file, if it has one; for the end of a run without errors."""
@@ -305,8 +320,9 @@ class RigSession:
 
     def _on_status(self, status: Status) -> None:
         detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
-        self._record(EpisodeLog.rig_status, "device", status.state, detail)
-        self._emit(RigStatus("device", status.state))
+        source = self.link.status_source
+        self._record(EpisodeLog.rig_status, source, status.state, detail)
+        self._emit(RigStatus(source, status.state))
 
     def _on_freeze(self, seconds: float) -> None:
         self.note("frozen", {"seconds": round(seconds, 2)})
@@ -392,16 +408,9 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, monitor: Pro
     if config.driver is not None:
         driver = load_driver(config.driver)
         if driver.link != "pathrig":
-            assert driver.device is not None, "checked by the loader"
-            settings = resolve(driver, config.driver_options, config.driver_tables)
-            parameters = driver, load_device(driver.device), settings, config.url, config.name
-            if driver.link == "python":
-                from firmware_bridge.drivers.python_link import open_python_driver
+            from firmware_bridge.rig_process.link import Opener, RigProcessLink
 
-                return open_python_driver(*parameters)
-            from firmware_bridge.drivers.driver_link import open_driver_link
-
-            return open_driver_link(*parameters)
+            return RigProcessLink(Opener("core_eval.harness.driver_process:open_driver", driver_spec(config)))
     if not config.spawn:
         return open_link(config.url)
     assert config.world is not None, "checked by the loader"
@@ -410,7 +419,7 @@ def _link(config: RigConfig, world: World | None, stack: ExitStack, monitor: Pro
 
         served = ServedSimulator(config.world, serial="pty", truth=config.truth)
         port = stack.enter_context(simulator_process(served, monitor))
-        return SerialLink(f"serial://{port}", kept=False)
+        return SerialLink(f"serial://{port}")
     from firmware_bridge.broker.process import start_broker_process
 
     broker = stack.enter_context(start_broker_process())

@@ -89,6 +89,9 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
             )
         if rig.world is not None:
             merged_state(load_world(rig.world), task.init)
+    for name in config.safe_tools:
+        if not any(name in task.device.by_name for task in tasks.values()):
+            raise ConfigError(f"--safe-tool {name}: no task of this run has that tool")
     made = agents or {}
     interruptible = {
         spec: InterruptibleAgent(made[spec] if spec in made else make_agent(spec, read_calls, late=True))
@@ -327,6 +330,7 @@ class Run:
             limits=self.config.limits,
             scoring=self.config.scoring,
             guard=self.config.guard,
+            safe_tools=self.config.safe_tools,
             init_required=self.config.init is not None or self.config.vary,
             streams=self.config.streams,
         )

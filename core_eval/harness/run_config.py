@@ -39,6 +39,9 @@ class RunConfig(BaseModel):
     init: dict[str, Any] | None = Field(default=None, description="overrides that --init gave")
     vary: bool = Field(default=False, description="each task's initial state is drawn by its seed")
     guard: GuardMode | None = None
+    safe_tools: tuple[str, ...] = Field(
+        default=(), exclude=True, description="named by the command line alone, so not in the log"
+    )
     beta: float = Field(default=0.5, gt=0, le=1)
     lam: float = Field(default=0.5, ge=0, le=1)
     faults_are_harm: bool = False

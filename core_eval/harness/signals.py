@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP as exceptions, raised only where the run may be interrupted."""
+"""SIGINT, SIGTERM, SIGHUP and SIGQUIT as exceptions, raised only where the run may be interrupted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class StopRequested(BaseException):

@@ -73,7 +73,6 @@ def _tool(name: str, entry: ToolEntry) -> Tool:
         AnyResult if entry.result == "any" else _model(f"{name}_result", ToolResult, results),
         entry.effect,
         inverse=entry.inverse,
-        towards_safe=entry.towards_safe,
         destructive=entry.destructive,
         idempotent=entry.idempotent,
     )

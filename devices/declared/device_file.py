@@ -101,17 +101,17 @@ class ToolEntry(StrictModel):
     description: str = Field(min_length=1, description="what it does, for a model: one or two sentences")
     effect: Effect = Field(
         strict=False,
-        description="read: nothing changes; write: something does; motion: the machine moves",
+        description="read: nothing changes; write: something does; motion: the machine moves; safe: it only "
+        "goes towards rest (lock, off); the guard believes that where the command line names the tool",
     )
     arguments: dict[str, Argument] = Field(default={}, description="its arguments by name")
     result: dict[str, ResultPart] | Literal["any"] = Field(
         default={}, description="its result's keys; any: they are not known"
     )
     inverse: str | None = Field(default=None, description="the tool that undoes it")
-    towards_safe: bool = Field(default=False, description="all that it does is to make the rig safer")
     destructive: bool | None = Field(
         default=None,
-        description="whether nothing undoes it; left out: derived from `inverse` and `towards_safe`",
+        description="whether nothing undoes it; left out: derived from `inverse` and `effect`",
     )
     idempotent: bool | None = Field(
         default=None,

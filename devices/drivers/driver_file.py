@@ -250,6 +250,11 @@ class DriverFile(Strict):
     tables: dict[str, Table] = Field(default={}, description="tables of the rig file")
     memory: dict[str, Scalar] = Field(default={}, description="remembered names and their first values")
     line: Line = Field(default=Line(), description="the protocol of the serial line")
+    unattended: str = Field(
+        default="",
+        description="what stops the machine if host and keeper die (a watchdog of the board, pin guards, "
+        "last wills); may hold ${options}; left out: nothing does",
+    )
     subscribe: list[str] = Field(default=[], description="MQTT: the topics to listen to; may hold + and #")
     boot: Boot = Field(default=Boot(), description="start and start-up commands")
     answers: Answers = Field(default=Answers(), description="answers that all commands share")

@@ -38,9 +38,7 @@ AFFECTED = {
     "dump_hopper": ("fruit", "capacity"),
 }
 """The parts of a `RoverView` that a tool changes."""
-WITHOUT_PERSON = frozenset(
-    tool.name for tool in tools.TOOLS if tool.effect is not Effect.READ and not tool.name.startswith("lock")
-)
+WITHOUT_PERSON = frozenset(tool.name for tool in tools.TOOLS if tool.effect not in (Effect.READ, Effect.SAFE))
 """The tools that the rover must not use with a person near: all but the reads and the lock."""
 
 

@@ -14,6 +14,7 @@ from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, ToolDriver
 from devices.drivers.needs import check_need
 from devices.drivers.settings import Settings
+from devices.drivers.templates import render
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
@@ -41,6 +42,7 @@ class DriverDevice:
 
     Attributes:
         machine: the machine, which must be opened before the first call.
+        unattended: what stops the machine without a host, as the driver's file declares.
         leave_alone: set before a rig without calls is closed: then no stop is sent.
     """
 
@@ -50,6 +52,7 @@ class DriverDevice:
         self.name = device.name
         self.firmware = f"driver {driver.name}"
         self.leave_alone = False
+        self.unattended = render(driver.unattended, settings.names(rig))
         self._driver = driver
         self.machine = Machine(driver, settings, wire, rig, self._sample)
         self._surface = device

@@ -31,17 +31,23 @@ class DriverLink(LocalLink):
     """
 
     stands_still_with_us = False
+    status_source = "link"
 
     def __init__(self, device: DriverDevice, name: str) -> None:
         super().__init__(device, watchdog_ms=WATCHDOG_MS, name=name)
+        self.unattended = device.unattended
         self._device, self._machine = device, device.machine
         self.confirms_stop = self._machine.confirms_stop
-        self.keeper = self._machine.wire.keeper
 
     @property
     def connected(self) -> bool:
         """Whether bytes can go out to the hardware now."""
         return super().connected and self._machine.wire.connected
+
+    @property
+    def stop_owed(self) -> bool:
+        """Whether the hardware could not be stopped, and can be once the lost wire is back."""
+        return self._machine.stop_owed
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
         """Start the reader thread, and report changes of the wire."""
@@ -92,7 +98,7 @@ def open_driver_link(
         LinkError: the hardware cannot be reached, or does not answer as its driver expects.
     """
     if driver.link == "serial":
-        wire: Wire = SerialLine(_serial_address(url, driver.line.baud), driver.stop.send.encode("latin-1"))
+        wire: Wire = SerialLine(_serial_address(url, driver.line.baud))
         device = DriverDevice(driver, device_type, settings, wire)
     else:
         address = parse_mqtt_url(url)

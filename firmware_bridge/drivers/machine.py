@@ -100,7 +100,12 @@ class Machine:
         for thread in (self._heart, self._recovery):
             if thread is not None:
                 thread.join(2.0)
-        self.wire.close(self._stop_owed)
+        self.wire.close()
+
+    @property
+    def stop_owed(self) -> bool:
+        """Whether the wire is lost with a stop pending, and can come back."""
+        return self._stop_owed and self.wire.comes_back and not self.wire.connected
 
     @property
     def confirms_stop(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from collections.abc import Mapping
 from threading import Event
 from typing import Any
@@ -12,25 +14,38 @@ from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.python_driver import PythonDriver, load_class
 from devices.drivers.settings import Settings
+from devices.drivers.templates import render
 from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
+from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.link import LinkError
 from firmware_bridge.local.link import LocalLink
+
+log = logging.getLogger(__name__)
+
+STANDING_SECONDS = 3.0
+"""Time in which hardware must stand after its stop."""
+ASK_SECONDS = 0.05
+"""Time between two questions whether it stands."""
 
 
 class PythonDriverDevice:
     """Checks calls before they reach the driver, and sends no stop to a rig that was only observed."""
 
-    def __init__(self, driver: PythonDriver, device_type: DeviceType) -> None:
+    def __init__(self, driver: PythonDriver, device_type: DeviceType, clock: Clock = MONOTONIC) -> None:
         self.name = device_type.name
         self.firmware = driver.firmware
-        self.confirms_stop = driver.confirms_stop
+        self._clock = clock
+        self.confirms_stop = True
+        with contextlib.suppress(Exception):
+            self.confirms_stop = driver.standing() is not None
         self.closing = False
         self._driver = driver
         self._device_type = device_type
         self._known = None if device_type.rules is None else device_type.rules.known_state(stopped=False)
         self._touched = False
+        self._never = Event()
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
         """Run one call that the device type's schema and rules admit, with the defaults of its arguments."""
@@ -53,10 +68,31 @@ class PythonDriverDevice:
         if self.closing and not self._touched:
             return StopOutcome.NOT_SENT
         self._touched = True
-        stop = self._driver.safe()
+        stop = self._stop()
         if self._device_type.rules is not None:
             self._known = self._device_type.rules.known_state(stopped=stop is StopOutcome.CONFIRMED)
         return stop
+
+    def _stop(self) -> StopOutcome:
+        try:
+            self._driver.stop()
+        except Exception:
+            log.exception("the stop was not sent")
+            return StopOutcome.NOT_SENT
+        deadline = self._clock.now() + STANDING_SECONDS
+        while True:
+            standing: bool | None = False
+            try:
+                standing = self._driver.standing()
+            except Exception:
+                log.exception("the hardware did not say whether it stands")
+            if standing is None:
+                return StopOutcome.SENT
+            if standing:
+                return StopOutcome.CONFIRMED
+            if self._clock.now() >= deadline:
+                return StopOutcome.SENT
+            self._clock.wait(self._never, ASK_SECONDS)
 
     def reset(self) -> None:
         """Leave the stop."""
@@ -84,9 +120,11 @@ class PythonDriverLink(LocalLink):
     """The endpoint of hardware behind a driver's Python class."""
 
     stands_still_with_us = False
+    status_source = "link"
 
-    def __init__(self, device: PythonDriverDevice, name: str) -> None:
+    def __init__(self, device: PythonDriverDevice, name: str, unattended: str) -> None:
         super().__init__(device, name=name)
+        self.unattended = unattended
         self._device = device
         self.confirms_stop = device.confirms_stop
 
@@ -119,4 +157,5 @@ def open_python_driver(
         hardware = load_class(driver.python)(url, settings)
     except (OSError, ValueError) as error:
         raise LinkError(f"driver {driver.name}: {error}") from error
-    return PythonDriverLink(PythonDriverDevice(hardware, device_type), name)
+    unattended = render(driver.unattended, settings.names(""))
+    return PythonDriverLink(PythonDriverDevice(hardware, device_type), name, unattended)

@@ -1,4 +1,4 @@
-"""A raw serial line on pyserial, with a stop keeper."""
+"""A raw serial line on pyserial."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from devices.drivers.patterns import Message
 from firmware_bridge.drivers.wire import OnMessage
 from firmware_bridge.link import LinkError
 from firmware_bridge.serial.address import SerialAddress
-from firmware_bridge.serial.kept_port import KeptPort
-from firmware_bridge.serial.open import GONE
+from firmware_bridge.serial.open import GONE, close_serial, comes_back, open_serial
 
 log = logging.getLogger(__name__)
 
@@ -26,12 +25,12 @@ class SerialLine:
 
     Args:
         address: the port; one selected by its adapter is searched for at each opening.
-        stop: bytes that the stop keeper writes when this process dies without closing the port.
     """
 
-    def __init__(self, address: SerialAddress, stop: bytes) -> None:
+    def __init__(self, address: SerialAddress) -> None:
         self.name = address.target or str(address.selector)
-        self.keeper = self._kept = KeptPort(address, stop)
+        self._address = address
+        self.comes_back = comes_back(address)
         self._port: Any = None
         self._reader: threading.Thread | None = None
         self._writing = threading.Lock()
@@ -46,7 +45,7 @@ class SerialLine:
         if self._reader is not None:
             # Its end must not be reported as a loss of the new port.
             self._reader.join(2.0)
-        port = self._kept.open(0.5)
+        port = open_serial(self._address, 0.5)
         self._port = port
         self._reader = threading.Thread(
             target=self._read, args=(port, on_message, on_lost), name=f"read {self.name}", daemon=True
@@ -75,15 +74,15 @@ class SerialLine:
         """Raise LinkError: a serial line has no topics."""
         raise LinkError(f"{self.name} is a serial line, and has no topic {topic}")
 
-    def close(self, stop_owed: bool = False) -> None:
-        """Flush and close the port; the stop keeper sends a pending stop when a lost port returns."""
+    def close(self) -> None:
+        """Flush and close the port."""
         port, self._port = self._port, None
         if port is not None:
             with contextlib.suppress(*GONE):
                 port.flush()
             with contextlib.suppress(*GONE):
                 port.cancel_read()
-        self._kept.close(port, stop_owed and port is None)
+        close_serial(port)
 
     def _write(self, data: bytes) -> None:
         port = self._port
@@ -93,7 +92,7 @@ class SerialLine:
             port.write(data)
         except GONE as error:
             self._port = None
-            self._kept.lost(port)
+            close_serial(port)
             raise LinkError(f"cannot write to {self.name}: {error}") from None
 
     def _read(self, port: Any, on_message: OnMessage, on_lost: Callable[[], None]) -> None:
@@ -114,5 +113,5 @@ class SerialLine:
                         log.exception("a line from %s could not be taken", self.name)
         if self._port is port:
             self._port = None
-            self._kept.lost(port)
+            close_serial(port)
         on_lost()

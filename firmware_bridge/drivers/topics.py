@@ -86,10 +86,9 @@ class Topics:
             self._connections[0].discard()
             raise LinkError(f"no connection to {self.name}")
 
-    keeper = None
-    """A connection has last wills instead of a stop keeper."""
+    comes_back = True
 
-    def close(self, stop_owed: bool = False) -> None:
+    def close(self) -> None:
         """Disconnect; an unreachable broker that still runs publishes the wills."""
         connections, self._connections = self._connections, []
         for connection in connections:

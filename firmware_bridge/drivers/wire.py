@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 from devices.drivers.patterns import Message
-from firmware_bridge.link import Keeper
 
 OnMessage = Callable[[Message], None]
 
@@ -17,9 +16,8 @@ class Wire(Protocol):
     name: str
     """The URL without password, for messages."""
 
-    @property
-    def keeper(self) -> Keeper | None:
-        """The stop keeper, where the wire has one."""
+    comes_back: bool
+    """Whether a lost wire can be opened again."""
 
     @property
     def connected(self) -> bool:
@@ -37,8 +35,5 @@ class Wire(Protocol):
     def publish(self, topic: str, payload: str, *, retain: bool = False) -> None:
         """MQTT: publish with QoS 1. Raises LinkError."""
 
-    def close(self, stop_owed: bool = False) -> None:
-        """Close the wire; it sends no stop. Never raises.
-
-        If the wire is lost and a stop is pending, the stop keeper may send it when the wire returns.
-        """
+    def close(self) -> None:
+        """Close the wire; it sends no stop. Never raises."""

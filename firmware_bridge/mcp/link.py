@@ -19,6 +19,7 @@ class McpLink(LocalLink):
     """
 
     stands_still_with_us = False
+    status_source = "link"
 
     confirms_stop = False
     """A server has no stop that it could confirm."""

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from firmware_bridge import messages as wire
+from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.codec import CodecError, decode_lease, encode
 from firmware_bridge.link import LinkError, Tell
 
@@ -71,9 +72,11 @@ class Lease:
     Args:
         rig: the rig's URL, for messages.
         publish: publishes a retained payload on the lease's topic; an empty one removes the lease.
+        clock: by which leases expire.
     """
 
-    def __init__(self, rig: str, publish: Callable[[bytes], object]) -> None:
+    def __init__(self, rig: str, publish: Callable[[bytes], object], clock: Clock = MONOTONIC) -> None:
+        self._clock = clock
         self._rig = rig
         self._publish = publish
         self._changed = threading.Condition()
@@ -110,7 +113,7 @@ class Lease:
             else:
                 before = self._other
                 self._other_lives = not retained or (before is not None and before != claim)
-                self._other, self._other_seen = claim, time.monotonic()
+                self._other, self._other_seen = claim, self._clock.now()
                 if self._held:
                     if claim.goes_before(self._mine):
                         self._held, self.lost = False, claim.refusal(self._rig)
@@ -134,7 +137,7 @@ class Lease:
                 return
             announced: str | None = None
             while (other := self._other) is not None:
-                left = self._other_seen + other.seconds - time.monotonic()
+                left = self._other_seen + other.seconds - self._clock.now()
                 if self._other_lives and left > 0:
                     raise LinkError(other.refusal(self._rig))
                 if left <= 0:
@@ -143,7 +146,7 @@ class Lease:
                 if other.id != announced:
                     announced = other.id
                     tell(f"waiting for the lease of {other.holder}, at most {math.ceil(left)} s")
-                self._changed.wait(left)
+                self._clock.wait(self._changed, left)
             self._mine = replace(self._mine, since=time.time(), n=0)
             self._held, self._echoed, self.lost = True, False, None
         self._publish(self._mine.encode())
@@ -165,10 +168,10 @@ class Lease:
         """Note the state of the link; a lease that expired meanwhile becomes a new claim."""
         with self._changed:
             if not up:
-                self._down_since = time.monotonic()
+                self._down_since = self._clock.now()
                 return
             down, self._down_since = self._down_since, None
-            if self._held and down is not None and time.monotonic() - down > self._mine.seconds:
+            if self._held and down is not None and self._clock.now() - down > self._mine.seconds:
                 self._mine = replace(self._mine, since=time.time())
         self.renew()
 

@@ -1,1 +1,1 @@
-"""Serial ports and TCP sockets that stand for them, the link, and the stop keeper."""
+"""Serial ports and TCP sockets that stand for them, and their link."""

@@ -12,26 +12,22 @@ from firmware_bridge import messages as wire
 from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, STOP_BYTE, LineDecoder, encode, to_line
 from firmware_bridge.link import Link, LinkError, OnFrame
 from firmware_bridge.serial.address import parse_serial_url
-from firmware_bridge.serial.kept_port import KeptPort
-from firmware_bridge.serial.open import GONE
+from firmware_bridge.serial.open import GONE, close_serial, comes_back, open_serial
 
 log = logging.getLogger(__name__)
 
 READ_SECONDS = 0.2
 """Time between two checks of a networked port's reader whether the port was closed, s."""
-PSEUDO_TERMINALS = "/dev/pts/"
 _RESET = encode(wire.Reset())
 
 
 class SerialLink(Link):
     """A serial URL of any form (`serial_address`). Opens the port in the constructor.
 
-    A local port is locked by this process; a networked one by its server. A second process, the stop keeper,
-    holds it too, and sends the stop when this one is killed or stands still.
+    A local port is locked by this process; a networked one by its server.
 
     Args:
         url: the serial URL.
-        kept: whether to start a stop keeper; False for a device that ends with this process.
 
     Raises:
         LinkError: bad URL, no such port, no permission, or another program has it open.
@@ -41,7 +37,7 @@ class SerialLink(Link):
     frame_overhead = 10
     """`*`, eight digits, newline."""
 
-    def __init__(self, url: str, *, kept: bool = True) -> None:
+    def __init__(self, url: str) -> None:
         self.name = url
         self._address = parse_serial_url(url)
         self._path = self._address.target or str(self._address.selector)
@@ -55,13 +51,17 @@ class SerialLink(Link):
         self._dropped = 0
         self._decoder = LineDecoder(HOST_MAX_FRAME)
         self._stop_waits = False
-        self.keeper = self._kept = KeptPort(self._address, STOP_BYTE if kept else b"")
         self._port: Any = self._open_port()
 
     @property
     def connected(self) -> bool:
         """Whether the port is open."""
         return self._port is not None
+
+    @property
+    def stop_owed(self) -> bool:
+        """Whether a stop could not be written, and can be once the port is back."""
+        return self._stop_waits and self._port is None and comes_back(self._address)
 
     @property
     def dropped(self) -> int:
@@ -80,7 +80,7 @@ class SerialLink(Link):
         with self._lock:
             if self._port is not None:
                 return
-            if self._address.target.startswith(PSEUDO_TERMINALS):
+            if not comes_back(self._address):
                 # Its name is reused for the next pseudo terminal.
                 raise LinkError(f"the program at the other end of {self._path} has ended")
             port = self._open_port()
@@ -129,13 +129,13 @@ class SerialLink(Link):
                 port.reset_output_buffer()
 
     def close(self) -> None:
-        """Close the port; the stop keeper sends a stop that is still pending."""
+        """Close the port."""
         with self._lock:
             port, self._port = self._port, None
             self._on_state = None
         if port is not None:
             self._end_reader(port)
-        self._kept.close(port, stop_owed=self._stop_waits and port is None)
+        close_serial(port)
 
     def _end_reader(self, port: Any) -> None:
         # A closed port stays locked while a thread waits on it.
@@ -146,7 +146,7 @@ class SerialLink(Link):
             reader.join(1.0)
 
     def _open_port(self) -> Any:
-        return self._kept.open(READ_SECONDS if self._address.networked else None)
+        return open_serial(self._address, READ_SECONDS if self._address.networked else None)
 
     def _start_reader(self, port: Any) -> None:
         self._dropped += self._decoder.dropped
@@ -177,6 +177,6 @@ class SerialLink(Link):
             self._port = None
             on_state = self._on_state
         self._end_reader(port)
-        self._kept.lost(port)
+        close_serial(port)
         if on_state is not None:
             on_state(False)

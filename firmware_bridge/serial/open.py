@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
 import serial
 
-from firmware_bridge.link import LinkError
+from firmware_bridge.link import LinkError, PortInUse, tell_terminal
 from firmware_bridge.serial.address import SerialAddress
-from firmware_bridge.serial.ports import port_holder
+from firmware_bridge.serial.ports import STOPPING, describe_process, port_holder, process_name
 
 GONE = (serial.SerialException, OSError, TypeError, ValueError, AttributeError)
 """Exceptions of pyserial for a lost port: TypeError and ValueError if another thread closed it meanwhile,
 AttributeError if a networked one lacks the method."""
-KEEPER_SECONDS = 3.0
-"""Time for which the stop keeper of a killed program may still lock the port."""
-
-
-class PortInUse(LinkError):
-    """Another program has the port open."""
+LOCKED_SECONDS = 3.0
+"""Time for which the port of a killed program may still be locked."""
+STOPPING_SECONDS = 30.0
+"""Time for which the rig process of an earlier run may still be stopping the rig."""
 
 
 def open_serial(address: SerialAddress, timeout: float | None) -> Any:
@@ -33,7 +32,8 @@ def open_serial(address: SerialAddress, timeout: float | None) -> Any:
     options: dict[str, Any] = {"baudrate": address.baud, "timeout": timeout, "do_not_open": True}
     if not address.networked:
         options |= {"exclusive": True, "write_timeout": 2.0}
-    deadline = time.monotonic() + KEEPER_SECONDS
+    began = time.monotonic()
+    told = False
     while True:
         try:
             port: Any = serial.serial_for_url(target, **options)
@@ -43,12 +43,20 @@ def open_serial(address: SerialAddress, timeout: float | None) -> Any:
         except (serial.SerialException, OSError, ValueError) as error:
             if "exclusively lock" not in str(error):
                 raise LinkError(why_closed(target, error)) from None
+            holder, waited = port_holder(target), time.monotonic() - began
+            if holder is not None and process_name(holder) == STOPPING and waited < STOPPING_SECONDS:
+                if not told:
+                    told = True
+                    tell_terminal(
+                        f"the rig process of an earlier run (process {holder}) is stopping the rig at "
+                        f"{target}: waiting for it"
+                    )
             # A lock without a living holder belongs to a killed program.
-            if (holder := port_holder(target)) is not None or time.monotonic() > deadline:
-                text = (
-                    f"{target} is open in another program{f': {holder}' if holder else ''}; close that first"
-                )
-                raise PortInUse(text) from None
+            elif holder is not None or waited > LOCKED_SECONDS:
+                who = "" if holder is None else describe_process(holder)
+                raise PortInUse(
+                    f"{target} is open in another program{f': {who}' if who else ''}; close that first"
+                ) from None
             time.sleep(0.05)
         else:
             return port
@@ -64,3 +72,15 @@ def why_closed(path: str, error: Exception) -> str:
     if "refused" in text:
         return f"no serial port is served at {path}: connection refused"
     return f"cannot open {path}: {' '.join(text.split())}"
+
+
+def close_serial(port: Any | None) -> None:
+    """Close a port, lost or not. Never raises."""
+    if port is not None:
+        with contextlib.suppress(*GONE):
+            port.close()
+
+
+def comes_back(address: SerialAddress) -> bool:
+    """Return whether a lost port can come back: a pseudo terminal's number never means the same one again."""
+    return not address.target.startswith("/dev/pts/")

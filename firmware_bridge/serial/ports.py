@@ -11,6 +11,9 @@ from urllib.parse import quote
 
 from firmware_bridge.link import LinkError
 
+DRIVEN, STOPPING = "pathrig rig", "pathrig stop"
+"""Names of a rig process: while it has a host, and once it only stops the rig."""
+
 
 @dataclass(frozen=True, order=True)
 class PortInfo:
@@ -113,8 +116,8 @@ def find_by_plugging(
     raise LinkError(f"no serial port was plugged in within {timeout:g} s")
 
 
-def port_holder(path: str) -> str | None:
-    """Return the process that has locked a port, and its start time; None if it is not known."""
+def port_holder(path: str) -> int | None:
+    """Return the id of the process that has locked a port; None if it is not known."""
     try:
         status = Path(path).stat()
         locks = Path("/proc/locks").read_text(encoding="ascii")
@@ -122,10 +125,29 @@ def port_holder(path: str) -> str | None:
         for line in locks.splitlines():
             fields = line.split()
             if "FLOCK" in fields and place in fields:
-                return _process(int(fields[fields.index(place) - 1]))
+                return int(fields[fields.index(place) - 1])
     except (OSError, ValueError):
         pass
     return None
+
+
+def process_name(pid: int) -> str:
+    """Return the short name of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def describe_process(pid: int) -> str:
+    """Return a process's command, id and start; of a rig process those of its host. Empty if it has ended."""
+    try:
+        if process_name(pid) == DRIVEN:
+            parent = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1]
+            return _process(int(parent))
+        return _process(pid)
+    except (OSError, ValueError, StopIteration):
+        return ""
 
 
 def _process(pid: int) -> str:

@@ -46,13 +46,12 @@ MODULE = '''
 
     from core_eval.path.calls import CallStatus
     from devices.outcome import Outcome
-    from devices.stop_outcome import StopOutcome
 
     FILE = Path(__file__).parent / "drivers"
 
     class Lamp:
         """A lamp whose level stands in the file that the URL names."""
-        name, firmware, confirms_stop = "dimmer", "lamp 1", True
+        name, firmware = "dimmer", "lamp 1"
 
         def __init__(self, url, settings):
             self._file = Path(urlsplit(url).path)
@@ -65,9 +64,11 @@ MODULE = '''
                 self._file.write_text(f"{arguments['level'] * self._gain:g}")
             return Outcome(CallStatus.OK, {"level": float(self._file.read_text())})
 
-        def safe(self):
+        def stop(self):
             self._file.write_text("0")
-            return StopOutcome.CONFIRMED
+
+        def standing(self):
+            return self._file.read_text() == "0"
 
         def reset(self): pass
         def init(self, state, seed): return Outcome(CallStatus.INVALID, code="physical", message="a lamp")
@@ -153,6 +154,7 @@ def test_hardware_that_cannot_be_opened_is_one_line(lamp: Plugin) -> None:
             "pathrig_lamp:FILE",
             "FILE' is no class",
         ),
+        ("pathrig_lamp.py", "def standing(self)", "def confirms(self)", "has no method standing"),
         ("drivers/lamp-python.yaml", "link: python", "link: serial", "a class is for link python"),
         ("rig.yaml", "driver: lamp-python", "driver: lump-python", "no driver 'lump-python'; there are"),
         ("rig.yaml", "driver: lamp-python", "driver: pathrig-json", "driver pathrig-json needs a URL like"),

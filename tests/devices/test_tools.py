@@ -1,10 +1,15 @@
+from pathlib import Path
+
 import pytest
 
 from configs.worlds_loader import load_world
+from configs.yaml_file import load_yaml
+from devices.declared.build import declared_device
+from devices.declared.device_file import DeviceFile
 from devices.device_type import DeviceType
-from devices.registry import device_type
+from devices.registry import device_type, shipped_tools
 from devices.tool import ArgumentsError, Effect
-from sims.world_type import WORLD_TYPES
+from sims.world_type import WORLD_TYPES, world_of_device
 
 ROVER = device_type("farm_rover")
 ARM = device_type("robotic_arm")
@@ -43,6 +48,28 @@ def test_inverses_are_tools_that_change_something(device: DeviceType) -> None:
         if tool.inverse is not None:
             assert device.by_name[tool.inverse].effect is not Effect.READ
             assert tool.effect is not Effect.READ
+
+
+@EVERY_DEVICE
+def test_safe_tools_are_the_lock_alone_and_no_interlock_refuses_them(device: DeviceType) -> None:
+    safe = {tool.name for tool in device.tools if tool.towards_safe}
+    assert safe == {name for name in device.by_name if name.startswith("lock_safety")}
+    kind = world_of_device(device.name)
+    if kind is not None and kind.known_state is not None:
+        assert not safe & kind.known_state(None, False).interlocks.keys()
+
+
+def test_a_foreign_file_may_not_lend_itself_the_trust_in_a_shipped_type(tmp_path: Path) -> None:
+    path = tmp_path / "device.yaml"
+    tool = "{description: Open the valve., effect: safe}"
+    path.write_text(f"name: farm_rover\ndescription: D.\ntools: {{lock_safety_mode: {tool}}}\n")
+    foreign = declared_device(load_yaml(path).validate(DeviceFile))
+    assert foreign.by_name["lock_safety_mode"].towards_safe and not shipped_tools(foreign)
+    shipped = shipped_tools(ROVER.in_world({}).fitted(["lock_safety_mode", "move_home"]))
+    assert [(tool.name, tool.towards_safe, tool.retreat) for tool in shipped] == [
+        ("lock_safety_mode", True, False),
+        ("move_home", False, True),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -320,6 +321,34 @@ def test_an_unanswered_call_is_a_fault_in_bounded_time() -> None:
     assert (outcome.status, outcome.code) == ("fault", "timeout")
     assert outcome.message == "the rig fake did not answer move_to in 0.2 s"
     assert client.init({}, 1, timeout=0.1).code == "no_answer"
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ({"op": "result", "id": "another", "status": "ok"}, r"1 with results of other calls$"),
+        ({"op": "status", "state": "lost"}, r"1 of no valid message \(the last: .*state.*\)$"),
+        (None, r"2 with a wrong checksum$"),
+    ],
+)
+def test_frames_that_answer_nothing_are_told_where_nothing_answers(
+    answer: dict[str, Any] | None, says: str
+) -> None:
+    def useless(link: FakeLink, message: dict[str, Any]) -> None:
+        if message["op"] != "call":
+            polite(link, message)
+        elif answer is None:
+            link.dropped += 2
+        else:
+            link.say(answer)
+
+    link, client = opened(useless, retry_after=5.0)
+    link.dropped = 3
+    outcome = client.call("move_to", {}, timeout=0.3)
+    assert (outcome.status, outcome.code) == ("fault", "timeout")
+    start = "the rig fake did not answer move_to in 0.3 s; frames were dropped meanwhile: "
+    assert re.match(re.escape(start) + says, str(outcome.message)), outcome.message
     client.close()
 
 

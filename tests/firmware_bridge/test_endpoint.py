@@ -6,11 +6,11 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from bridge_rig import RecordingPort, ScriptedDevice, wait_until
+from given_clock import GivenClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -317,27 +317,142 @@ def test_too_small_a_cache_is_refused() -> None:
         DeviceEndpoint(ScriptedDevice(), RecordingPort(), results_kept=31)
 
 
+class Timed(Rig):
+    """On a clock that the test moves; the watchdog's thread waits by it."""
+
+    def __init__(self, **options: Any) -> None:
+        self.clock = GivenClock(threads=1)
+        super().__init__(clock=self.clock, **options)
+
+    def __enter__(self) -> Timed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clock.threads(0)
+        self.device.go.set()
+        self.endpoint.close()
+
+
 @pytest.mark.parametrize("busy", [False, True])
-def test_the_watchdog_strikes_at_its_time_and_not_before(busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its clock is the test's; its thread looks at it every 50 ms of real time."""
-    now = [1000.0]
-    monkeypatch.setattr("firmware_bridge.endpoint.time", SimpleNamespace(monotonic=lambda: now[0]))
-    rig = Rig(watchdog_ms=5000)
-    rig.give("ping")
-    if busy:
+@pytest.mark.parametrize("watchdog_ms", [5000, 1000, 40])
+def test_the_watchdog_strikes_at_its_time_neither_late_nor_early(watchdog_ms: int, busy: bool) -> None:
+    with Timed(watchdog_ms=watchdog_ms) as rig:
+        seconds = watchdog_ms / 1000
+        rig.clock.advance(10 * seconds)
+        assert not rig.device.made_safe.is_set(), "it is armed by the first message"
+        rig.give("ping")
+        if busy:
+            rig.call("slow", "slow")
+            assert rig.device.started.wait(25)
+        rig.clock.advance(seconds - 0.001)
+        assert not rig.device.made_safe.is_set()
+        rig.give("ping")
+        rig.clock.advance(seconds - 0.001)
+        assert not rig.device.made_safe.is_set(), "each message begins the time anew"
+        rig.clock.advance(0.001)
+        assert rig.device.made_safe.is_set() and rig.status() == "estop"
+        if busy:
+            assert rig.port.result("slow")["error"]["code"] == "stopped"
+
+
+def test_the_first_message_arms_the_watchdog_within_a_twentieth_of_a_second() -> None:
+    with Timed(watchdog_ms=5000) as rig:
+        rig.clock.advance(0.02)
+        rig.give("ping")
+        # Its thread looks every 50 ms until it is armed, and then at the very time.
+        rig.clock.advance(4.9999)
+        assert not rig.device.made_safe.is_set()
+        rig.clock.advance(0.0001)
+        assert rig.device.made_safe.is_set()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"{", b"\xff", b'{"op":"call","id":"a","tool":"t","args":3}', b'{"op":"ping"}'.ljust(70_000)],
+)
+def test_frames_that_are_no_message_do_not_keep_the_watchdog_waiting(payload: bytes) -> None:
+    with Timed(watchdog_ms=1000) as rig:
+        rig.give("ping")
+        for _ in range(4):
+            rig.clock.advance(0.249)
+            rig.port.give(payload)
+        assert not rig.device.made_safe.is_set()
+        rig.clock.advance(0.004)
+        assert rig.device.made_safe.is_set()
+
+
+def test_every_kind_of_message_begins_the_watchdogs_time_anew() -> None:
+    for message in ({"op": "hello"}, {"op": "reset"}, {"op": "call", "id": 1, "tool": "echo", "args": {}}):
+        with Timed(watchdog_ms=1000) as rig:
+            rig.give("ping")
+            rig.clock.advance(0.9)
+            rig.port.give(message)
+            rig.clock.advance(0.99)
+            assert not rig.device.made_safe.is_set()
+            rig.clock.advance(0.01)
+            assert rig.device.made_safe.is_set()
+
+
+def test_the_watchdog_discards_what_nobody_has_read_after_the_stop() -> None:
+    with Timed(watchdog_ms=1000) as rig:
+        order: list[str] = []
+        safe = rig.device.safe
+        rig.device.safe = lambda: order.append("safe") or safe()  # type: ignore[method-assign, func-returns-value]
+        rig.port.discard = lambda: order.append("discard")  # type: ignore[method-assign]
+        rig.give("ping")
+        rig.clock.advance(1.0)
+        assert order == ["safe", "discard"]
+        rig.clock.advance(5.0)
+        assert order == ["safe", "discard"], "once, until a reset"
+        rig.give("reset")
+        rig.clock.advance(1.0)
+        assert order == ["safe", "discard"] * 2
+
+
+def test_acks_come_after_a_tenth_of_a_second_and_then_each_second() -> None:
+    with Timed(watchdog_ms=60_000) as rig:
+        rig.clock.advance(0.01)
         rig.call("slow", "slow")
         assert rig.device.started.wait(25)
-    now[0] += 4.99
-    assert not wait_until(rig.device.made_safe.is_set, 0.4)
-    rig.give("ping")
-    now[0] += 4.99
-    assert not wait_until(rig.device.made_safe.is_set, 0.4), "each message begins the time anew"
-    now[0] += 0.02
-    assert wait_until(rig.device.made_safe.is_set)
-    assert wait_until(lambda: rig.status() == "estop")
-    if busy:
-        assert rig.port.result("slow")["error"]["code"] == "stopped"
+        rig.clock.advance(0.09)
+        assert not rig.port.of("ack")
+        # The thread looks every 50 ms.
+        rig.clock.advance(0.06)
+        assert len(rig.port.of("ack")) == 1
+        rig.clock.advance(0.9)
+        assert len(rig.port.of("ack")) == 1
+        rig.clock.advance(0.2)
+        assert len(rig.port.of("ack")) == 2
+
+
+def test_a_call_that_outlives_the_end_is_stopped_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("firmware_bridge.endpoint.END_SECONDS", 0.05)
+    rig, stops, let_go = Rig(), list[str](), threading.Event()
+
+    def deaf(tool: str, arguments: Any, stop: Any) -> Outcome:
+        rig.device.started.set()
+        let_go.wait(25)
+        return Outcome("ok", {})
+
+    def safe() -> StopOutcome:
+        stops.append("safe")
+        return StopOutcome.CONFIRMED
+
+    rig.device.execute, rig.device.safe = deaf, safe  # type: ignore[method-assign]
+    rig.call("deaf")
+    assert rig.device.started.wait(25)
     rig.endpoint.close()
+    assert stops == ["safe", "safe"], "what it started after the first stop is stopped by the second"
+    let_go.set()
+
+
+def test_the_devices_clock_is_the_endpoints() -> None:
+    with Timed() as rig:
+        rig.clock.advance(12.5)
+        rig.give("ping")
+        assert rig.port.of("pong")[0]["m"] == 12_500
+        rig.call("late", not_after=12_499)
+        assert rig.port.result("late")["error"]["code"] == "late"
 
 
 def test_a_stopped_call_is_made_safe_once_more_at_its_own_end(rig: Rig) -> None:

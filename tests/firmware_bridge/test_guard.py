@@ -51,6 +51,45 @@ def test_the_reason_names_the_symbol_that_is_not_allowed_there() -> None:
     assert "water" in Guard(GuardMode.BLOCK).decide(verdict, CALL).reason
 
 
+LOCK, HOME = Call("lock", {}), Call("go_home", {})
+
+
+@pytest.mark.parametrize("mode", GuardMode)
+def test_a_safe_call_is_sent_whatever_speaks_against_it(mode: GuardMode) -> None:
+    person = Person("stop")
+    locked_away = Envelope({"lock": {"depth": {"max": 1}}})
+    guard = Guard(mode, locked_away, person, Knows(TOO_FAR, "too much"), safe={"lock"})
+    decision = guard.decide(HARMFUL, LOCK)
+    assert decision == GuardDecision("allow", f"a safe call; {OFF_PATH}")
+    assert not person.asked
+
+
+@pytest.mark.parametrize(
+    ("mode", "action"), [("observe", "allow"), ("block", "allow"), ("estop", "estop"), ("confirm", "block")]
+)
+def test_a_retreat_off_the_path_is_let_through_in_mode_block(mode: str, action: str) -> None:
+    person = Person("refuse")
+    assert Guard(mode, approver=person, retreats={"go_home"}).decide(HARMFUL, HOME).action == action
+    assert len(person.asked) == (mode == "confirm")
+
+
+@pytest.mark.parametrize(
+    ("guard", "code"),
+    [
+        ({"known": "interlock"}, "too_far"),
+        ({"known": "limit"}, "limit"),
+        ({"envelope": Envelope({"go_home": {"x": {"max": 1}}})}, "guard"),
+    ],
+)
+def test_a_retreat_goes_no_further_than_envelope_interlocks_and_limits(
+    guard: dict[str, Any], code: str
+) -> None:
+    if "known" in guard:
+        guard["known"] = Knows(TOO_FAR) if guard["known"] == "interlock" else Knows(beyond="too much")
+    decision = Guard("block", retreats={"go_home"}, **guard).decide(HARMFUL, HOME)
+    assert (decision.action, decision.code) == ("block", code)
+
+
 def test_an_unknown_mode_is_an_error() -> None:
     with pytest.raises(ValueError):
         Guard("ask")

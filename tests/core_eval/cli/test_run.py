@@ -12,6 +12,7 @@ from bench_rig import BenchRover, on_a_pty
 from paths import ROOT
 
 from core_eval.cli.main import main
+from core_eval.harness.run_config import RunConfig
 from core_eval.log import LogReader, RunLog
 from tests.core_eval.log.test_writer import START
 
@@ -112,7 +113,9 @@ def test_a_rig_that_does_not_answer_is_3(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGQUIT, 131)]
+)
 def test_a_signal_in_mid_episode_stops_the_rig_and_marks_the_episode(
     number: int, status: int, script: Path
 ) -> None:
@@ -221,3 +224,31 @@ def test_resume_takes_the_newest_run_that_has_something_to_resume(
     with RunLog(Path("log.db")):
         assert main(["run", "--resume", "--db", "log.db"]) == 2
     assert "run 4 in log.db is still active in another process" in capsys.readouterr().err
+
+
+def test_safe_is_believed_of_the_command_line_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = [("unlock_safety_mode", {}), ("recharge", {}), ("lock_safety_mode", {})]
+    script = tmp_path / "calls.jsonl"
+    script.write_text("".join(f"{json.dumps({'name': name, 'arguments': given})}\n" for name, given in calls))
+    here = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", f"scripted:{script}"]
+    here += ["--guard", "block", "--db", "log.db"]
+
+    def statuses() -> list[str | None]:
+        with LogReader(Path("log.db")) as reader:
+            return [step.status for step in reader.steps(reader.episodes()[-1].id)]
+
+    assert main(here) == 0
+    assert statuses() == ["ok", "blocked", "ok"]
+    assert main([*here, "--safe-tool", "recharge"]) == 0
+    assert statuses() == ["ok", "rejected", "ok"]
+    capsys.readouterr()
+    assert main([*here, "--safe-tool", "brake"]) == 2
+    assert "--safe-tool brake: no task of this run has that tool" in capsys.readouterr().err
+    # What a log says of its run is no command line.
+    with sqlite3.connect("log.db") as connection:
+        assert not connection.execute("SELECT 1 FROM run WHERE config LIKE '%recharge%'").fetchall()
+    connection.close()
+    config = RunConfig.model_validate({"cells": [{"task": "t", "rig": "r", "agent": "a"}]})
+    assert config.for_the_log().keys().isdisjoint({"safe_tools"})

@@ -24,7 +24,7 @@ from firmware_bridge.link import LinkError
 from firmware_bridge.serial.link import SerialLink
 from tests.core_eval.harness.test_episode import GOLDEN, UNLOCK, Player, play
 
-pytestmark = [pytest.mark.broker, pytest.mark.serial]
+pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.stops]
 
 SERIAL = RigConfig(name="spawned", url="serial://pty", world="farm_rover", spawn=True)
 MQTT = RigConfig(name="spawned", url="mqtt://127.0.0.1/rover", world="farm_rover", spawn=True)

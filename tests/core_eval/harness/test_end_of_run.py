@@ -11,7 +11,7 @@ from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, load_rig
 from core_eval.harness.rig_session import open_rig
 
-pytestmark = pytest.mark.serial
+pytestmark = [pytest.mark.serial, pytest.mark.stops]
 
 
 def rig(url: str, home: str | None) -> RigConfig:

@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from bench_rig import BenchRover, on_a_pty
@@ -25,10 +24,9 @@ from standins.farmbot import FarmBot
 
 from firmware_bridge import freeze_watch
 from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.freeze_watch import FreezeWatch
 from firmware_bridge.mqtt.link import MqttPort
 
-pytestmark = [pytest.mark.broker, pytest.mark.serial]
+pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.stops]
 
 CALLS = """
 import sys
@@ -106,26 +104,6 @@ def test_over_a_broker_a_host_that_is_back_stops_the_rig_and_its_call_is_a_fault
         assert rover.made_safe.wait(25)
         printed, _ = child.communicate(timeout=60)
     assert printed.splitlines() == ["ok None", "fault host_frozen", "rejected estop"]
-
-
-def test_a_gap_in_the_clock_is_a_freeze_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, keeper, told = [100.0], SimpleNamespace(strikes=0), []
-    monkeypatch.setattr(freeze_watch, "_now", lambda: now[0])
-    monkeypatch.setattr(freeze_watch, "TICK_SECONDS", 3600.0)
-    watch = FreezeWatch(keeper, told.append)
-    now[0] += 60.0
-    watch.start()
-    assert watch.freezes() == 0
-    now[0] += 2.9
-    assert watch.freezes() == 0
-    now[0] += 3.1
-    assert watch.freezes() == 1 and told == [pytest.approx(3.1)]
-    assert watch.freezes() == 1
-    keeper.strikes += 1
-    assert watch.freezes() == 2 and told[1:] == [0.0], "the keeper's word counts where the gap was short"
-    watch.close()
-    now[0] += 60.0
-    assert watch.freezes() == 2
 
 
 def run_command(url: str, folder: Path) -> list[str]:

@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 from bench_rig import BenchRover, on_a_pty
 from bridge_rig import Mosquitto, ScriptedDevice
+from driver_rig import rig_file
+from standins.farmbot import FarmBot
+from standins.grbl import Grbl
 
 from configs.rigs_loader import load_rig
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.cli.main import main
 from core_eval.harness import rig_check
 from core_eval.harness.rig_check import check_rig
-from core_eval.harness.rig_report import ping_text
+from core_eval.harness.rig_report import RigReport, ping_text
 from devices.outcome import Outcome
 from firmware_bridge import client
 from firmware_bridge.client import RigClient
@@ -33,7 +36,9 @@ pytestmark = [pytest.mark.broker, pytest.mark.serial]
 EVERYTHING = (
     "link",
     "status",
+    "safe tools",
     "watchdog",
+    "without host",
     "ping",
     "clock",
     "lock",
@@ -70,6 +75,7 @@ def test_a_good_rig_passes_everything_and_nothing_moves(mosquitto_url: str) -> N
             "may write call": "ok",
             "may write estop": "ok",
             "sensors": "skipped",
+            "keeper": "none",
         }
         assert endpoint.state == "online"
         with RigClient(open_link(url)) as host:
@@ -77,6 +83,39 @@ def test_a_good_rig_passes_everything_and_nothing_moves(mosquitto_url: str) -> N
             host.estop()
         # found stopped, left stopped
         assert verdicts(url)["stop"] == "ok" and endpoint.state == "estop"
+
+
+def stops(report: RigReport) -> dict[str, tuple[str, str]]:
+    names = ("watchdog", "keeper", "without host")
+    return {one.check: (one.verdict, one.text) for one in report.findings if one.check in names}
+
+
+KEPT = ("ok", "a second process stops it if the host dies, or is silent for 3 s")
+
+
+def test_no_watchdog_is_claimed_for_a_board_that_has_none(tmp_path: Path) -> None:
+    with FarmBot() as board:
+        farmbot = check_rig(load_rig(str(rig_file(tmp_path, "farmbot-serial", board.url))))
+    guards = "pin guards switch water and spray off after 180 s; a move goes on to its end"
+    assert stops(farmbot) == {
+        "watchdog": ("none", "the board has none that this host knows of"),
+        "keeper": KEPT,
+        "without host": ("ok", f"if host and keeper die: {guards}"),
+    }
+    with Grbl() as machine:
+        grbl = check_rig(load_rig(str(rig_file(tmp_path, "grbl-serial", machine.url))))
+    assert stops(grbl)["without host"] == ("none", "if host and keeper die: nothing stops it")
+    assert (grbl.facts["watchdog_ms"], grbl.facts["keeper"], grbl.failed) == (None, True, [])
+
+
+def test_a_boards_own_watchdog_is_told_as_its_own() -> None:
+    with on_a_pty(BenchRover()) as url:
+        report = check_rig(load_rig(url), only_look=True)
+    assert stops(report) == {
+        "watchdog": ("ok", "the board's own: 60000 ms"),
+        "keeper": KEPT,
+        "without host": ("ok", "if host and keeper die: the board stops after 60000 ms"),
+    }
 
 
 def test_a_rig_that_another_host_drives_is_not_disturbed(mosquitto_url: str) -> None:
@@ -163,7 +202,7 @@ def test_each_permission_that_a_host_lacks_has_its_finding(tmp_path: Path, line:
 def test_the_command_tells_it_as_a_table_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rigs", "check", "sim:farm_rover", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["ok"] and {check["check"] for check in answer["checks"]} >= set(EVERYTHING)
+    assert answer["ok"] and {check["check"] for check in answer["checks"]} >= set(EVERYTHING) - {"watchdog"}
     assert abs(answer["clock_drift"]) < 0.1
     with Mosquitto() as broker:
         assert main(["rigs", "check", f"{broker.url}/nobody"]) == 3

@@ -30,6 +30,13 @@ def test_a_signal_that_comes_elsewhere_is_kept() -> None:
     assert reached
 
 
+def test_ctrl_backslash_beside_ctrl_c_is_no_sudden_death() -> None:
+    with StopSignals() as signals, pytest.raises(StopRequested) as raised, signals.interruptible():
+        os.kill(os.getpid(), signal.SIGQUIT)
+        signal.pause()
+    assert raised.value.exit_status == 131
+
+
 def test_the_handlers_of_before_come_back() -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with StopSignals():

@@ -20,7 +20,7 @@ from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.serial.port import SerialPort
 from tests.core_eval.harness.test_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
 
-pytestmark = pytest.mark.serial
+pytestmark = [pytest.mark.serial, pytest.mark.stops]
 
 
 class Board:

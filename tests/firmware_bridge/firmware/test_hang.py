@@ -14,7 +14,7 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.links import open_link
 from sims.farm_rover import board_pins as pins
 
-pytestmark = pytest.mark.firmware
+pytestmark = [pytest.mark.firmware, pytest.mark.stops]
 
 HANG_MS = 250
 WATCHDOG_RESET_MS = 500

@@ -23,6 +23,7 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.codec import LineDecoder, encode, to_line
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
+from firmware_bridge.links import open_link
 from firmware_bridge.serial.link import SerialLink
 from firmware_bridge.serial.port import SerialPort
 
@@ -209,7 +210,7 @@ def test_a_stop_that_could_not_be_sent_is_the_first_that_a_port_gets_when_it_is_
     name = tmp_path / "ttyRIG"
     first = Rig()
     name.symlink_to(first.path)
-    client = RigClient(SerialLink(f"serial://{name}"))
+    client = RigClient(open_link(f"serial://{name}"))
     client.open()
     first.endpoint.close()
     name.unlink()

@@ -6,6 +6,8 @@ import contextlib
 import os
 import select
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
+from firmware_bridge.rig_process.link import Opener, RigProcessLink
 from firmware_bridge.serial import address as serial_address
 from firmware_bridge.serial.address import parse_serial_url
 from firmware_bridge.serial.link import SerialLink
@@ -99,7 +102,7 @@ def rig() -> Iterator[Rig]:
 def test_a_port_that_came_back_under_another_path_is_found(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     here = [PortInfo(rig.path, "7563")]
     monkeypatch.setattr(serial_address, "list_ports", lambda: here)
-    with RigClient(open_link("serial://?serial=7563")) as client:
+    with RigClient(SerialLink("serial://?serial=7563")) as client:
         client.open()
         rig.endpoint.close()
         assert wait_until(lambda: client.call("echo", {}, timeout=1.0).status == "fault")
@@ -115,6 +118,38 @@ def test_whoever_has_the_port_open_is_named(rig: Rig) -> None:
     with pytest.raises(LinkError, match=rf"open in another program: .+ \(process {os.getpid()}\), .* UTC"):
         SerialLink(f"serial://{rig.path}")
     first.close()
+
+
+STOPPER = """
+import fcntl, sys, time
+open("/proc/self/comm", "w").write("pathrig stop")
+port = open(sys.argv[1], "rb")
+fcntl.flock(port, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_late_stop_of_an_earlier_run_is_named_and_waited_for(rig: Rig) -> None:
+    command = [sys.executable, "-c", STOPPER, rig.path]
+    said: list[str] = []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stopper:
+        assert stopper.stdout is not None and stopper.stdin is not None
+        assert stopper.stdout.readline() == "locked\n"
+        let_go = stopper.stdin.close
+
+        def tell(line: str) -> None:
+            said.append(line)
+            let_go()
+
+        opener = Opener("firmware_bridge.serial.link:SerialLink", {"url": f"serial://{rig.path}"})
+        with RigClient(RigProcessLink(opener, tell)) as client:
+            client.open()
+            assert client.call("echo", {"n": 1}).status == "ok"
+    assert said == [
+        f"the rig process of an earlier run (process {stopper.pid}) is stopping the rig at {rig.path}: "
+        "waiting for it"
+    ]
 
 
 def test_a_board_that_boots_after_it_was_plugged_in_gets_the_call_once_it_answers(tmp_path: Path) -> None:

@@ -1,0 +1,43 @@
+"""Opens a rig's driver, in the rig process, from what its file says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from configs.device_types import load_device
+from configs.drivers_loader import load_driver
+from configs.rigs_loader import RigConfig
+from devices.drivers.settings import resolve
+from firmware_bridge.link import Link
+
+
+def driver_spec(config: RigConfig) -> dict[str, Any]:
+    """Return the arguments of `open_driver` for a rig with a driver, JSON values."""
+    return {
+        "driver": config.driver,
+        "options": config.driver_options,
+        "tables": config.driver_tables,
+        "url": config.url,
+        "name": config.name,
+    }
+
+
+def open_driver(
+    driver: str, options: Mapping[str, Any], tables: Mapping[str, Any], url: str, name: str
+) -> Link:
+    """Open the hardware behind a driver.
+
+    Raises:
+        LinkError: it cannot be opened.
+    """
+    file = load_driver(driver)
+    assert file.device is not None, "checked by the loader"
+    parameters = file, load_device(file.device), resolve(file, options, tables), url, name
+    if file.link == "python":
+        from firmware_bridge.drivers.python_link import open_python_driver
+
+        return open_python_driver(*parameters)
+    from firmware_bridge.drivers.driver_link import open_driver_link
+
+    return open_driver_link(*parameters)

@@ -1,0 +1,41 @@
+"""The clock of waits and time-outs: a parameter, so that tests and simulations give their own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time and waits by it, in seconds from any origin."""
+
+    def now(self) -> float:
+        """Return the time."""
+
+    def wait(self, signal: threading.Event | threading.Condition, seconds: float) -> bool:
+        """Wait for the signal at most so long, and return whether it came."""
+
+
+class SystemClock:
+    """A clock of the operating system.
+
+    Args:
+        number: which one, for `time.clock_gettime`.
+    """
+
+    def __init__(self, number: int = time.CLOCK_MONOTONIC) -> None:
+        self._number = number
+
+    def now(self) -> float:
+        """Return the time."""
+        return time.clock_gettime(self._number)
+
+    def wait(self, signal: threading.Event | threading.Condition, seconds: float) -> bool:
+        """Wait for the signal at most so long, and return whether it came."""
+        return signal.wait(seconds)
+
+
+MONOTONIC: Clock = SystemClock()
+BOOTTIME: Clock = SystemClock(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+"""Linux stops the monotonic clock while the machine is suspended, and a rig goes on meanwhile."""

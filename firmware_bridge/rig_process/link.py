@@ -1,0 +1,341 @@
+"""The host's link to a rig process: any link, opened and served by a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devices.stop_outcome import StopOutcome
+from firmware_bridge import messages as wire
+from firmware_bridge.clock import MONOTONIC, Clock
+from firmware_bridge.codec import encode
+from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, Tell, tell_terminal
+from firmware_bridge.rig_process.protocol import (
+    BEAT_SECONDS,
+    Frames,
+    Kind,
+    RigWatch,
+    frame,
+    numbered,
+    request,
+)
+
+PROGRAM = """
+import json, sys
+sys.path[:] = json.loads(sys.argv.pop(1))
+from firmware_bridge.rig_process.rig_side import main
+main(*sys.argv[1:])
+"""
+ANSWER_SECONDS = 60.0
+"""Longest time for a request: a driver asks its machine meanwhile."""
+END_SECONDS = 3.0
+"""Time for the process to end after its link was closed."""
+SYSTEMD = Path("/run/systemd/system")
+"""Exists where systemd runs the machine."""
+_RESET = encode(wire.Reset())
+
+
+@dataclass(frozen=True)
+class Opener:
+    """How the rig process opens its link.
+
+    Attributes:
+        function: `module:function`, which returns an open link or raises LinkError.
+        arguments: its arguments, JSON values.
+    """
+
+    function: str
+    arguments: Mapping[str, Any]
+
+
+class RigProcessLink(Link):
+    """A link that another process holds; it stops the rig when this one is dead or silent for 3 s.
+
+    A rig process that dies is noticed at once, and one that is silent within 4 s: another takes its place,
+    and stops the rig first.
+
+    Args:
+        opener: how the process opens the link.
+        tell: receives a line when the process has died.
+        clock: of the beats.
+
+    Raises:
+        LinkError: the link cannot be opened.
+    """
+
+    def __init__(self, opener: Opener, tell: Tell = tell_terminal, clock: Clock = MONOTONIC) -> None:
+        self._opener, self._tell, self._clock = opener, tell, clock
+        self._changed = threading.Condition()
+        self._replacing, self._writing = threading.Lock(), threading.Lock()
+        self._is_new = False
+        self._on_frame: OnFrame | None = None
+        self._on_state: Callable[[bool], None] | None = None
+        self._early: list[bytes] = []
+        self._strikes = self._number = self._dropped = 0
+        self._done: dict[int, dict[str, Any]] = {}
+        self._stop_outcome: StopOutcome | None = None
+        self._ending = False
+        self._closed = threading.Event()
+        self.late_stop_seconds = 0.0
+        self.keeper = self
+        self._start()
+        threading.Thread(target=self._beat, name=f"beat of {self.name}", daemon=True).start()
+
+    @property
+    def connected(self) -> bool:
+        """Whether bytes can go out to the rig now."""
+        return self._up and self._alive and not self._is_new
+
+    @property
+    def strikes(self) -> int:
+        """How often the rig process has stopped the rig because this process stood still."""
+        return self._strikes
+
+    @property
+    def dropped(self) -> int:
+        """Number of frames with a wrong checksum, as of the last second."""
+        return self._dropped
+
+    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
+        """Return the outcome that the rig process has found; a status may describe an earlier stop."""
+        return stated if self._stop_outcome is None else self._stop_outcome
+
+    def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
+        """Deliver payloads and changes of the wire on the reader thread."""
+        with self._changed:
+            self._on_frame, self._on_state = on_frame, on_state
+            early, self._early = self._early, []
+            for payload in early:
+                on_frame(payload, False)
+
+    def ensure(self, timeout: float) -> None:
+        """Open a lost wire, or replace a dead rig process; the stop is sent first. Raises LinkError."""
+        if self._ending:
+            raise LinkError(f"{self.name} is closed")
+        if not self._alive:
+            self._replace()
+        elif not self._up:
+            self._request(Kind.ENSURE, str(timeout).encode())
+
+    def send(self, payload: bytes) -> None:
+        """Send one payload; a reset returns when it is done. Raises LinkError."""
+        if not self.connected:
+            raise LinkError(f"{self.name} is gone; is the cable in?")
+        if payload == _RESET:
+            self._request(Kind.RESET, payload)
+        else:
+            self._write(frame(Kind.MESSAGE, payload))
+
+    def estop(self) -> None:
+        """Stop the rig, and let its driver ask whether it is stopped. Raises LinkError."""
+        self._stop_outcome = None
+        outcome = self._request(Kind.STOP).get("outcome")
+        self._stop_outcome = None if outcome is None else StopOutcome(outcome)
+
+    def discard(self) -> None:
+        """Discard what was not sent."""
+        with contextlib.suppress(LinkError):
+            self._write(frame(Kind.DISCARD))
+
+    def close(self) -> None:
+        """Close the link; the process stays for a stop that a lost wire still owes."""
+        if self._ending:
+            return
+        self._ending = True
+        with contextlib.suppress(LinkError):
+            self.late_stop_seconds = float(self._request(Kind.CLOSE).get("late", 0.0))
+        self._closed.set()
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._reader.join(2.0)
+        self._socket.close()
+        if self.late_stop_seconds:
+            return
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _start(self) -> None:
+        """Start the process, and wait until it has opened its link. Raises LinkError."""
+        with tempfile.TemporaryFile() as errors:
+            ours, its = socket.socketpair()
+            try:
+                with its:
+                    command = [sys.executable, "-c", PROGRAM, json.dumps(sys.path), str(its.fileno())]
+                    arguments = json.dumps(self._opener.arguments)
+                    # A session of its own, so that what kills our process group leaves it alive.
+                    self._process = subprocess.Popen(
+                        [*scope(), *command, self._opener.function, arguments],
+                        stdin=subprocess.DEVNULL,
+                        stdout=errors,
+                        stderr=errors,
+                        pass_fds=(its.fileno(),),
+                        start_new_session=True,
+                    )
+                frames = Frames()
+                ready = self._first_frames(ours, frames)
+            except BaseException:
+                ours.close()
+                raise
+            if ready is None:
+                ours.close()
+                self._process.wait()
+                errors.seek(0)
+                lines = errors.read().decode(errors="replace").strip().splitlines()
+                raise LinkError(f"the rig process did not start: {lines[-1] if lines else 'it said nothing'}")
+        (kind, body), *rest = ready
+        if kind is Kind.REFUSED:
+            ours.close()
+            self._process.wait()
+            raise LinkError(body.decode())
+        features = json.loads(body)
+        for name, value in features.items():
+            setattr(self, name, value)
+        self._socket, self._watch = ours, RigWatch()
+        self._up = self._alive = True
+        self._reader = threading.Thread(
+            target=self._read, args=(ours, frames, rest), name=f"read {self.name}", daemon=True
+        )
+        self._reader.start()
+
+    def _first_frames(self, ours: socket.socket, frames: Frames) -> list[tuple[Kind, bytes]] | None:
+        while data := ours.recv(1 << 16):
+            ready = list(frames.feed(data))
+            while ready and ready[0][0] is Kind.TELL:
+                self._tell(ready.pop(0)[1].decode())
+            if ready:
+                return ready
+        return None
+
+    def _read(self, ours: socket.socket, frames: Frames, ready: list[tuple[Kind, bytes]]) -> None:
+        for kind, body in ready:
+            self._take(kind, body)
+        try:
+            while data := ours.recv(1 << 16):
+                self._watch.heard()
+                for kind, body in frames.feed(data):
+                    self._take(kind, body)
+        except OSError:
+            pass
+        self._lost()
+
+    def _take(self, kind: Kind, body: bytes) -> None:
+        match kind:
+            case Kind.MESSAGE:
+                with self._changed:
+                    if self._on_frame is None:
+                        self._early.append(body)
+                        return
+                self._on_frame(body, False)
+            case Kind.UP | Kind.DOWN:
+                self._up = kind is Kind.UP
+                if self._on_state is not None:
+                    self._on_state(self._up)
+            case Kind.BEAT:
+                self._dropped = int(body)
+            case Kind.TELL:
+                self._tell(body.decode())
+            case Kind.STRUCK:
+                self._strikes += 1
+            case Kind.DONE:
+                number, result = numbered(body)
+                with self._changed:
+                    self._done[number] = json.loads(result)
+                    self._changed.notify_all()
+
+    def _request(self, kind: Kind, body: bytes = b"") -> dict[str, Any]:
+        with self._changed:
+            self._number += 1
+            number = self._number
+        process = self._process
+        self._write(request(kind, number, body))
+        with self._changed:
+            self._changed.wait_for(
+                lambda: number in self._done or not self._alive or self._process is not process,
+                ANSWER_SECONDS,
+            )
+            result = self._done.pop(number, None)
+        if result is None:
+            raise LinkError(f"the rig process of {self.name} does not answer")
+        if result.get("error") is not None:
+            raise (LinkGoneError if result["gone"] else LinkError)(result["error"])
+        return result
+
+    def _write(self, data: bytes) -> None:
+        try:
+            with self._writing:
+                self._socket.sendall(data)
+        except OSError as error:
+            raise LinkError(f"the rig process of {self.name} is gone: {error}") from None
+
+    def _beat(self) -> None:
+        while not self._clock.wait(self._closed, BEAT_SECONDS):
+            if not self._alive:
+                continue
+            if self._watch.beat():
+                # It stands still: what it holds is free once it is dead.
+                self._process.kill()
+            # Not where another thread writes: that is a sign of life too.
+            if self._writing.acquire(blocking=False):
+                try:
+                    self._socket.send(frame(Kind.BEAT), socket.MSG_DONTWAIT)
+                except OSError:
+                    pass
+                finally:
+                    self._writing.release()
+
+    def _lost(self) -> None:
+        """Replace a rig process that has ended, unless the link is closed."""
+        with self._changed:
+            self._alive = self._up = False
+            self._changed.notify_all()
+        if self._ending:
+            return
+        if self._on_state is not None:
+            self._on_state(False)
+        self._tell(f"the process that drives {self.name} has ended; another one stops the rig")
+        with contextlib.suppress(LinkError):
+            self._replace()
+
+    def _replace(self) -> None:
+        with self._replacing:
+            if self._alive or self._ending:
+                return
+            self._process.kill()
+            self._process.wait()
+            self._socket.close()
+            self._is_new = True
+            self._start()
+            with contextlib.suppress(LinkError):
+                self.estop()
+            self._is_new = False
+        if self._on_state is not None and self._up:
+            self._on_state(True)
+
+
+def scope() -> list[str]:
+    """Return the command that puts a process into a systemd scope of its own, where systemd runs the machine.
+
+    A service's end kills all processes of its own scope at once.
+    """
+    tool = shutil.which("systemd-run")
+    if tool is None or not SYSTEMD.is_dir():
+        return []
+    mine = [] if os.geteuid() == 0 else ["--user"]
+    alone = [tool, *mine, "--scope", "--quiet", "--collect"]
+    # Without a session's bus there is no manager to ask.
+    probe = subprocess.run([*alone, "true"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return [*alone, "--"] if probe.returncode == 0 else []

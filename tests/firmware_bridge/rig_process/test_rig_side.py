@@ -1,0 +1,244 @@
+"""The rig process's own loop, in this process: a socket pair, a scripted link, and the test's clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from bridge_rig import wait_until
+from given_clock import GivenClock
+
+from devices.stop_outcome import StopOutcome
+from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, PortInUse
+from firmware_bridge.rig_process import rig_side
+from firmware_bridge.rig_process.protocol import Frames, Kind, frame, numbered, request
+from firmware_bridge.rig_process.rig_side import RigSide, strike
+
+pytestmark = pytest.mark.stops
+
+
+class ScriptedLink(Link):
+    """A link that notes what is asked of it."""
+
+    name = "serial:///dev/rig"
+    default_max_frame = 512
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.stops = self.closes = self.ensures = self.discards = 0
+        self.outcome: StopOutcome | None = StopOutcome.CONFIRMED
+        self.error: LinkError | None = None
+        self.ensure_error: LinkError | None = None
+        self.owed = False
+        self.gate = threading.Event()
+        self.gate.set()
+
+    @property
+    def connected(self) -> bool:
+        return self.error is None
+
+    @property
+    def stop_owed(self) -> bool:
+        return self.owed
+
+    def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
+        self.on_frame, self.on_state = on_frame, on_state
+
+    def ensure(self, timeout: float) -> None:
+        self.ensures += 1
+        if self.ensure_error is not None:
+            raise self.ensure_error
+
+    def send(self, payload: bytes) -> None:
+        self.gate.wait(20)
+        self.sent.append(payload)
+
+    def estop(self) -> None:
+        self.stops += 1
+        if self.error is not None:
+            raise self.error
+
+    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
+        return self.outcome
+
+    def discard(self) -> None:
+        self.discards += 1
+
+    def close(self) -> None:
+        self.closes += 1
+
+
+class Served:
+    """A rig side on a thread, and the host's end of its socket."""
+
+    def __init__(self, link: ScriptedLink) -> None:
+        self.link, self.clock = link, GivenClock()
+        self.host, its = socket.socketpair()
+        self.host.settimeout(20)
+        self.side = RigSide(link, its, self.clock)
+        self._frames = Frames()
+        self.got: list[tuple[Kind, bytes]] = []
+        self.thread = threading.Thread(target=self.side.run, daemon=True)
+        self.thread.start()
+        self.features = json.loads(self.next(Kind.READY))
+
+    def next(self, kind: Kind) -> bytes:
+        """The body of the next frame of this kind."""
+        while True:
+            for number, (found, body) in enumerate(self.got):
+                if found is kind:
+                    del self.got[number]
+                    return body
+            data = self.host.recv(1 << 16)
+            assert data, "the rig side has closed its end"
+            self.got += self._frames.feed(data)
+
+    def ask(self, kind: Kind, body: bytes = b"", number: int = 1) -> dict[str, Any]:
+        self.host.sendall(request(kind, number, body))
+        found, result = numbered(self.next(Kind.DONE))
+        assert found == number
+        return json.loads(result)
+
+    def look(self) -> None:
+        """Have it look at the clock."""
+        os.write(self.side._wake_w, b"w")
+
+    def ended(self) -> None:
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    link = ScriptedLink()
+    served = Served(link)
+    yield served
+    link.owed = False
+    link.gate.set()
+    served.host.close()
+    served.ended()
+
+
+def test_it_tells_the_features_of_its_link_and_passes_messages_on(served: Served) -> None:
+    assert (served.features["name"], served.features["default_max_frame"]) == ("serial:///dev/rig", 512)
+    assert served.features["status_source"] == "device" and served.features["confirms_stop"]
+    served.host.sendall(frame(Kind.MESSAGE, b"{1}") + frame(Kind.MESSAGE, b"{2}") + frame(Kind.DISCARD))
+    assert wait_until(lambda: served.link.sent == [b"{1}", b"{2}"] and served.link.discards == 1)
+    served.link.on_frame(b"x" * 300_000, False)
+    assert served.next(Kind.MESSAGE) == b"x" * 300_000
+    served.link.on_state(False)
+    served.next(Kind.DOWN)
+    served.link.on_state(True)
+    served.next(Kind.UP)
+
+
+def test_a_silent_host_is_stopped_for_at_three_seconds(served: Served) -> None:
+    served.clock.jump(2.99)
+    served.look()
+    served.next(Kind.BEAT)
+    assert served.link.stops == 0
+    served.clock.jump(0.02)
+    served.look()
+    served.next(Kind.STRUCK)
+    assert wait_until(lambda: served.link.stops == 1), "confirmed by the first one"
+    served.host.sendall(frame(Kind.BEAT))
+    served.ask(Kind.ENSURE, b"1.0")
+    served.clock.jump(3.0)
+    served.look()
+    served.next(Kind.STRUCK)
+    assert wait_until(lambda: served.link.stops == 2), "and at the second silence"
+
+
+def test_the_hosts_beat_keeps_it_from_striking(served: Served) -> None:
+    for _ in range(6):
+        served.clock.jump(2.0)
+        served.host.sendall(frame(Kind.BEAT))
+        served.ask(Kind.ENSURE, b"0.5")
+    assert served.link.stops == 0 and not [one for one in served.got if one[0] is Kind.STRUCK]
+
+
+def test_a_dead_host_is_stopped_for_at_once_and_the_link_closed(served: Served) -> None:
+    served.host.close()
+    served.ended()
+    assert (served.link.stops, served.link.closes) == (1, 1)
+
+
+def test_an_end_in_order_sends_no_stop_of_its_own(served: Served) -> None:
+    assert served.ask(Kind.CLOSE) == {"late": 0.0}
+    served.ended()
+    assert (served.link.stops, served.link.closes) == (0, 1)
+
+
+def test_stops_and_slow_requests_do_not_wait_for_each_other(served: Served) -> None:
+    served.link.gate.clear()
+    served.host.sendall(request(Kind.RESET, 1, b"{reset}"))
+    assert served.ask(Kind.STOP, number=2) == {"outcome": "confirmed"}
+    served.link.gate.set()
+    number, result = numbered(served.next(Kind.DONE))
+    assert (number, json.loads(result)) == (1, {"outcome": None}) and served.link.sent == [b"{reset}"]
+
+
+@pytest.mark.parametrize(("error", "gone"), [(LinkError("out"), False), (LinkGoneError("out"), True)])
+def test_what_fails_is_told_with_its_reason(served: Served, error: LinkError, gone: bool) -> None:
+    served.link.error = served.link.ensure_error = error
+    assert served.ask(Kind.STOP) == {"error": "out", "gone": gone}
+    assert served.ask(Kind.ENSURE, b"0.1") == {"error": "out", "gone": gone}
+    served.link.error = None
+
+
+def lost(link: ScriptedLink, error: LinkError) -> None:
+    link.owed, link.error, link.ensure_error = True, LinkError("out"), error
+
+
+def test_a_lost_wire_with_a_stop_pending_is_waited_for_after_the_end(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rig_side, "RETRY_SECONDS", 0.01)
+    lost(served.link, LinkError("there is no port"))
+    assert served.ask(Kind.CLOSE) == {"late": 60.0}
+    assert wait_until(lambda: served.link.ensures > 3) and served.link.stops == 0
+    assert served.link.closes == 0
+    served.link.error = served.link.ensure_error = None
+    served.ended()
+    assert (served.link.stops, served.link.closes) == (1, 1)
+
+
+@pytest.mark.parametrize(("seconds", "ends"), [(59.99, False), (60.01, True)])
+def test_it_is_waited_for_a_minute(
+    served: Served, monkeypatch: pytest.MonkeyPatch, seconds: float, ends: bool
+) -> None:
+    monkeypatch.setattr(rig_side, "RETRY_SECONDS", 0.01)
+    lost(served.link, LinkError("there is no port"))
+    served.ask(Kind.CLOSE)
+    assert wait_until(lambda: served.link.ensures > 0)
+    served.clock.jump(seconds)
+    before = served.link.ensures
+    if ends:
+        served.ended()
+        assert (served.link.stops, served.link.closes) == (0, 1)
+    else:
+        assert wait_until(lambda: served.link.ensures > before + 3)
+
+
+def test_a_port_that_another_program_has_is_left_to_it(served: Served) -> None:
+    lost(served.link, PortInUse("open in another program"))
+    served.ask(Kind.CLOSE)
+    served.ended()
+    assert (served.link.ensures, served.link.stops) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "stops"),
+    [(StopOutcome.CONFIRMED, 1), (StopOutcome.SENT, 3), (None, 3), (StopOutcome.NOT_SENT, 3)],
+)
+def test_a_stop_is_repeated_until_it_is_confirmed(outcome: StopOutcome | None, stops: int) -> None:
+    link = ScriptedLink()
+    link.outcome = outcome
+    assert strike(link, (0.0, 0.01, 0.02)) and link.stops == stops
+    link.error = LinkError("out")
+    assert not strike(link, (0.0, 0.01))

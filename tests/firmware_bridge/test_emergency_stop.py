@@ -1,0 +1,118 @@
+"""The stop as the host sends it: how often, how long, and what is said of it, on a clock of the test's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from given_clock import GivenClock
+
+from devices.stop_outcome import StopOutcome
+from firmware_bridge import messages as wire
+from firmware_bridge.emergency_stop import EmergencyStop
+from firmware_bridge.link import LinkError
+
+STOPPED = wire.Status(state="estop", device="d")
+
+
+class Stopping:
+    """A link and a rig that answers hello from a given time on, with these statuses."""
+
+    def __init__(self, answers_at: float | None, *statuses: wire.Status, estop_takes: float = 0.0) -> None:
+        self.clock = GivenClock()
+        self.answers_at, self.statuses, self.estop_takes = answers_at, list(statuses), estop_takes
+        self.sent: list[float] = []
+        self.asked: list[float] = []
+        self.error: LinkError | None = None
+        self.link: Any = SimpleNamespace(
+            name="rig",
+            confirms_stop=True,
+            estop=self._estop,
+            send=lambda payload: self._estop(),
+            stop_outcome=lambda stated: stated,
+        )
+        probe: Any = SimpleNamespace(hello_until=self._hello)
+        peer: Any = SimpleNamespace(status_count=7)
+        self.stop = EmergencyStop(self.link, peer, probe, self.clock)
+
+    def _now(self) -> float:
+        return round(self.clock.now() - 100.0, 6)
+
+    def _estop(self) -> None:
+        if self.error is not None:
+            raise self.error
+        self.sent.append(self._now())
+        self.clock._now += self.estop_takes
+
+    def _hello(self, accept: Callable[[wire.Status], bool], seen: int, timeout: float) -> bool:
+        assert seen == 7
+        self.asked.append(round(timeout, 6))
+        due = self.answers_at is not None and self._now() + timeout >= self.answers_at
+        self.clock._now += max(0.0, self.answers_at - self._now()) if due and self.answers_at else timeout
+        return due and any(accept(status) for status in self.statuses)
+
+
+def test_a_stop_is_repeated_each_half_second_until_it_is_confirmed() -> None:
+    rig = Stopping(1.2, wire.Status(state="online"), STOPPED)
+    assert rig.stop.stop(3.0) is StopOutcome.CONFIRMED
+    assert rig.sent == [0.0, 0.5, 1.0] and rig.stop.error == ""
+    assert rig._now() == 1.2
+
+
+@pytest.mark.parametrize(("timeout", "sent"), [(3.0, 6), (1.0, 2), (0.4, 1), (0.0, 1)])
+def test_it_waits_just_so_long_for_the_confirmation(timeout: float, sent: int) -> None:
+    rig = Stopping(None)
+    assert rig.stop.stop(timeout) is StopOutcome.SENT
+    assert rig._now() == timeout and len(rig.sent) == sent
+    assert rig.stop.error == f"rig did not confirm within {timeout:g} s that it is stopped"
+
+
+def test_the_time_begins_once_the_first_stop_is_out() -> None:
+    rig = Stopping(None, estop_takes=0.25)
+    assert rig.stop.stop(1.0) is StopOutcome.SENT
+    # A driver asks its machine during the first one; the later ones are within the time.
+    assert rig.sent == [0.0, 0.75] and rig._now() == 1.25
+
+
+def test_a_link_that_goes_after_the_stop_leaves_it_sent_and_before_it_not_sent() -> None:
+    rig = Stopping(None)
+    rig.error = LinkError("the cable is out")
+    assert rig.stop.stop(1.0) is StopOutcome.NOT_SENT
+    assert rig.stop.error == "the cable is out"
+    rig.error = None
+    rig.link.estop = lambda: (rig._estop(), setattr(rig, "error", LinkError("the cable is out")))
+    assert rig.stop.stop(1.0) is StopOutcome.SENT
+    assert rig.stop.error == "the cable is out"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "can", "says"),
+    [
+        (None, True, ""),
+        (StopOutcome.CONFIRMED, True, ""),
+        (StopOutcome.NOT_SENT, True, "rig is gone; is the cable in?"),
+        (StopOutcome.SENT, True, "rig did not answer whether it is stopped"),
+        (StopOutcome.SENT, False, "its driver has no query that confirms a stop"),
+    ],
+)
+def test_what_the_rig_says_of_its_stop_is_what_is_said(
+    outcome: StopOutcome | None, can: bool, says: str
+) -> None:
+    rig = Stopping(0.0, STOPPED.model_copy(update={"stop": outcome}))
+    rig.link.confirms_stop = can
+    assert rig.stop.stop(1.0) is (StopOutcome.CONFIRMED if outcome is None else outcome)
+    assert rig.stop.error == says
+
+
+def test_a_reset_is_asked_for_each_half_second_for_its_time() -> None:
+    rig = Stopping(0.7, wire.Status(state="online"))
+    assert rig.stop.reset(1.2)
+    assert rig.sent == [0.0] and rig.asked == [0.5, 0.5]
+    still = Stopping(0.0, STOPPED)
+    assert not still.stop.reset(1.2)
+    assert not Stopping(None).stop.reset(1.2)
+    late = Stopping(None)
+    assert not late.stop.reset(1.2)
+    assert late.asked == [0.5, 0.5, 0.2] and late._now() == pytest.approx(1.2)
