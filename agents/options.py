@@ -17,7 +17,7 @@ from agents.errors import AgentSpecError
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
 GrammarMode = Literal["off", "calls", "strict"]
-"""What a grammar holds: nothing, each call from its tool's name on, or the whole answer."""
+"""What a grammar holds: nothing, each call from its beginning on, or the whole answer."""
 Scaffold = Literal["native", "react"]
 ToolTexts = Literal["short", "full"]
 """How tools are shown: as signatures where that is possible, or as function schemas."""
