@@ -18,7 +18,7 @@ from agents.errors import AgentSpecError
 from core_eval.path.foreign_json import ForeignJsonError, parse_json
 
 GrammarMode = Literal["off", "calls", "strict"]
-"""What a grammar holds: nothing, each call from its tool's name on, or the whole answer."""
+"""What a grammar holds: nothing, each call from its beginning on, or the whole answer."""
 Reading = Literal["strict", "lenient"]
 """What of an answer makes a call: what is in the model's own form, or what is in any."""
 Scaffold = Literal["native", "react"]

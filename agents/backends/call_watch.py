@@ -1,4 +1,4 @@
-"""Constrain calls alone: a grammar holds from a call's tool name to where the call ends."""
+"""Constrain calls alone: a grammar holds from where a call begins to where it ends."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ class Constrained(Protocol):
 class CallWatch:
     """Monitors an answer for calls. Other text is unconstrained, also after a call.
 
-    A mark may be quoted and a report may be JSON, so nothing is constrained before the whole name of a tool
-    stands where a call has it. What does not continue as a call of the tools stays unconstrained too; the
-    parser reports it.
+    A mark may be quoted and a report may be JSON, so more must stand than that: see `Format.beginning`. What
+    does not continue as a call of the tools stays unconstrained too; the parser reports it.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class CallWatch:
         self._sampler, self._form, self._schemas = sampler, form, schemas
         self._opened, self._end = opened, end
         names = [schema["function"]["name"] for schema in schemas]
-        self._named = form.named(names) if names else None
+        self._beginning = form.beginning(names) if names else None
         self._tokens: list[tuple[int, bytes]] = []
         self._data = b""
         self._seen = 0
@@ -61,13 +60,13 @@ class CallWatch:
             self._seen = len(self._data)
 
     def _look(self) -> None:
-        """Follow the grammar of a call where a tool's name was written."""
+        """Follow the grammar of a call where one begins."""
         text = self._data.decode(errors="replace")
         start = rest_start(text, opened=self._opened)
-        if start is None or self._named is None:
+        if start is None or self._beginning is None:
             return
         seen = len(self._data[: self._seen].decode(errors="replace"))
-        for call in self._named.finditer(text[start:]):
+        for call in self._beginning.finditer(text[start:]):
             if start + call.start("call") >= seen:
                 self._hold(len(text[: start + call.start("call")].encode()))
                 return

@@ -79,14 +79,23 @@ class Format:
     @property
     def head(self) -> str:
         """A pattern of what stands before the tool's name, where a call begins."""
-        text = self.write([CallText("NAME", {})]).partition("NAME")[0]
-        return self.begins or r"\s*".join(map(re.escape, text.split()))
+        return self.begins or r"\s*".join(map(re.escape, self._written_head.split()))
 
-    def named(self, names: Sequence[str]) -> re.Pattern[str]:
-        """Return a pattern of the beginning of a call (group `call`), up to the whole name of one of the
-        tools.
+    def beginning(self, names: Sequence[str]) -> re.Pattern[str]:
+        """Return a pattern of what only a call of one of the tools begins with; the call is group `call`.
+
+        A mark with more behind it is one. A mark alone is one where something follows it, which must go on as
+        a call. Where there is no mark, the whole name of a tool must stand in its place.
         """
         marks = "|".join(map(re.escape, self.marks))
-        name = "|".join(map(re.escape, names))
-        call = rf"{self.head}\s*(?:{name})(?=[^\w.-])"
-        return re.compile(rf"\A\s*(?P<call>(?:{marks})?\s*{call})" if self.bare else f"(?P<call>{call})")
+        if self.bare or not self.marks:
+            begin = rf"{self.head}\s*(?:{'|'.join(map(re.escape, names))})(?=[^\w.-])"
+        elif self.begins or self._written_head.strip() in self.marks:
+            begin = rf"{self.head}\s*(?=\S)"
+        else:
+            begin = self.head
+        return re.compile(rf"\A\s*(?P<call>(?:{marks})?\s*{begin})" if self.bare else f"(?P<call>{begin})")
+
+    @property
+    def _written_head(self) -> str:
+        return self.write([CallText("NAME", {})]).partition("NAME")[0]

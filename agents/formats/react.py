@@ -74,6 +74,7 @@ FORMAT = named_format(
     documented="[ReAct](https://arxiv.org/abs/2210.03629)",
     detected_by=("Action Input:",),
     marks=("Action Input:",),
+    begins=r"(?m:^)Action:",
     read=_read,
     meant=_meant,
     opens=("Action:",),
