@@ -27,7 +27,7 @@ SOCKET = "PATHRIG_MCP_SOCKET"
 """Environment variable: the socket of the running episode, for what a run's program starts."""
 CHUNK = 65536
 LOOK_SECONDS = 0.02
-END_SECONDS = 1.0
+END_SECONDS = 10.0
 """Time for a process that has closed its socket to end, s."""
 
 

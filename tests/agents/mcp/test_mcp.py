@@ -35,7 +35,7 @@ GOLDEN: list[tuple[str, dict[str, Any]]] = [
     ("lock_safety_mode", {}),
 ]
 TOKEN = "a-token-for-a-test"
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 def command(db: Path, *options: str, task: str = TASK, rig: str = RIG, idle: float = 2.0) -> list[str]:

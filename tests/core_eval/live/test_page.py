@@ -342,7 +342,7 @@ def test_a_port_that_is_taken_and_an_address_that_is_none(
 def test_without_the_library_the_line_says_what_to_install(
     in_tmp: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("core_eval.live")]:
+    for name in [name for name in sys.modules if name.startswith(("core_eval.live", "firmware_bridge.http"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(command("mqtt://127.0.0.1:1/r", "--live")) == 2
