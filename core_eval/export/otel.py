@@ -29,13 +29,12 @@ PREFIX = "pathrig"
 
 def write(log: LogReader, ids: Sequence[int], path: Path, tracked: Tracked) -> None:
     """Write a line per episode, each a message `TracesData`."""
-    packages = {run.id: run.packages for run in log.runs()}
-    created = {run.id: run.created for run in log.runs()}
     with path.open("w", encoding="utf-8") as file:
         for episode_id in tracked("writing episodes", ids, len(ids)):
             episode = log.episode(episode_id)
-            trace = _Trace(log, episode, created[episode.run_id])
-            version = packages[episode.run_id].get(PREFIX)
+            run = log.run(episode.run_id)
+            trace = _Trace(log, episode, run.created)
+            version = run.packages.get(PREFIX)
             resource = {"service.name": PREFIX, "service.version": version}
             scope = {"scope": {"name": PREFIX}, "spans": list(trace.spans())}
             whole = {"resource": {"attributes": _attributes(resource)}, "scopeSpans": [scope]}

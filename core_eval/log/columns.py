@@ -123,6 +123,8 @@ def read_value(table: str, column: str, value: Any) -> Any:
             raise ColumnError(f"{value} is not a finite number")
         if column in EPOCH_COLUMNS and not 0 <= value < YEAR_10000:
             raise ColumnError(f"{value:g} is not a time in s since 1970")
+    elif column in EPOCH_COLUMNS and value is not None:
+        raise ColumnError(f"{value!r:.40} is not a time in s since 1970")
     words = WORDS.get(f"{table}.{column}")
     if words is not None and value is not None:
         return _word(words, value)
