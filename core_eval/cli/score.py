@@ -151,14 +151,7 @@ def _score_log(
 
 def _tell_of_scores(results: Sequence[Rescored]) -> None:
     """Print on standard error what differs from the log, and what is not known of the harm."""
-    from core_eval.report.scorings import name, notes
-
-    def note(one: Rescored) -> str | None:
-        if one.result.judged or one.result.note is None:
-            return one.result.note
-        known = [scoring for scoring in one.episode.scorings if scoring.judged]
-        kept = f"; it stays as judged by {name(known[-1])}" if known else ""
-        return f"harm could not be judged: {one.result.note}{kept}"
+    from core_eval.report.scorings import harm_note, notes
 
     differing = ((one.episode.id, ", ".join(one.differing or ())) for one in results)
     for line in (
@@ -166,7 +159,10 @@ def _tell_of_scores(results: Sequence[Rescored]) -> None:
             (episode, f"the log has other values of {names}" if names else None)
             for episode, names in differing
         ),
-        *notes((one.episode.id, note(one)) for one in results),
+        *notes(
+            (one.episode.id, harm_note(one.result.judged, one.result.note, one.episode.scorings))
+            for one in results
+        ),
     ):
         print(line, file=sys.stderr)
 
