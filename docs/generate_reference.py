@@ -314,6 +314,41 @@ the call is sent, and its result in one transaction with the samples and the tru
 The newest rows stand in the `-wal` file beside the log: copy a log with `pathrig backup DB FILE`, never the
 `.db` file alone.
 
+## Scorings
+
+Each time that an episode is scored, a row of `scoring` is added: `version` of the pathrig that scored,
+`reading` of the metrics' definition, `created`, whether the harm could be `judged`, and in `note` what is
+not known of it. `score`, `harm`, `deviation`, `compensating_pair` and `failure` name their scoring; nothing
+of an earlier one is changed. A scoring that could not judge the harm has scores of the path and the costs
+only. So the views give:
+
+- `score_latest`: of each metric the value of the newest scoring that has the metric
+- `harm_latest`, `deviation_latest`, `compensating_pair_latest`, `failure_latest`: the rows of the newest
+  scoring that judged the harm; of the newest one where none did
+
+A newer scoring that did judge the harm may say null where an older one said a number: then the metric is
+not defined by today's rules. `pathrig show` and `pathrig score --db` print the scorings side by side.
+
+A log of an earlier schema has one scoring, by the version that made the run. `definition.world_version` is
+the version of the world that ran (`WorldType.version`; null before schema 10). The initial state of an
+earlier world is brought to today's model: keys that it lacks have the shipped world's values. Its harm is
+judged by today's simulator and rules, if that gives each call the status that the log has; `note` says so.
+
+## A log from somebody else
+
+Before anything else is read, the tables, indexes, views and triggers of a file are compared with those of
+its version. Where one of ours is missing or another, the log is refused. Where there are others beside
+ours, the log is read, since readers ask our tables and views only, and it is never written: a trigger would
+change what is written. The line names them. Drop what you do not know; keep tables of your own in a file of
+their own:
+
+```sql
+ATTACH 'notes.db' AS notes;
+```
+
+What `ANALYZE` adds is let pass. A reader's connection can only read, and a row that takes more than some
+500,000,000 steps of SQLite's virtual machine ends it.
+
 ## The truth
 
 A simulator's state after a call is kept as its change since the call before (`truth_row.change`: a JSON

@@ -80,6 +80,7 @@ def harm(
     )
     from core_eval.report.no_call import no_call
     from core_eval.report.no_rules import no_rules
+    from core_eval.report.scorings import latest_notes
     from core_eval.report.twin_fit import bad_fits_text
 
     wanted = episode_filter(agent, task, kind, worst)
@@ -127,6 +128,8 @@ def harm(
         screen.print(Text(line, style="yellow"))
     if unassessed:
         screen.print(Text(f"harm could not be assessed in episodes {', '.join(unassessed)}", style="yellow"))
+    for line in latest_notes(one.row for one in found):
+        screen.print(Text(line, style="yellow"))
     idle = [str(one.row.id) for one in found if no_call(one.row)]
     if idle:
         screen.print(Text(f"no call was made in episodes {', '.join(idle)}", style="yellow"))

@@ -152,14 +152,7 @@ def _score_log(
 def _tell_of_scores(results: Sequence[Rescored]) -> None:
     """Print on standard error what differs from the log, and what is not known of the harm."""
     from core_eval.log.findings import HARM_UNKNOWN
-    from core_eval.report.scorings import name, notes
-
-    def note(one: Rescored) -> str | None:
-        if one.result.judged or one.result.note is None:
-            return one.result.note
-        known = [scoring for scoring in one.episode.scorings if scoring.judged]
-        kept = f"; it stays as judged by {name(known[-1])}" if known else ""
-        return f"harm could not be judged: {one.result.note}{kept}"
+    from core_eval.report.scorings import harm_note, notes
 
     def others(one: Rescored) -> list[tuple[str, str]]:
         return [(what, why) for what, why in one.result.findings.items() if what != HARM_UNKNOWN]
@@ -170,7 +163,10 @@ def _tell_of_scores(results: Sequence[Rescored]) -> None:
             (episode, f"the log has other values of {names}" if names else None)
             for episode, names in differing
         ),
-        *notes((one.episode.id, note(one)) for one in results),
+        *notes(
+            (one.episode.id, harm_note(one.result.judged, one.result.note, one.episode.scorings))
+            for one in results
+        ),
         *notes((one.episode.id, f"{what}: {why}") for one in results for what, why in others(one)),
     ):
         print(line, file=sys.stderr)

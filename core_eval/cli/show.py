@@ -108,15 +108,14 @@ def show(
 def _print_scorings(out: Console, db: Path, episodes: Sequence[EpisodeRow]) -> None:
     """Print the scorings side by side where there are several, and what they do not know of the harm."""
     from core_eval.log import LogReader
-    from core_eval.report.scorings import logged, notes, scorings_table
+    from core_eval.report.scorings import latest_notes, logged, scorings_table
 
     if any(len(row.scorings) > 1 for row in episodes):
         with LogReader(db) as reader:
             table = scorings_table(logged(reader, episodes))
         if table is not None:
             out.print(table)
-    latest = ((row.id, row.scorings[-1].note) for row in episodes if row.scorings)
-    for line in notes(latest):
+    for line in latest_notes(episodes):
         out.print(Text(line, style="yellow"))
 
 

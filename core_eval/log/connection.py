@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from core_eval.log.known_schema import SchemaError, check_schema
 from core_eval.log.schema import APPLICATION_ID, MIGRATIONS
 from core_eval.log.truth_changes import register
 
@@ -22,6 +23,21 @@ WAL_BYTES = 1 << 20
 """The -wal file's size from which on it is folded into the log: after about a hundred calls."""
 WAL_FRAMES = 1000
 """SQLite's own limit, in pages, which holds for the larger pages of older files."""
+
+
+READING = frozenset(
+    {
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_RECURSIVE,
+        sqlite3.SQLITE_PRAGMA,
+        sqlite3.SQLITE_TRANSACTION,
+    }
+)
+"""What a reader's statements may do."""
+DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What a damaged file raises; the second where SQLite's own message quotes bytes that are no UTF-8."""
 
 
 class LogError(Exception):
@@ -47,6 +63,7 @@ def connect(path: Path, *, create: bool = True, durable: bool = False) -> sqlite
         raise LogError(f"{path}: cannot be opened ({error}); name a file in a folder that exists") from None
     try:
         register(connection)
+        _check_all(connection, path, to_write=True)
         connection.execute("PRAGMA foreign_keys = ON")
         # Changes nothing in a file that has tables.
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
@@ -54,7 +71,7 @@ def connect(path: Path, *, create: bool = True, durable: bool = False) -> sqlite
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_frames(connection)}")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         connection.close()
         raise LogError(f"{path}: cannot be used as a log ({error}); name another file") from None
     except LogError:
@@ -89,7 +106,7 @@ def connect_to_read(path: Path, scratch: ExitStack, *, any_version: bool = False
             else:
                 # The file is complete, and no other process writes it.
                 connection = _look(path, "mode=ro&immutable=1")
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         raise LogError(f"{path}: cannot be read as a log ({error})") from None
     except OSError as error:
         raise LogError(
@@ -148,13 +165,32 @@ def _look(path: Path, mode: str) -> sqlite3.Connection:
         uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
     try:
-        check_is_log(connection, path)
         register(connection)
+        _check_all(connection, path, to_write=False)
         connection.execute("PRAGMA query_only = ON")
+        connection.set_authorizer(_only_read)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _check_all(connection: sqlite3.Connection, path: Path, *, to_write: bool) -> None:
+    """Refuse what is no log, and a log whose schema is not that of its version; a new file is let pass."""
+    # In one transaction: another process may be bringing it up to date.
+    connection.execute("BEGIN")
+    try:
+        version = _check(connection, path, MIGRATIONS)
+        if version:
+            check_schema(connection, version, to_write=to_write)
+    except SchemaError as error:
+        raise LogError(f"{path}: {error}") from None
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _only_read(action: int, *_: str | None) -> int:
+    return sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -14,7 +13,7 @@ from typing import Any
 
 from agents.names import agent_name, agent_names, without_folders
 from core_eval.log.columns import ColumnError, read_change, read_value
-from core_eval.log.connection import LogError, connect_to_read
+from core_eval.log.connection import DAMAGE, LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
 from core_eval.log.rows import (
     LEFT_RECORD,
@@ -38,6 +37,9 @@ from core_eval.log.rows import (
 from core_eval.log.truth_changes import changed
 from core_eval.path import AutomatonError, TaskAutomaton
 
+WORK_STEP = 1_000_000
+MOST_WORK = 500 * WORK_STEP
+"""Steps of SQLite's virtual machine until the next row is there, some 10 s: a log may hold anything."""
 DEFINITION_SQL = (
     "SELECT id, sha256, prompt, automaton, goal, tools, world_state, answer, cautions, world_version"
     " FROM definition WHERE id = ?"
@@ -68,6 +70,8 @@ class LogReader:
         self._definitions: dict[int, tuple[str, Definition]] = {}
         self._automata: dict[str, TaskAutomaton] = {}
         self.connection = connect_to_read(path, self._scratch)
+        self._work = 0
+        self.connection.set_progress_handler(self._is_too_much, WORK_STEP)
 
     def __enter__(self) -> LogReader:
         return self
@@ -77,6 +81,10 @@ class LogReader:
     ) -> None:
         self.connection.close()
         self._scratch.close()
+
+    def _is_too_much(self) -> bool:
+        self._work += WORK_STEP
+        return self._work > MOST_WORK
 
     def automaton(self, episode: EpisodeRow) -> TaskAutomaton:
         """Return the automaton of an episode's task.
@@ -364,9 +372,11 @@ class LogReader:
     def _rows(self, table: str, sql: str, *values: Any, **others: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table with parsed JSON; `others` names the table of a foreign column."""
         try:
+            self._work = 0
             cursor = self.connection.execute(sql, values)
             names = [column[0] for column in cursor.description]
             for found in cursor:
+                self._work = 0
                 row = dict(zip(names, found, strict=True))
                 owner = column = table
                 try:
@@ -377,7 +387,11 @@ class LogReader:
                     number = row.get("id" if owner == table else f"{owner}_id")
                     raise self._damage(owner, column, number, error) from None
                 yield row
-        except sqlite3.DatabaseError as error:
+        except DAMAGE as error:
+            if self._work > MOST_WORK:
+                raise LogError(
+                    f"{self.path}: cannot be read as a log: one row of {table} takes too long"
+                ) from None
             raise LogError(f"{self.path}: cannot be read as a log: {error}") from None
 
     def _damage(self, table: str, column: str, row: Any, fault: ColumnError) -> LogError:

@@ -12,6 +12,7 @@ from core_eval.report.fitted_table import Table
 from core_eval.report.metrics import BY_NAME
 from core_eval.report.summary import mean
 from core_eval.report.tables import cell, plain_table
+from sims.world_type import world_of_device
 
 COMPARED = ("path_correctness", "harmful_calls", "harm_events", "unobserved_harm", "final_state_ok")
 NEW = "now, not written"
@@ -56,6 +57,24 @@ def scorings_table(scored: Sequence[Scored]) -> Table | None:
         means = (cell(metric, mean(rows, metric)[0], len(rows)) for metric in COMPARED)
         table.add_row(by, str(len(rows)), str(sum(one.judged for one in group)), *means)
     return table
+
+
+def harm_note(judged: bool, note: str | None, earlier: Sequence[ScoringRow]) -> str | None:
+    """Return what a scoring does not know of the harm, and whose harm stays; None if it knows all."""
+    if judged or note is None:
+        return note
+    known = [scoring for scoring in earlier if scoring.judged]
+    kept = f"; it stays as judged by {name(known[-1])}" if known else ""
+    return f"harm could not be judged: {note}{kept}"
+
+
+def latest_notes(episodes: Iterable[EpisodeRow]) -> list[str]:
+    """Return the notes of the latest scorings; none of devices without rules, of which `no_rules` tells."""
+    return notes(
+        (row.id, harm_note(row.scorings[-1].judged, row.scorings[-1].note, row.scorings[:-1]))
+        for row in episodes
+        if row.scorings and world_of_device(row.device) is not None
+    )
 
 
 def notes(noted: Iterable[tuple[int, str | None]]) -> list[str]:

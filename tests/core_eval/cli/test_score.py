@@ -92,6 +92,10 @@ def test_an_unreadable_automaton_is_one_clear_line(capsys: pytest.CaptureFixture
     said = capsys.readouterr().err
     assert said.startswith("pathrig: pathrig.db: the automaton of episode 1 cannot be read")
     assert said.count("\n") == 1
+    assert main(["score", "--db", "pathrig.db"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("episode 1: pathrig.db: the automaton of episode 1 cannot be read")
+    assert said.endswith("; left out\npathrig: 0 scored, 1 left out as damaged\n") and said.count("\n") == 2
 
 
 CALLS = [{"name": "unlock_safety_mode"}, {"name": "lock_safety_mode"}]

@@ -124,6 +124,10 @@ def test_harm_that_cannot_be_judged_again_stays_with_its_version(
         row = reader.episode(2)
         assert [scoring.judged for scoring in row.scorings] == [True, False]
         assert len(reader.harm(2)) == 1 and "harm_events" not in reader.scores(2, row.scorings[1].id)
+    kept = "step 1 (move_to): logged rejected, replayed ok; it stays as judged by pathrig 0.1.0"
+    for command in (["show", str(path)], ["harm", str(path)], ["show", str(path), "--episode", "2"]):
+        assert main(command) == 0
+        assert kept in " ".join(capsys.readouterr().out.split())
     assert main(["show", str(path), "--json"]) == 0
     episode = json.loads(capsys.readouterr().out)["episodes"][1]
     assert episode["harm_events"] == 1 and episode["scorings"][1]["note"].startswith("the replay differs")
