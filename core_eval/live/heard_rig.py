@@ -132,7 +132,7 @@ class HeardRig:
             self._calls = 0
             self._state: Mapping[str, Any] = self._layout
             self._changed = True
-        seed = "" if init is None else f" · seed {init.seed}"
+        seed = "" if init is None else f" · the world's seed {init.seed}"
         about = f"watched only{seed}"
         self._history.add("episode", {"task": self._name, "prompt": ABOUT, "about": about, "place": ""})
         self._show_rig()

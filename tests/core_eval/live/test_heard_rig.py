@@ -23,6 +23,7 @@ from core_eval.live.history import History
 from core_eval.live.rig_watcher import watched_rig
 from core_eval.live.server import LivePage, serve_page
 from core_eval.log import RunLog
+from core_eval.path.streams import STREAMS, world_stream
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode
 from firmware_bridge.endpoint import DeviceEndpoint
@@ -81,7 +82,8 @@ def test_a_page_shows_the_calls_that_another_host_makes(mosquitto_url: str, tmp_
         assert tab.run(calls) == ["lock_safety_mode", "water_plant", "move_to", "unlock_safety_mode"]
         tab.wait("document.querySelector('#step-3-1').textContent.includes('ok')")
         assert tab.run("document.querySelector('#steps').childElementCount") == 0
-        assert "seed 0" in tab.run("document.querySelector('#about-1').textContent")
+        seed = world_stream(STREAMS, 0, "water_one_plant")
+        assert f"the world's seed {seed}" in tab.run("document.querySelector('#about-1').textContent")
         assert tab.run("document.querySelector('#about-1').textContent.split('farm_rover').length") == 2
         # Without a site there are no places, and the way is known all the same.
         tab.wait("document.querySelectorAll('#map-1 .stop').length > 0")

@@ -171,7 +171,7 @@ def test_another_initial_state_was_not_recorded(
 ) -> None:
     given = ["run", "--task", TASK, "--rig", f"snapshot:{recorded[1]}", "--agent", "oracle", "--seed", "4"]
     assert main([*given, "--db", str(tmp_path / "x.db")]) == 3
-    assert "no recorded episode began with seed 4" in capfd.readouterr().err
+    assert f"recorded are {TASK} with seed {SEED}" in capfd.readouterr().err
 
 
 class PhysicalRover(FarmSimulator):
@@ -324,7 +324,7 @@ def test_a_call_without_an_answer_is_resolved_by_the_recorded_truth(
     lost |= {"answered": False, "truth": move.truth if truth else None}
     changed = episode.model_copy(update={"calls": [unlock, move.model_copy(update=lost)], "trailing": []})
     device = SnapshotDevice(snapshot.model_copy(update={"episodes": [changed]}))
-    assert device.init({}, SEED).status == CallStatus.OK
+    assert device.init({}, episode.world_seed).status == CallStatus.OK
     assert device.execute("unlock_safety_mode", {}, Event()).status == CallStatus.OK
     assert device.execute("move_to", {"x": 3.5, "y": 12.5}, Event()).code == "timeout"
     assert device.departure is None
