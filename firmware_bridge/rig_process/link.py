@@ -309,6 +309,14 @@ class RigProcessLink(Link):
 
     def _lost(self) -> None:
         """Replace a rig process that has ended, unless the link is closed."""
+        how = ""
+        if not self._ending:
+            try:
+                self._process.wait(0.2)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+            # Before anybody else may replace it.
+            how = self._ending_of_process()
         with self._changed:
             self._alive = self._up = False
             self._changed.notify_all()
@@ -316,11 +324,6 @@ class RigProcessLink(Link):
             return
         if self._on_state is not None:
             self._on_state(False)
-        try:
-            self._process.wait(0.2)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-        how = self._ending_of_process()
         self._tell(f"the process that drives {self.name} has ended ({how}); another one stops the rig")
         with contextlib.suppress(LinkError):
             self._replace()
