@@ -33,9 +33,9 @@ from firmware_bridge.rig_process.protocol import (
 
 PROGRAM = """
 import json, sys
-sys.path[:] = json.loads(sys.argv.pop(1))
+sys.path[:], *opener = json.loads(sys.stdin.buffer.read())
 from firmware_bridge.rig_process.rig_side import main
-main(*sys.argv[1:])
+main(int(sys.argv[1]), *opener)
 """
 ANSWER_SECONDS = 60.0
 """Longest time for a request: a driver asks its machine meanwhile."""
@@ -160,6 +160,7 @@ class RigProcessLink(Link):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._reader.join(2.0)
         self._socket.close()
+        self._errors.close()
         if self.late_stop_seconds:
             return
         try:
@@ -170,36 +171,37 @@ class RigProcessLink(Link):
 
     def _start(self) -> None:
         """Start the process, and wait until it has opened its link. Raises LinkError."""
-        with tempfile.TemporaryFile() as errors:
-            ours, its = socket.socketpair()
-            try:
-                with its:
-                    command = [sys.executable, "-c", PROGRAM, json.dumps(sys.path), str(its.fileno())]
-                    arguments = json.dumps(self._opener.arguments)
-                    # A session of its own, so that what kills our process group leaves it alive.
-                    self._process = subprocess.Popen(
-                        [*scope(), *command, self._opener.function, arguments],
-                        stdin=subprocess.DEVNULL,
-                        stdout=errors,
-                        stderr=errors,
-                        pass_fds=(its.fileno(),),
-                        start_new_session=True,
-                    )
-                frames = Frames()
-                ready = self._first_frames(ours, frames)
-            except BaseException:
-                ours.close()
-                raise
-            if ready is None:
-                ours.close()
-                self._process.wait()
-                errors.seek(0)
-                lines = errors.read().decode(errors="replace").strip().splitlines()
-                raise LinkError(f"the rig process did not start: {lines[-1] if lines else 'it said nothing'}")
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - the process's, as long as it lives
+        ours, its = socket.socketpair()
+        try:
+            with its:
+                # A session of its own, so that what kills our process group leaves it alive.
+                self._process = subprocess.Popen(
+                    [*scope(), sys.executable, "-c", PROGRAM, str(its.fileno())],
+                    stdin=subprocess.PIPE,
+                    stdout=self._errors,
+                    stderr=self._errors,
+                    pass_fds=(its.fileno(),),
+                    start_new_session=True,
+                )
+            # Not as arguments, which every user may read: a URL may hold a password.
+            opener = json.dumps([sys.path, self._opener.function, self._opener.arguments])
+            assert self._process.stdin is not None
+            with contextlib.suppress(BrokenPipeError), self._process.stdin as spec:
+                spec.write(opener.encode())
+            frames = Frames()
+            ready = self._first_frames(ours, frames)
+        except BaseException:
+            ours.close()
+            raise
+        if ready is None:
+            ours.close()
+            raise LinkError(f"the rig process did not start: {self._ending_of_process()}")
         (kind, body), *rest = ready
         if kind is Kind.REFUSED:
             ours.close()
             self._process.wait()
+            self._errors.close()
             raise LinkError(body.decode())
         features = json.loads(body)
         for name, value in features.items():
@@ -210,6 +212,14 @@ class RigProcessLink(Link):
             target=self._read, args=(ours, frames, rest), name=f"read {self.name}", daemon=True
         )
         self._reader.start()
+
+    def _ending_of_process(self) -> str:
+        """Return how the process has ended, and the last line that it printed."""
+        status = self._process.wait()
+        how = f"exit status {status}" if status >= 0 else f"killed by signal {-status}"
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return f"{how}: {lines[-1]}" if lines else how
 
     def _first_frames(self, ours: socket.socket, frames: Frames) -> list[tuple[Kind, bytes]] | None:
         while data := ours.recv(1 << 16):
@@ -299,6 +309,14 @@ class RigProcessLink(Link):
 
     def _lost(self) -> None:
         """Replace a rig process that has ended, unless the link is closed."""
+        how = ""
+        if not self._ending:
+            try:
+                self._process.wait(0.2)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+            # Before anybody else may replace it.
+            how = self._ending_of_process()
         with self._changed:
             self._alive = self._up = False
             self._changed.notify_all()
@@ -306,7 +324,7 @@ class RigProcessLink(Link):
             return
         if self._on_state is not None:
             self._on_state(False)
-        self._tell(f"the process that drives {self.name} has ended; another one stops the rig")
+        self._tell(f"the process that drives {self.name} has ended ({how}); another one stops the rig")
         with contextlib.suppress(LinkError):
             self._replace()
 
@@ -317,6 +335,7 @@ class RigProcessLink(Link):
             self._process.kill()
             self._process.wait()
             self._socket.close()
+            self._errors.close()
             self._is_new = True
             self._start()
             with contextlib.suppress(LinkError):

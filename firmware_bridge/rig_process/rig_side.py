@@ -11,9 +11,10 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import BOOTTIME, Clock
@@ -229,18 +230,18 @@ def stay_alive() -> None:
         Path("/proc/self/oom_score_adj").write_text("-1000")
 
 
-def main(descriptor: str, opener: str, arguments: str) -> None:
-    """The process: `opener` is `module:function`, called with these arguments (JSON), and returns a link."""
+def main(descriptor: int, opener: str, arguments: Mapping[str, Any]) -> None:
+    """The process: `opener` is `module:function`, called with these arguments, and returns a link."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         # The host alone ends this process, in order or by its own end.
         signal.signal(number, signal.SIG_IGN)
     name_process(DRIVEN)
     stay_alive()
-    host = socket.socket(fileno=int(descriptor))
+    host = socket.socket(fileno=descriptor)
     tell_through(lambda line: host.sendall(frame(Kind.TELL, line.encode())))
     module, _, name = opener.partition(":")
     try:
-        link: Link = getattr(import_module(module), name)(**json.loads(arguments))
+        link: Link = getattr(import_module(module), name)(**arguments)
     except LinkError as error:
         host.sendall(frame(Kind.REFUSED, str(error).encode()))
         return

@@ -139,6 +139,13 @@ def test_a_host_that_is_killed_leaves_no_pump_on_and_no_process(tmp_path: Path) 
         assert wait_until(lambda: not is_running(pid))
 
 
+def test_no_password_stands_in_its_command_line(tmp_path: Path) -> None:
+    with pouring(tmp_path) as pump:
+        words = Path(f"/proc/{pump.rig_process()}/cmdline").read_bytes()
+    # A rig's URL may hold one, and every user may read the commands of all processes.
+    assert b"file://" not in words and b"my-pump" not in words and b"rig_side" in words
+
+
 def test_what_kills_the_hosts_whole_group_leaves_its_rig_process_to_stop_the_rig(tmp_path: Path) -> None:
     with pouring(tmp_path) as pump:
         os.killpg(pump.host.pid, signal.SIGKILL)
@@ -203,7 +210,7 @@ def test_a_rig_process_that_dies_or_stands_still_is_replaced_and_the_pump_stoppe
         assert pump.rig_process() != pid and not is_running(pid)
     # Whether the call was done is not known; the rig stays stopped until a reset.
     assert said.splitlines() == ["ok None", "fault device_reset", "rejected estop"]
-    assert "has ended; another one stops the rig" in errors
+    assert "has ended (killed by signal 9); another one stops the rig" in errors
 
 
 def test_an_error_of_the_class_in_its_start_is_one_line(tmp_path: Path) -> None:
