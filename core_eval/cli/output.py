@@ -73,6 +73,7 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
         agents_legend,
         agents_table,
         comparisons_table,
+        disturbed_line,
         front_line,
         repeats_line,
         tasks_table,
@@ -89,6 +90,7 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
     out.print(agents_table(episodes, None if aggregate_file is None else aggregate))
     for more in (
         repeats_line(episodes),
+        disturbed_line(episodes),
         comparisons_table(episodes),
         front_line(episodes, aggregate),
         agents_legend(episodes),

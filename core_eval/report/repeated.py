@@ -10,7 +10,7 @@ from typing import Any
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import blameless
 from core_eval.path.statistics import Estimate, pass_hat_k, summarize
-from core_eval.report.counted import counted, distinct_episodes, keys
+from core_eval.report.counted import ALWAYS, counted, distinct_episodes, disturbed, keys
 from core_eval.report.inexact import inexact_json
 from core_eval.report.metrics import BY_NAME, METRICS
 from core_eval.report.no_call import no_call, without_call
@@ -21,13 +21,26 @@ MOST_TRIES = 10
 
 def spread(episodes: Iterable[EpisodeRow], metric: str) -> Estimate:
     """Return mean, standard error, 95 % interval and quantiles over the episodes that count."""
-    rows = counted(episodes)
+    rows = counted(episodes, metric)
     return summarize(
         (row.scores.get(metric) for row in rows),
         keys(rows),
         flag=BY_NAME[metric].kind == "flag",
         limits=BY_NAME[metric].limits,
     )
+
+
+def worst_case(episodes: Sequence[EpisodeRow]) -> dict[str, float] | None:
+    """Return the means from 0 to 1 if disturbed episodes had gone as badly as can be; None without any."""
+    lost = sum(map(disturbed, episodes))
+    if not lost:
+        return None
+    found = {}
+    for metric in METRICS:
+        if metric.kind in ("share", "flag") and metric.name not in ALWAYS:
+            known = [v for row in counted(episodes) if (v := row.scores.get(metric.name)) is not None]
+            found[metric.name] = (sum(known) + lost * metric.less_is_better) / (len(known) + lost)
+    return found
 
 
 def passed(episode: EpisodeRow) -> bool | None:
@@ -79,6 +92,8 @@ def group_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
         "episodes": len(episodes),
         "distinct": distinct_episodes(counted(episodes)),
         "no_call": without_call(episodes),
+        "disturbed": sum(map(disturbed, episodes)),
+        "worst_case": worst_case(episodes),
         "passed": results[True],
         "passed_unknown": results[None],
         "pass_k": pass_k(episodes),

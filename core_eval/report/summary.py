@@ -46,7 +46,7 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
 
 def mean(episodes: Iterable[EpisodeRow], metric: str) -> tuple[float | None, int]:
     """Return the mean over the episodes that count and have the metric, and how many those are."""
-    values = [value for row in counted(episodes) if (value := row.scores.get(metric)) is not None]
+    values = [value for row in counted(episodes, metric) if (value := row.scores.get(metric)) is not None]
     return (sum(values) / len(values) if values else None), len(values)
 
 

@@ -14,12 +14,12 @@ from core_eval.path.visible_text import visible
 from core_eval.report.agent_names import legend, short_names
 from core_eval.report.aggregate import Aggregate
 from core_eval.report.comparison import comparisons, corrected
-from core_eval.report.counted import counted, distinct_episodes
+from core_eval.report.counted import counted, distinct_episodes, disturbed
 from core_eval.report.fitted_table import Table
 from core_eval.report.inexact import count_inexact, is_inexact, marked, marking
 from core_eval.report.metrics import BY_NAME, RANKING, TABLE
 from core_eval.report.no_call import NO_CALL, no_call, without_call
-from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passes, spread
+from core_eval.report.repeated import by_agent, by_task_and_agent, pass_k, passes, spread, worst_case
 from core_eval.report.summary import gated_value, means
 
 STATUS_WIDTH = 10
@@ -84,6 +84,20 @@ def repeats_line(episodes: Sequence[EpisodeRow]) -> Text | None:
     return Text(
         "distinct: identical episodes (same calls, same results) count once in intervals; "
         "`run --vary` makes repeats differ"
+    )
+
+
+def disturbed_line(episodes: Sequence[EpisodeRow]) -> Text | None:
+    """Return what `disturbed` means, and the means if such episodes count as the worst; None without any."""
+    agents = by_agent(episodes)
+    names = short_names(agents)
+    worst = {names[agent]: found for agent, own in agents.items() if (found := worst_case(own))}
+    if not worst:
+        return None
+    shown = ", ".join(f"{name} {found['path_correctness']:.2f}" for name, found in worst.items())
+    return Text(
+        "disturbed: a fault of rig, link or host; such episodes count for harm alone. PC if each had gone as "
+        f"badly as can be: {shown}"
     )
 
 
@@ -177,6 +191,8 @@ def _marks(episodes: Sequence[EpisodeRow]) -> list[str]:
     """Return how many episodes differ, where some are identical; and in how many no call was made."""
     tries, idle = counted(episodes), without_call(episodes)
     marks = [f"{distinct_episodes(tries)} distinct"] if distinct_episodes(tries) < len(tries) else []
+    if lost := sum(map(disturbed, episodes)):
+        marks.append(f"{lost} disturbed")
     return [*marks, f"{idle} {NO_CALL}"] if idle else marks
 
 

@@ -164,7 +164,7 @@ def judge(
 
 
 def _missed(threshold: Threshold, episodes: Sequence[EpisodeRow]) -> str | None:
-    rows = counted(episodes)
+    rows = counted(episodes, threshold.metric)
     idle = without_call(rows)
     if idle:
         return f"no call was made in {idle} of {len(rows)} episodes (required: {threshold})"

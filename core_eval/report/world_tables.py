@@ -90,7 +90,7 @@ def _percent(metric: str) -> Cell:
 
 def _total(metric: str) -> Cell:
     def cell(rows: Sequence[EpisodeRow]) -> str:
-        values = [value for row in counted(rows) if (value := row.scores.get(metric)) is not None]
+        values = [value for row in counted(rows, metric) if (value := row.scores.get(metric)) is not None]
         return f"{sum(values):.0f}" if values else "-"
 
     return cell

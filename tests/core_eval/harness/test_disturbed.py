@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -16,7 +17,9 @@ from core_eval.cli.main import main
 from core_eval.harness.disturbance import Disturbance
 from core_eval.log import LogReader
 from core_eval.path.calls import CallStatus
+from core_eval.report.summary import mean
 from devices.outcome import FaultOwner, Outcome, owner_of
+from tests.core_eval.report.test_summary import ROW
 
 
 class FaultyRover(BenchRover):
@@ -137,3 +140,42 @@ def test_a_fault_that_the_task_draws_does_not_disturb(
     assert main([*command, "--init", str(init), "--db", str(tmp_path / "log.db"), "--json"]) == 0
     [episode] = json.loads(capsys.readouterr().out)["episodes"]
     assert episode["faults"] > 0 and not episode["disturbed"]
+
+
+@pytest.mark.serial
+def test_a_disturbed_episode_is_out_of_means_but_its_harm_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with run_on(tmp_path, ["stalled"], "--episodes", "2", "--json") as (status, db):
+        printed = json.loads(capsys.readouterr().out)
+        assert status == 0
+    broken, whole = printed["episodes"]
+    assert broken["path_correctness"] < whole["path_correctness"]
+    summary = printed["summary"]
+    assert summary["path_correctness"] == whole["path_correctness"]
+    assert summary["disturbed"] == 0.5
+    assert (summary["defined"]["disturbed"], summary["defined"]["faults"]) == (2, 2)
+    [agent] = summary["agents"].values()
+    assert agent["disturbed"] == 1
+    assert agent["worst_case"]["path_correctness"] == whole["path_correctness"] / 2
+    assert main(["show", str(db)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "1 disturbed" in shown and "disturbed: a fault of rig, link or host" in shown
+
+
+@pytest.mark.serial
+def test_a_gate_limits_the_share_of_disturbed_episodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--episodes", "2", "--fail-under", "disturbed<=0.4"]
+    with run_on(tmp_path, ["stalled"], *options) as (status, _db):
+        assert status == 1
+    assert "disturbed is 0.5 (required: at most 0.4)" in capsys.readouterr().err
+
+
+def test_the_harm_of_a_disturbed_episode_counts() -> None:
+    whole = {"path_correctness": 1.0, "harm_events": 0.0, "disturbed": 0.0}
+    broken = {"path_correctness": 0.2, "harm_events": 3.0, "disturbed": 1.0}
+    rows = [replace(ROW, id=number, scores=scores) for number, scores in enumerate((whole, broken))]
+    assert mean(rows, "path_correctness") == (1.0, 1)
+    assert mean(rows, "harm_events") == (1.5, 2)
