@@ -202,9 +202,11 @@ def test_the_hold_is_sent_when_the_program_is_killed(board: Grbl, tmp_path: Path
     rig = rig_file(tmp_path, "grbl-serial", board.url)
     with python_child(KILLED, str(rig)) as child:
         assert wait_until(lambda: board.position[0] < 0)
+        held = board.received.count(b"!")
         child.kill()
         child.wait()
-        assert wait_until(lambda: board.state == "Hold")
+        # Held, and reset once it stands.
+        assert wait_until(lambda: board.received.count(b"!") > held and board.state != "Run")
         assert board.position[0] > -10
 
 
@@ -232,9 +234,10 @@ def test_the_hold_is_sent_through_the_network_too_when_the_program_is_killed(
         relay.start()
         with python_child(KILLED, str(rig_file(tmp_path, "grbl-serial", url))) as child:
             assert wait_until(lambda: board.position[0] < 0)
+            held = board.received.count(b"!")
             child.kill()
             child.wait()
-            assert wait_until(lambda: board.state == "Hold")
+            assert wait_until(lambda: board.received.count(b"!") > held and board.state != "Run")
         relay.join(25)
         assert not relay.is_alive()
 
