@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from json import dumps
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
+from agents.names import agent_name
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
 from core_eval.path.statistics import ALPHA, Estimate, holm, summarize
@@ -56,6 +57,12 @@ class BaselineEpisode(BaseModel):
     repeatable: bool | None = None
     fingerprint: str | None = None
     scores: dict[str, float]
+
+    @field_validator("agent")
+    @classmethod
+    def _named(cls, agent: str) -> str:
+        # Files of earlier versions hold specifications.
+        return agent_name(agent)
 
     @classmethod
     def of(cls, row: EpisodeRow) -> BaselineEpisode:

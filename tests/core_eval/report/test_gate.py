@@ -44,6 +44,14 @@ def test_without_chance_a_change_of_one_episode_counts_by_its_direction(scores, 
     assert verdicts([row()], [row(**scores)]) == expected
 
 
+def test_a_file_of_before_names_agents_by_their_specification() -> None:
+    saved = (
+        Baseline.of([row(agent="new")], {}).model_dump_json().replace('"new"', '"llama:a/folder/new.gguf"')
+    )
+    told = changes(Baseline.model_validate_json(saved), [row(agent="new", path_correctness=0.7)])
+    assert {one.agent: one.verdict for one in told if one.metric == "path_correctness"} == {"new": "worse"}
+
+
 def test_a_tolerance_is_exact_at_its_edge() -> None:
     now = [row(path_correctness=0.5)]
     before = [row(path_correctness=0.75)]
