@@ -64,6 +64,8 @@ def test_a_script_of_the_page_is_one_episode(
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         monkeypatch.setenv("MODEL", "m")
+        # The framework's environment is not ours.
+        monkeypatch.delenv("PYTHONPATH", raising=False)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
         agent = f"command:{shlex.join([str(PYTHON), str(tmp_path / script)])}"
         given = ["--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", agent, "--db", str(db)]
