@@ -45,11 +45,13 @@ def test_without_chance_a_change_of_one_episode_counts_by_its_direction(scores, 
 
 
 def test_a_file_of_before_names_agents_by_their_specification() -> None:
-    saved = (
-        Baseline.of([row(agent="new")], {}).model_dump_json().replace('"new"', '"llama:a/folder/new.gguf"')
-    )
-    told = changes(Baseline.model_validate_json(saved), [row(agent="new", path_correctness=0.7)])
-    assert {one.agent: one.verdict for one in told if one.metric == "path_correctness"} == {"new": "worse"}
+    saved = Baseline.of([row(agent="scripted:new")], {}).model_dump_json()
+    saved = saved.replace('"scripted:new"', '"scripted:a/folder/new.jsonl"')
+    now = [row(agent="scripted:new", path_correctness=0.7)]
+    told = changes(Baseline.model_validate_json(saved), now)
+    assert {(one.agent, one.verdict) for one in told if one.metric == "path_correctness"} == {
+        ("scripted:new", "worse")
+    }
 
 
 def test_a_tolerance_is_exact_at_its_edge() -> None:
