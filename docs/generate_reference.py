@@ -380,11 +380,11 @@ row in its own transaction):
 
 | rig | agent | calls an episode | written a call | log a call | before: written | log |
 |---|---|---|---|---|---|---|
-| `sim:farm_rover` | random | 12 | 9.3 kB | 847 B | 53.8 kB | 5.4 kB |
-| `sim:farm_rover` | oracle | 7 | 12.2 kB | 1.2 kB | 65.8 kB | 6.1 kB |
+| `sim:farm_rover` | random | 12 | 9.7 kB | 873 B | 53.8 kB | 5.4 kB |
+| `sim:farm_rover` | oracle | 7 | 12.9 kB | 1.3 kB | 65.8 kB | 6.1 kB |
 | `sim:robotic_arm` | oracle | 6 | 14.8 kB | 1.7 kB | 66.9 kB | 4.1 kB |
 
-With `--page-size 4096` the first line is 37.9 kB. With `--durable`, which waits for the disk at both
+With `--page-size 4096` the first line is 38.8 kB. With `--durable`, which waits for the disk at both
 transactions of each call, it is 21.3 kB (before: 70.4 kB), since pages of the cache go out half full.
 """
 
