@@ -71,14 +71,14 @@ class RigClient:
     ) -> None:
         self._link = link
         self._tell = tell
-        self._on_freeze = on_freeze
+        self._on_freeze, self._on_noted = on_freeze, on_noted
         self._peer = Peer(link.name, Callbacks(on_sample, on_truth, on_status, on_noted, self._greet))
         self._probe = Probe(link, self._peer)
         self._requests = Requests(link, self._peer, self._probe, retry_after)
         self._stop = EmergencyStop(link, self._peer, self._probe, clock)
         self._heartbeat = Heartbeat(link, self._peer, self._probe, clock)
         self._freeze_watch = FreezeWatch(link.keeper, self._frozen)
-        self._attached = self._barred = False
+        self._attached = self._barred = self._is_down = False
 
     def __enter__(self) -> RigClient:
         return self
@@ -318,7 +318,12 @@ class RigClient:
             self._link.attach(self._peer.take, self._link_changed)
 
     def _link_changed(self, up: bool) -> None:
+        down_since, was_down = self._peer.down_since, self._is_down
+        self._is_down = not up
         self._peer.link_changed(up)
+        if self._on_noted is not None and up is was_down:
+            seconds = round(time.monotonic() - down_since, 3)
+            self._on_noted("link back" if up else "link lost", {"seconds": seconds} if up else {})
         if up:
             self._greet()
 

@@ -68,6 +68,9 @@ def test_a_run_goes_on_when_the_cable_is_back(tmp_path: Path) -> None:
     with LogReader(log_path) as reader:
         (episode,) = reader.episodes()
         steps = reader.steps(episode.id)
+        states = {row.state: row.detail for row in reader.rig_statuses(episode.id) if row.source == "host"}
+    assert list(states).index("link lost") < list(states).index("link back")
+    assert 0.3 < states["link back"]["seconds"] < 10
     assert episode.status == "completed"
     assert [(step.status, step.kind) for step in steps] == [
         ("ok", "progress"),
