@@ -166,9 +166,6 @@ def load_rig(ref: str) -> RigConfig:
     kind = rig.link_type
     if kind is not None and (program := kind.program(rig.url)) is not None:
         require(file, "url", f"runs the program {program!r}")
-    for key in PROGRAM_KEYS:
-        if (program := getattr(rig, key)) is not None:
-            require(file, key, f"runs the program {program!r}")
     if rig.device is not None:
         rig = _with_device(rig, file)
     try:
@@ -190,8 +187,11 @@ def load_rig(ref: str) -> RigConfig:
     if rig.driver is not None:
         rig = _with_driver(rig, file)
     for key in PROGRAM_KEYS:
-        if (wrong := _program_fault(rig, getattr(rig, key))) is not None:
+        program = getattr(rig, key)
+        if (wrong := _program_fault(rig, program)) is not None:
             raise file.error(wrong, key)
+        if program is not None:
+            require(file, key, f"runs the program {program!r}")
     if rig.discovery is not None and (unannounced := discovery_fault(rig)) is not None:
         raise file.error(unannounced, "discovery")
     device = device_of(rig)

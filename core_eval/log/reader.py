@@ -46,7 +46,7 @@ DEFINITION_SQL = (
 )
 EPISODE_SQL = (
     f"SELECT episode.*, {ENDED_SQL} AS last_word,"
-    " (SELECT config ->> 'streams' FROM run WHERE run.id = run_id) AS streams"
+    " (SELECT config ->> 'streams' FROM run WHERE run.id = run_id AND json_valid(config)) AS streams"
     " FROM episode WHERE episode.id = ?"
 )
 TRUTH_SQL = (

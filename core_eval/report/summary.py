@@ -10,12 +10,16 @@ from typing import Any
 from core_eval.log import EpisodeRow
 from core_eval.report.aggregate import Aggregate, load_aggregate
 from core_eval.report.comparison import comparison_json, comparisons
-from core_eval.report.counted import counted
+from core_eval.report.counted import ALWAYS, counted
 from core_eval.report.metrics import METRICS, json_value
 from core_eval.report.no_call import no_call
 from core_eval.report.repeated import by_agent, group_json, passed, tasks_json
 
-WORST = {metric.name: float(metric.less_is_better) for metric in METRICS if metric.kind in ("share", "flag")}
+WORST = {
+    metric.name: float(metric.less_is_better)
+    for metric in METRICS
+    if metric.kind in ("share", "flag") and metric.name not in ALWAYS
+}
 """The value of an episode without a call in the gated minimum, which uses metrics from 0 to 1."""
 
 

@@ -180,7 +180,7 @@ def test_show_report_and_harm_say_that_nobody_can_tell_the_harm(
     assert "<p>A greenhouse_box has no harm rules" in Path("box.html").read_text()
     with LogReader(Path("box.db")) as reader:
         scores = reader.episode(1).scores
-    assert scores["harm_events"] is None and scores["harmful_calls"] > 0
+    assert "harm_events" not in scores and scores["harmful_calls"] > 0
 
 
 def test_a_rig_that_lacks_what_a_task_needs_is_told_before_anything_moves(

@@ -59,7 +59,7 @@ def test_and_for_each_task_where_asked(capsys: pytest.CaptureFixture[str]) -> No
     assert main(command) == 0
     assert main([*command, "--per-task"]) == 1
     said = capsys.readouterr().err
-    assert "threshold missed: scripted:calls.jsonl, harvest_and_deliver: path_correctness is" in said
+    assert "threshold missed: scripted:calls, harvest_and_deliver: path_correctness is" in said
     assert junit()["failures"] == 1
     assert main([*RUN, "--agent", "oracle", "--per-task"]) == 2
 

@@ -65,7 +65,7 @@ def test_the_events_come_with_verdict_remedy_and_evidence(
 
 def test_each_agent_has_its_share_with_an_interval(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     groups = {group["agent"]: group for group in json.loads(told(capsys, "log.db", "--json"))["groups"]}
-    hurt, golden = groups["scripted:script.jsonl"], groups["oracle"]
+    hurt, golden = groups["scripted:script"], groups["oracle"]
     assert (golden["events"], golden["unobserved_share"], golden["interval"]) == (0, None, None)
     assert hurt["unobserved_share"] == pytest.approx(hurt["unobserved"] / hurt["events"])
     assert hurt["interval"] is None, "of one episode"

@@ -43,7 +43,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
         ["rigs", "check"],
         ["rigs", "announce"],
         ["run", "--task", "water_one_plant", "--agent", "oracle", "--rig"],
-        ["mcp", "--task", "water_one_plant", "--rig"],
+        ["mcp", "--http", "0", "--task", "water_one_plant", "--rig"],
         ["watch"],
     ],
     ids=lambda verb: " ".join(verb[:2]),
@@ -126,7 +126,9 @@ def test_the_class_of_a_foreign_driver_is_not_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
-    Path("foreign_driver.py").write_text("open('imported', 'w').close()\nclass Pump: pass\n")
+    Path("foreign_driver.py").write_text(
+        "open('imported', 'w').close()\nclass Pump:\n    execute = stop = standing = reset = close = None\n"
+    )
     Path("driver.yaml").write_text(
         "name: pump\nlink: python\npython: foreign_driver:Pump\ndevice: farm_rover\ndescription: a pump\n"
     )

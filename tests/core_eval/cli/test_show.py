@@ -119,13 +119,13 @@ def test_words_are_found_in_the_transcripts(capsys: pytest.CaptureFixture[str]) 
     assert "[water_plant]" in calls[0]["text"] or "[water]" in calls[0]["text"]
     errors = found(capsys, "--search", "safety_locked", "--episode", "2")
     assert [(hit["episode"], hit["step"], hit["part"]) for hit in errors] == [(2, 0, "error")]
-    assert {hit["agent"] for hit in errors} == {"scripted:calls.jsonl"}
+    assert {hit["agent"] for hit in errors} == {"scripted:calls"}
     for nothing in ("giraffe", 'NEAR("', "water AND giraffe", "text:water*)"):
         assert found(capsys, "--search", nothing) == [], nothing
 
     assert main(["show", "pathrig.db", "--search", '"unlock_safety_mode"']) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("episode 1 step 1  scripted:calls.jsonl  call: ") for line in lines)
+    assert any(line.startswith("episode 1 step 1  scripted:calls  call: ") for line in lines)
     assert main(["show", "pathrig.db", "--search", "giraffe"]) == 0
     assert "do not contain" in capsys.readouterr().out
     assert Path("pathrig.db").read_bytes() == before, "a reader never writes the log"

@@ -113,5 +113,5 @@ def test_without_truth_and_without_a_twin_harm_is_not_told(tmp_path: Path, broke
     _, episode, log = what_the_agent_read(tmp_path, broker_url, truth=False)
     result = score_episode(log, episode.id)
     assert result is not None and result.harm == []
-    assert result.scores["harm_events"] is None and result.scores["path_correctness"] is not None
+    assert "harm_events" not in result.scores and result.scores["path_correctness"] is not None
     assert result.note == "the rig reported no truth, and the log names no twin of it"

@@ -106,7 +106,7 @@ def test_a_page_tells_the_whole_log() -> None:
     assert len(page.ids) == len(set(page.ids))
     assert "2 1 distinct" in " ".join(page.text.split()) and "±0.00" not in page.text
     assert "pass^1" in page.text and "Pareto front" in page.text
-    assert re.search(r"oracle\s*2 of 2", page.text) and re.search(r"script\.jsonl\s*0 of 2", page.text)
+    assert re.search(r"oracle\s*2 of 2", page.text) and re.search(r"script\s*0 of 2", page.text)
     # The scripted way: a harmful step, why it failed, what it undid, what the sensors said.
     assert "lock_safety_mode()" in page.text and "harmful" in page.text
     assert "reasoning deficit" in page.text and "Undoes step 1" in page.text

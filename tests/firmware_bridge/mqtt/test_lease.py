@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from bridge_rig import Mosquitto, ScriptedDevice, python_child, wait_until
+from given_clock import GivenClock
 
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
@@ -153,15 +154,15 @@ def test_a_lease_outlives_a_broker_that_was_restarted() -> None:
 def test_an_absence_longer_than_the_lease_makes_it_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mqtt_lease, "ECHO_SECONDS", 0.0)
     written: list[Claim | None] = []
-    lease = Lease("rig", lambda payload: written.append(decode_claim(payload)))
+    clock = GivenClock()
+    lease = Lease("rig", lambda payload: written.append(decode_claim(payload)), clock)
     lease.claim(0.0, lambda _: None)
     first = written[-1]
     lease.link_changed(False)
     lease.link_changed(True)
     assert written[-1] is not None and first is not None and written[-1].since == first.since
     lease.link_changed(False)
-    later = time.monotonic() + 60
-    monkeypatch.setattr(time, "monotonic", lambda: later)
+    clock.jump(60)
     lease.link_changed(True)
     assert written[-1].since > first.since  # type: ignore[union-attr]
     # who claimed it meanwhile goes before us

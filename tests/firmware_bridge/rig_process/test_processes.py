@@ -221,7 +221,7 @@ def test_an_error_of_the_class_in_its_start_is_one_line(tmp_path: Path) -> None:
         MODULE.replace("self.file = Path", "raise OSError('no such pump') #")
     )
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
-    command = [sys.executable, "-m", "core_eval.cli.main", "rigs", "check", "rig.yaml"]
+    command = [sys.executable, "-m", "core_eval.cli.main", "rigs", "check", "--allow-programs", "rig.yaml"]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=START, check=False
     )
