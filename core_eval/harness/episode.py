@@ -167,7 +167,7 @@ class Episode:
                 self._task.device.name,
                 self._task.init,
                 self._what.world_seed,
-                task=self._task.id,
+                told=(self._task.id, self._what.seed),
                 required=self._what.init_required,
             )
         self._disturbance = Disturbance.of(start, simulated=simulated)

@@ -133,11 +133,17 @@ class RigSession:
             self.samples, self.known = SimpleQueue(), None
 
     def initialise(
-        self, device: str, state: Mapping[str, Any], seed: int, *, task: str = "", required: bool
+        self,
+        device: str,
+        state: Mapping[str, Any],
+        seed: int,
+        *,
+        required: bool,
+        told: tuple[str, int] = ("", 0),
     ) -> bool:
         """Stop and reset the rig, and set a simulator's initial state; return whether it is a simulator.
 
-        The program that its file names as `reset` is told the task.
+        The program that its file names as `reset` is told the task and the episode's seed (`told`).
 
         Raises:
             RigError: the device is of another type, does not respond, or refuses the initial state, or the
@@ -155,7 +161,7 @@ class RigSession:
             if self.first_stop is StopOutcome.NOT_SENT:
                 raise RigError(f"rig {name}: the first stop was not sent: {self.client.stop_error}")
             if self.config.reset is not None:
-                self._run_reset(self.config.reset, task, seed)
+                self._run_reset(self.config.reset, *told)
             self.client.reset()
             outcome = self._init_when_idle(state, seed)
         if outcome.status == CallStatus.OK:

@@ -38,7 +38,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer rigs, to save time."""
-    monkeypatch.setattr(Rigs.__init__, "__defaults__", (20, 40))
+    monkeypatch.setattr(Rigs.__init__, "__defaults__", (40, 60))
 
 
 def printed(capsys: pytest.CaptureFixture[str], *command: str) -> Any:
@@ -95,7 +95,7 @@ def test_advice_buys_what_shows_the_harm(
     )
     files = ["--cost", str(prices), "--sensors", str(finer)]
     told = printed(
-        capsys, "sensors", "advise", str(log), *files, "--rigs", "40", "--jobs", "1", "-o", str(curve)
+        capsys, "sensors", "advise", str(log), *files, "--rigs", "80", "--jobs", "1", "-o", str(curve)
     )
     assert told["candidates"]["leaf_wetness"]["price"] == 400.0, "one at each of four plants"
     assert told["greedy"][-1]["sensors"] == ["leaf_wetness"] == told["exact"][-1]["sensors"]
@@ -163,7 +163,7 @@ def test_on_the_bench_a_finger_sensor_is_advised(
         "  finger_force: {kind: quantised, period: 0.05, resolution: 1.0, noise: 0.2}\n"
     )
     advice = printed(
-        capsys, "sensors", "advise", str(bench), "--sensors", str(finer), "--rigs", "40", "--jobs", "1"
+        capsys, "sensors", "advise", str(bench), "--sensors", str(finer), "--rigs", "80", "--jobs", "1"
     )
     assert advice["events"] == {"all": 1, "judged": 1}
     assert advice["greedy"][-1]["sensors"] == ["finger_force"]

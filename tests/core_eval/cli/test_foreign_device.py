@@ -100,8 +100,9 @@ def test_the_guard_keeps_harm_from_a_physical_device(
     with LogReader(Path("log.db")) as reader:
         steps = reader.steps(1)
     assert episode["harmful_calls"] > 0
-    # What takes the machine towards rest is never held back.
-    off_the_path = [step for step in steps if step.kind == "harmful" and step.tool != "lock_safety_mode"]
+    # What takes the machine towards rest is never held back, nor is a retreat.
+    let_through = ("lock_safety_mode", "move_home")
+    off_the_path = [step for step in steps if step.kind == "harmful" and step.tool not in let_through]
     assert off_the_path and all(step.status == "blocked" for step in off_the_path)
     assert len(device.calls) == sum(step.status == "ok" for step in steps)
 
