@@ -130,7 +130,9 @@ def test_nothing_is_wider_than_the_terminal_and_no_number_is_broken(
     for width in WIDTHS:
         lines = texts[width].splitlines()
         assert all(cell_len(line) <= width for line in lines), (width, max(lines, key=cell_len))
-        assert not any(re.fullmatch(r"\W*\w(\s+\w)*\W*", line) for line in lines), (
+        # The number of a name that another agent has too may stand alone.
+        numbered = [line for line in lines if line.strip() != "(2)"]
+        assert not any(re.fullmatch(r"\W*\w(\s+\w)*\W*", line) for line in numbered), (
             f"letter by letter: {width}"
         )
         if "not shown" not in texts[width]:
