@@ -446,8 +446,9 @@ ALTER TABLE failure RENAME TO failure_9;
 CREATE TABLE failure (
     episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
     label TEXT NOT NULL,                                     -- why the episode failed; several may hold
-    level TEXT NOT NULL CHECK (level IN ('decision', 'execution', 'rig')),
     scoring_id INTEGER NOT NULL REFERENCES scoring(id) ON DELETE CASCADE,
+    -- Last: SQLite 3.40's quick_check takes a column before one of the key for NULL.
+    level TEXT NOT NULL CHECK (level IN ('decision', 'execution', 'rig')),
     PRIMARY KEY (episode_id, label, scoring_id)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO failure (episode_id, label, level, scoring_id)

@@ -67,7 +67,8 @@ def verbs(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[
     if path and not below:
         yield path
     for name, sub in below.items():
-        yield from verbs(sub, (*path, name))
+        if not sub.hidden:
+            yield from verbs(sub, (*path, name))
 
 
 def test_a_block_that_is_wrong_is_found(tmp_path: Path) -> None:

@@ -94,6 +94,17 @@ def test_path_figures_stay_and_harm_is_judged_again_beside_the_first_scoring(
         assert all(one["scores"]["harm_events"] >= 1 for one in scorings)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_migrated_log_passes_sqlites_own_check(version: int, tmp_path: Path) -> None:
+    path, copy = old_log(version, tmp_path), tmp_path / "copy.db"
+    # One that writes brings the schema up to date; the labels of failures are in it.
+    assert main(["score", "--db", str(path), "--write"]) == 0
+    with closing(sqlite3.connect(path)) as log:
+        assert log.execute("SELECT count(*) FROM failure").fetchone()[0] > 0
+        assert log.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert main(["backup", str(path), str(copy)]) == 0
+
+
 def test_to_score_twice_adds_one_scoring(tmp_path: Path) -> None:
     path = old_log(4, tmp_path)
     for _ in range(2):
