@@ -145,7 +145,7 @@ def test_read_traces_gives_calls():
 def test_memory_does_not_grow_with_the_file():
     text = line(calls=[{"name": "a"}, {"name": "look"}, {"name": "nothing"}, {"name": "b"}])
     scores = score_traces(read_traces(repeat(text), file="f"), TASKS)
-    list(islice(scores, 200))
+    list(islice(scores, 5000))
     tracemalloc.start()
     for _ in islice(scores, 1000):
         pass
