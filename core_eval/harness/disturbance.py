@@ -17,6 +17,10 @@ BROKEN = frozenset({"RigError"})
 """The stop reasons of an episode that rig or link ended."""
 
 
+CUT = frozenset({"max_time", "person"})
+"""The stop reasons of an episode whose running call was given up: its fault is nobody's."""
+
+
 class Disturbance:
     """Tells which faults of an episode disturb it.
 
@@ -25,7 +29,6 @@ class Disturbance:
     """
 
     def __init__(self, *, simulated: bool, draws_link_faults: bool) -> None:
-        self._simulated = simulated
         self._owners = {FaultOwner.HOST}
         if not draws_link_faults:
             self._owners.add(FaultOwner.LINK)
@@ -48,7 +51,7 @@ def is_disturbed(episode: EpisodeRow, steps: Sequence[StepRow]) -> bool:
     """Return whether rig, link or host disturbed a logged episode."""
     simulated = bool(episode.simulated)
     disturbance = Disturbance.of(episode, simulated=simulated)
-    for step in steps:
+    for step in steps[:-1] if episode.stop_reason in CUT else steps:
         disturbance.take(step.status, step.error_code)
     # The guard and a person leave another reason: the rig had stopped by itself.
     by_rig = episode.stop_reason == "estop" and not simulated and not _stopped_itself(steps)

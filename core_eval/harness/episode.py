@@ -316,7 +316,8 @@ class Episode:
         if lost and not self._stop_button.pressed and self._deadline.left > 0:
             with self._signals.interruptible():
                 self._session.require_answer()
-        self._disturbance.take(outcome.status, outcome.code)
+        if not self._stop_button.pressed and self._deadline.left > 0:
+            self._disturbance.take(outcome.status, outcome.code)
         if self._disturbance.faults >= MOST:
             raise RigError(
                 f"rig {self._session.config.name}: {MOST} calls failed by no fault of the agent, the last: "

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from bench_rig import BenchRover, on_a_pty
 
 from core_eval.cli.main import main
-from core_eval.harness.disturbance import Disturbance
+from core_eval.harness.disturbance import Disturbance, is_disturbed
 from core_eval.log import LogReader
 from core_eval.path.calls import CallStatus
 from core_eval.report.summary import mean
@@ -81,6 +82,13 @@ def test_what_disturbs(simulated: bool, drawn: bool, code: str, disturbs: bool) 
     # A refusal is the agent's, whatever its code.
     disturbance.take(CallStatus.REJECTED, code)
     assert disturbance.faults == disturbs
+
+
+@pytest.mark.parametrize(("reason", "disturbed"), [("done", True), ("max_time", False), ("person", False)])
+def test_a_call_that_a_limit_or_a_person_cut_does_not_disturb(reason: str, disturbed: bool) -> None:
+    step = SimpleNamespace(status=CallStatus.FAULT, error_code="timeout")
+    episode = replace(ROW, stop_reason=reason, simulated=True)
+    assert is_disturbed(episode, [step]) is disturbed  # type: ignore[list-item]
 
 
 @pytest.mark.serial
