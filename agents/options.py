@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agents.agent import Limits
 from agents.errors import AgentSpecError
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 GrammarMode = Literal["off", "calls", "strict"]
 """What a grammar holds: nothing, each call from its beginning on, or the whole answer."""

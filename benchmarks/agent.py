@@ -38,11 +38,11 @@ from agents.formats.registry import PLAIN
 from agents.options import ModelOptions
 from agents.scaffolds.native import NativeScaffold
 from configs.tasks_loader import load_task
-from core_eval.harness.events import ignore
-from core_eval.harness.resource_usage import peak_memory
-from core_eval.harness.run import Run, load_parts
-from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.log import RunLog
+from core_eval.log.events import ignore
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import Run, load_parts
+from core_eval.run.resource_usage import peak_memory
 
 WIDTH, HEADS, KV_HEADS, HEAD, HIDDEN, WORDS = 1024, 16, 8, 128, 3072, 151_936
 CALLS = (

@@ -20,12 +20,12 @@ from rich.table import Table
 
 from agents.baselines.mutated import KINDS
 from configs.suites import read_suite, task_ref
-from core_eval.harness.events import ignore
-from core_eval.harness.run import Run, load_parts
-from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.log import EpisodeRow, LogReader, RunLog
-from core_eval.report.metrics import BY_NAME
-from core_eval.report.summary import mean
+from core_eval.log.events import ignore
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import Run, load_parts
+from core_eval.score.metrics import BY_NAME
+from core_eval.score.summary import mean
 
 METRICS = (
     "path_correctness",

@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from agents.agent import Action, Agent, EpisodeContext, Observation
 from core_eval.cli.live import LiveLines
-from core_eval.harness.run import Run, load_parts
-from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.log import RunLog
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import Run, load_parts
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = {"agents", "configs", "core_eval", "devices", "firmware_bridge", "sims"}

@@ -20,10 +20,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from core_eval.log import Definition, EpisodeRow
-from core_eval.path.intervals import Groups, Limits
-from core_eval.path.statistics import summarize
-from core_eval.report.contrast import COMPARED, Contrast, between
-from core_eval.report.gate import Baseline, changes
+from core_eval.score.contrast import COMPARED, Contrast, between
+from core_eval.score.gate import Baseline, changes
+from core_eval.statistics.estimates import summarize
+from core_eval.statistics.intervals import Groups, Limits
 
 SHAPES = [(3, 1), (3, 5), (5, 1), (5, 5), (10, 1), (10, 3), (30, 1), (30, 5)]
 """Tasks, and tries of each."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from configs.tasks_loader import Task
 from configs.worlds_loader import World
-from core_eval.harness.verify import example_calls
 from core_eval.path import Call
+from core_eval.verify.task import example_calls
 from devices.farm_rover.world import FarmWorld
 from devices.hidden import hidden_parameters
 

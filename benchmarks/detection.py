@@ -35,7 +35,7 @@ from core_eval.harm.replay import Player
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
 from core_eval.log.rows import COUNTED, Observation
-from core_eval.report.roc_drawing import curves_by_rule, roc_svg
+from core_eval.report.pictures.roc_drawing import curves_by_rule, roc_svg
 
 
 @dataclass(frozen=True)

@@ -68,10 +68,10 @@ def main() -> None:
 
 def measure(what: dict[str, Any]) -> dict[str, int]:
     """Run the episodes, and return the counts."""
-    from core_eval.harness.events import ignore
-    from core_eval.harness.run import Run, load_parts
-    from core_eval.harness.run_config import Cell, RunConfig
     from core_eval.log import RunLog
+    from core_eval.log.events import ignore
+    from core_eval.run.config import Cell, RunConfig
+    from core_eval.run.plan import Run, load_parts
 
     tasks = what["tasks"]
     config = RunConfig(

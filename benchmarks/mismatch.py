@@ -40,7 +40,7 @@ from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.parameters import Estimate, Priors
 from core_eval.harm.twin.posterior import Twin, clusters, probability_of
 from core_eval.harm.twin.unknowns import Unknowns
-from core_eval.report.risk_coverage import band_words
+from core_eval.report.pictures.risk_coverage import band_words
 from devices.hidden import hidden_parameters
 
 DISCREPANCY = 0.02

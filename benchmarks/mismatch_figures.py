@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.reliability_diagram import bins
-from core_eval.path.intervals import wilson
-from core_eval.report.risk_coverage import Choice, risk_coverage
+from core_eval.report.pictures.risk_coverage import Choice, risk_coverage
+from core_eval.statistics.intervals import wilson
 
 COUNTED, SURE = 0.5, 0.9
 CHOICES = (0.5, 0.4, 0.3, 0.2)

@@ -28,18 +28,18 @@ from agents.errors import AgentSpecError, BackendError
 from agents.registry import model_file, parse_spec
 from configs.tasks_loader import TaskLimits, task_files
 from core_eval.cli.agent_flags import with_flags
-from core_eval.harness.episode import EpisodeFailed
-from core_eval.harness.events import EpisodeEnded, ignore
-from core_eval.harness.provenance import agent_info
-from core_eval.harness.run import Run, load_parts
-from core_eval.harness.run_config import Cell, RunConfig
-from core_eval.harness.signals import StopRequested
 from core_eval.log import EpisodeRow, LogReader, RunLog, RunRow
-from core_eval.path.statistics import Estimate, summarize
-from core_eval.report.counted import counted, keys
-from core_eval.report.repeated import passed, spread
-from core_eval.report.summary import latest_attempts
-from core_eval.report.world_tables import ALL, world_of, worlds
+from core_eval.log.events import EpisodeEnded, ignore
+from core_eval.report.tables.worlds import ALL, world_of, worlds
+from core_eval.rig.signals import StopRequested
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.episode import EpisodeFailed
+from core_eval.run.plan import Run, load_parts
+from core_eval.run.provenance import agent_info
+from core_eval.score.counted import counted, keys
+from core_eval.score.repeated import passed, spread
+from core_eval.score.summary import latest_attempts
+from core_eval.statistics.estimates import Estimate, summarize
 
 SCAFFOLDS = ("native", "react")
 WORDINGS = ("shipped", "paraphrased")

@@ -18,7 +18,7 @@ from benchmarks.real_data.coarse_arm import sensor_sets
 from benchmarks.real_data.cobot import LABELS, read_cobot
 from benchmarks.real_data.event_detection import judge, unobserved, windows
 from benchmarks.real_data.station import DataError
-from core_eval.path.intervals import wilson
+from core_eval.statistics.intervals import wilson
 
 FINE = "fine"
 

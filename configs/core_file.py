@@ -9,7 +9,7 @@ from types import MappingProxyType
 from configs.core_aliases import ToolAlias, renaming
 from configs.errors import ConfigError
 from core_eval.path import AutomatonError, CoreFile, parse_core_json
-from core_eval.path.foreign_text import ForeignTextError, read_text
+from core_eval.text.foreign_text import ForeignTextError, read_text
 
 
 def is_core_text(text: str) -> bool:

@@ -10,7 +10,7 @@ from configs.errors import ConfigError
 from configs.tasks_loader import TASKS_FOLDER, Task, TaskFile, merged_files, read_tasks, task_files
 from configs.worlds_loader import known_world
 from configs.yaml_file import nearest
-from core_eval.path.foreign_text import STDIN
+from core_eval.text.foreign_text import STDIN
 from sims.world_type import WORLD_TYPES
 
 CORE = "core"

@@ -21,7 +21,7 @@ from configs.task_places import UnknownPlaceError, expand_places, places
 from configs.worlds_loader import World, known_world, load_world, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest, where_named
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
-from core_eval.path.foreign_text import STDIN, ForeignTextError, read_text
+from core_eval.text.foreign_text import STDIN, ForeignTextError, read_text
 from devices.device_type import DeviceType, has_tools
 from devices.inferred_device import device_from_alphabet
 from sims.overrides import stack_overrides

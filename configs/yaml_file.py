@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from configs.errors import ConfigError
 from configs.unknown_keys import suggestion
 from configs.yaml_text import MAX_BYTES, YamlError, YamlText, parse_yaml
-from core_eval.path.foreign_text import ForeignTextError, read_text
+from core_eval.text.foreign_text import ForeignTextError, read_text
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 if TYPE_CHECKING:
-    from core_eval.harness.run_config import RunConfig
     from core_eval.log import EpisodeRow, HarmRow, StepRow
+    from core_eval.run.config import RunConfig
 
 MARK = "pathrig"
 MARK_HELP = (
@@ -66,7 +66,7 @@ class LoggedEpisode:
             AssertionError: one is missed, or the agent made no call.
             ValueError: a threshold has another form, or names no metric.
         """
-        from core_eval.report.thresholds import Threshold, judge
+        from core_eval.score.thresholds import Threshold, judge
 
         judged = judge([Threshold.parse(text) for text in thresholds], [self.row])
         missed = [one.missed for one in judged if one.missed is not None]
@@ -183,7 +183,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _run_config(item: pytest.Item, rig: str | None, agent: str | None) -> RunConfig:
     from pydantic import ValidationError
 
-    from core_eval.harness.run_config import Cell, RunConfig
+    from core_eval.run.config import Cell, RunConfig
 
     mark = item.get_closest_marker(MARK)
     given: dict[str, Any] = dict(mark.kwargs) if mark is not None else {}
@@ -210,13 +210,13 @@ def _run_config(item: pytest.Item, rig: str | None, agent: str | None) -> RunCon
 def _run(config: RunConfig, db: Path) -> list[LoggedEpisode]:
     from agents.errors import AgentSpecError, BackendError
     from configs.errors import ConfigError
-    from core_eval.harness.episode import EpisodeFailed
-    from core_eval.harness.events import ignore
-    from core_eval.harness.final_stops import final_stops
-    from core_eval.harness.run import Run, load_parts
-    from core_eval.harness.signals import StopRequested
-    from core_eval.harness.simulator_process import RigError
     from core_eval.log import LogError, LogReader, RunLog
+    from core_eval.log.events import ignore
+    from core_eval.rig.final_stops import final_stops
+    from core_eval.rig.signals import StopRequested
+    from core_eval.rig.simulator_process import RigError
+    from core_eval.run.episode import EpisodeFailed
+    from core_eval.run.plan import Run, load_parts
     from devices.registry import PluginError
     from firmware_bridge.link import LinkError
 

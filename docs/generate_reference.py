@@ -34,8 +34,8 @@ from configs.variation import Variation
 from configs.worlds_loader import load_world
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
-from core_eval.report.aggregate import DEFAULT_FILE, AggregateFile
-from core_eval.report.thresholds import Gate, GatesFile
+from core_eval.score.aggregate import DEFAULT_FILE, AggregateFile
+from core_eval.score.thresholds import Gate, GatesFile
 from devices.declared import device_file
 from devices.faults import COMMON_FAULTS, Fault, FaultRate
 from devices.sensors import SensorSpec

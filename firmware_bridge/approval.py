@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TextIO
 
-from core_eval.path.visible_text import visible
+from core_eval.text.visible_text import visible
 
 Answer = Literal["approve", "refuse", "stop"]
 ANSWERS: Mapping[str, Answer] = {

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from core_eval.path.foreign_json import MAX_DEPTH, ForeignJsonError, parse_json
+from core_eval.text.foreign_json import MAX_DEPTH, ForeignJsonError, parse_json
 from firmware_bridge.messages import DeviceMessage, HostMessage, Lease, Message, Ops
 
 HOST_MAX_FRAME = 65_536

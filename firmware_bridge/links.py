@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from core_eval.path.streams import STREAMS
+from core_eval.text.streams import STREAMS
 from devices.registry import Registry
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.mqtt.address import without_password

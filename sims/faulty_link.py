@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from core_eval.path.calls import CallStatus
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from firmware_bridge import messages as wire
 from firmware_bridge.link import Port, PortHandler
 from sims.counter_rng import keyed_uniform

@@ -16,7 +16,7 @@ from agents.backends.http_request import MAX_ANSWER, HttpAnswer, RequestError, T
 from agents.backends.server_address import KEY_VARIABLE, URL_VARIABLE, key_for, parts_of
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError, BackendError
-from core_eval.path.foreign_json import MAX_DIGITS, ForeignJsonError, parse_json
+from core_eval.text.foreign_json import MAX_DIGITS, ForeignJsonError, parse_json
 
 RETRIES = 3
 """How often a request is sent again after a broken connection, or an answer that says so (429, 5xx)."""

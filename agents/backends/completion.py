@@ -17,7 +17,7 @@ from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, read_
 from agents.formats.registry import FORMATS
 from agents.formats.thoughts import part
 from agents.options import Reading
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 SAID_TO_CALL = ("tool_calls", "function_call")
 MARKS = tuple(mark for form in FORMATS for mark in form.marks)

@@ -35,7 +35,7 @@ from agents.formats.format import Format
 from agents.formats.signature import SCHEMAS, SIGNATURES
 from agents.formats.thoughts import opening_mark, rest_start
 from agents.options import NO_OPTIONS, ModelOptions
-from core_eval.path.foreign_text import ForeignTextError, read_text
+from core_eval.text.foreign_text import ForeignTextError, read_text
 
 SHIPPED_MODEL = Path(__file__).parents[1] / "models" / "pathrig-demo-q8_0.gguf"
 CONTEXT = 8192

@@ -8,7 +8,7 @@ from typing import Any
 from agents.agent import ToolCallAction
 from agents.baselines.fixed_actions import FixedActions
 from agents.errors import AgentSpecError
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 
 class ScriptedAgent(FixedActions):

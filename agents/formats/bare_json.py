@@ -8,7 +8,7 @@ from typing import Any
 from agents.formats.calls import ARGUMENT_KEYS, NAME_KEYS, Nonsense, Tools
 from agents.formats.format import Found, too_many
 from agents.formats.json_text import json_end, read_value, skip
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 BEGINS = re.compile(r"(?:^|(?<=```json)|(?<=;))[ \t]*(?=[\[{])", re.MULTILINE)
 NAMES = re.compile(r"""["'](?:name|tool_name)["']\s*:""")

@@ -10,7 +10,7 @@ from typing import Any
 from agents.formats.calls import CallText, Nonsense, Tools, call_of, is_text, to_json
 from agents.formats.format import Format, Found, Functions, too_many
 from agents.formats.grammar import Rules, literal
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 DEEPEST = 50
 SCALAR = re.compile(r"[^,{}\[\]]+")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.formats.calls import Item, Nonsense, read_record
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 _STRUCTURE = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"?', re.DOTALL)
 BETWEEN = re.compile(r"(?:\s|[,;]|```(?:json)?)*")

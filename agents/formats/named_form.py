@@ -11,7 +11,7 @@ from agents.formats.calls import CallText, Nonsense, Tools, call_of, to_json
 from agents.formats.format import Format, Found, Functions, too_many
 from agents.formats.grammar import Rules, literal
 from agents.formats.json_text import json_end, not_json
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 
 @dataclass(frozen=True)

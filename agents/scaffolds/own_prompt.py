@@ -13,8 +13,8 @@ from agents.backends.backend import Message
 from agents.errors import AgentSpecError
 from agents.options import ModelOptions
 from agents.scaffolds.prompting import compact_json
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
-from core_eval.path.foreign_text import ForeignTextError, read_text
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_text import ForeignTextError, read_text
 
 ADVICE = "{advice}"
 """Placeholder of the device type's advice in a system prompt."""

@@ -15,7 +15,7 @@ from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
     from core_eval.harm.twin.coverage import Coverage
-    from core_eval.harness.calibration_run import CalibratedRig
+    from core_eval.score.calibration import CalibratedRig
 
 
 def calibrate(
@@ -82,7 +82,7 @@ def calibrate(
         import scipy.optimize  # noqa: F401
     except ImportError as error:
         raise UsageError(f"{error}; calibration needs it: pip install 'pathrig[twin]'") from None
-    from core_eval.harness.calibration_run import calibrate_rig
+    from core_eval.score.calibration import calibrate_rig
 
     found = calibrate_rig(db, config, last, seed, coverage, coverage_minutes * 60.0, _tracking)
     refused = bool(found.parameters) and not dry_run and not found.calibration.explains and not force
@@ -156,7 +156,7 @@ def _write_probing(rig: str, world: str | None, path: Path, file: Path) -> None:
 
 
 def _print(found: CalibratedRig, asked: int) -> None:
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agents import plain_table
 
     calibration = found.calibration
     numbers = ("value", "spread", "spread before", "information")

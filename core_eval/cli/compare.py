@@ -13,7 +13,7 @@ from core_eval.cli.output import UsageError, check_output, console, print_json, 
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
-    from core_eval.report.contrast import Contrast, Grid
+    from core_eval.score.contrast import Contrast, Grid
 
 Log = Annotated[str, typer.Argument(metavar="A", help="A log, or a run of it: DB[#RUN].")]
 OtherLog = Annotated[str | None, typer.Argument(metavar="[B]", help="The log or run to compare it with.")]
@@ -30,8 +30,8 @@ def compare(
     Episodes are paired by task, seed and start. With two logs each agent is compared with itself; where each
     has one agent, these are compared.
     """
-    from core_eval.report.contrast import between, contrast_json, grid_of, within
-    from core_eval.report.contrast_page import contrast_page
+    from core_eval.report.page.contrast import contrast_page
+    from core_eval.score.contrast import between, contrast_json, grid_of, within
 
     if out is not None:
         check_output(out, "-o")
@@ -57,8 +57,7 @@ def compare(
 def _print(title: str, grid: Grid, contrasts: list[Contrast], alone: list[str]) -> None:
     from rich.text import Text
 
-    from core_eval.path.visible_text import visible
-    from core_eval.report.contrast_tables import (
+    from core_eval.report.tables.contrast import (
         MEANING,
         changes_table,
         contrast_title,
@@ -66,6 +65,7 @@ def _print(title: str, grid: Grid, contrasts: list[Contrast], alone: list[str]) 
         lone_lines,
         metrics_table,
     )
+    from core_eval.text.visible_text import visible
 
     screen = console()
     screen.print(Text(visible(title)))

@@ -26,10 +26,10 @@ def demo(
 ) -> None:
     """Drive a rover over MQTT and an arm over serial, and compare the agents."""
     from core_eval.cli.live import LiveLines
-    from core_eval.harness.run import Run, load_parts
-    from core_eval.harness.run_config import Cell, RunConfig
     from core_eval.log import LogReader, RunLog
-    from core_eval.report.summary import run_json
+    from core_eval.run.config import Cell, RunConfig
+    from core_eval.run.plan import Run, load_parts
+    from core_eval.score.summary import run_json
 
     places = [("sim-farm-mqtt", task) for task in ROVER_TASKS] + [
         ("sim-arm-serial", task) for task in ARM_TASKS

@@ -10,7 +10,7 @@ from core_eval.cli.progress import tracked
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
-    from core_eval.report.episode_filter import EpisodeFilter
+    from core_eval.log.episode_filter import EpisodeFilter
 
 AgentOption = Annotated[
     list[str] | None,
@@ -33,7 +33,7 @@ def episode_filter(
     agent: list[str] | None, task: list[str] | None, kind: list[str] | None, worst: int | None
 ) -> EpisodeFilter:
     """Return the filter that the options ask for."""
-    from core_eval.report.episode_filter import EpisodeFilter
+    from core_eval.log.episode_filter import EpisodeFilter
 
     return EpisodeFilter(agent or (), task or (), kind or (), worst)
 

@@ -16,7 +16,7 @@ def find_port(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find the rig's serial port: unplug the rig and plug it in again."""
-    from core_eval.harness.signals import StopSignals
+    from core_eval.rig.signals import StopSignals
     from firmware_bridge.serial.ports import find_by_plugging
 
     out = console(stderr=json)

@@ -13,7 +13,7 @@ from core_eval.cli.output import UsageError, check_output, console, print_json, 
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
-    from core_eval.report.gate import Baseline, Change
+    from core_eval.score.gate import Baseline, Change
 
 app = typer.Typer(help="Keep a run's scores, and compare later runs with them.", no_args_is_help=True)
 RunArgument = Annotated[
@@ -37,8 +37,8 @@ def save(
 ) -> None:
     """Write the scores of a run's episodes to a file."""
     from core_eval.cli.run_reference import read_run
-    from core_eval.path.json_text import json_text
-    from core_eval.report.gate import Baseline
+    from core_eval.score.gate import Baseline
+    from core_eval.text.json_text import json_text
 
     check_output(out, "-o")
     row, episodes = read_run(run)
@@ -80,8 +80,8 @@ def check(
     metric: a paired t test over tasks, corrected for all tests (Holm).
     """
     from core_eval.cli.run_reference import read_run
-    from core_eval.report.gate import CHECKED, changes
-    from core_eval.report.markdown import changes_markdown, power_lines
+    from core_eval.report.tables.markdown import changes_markdown, power_lines
+    from core_eval.score.gate import CHECKED, changes
 
     if not 0.0 < alpha <= 0.5:
         raise UsageError(f"--alpha {alpha:g}: must be above 0, and 0.5 at most")
@@ -125,9 +125,9 @@ def _renamed(
 
 
 def _print(shown: Sequence[Change]) -> None:
-    from core_eval.report.agent_names import short_names
-    from core_eval.report.markdown import figures, heading
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agent_names import short_names
+    from core_eval.report.tables.agents import plain_table
+    from core_eval.report.tables.markdown import figures, heading
 
     if not shown:
         return
@@ -142,7 +142,7 @@ def _print(shown: Sequence[Change]) -> None:
 def _read(file: Path) -> Baseline:
     from pydantic import ValidationError
 
-    from core_eval.report.gate import Baseline
+    from core_eval.score.gate import Baseline
 
     try:
         return Baseline.model_validate(read_json_object(file, "baseline"))
@@ -153,8 +153,8 @@ def _read(file: Path) -> Baseline:
 
 
 def _metric(text: str, option: str) -> str:
-    from core_eval.report.gate import KEPT
-    from core_eval.report.thresholds import UnknownMetricError, metric_named
+    from core_eval.score.gate import KEPT
+    from core_eval.score.thresholds import UnknownMetricError, metric_named
 
     try:
         name = metric_named(text)

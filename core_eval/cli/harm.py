@@ -23,8 +23,8 @@ from core_eval.cli.progress import progress, tracked
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
+    from core_eval.log.episode_filter import EpisodeFilter
     from core_eval.log.rows import Thresholds
-    from core_eval.report.episode_filter import EpisodeFilter
 
 
 def harm(
@@ -68,8 +68,7 @@ def harm(
 ) -> None:
     """List a log's harm events, observed or not, with evidence; also deviations and compensating pairs."""
     from core_eval.log import LogReader
-    from core_eval.report.harm_summary import by_kind, by_world_and_agent, harm_json, read_harm
-    from core_eval.report.harm_tables import (
+    from core_eval.report.tables.harm import (
         deviations_table,
         events_table,
         groups_table,
@@ -78,10 +77,11 @@ def harm(
         pairs_table,
         unanswered_text,
     )
-    from core_eval.report.no_call import no_call
-    from core_eval.report.no_rules import no_rules
-    from core_eval.report.scorings import latest_notes
-    from core_eval.report.twin_fit import bad_fits_text
+    from core_eval.report.tables.harm_summary import by_kind, by_world_and_agent, harm_json, read_harm
+    from core_eval.report.tables.scorings import latest_notes
+    from core_eval.score.no_call import no_call
+    from core_eval.score.no_rules import no_rules
+    from core_eval.score.twin_fit import bad_fits_text
 
     wanted = episode_filter(agent, task, kind, worst)
     if out is not None and not detect:
@@ -170,9 +170,9 @@ def _detect(
     out: Path | None,
 ) -> list[dict[str, Any]]:
     """Compute the detection of the selected events, store it, and return it as JSON-ready data."""
-    from core_eval.harness.detecting import detect_all
     from core_eval.log import LogReader, RunLog
-    from core_eval.report.roc_drawing import curves_by_rule, roc_svg
+    from core_eval.report.pictures.roc_drawing import curves_by_rule, roc_svg
+    from core_eval.score.detection import detect_all
 
     if out is not None:
         check_output(out, "-o")

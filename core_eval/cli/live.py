@@ -5,7 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.harness.events import (
+from core_eval.log import LEFT_RECORD, EpisodeRow
+from core_eval.log.events import (
     EpisodeEnded,
     EpisodePlanned,
     EpisodeStarted,
@@ -15,12 +16,11 @@ from core_eval.harness.events import (
     RigStatus,
     Stepped,
 )
-from core_eval.log import LEFT_RECORD, EpisodeRow
 from core_eval.path.calls import CallStatus
-from core_eval.report.durations import seconds_text
-from core_eval.report.fitted_table import Hanging
-from core_eval.report.metrics import BRIEF, BY_NAME
-from core_eval.report.tables import cell, status_text, step_line
+from core_eval.report.tables.agents import cell, status_text, step_line
+from core_eval.report.tables.fitted_table import Hanging
+from core_eval.score.metrics import BRIEF, BY_NAME
+from core_eval.text.durations import seconds_text
 
 WORTH_SECONDS = 2.0
 

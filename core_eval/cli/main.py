@@ -52,7 +52,7 @@ except KeyboardInterrupt:
     sys.exit(130)
 
 if TYPE_CHECKING:
-    from core_eval.harness.final_stops import FinalStop
+    from core_eval.rig.final_stops import FinalStop
 
 app = typer.Typer(
     name="pathrig",
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         that signal, with the log consistent. 130: also stopped by a person.
     """
     try:
-        from core_eval.harness.final_stops import final_stops
+        from core_eval.rig.final_stops import final_stops
     except KeyboardInterrupt:
         return STOPPED
     survive_hangup()
@@ -196,11 +196,11 @@ def _known_failure(error: BaseException, stops: Sequence[FinalStop]) -> int:
         return STOPPED
     from agents.errors import AgentSpecError, BackendError
     from configs.errors import ConfigError
-    from core_eval.harness.episode import EpisodeFailed
-    from core_eval.harness.signals import StopRequested
-    from core_eval.harness.simulator_process import RigError
-    from core_eval.harness.stop_button import StoppedByPerson
     from core_eval.log import LogError
+    from core_eval.rig.signals import StopRequested
+    from core_eval.rig.simulator_process import RigError
+    from core_eval.rig.stop_button import StoppedByPerson
+    from core_eval.run.episode import EpisodeFailed
     from devices.registry import PluginError
     from firmware_bridge.link import LinkError
 

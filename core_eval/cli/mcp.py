@@ -118,10 +118,10 @@ def mcp(
                 raise
         listening = joined_or_begun
     from core_eval.cli.live import LiveLines
-    from core_eval.harness.events import Observers
-    from core_eval.harness.run import Run, load_parts, task_on_rig
-    from core_eval.harness.run_config import Cell, RunConfig
     from core_eval.log import LogReader, RunLog
+    from core_eval.log.events import Observers
+    from core_eval.run.config import Cell, RunConfig
+    from core_eval.run.plan import Run, load_parts, task_on_rig
 
     try:
         from agents.mcp.agent import McpAgent, refusals

@@ -48,7 +48,7 @@ def list_models() -> None:
     from agents.registry import parse_spec
     from configs.models_loader import MODELS_FOLDER, model_names
     from core_eval.cli.output import console
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agents import plain_table
 
     table = plain_table("name", "stands for")
     for name in model_names():
@@ -76,7 +76,7 @@ def check(
     """
     from configs.tasks_loader import load_task
     from core_eval.cli.output import console, print_json
-    from core_eval.harness.model_check import check_model
+    from core_eval.run.model_check import check_model
 
     found = check_model(_spec(model), load_task(task))
     if json:
@@ -88,8 +88,8 @@ def check(
 
 
 def _print(out: Any, found: Mapping[str, Any]) -> None:
-    from core_eval.path.visible_text import visible
-    from core_eval.report.fitted_table import Hanging
+    from core_eval.report.tables.fitted_table import Hanging
+    from core_eval.text.visible_text import visible
 
     out.print(Hanging(Text(visible(found["model"]), style="bold")))
     for key, (heading, form) in HEADINGS.items():

@@ -16,9 +16,9 @@ import typer
 from rich.console import Console
 
 from core_eval.cli.screen import console as console
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
-from core_eval.path.foreign_text import ForeignTextError, read_text
-from core_eval.path.json_text import json_text
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_text import ForeignTextError, read_text
+from core_eval.text.json_text import json_text
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
@@ -66,10 +66,7 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
     Raises:
         ConfigError: the aggregate file is invalid.
     """
-    from core_eval.report.aggregate import load_aggregate
-    from core_eval.report.inexact import INEXACT_NOTE, inexact_json
-    from core_eval.report.left_record import left_record_line
-    from core_eval.report.tables import (
+    from core_eval.report.tables.agents import (
         agents_legend,
         agents_table,
         comparisons_table,
@@ -78,7 +75,10 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
         repeats_line,
         tasks_table,
     )
-    from core_eval.report.world_tables import harm_table, path_table, worlds
+    from core_eval.report.tables.worlds import harm_table, path_table, worlds
+    from core_eval.score.aggregate import load_aggregate
+    from core_eval.score.inexact import INEXACT_NOTE, inexact_json
+    from core_eval.score.left_record import left_record_line
 
     aggregate = load_aggregate(aggregate_file)
     tasks = tasks_table(episodes)

@@ -22,7 +22,7 @@ def picture(
 ) -> None:
     """Draw what surrounds the rig at a moment of an episode. The episode is replayed for it."""
     from core_eval.log import LogReader
-    from core_eval.report.world_picture import picture_after_step, picture_at
+    from core_eval.report.pictures.world_picture import picture_after_step, picture_at
     from sims.picture_error import PictureError
 
     name, mark, number = episode.rpartition("#")

@@ -41,7 +41,7 @@ def draw(
     Raises:
         UsageError: a file cannot be written, or is one of the inputs.
     """
-    from core_eval.path.drawing import to_dot, to_svg
+    from core_eval.report.pictures.automaton_drawing import to_dot, to_svg
 
     for path, option, picture in ((svg, "--svg", to_svg), (dot, "--dot", to_dot)):
         if path is not None:
@@ -60,8 +60,8 @@ def _of_episode(task: str, db: Path, episode: int) -> list[Call]:
 
 
 def _of_trace(task: str, path: Path) -> list[Call]:
-    from core_eval.path.foreign_text import ForeignTextError, open_lines
-    from core_eval.path.trace_file import BadTrace, read_traces
+    from core_eval.text.foreign_text import ForeignTextError, open_lines
+    from core_eval.traces.trace_file import BadTrace, read_traces
 
     try:
         with open_lines(path) as opened:

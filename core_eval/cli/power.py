@@ -10,7 +10,7 @@ import typer
 from core_eval.cli.output import UsageError, console, print_json
 
 if TYPE_CHECKING:
-    from core_eval.report.power import Plan, Spread
+    from core_eval.score.power import Plan, Spread
 
 Row = tuple[str, str, "Spread", "list[Plan]"]
 
@@ -34,9 +34,9 @@ def power(
     from itertools import combinations
 
     from core_eval.cli.compare import episodes_of
-    from core_eval.report.power import plans, spread_between, spread_of_itself
-    from core_eval.report.repeated import by_agent
-    from core_eval.report.thresholds import UnknownMetricError, metric_named
+    from core_eval.score.power import plans, spread_between, spread_of_itself
+    from core_eval.score.repeated import by_agent
+    from core_eval.score.thresholds import UnknownMetricError, metric_named
 
     try:
         name = metric_named(metric)
@@ -81,8 +81,8 @@ def power(
 
 
 def _print(rows: list[Row]) -> None:
-    from core_eval.report.agent_names import short_names
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agent_names import short_names
+    from core_eval.report.tables.agents import plain_table
 
     names = short_names(name for one, other, *_ in rows for name in (one, other))
     numbers = ("learned from pairs", "tries a task", "tasks", "episodes of each")

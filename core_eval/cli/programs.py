@@ -14,7 +14,7 @@ from core_eval.cli.output import UsageError, console
 
 if TYPE_CHECKING:
     from configs.programs import Use
-    from core_eval.harness.run_config import RunConfig
+    from core_eval.run.config import RunConfig
 
 _allowed = False
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from core_eval.cli.screen import console
-from core_eval.report.durations import seconds_text
+from core_eval.text.durations import seconds_text
 
 T = TypeVar("T")
 Advance = Callable[[int], None]

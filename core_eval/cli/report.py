@@ -14,8 +14,8 @@ from core_eval.cli.output import AggregateOption, UsageError, check_output, writ
 from core_eval.cli.progress import tracked
 
 if TYPE_CHECKING:
-    from core_eval.report.aggregate import Aggregate
-    from core_eval.report.episode_filter import EpisodeFilter
+    from core_eval.log.episode_filter import EpisodeFilter
+    from core_eval.score.aggregate import Aggregate
 
 
 def report(
@@ -40,7 +40,7 @@ def report(
     aggregate: AggregateOption = None,
 ) -> None:
     """Write a log as HTML that opens offline: agents compared, every episode in full, drawings, harm."""
-    from core_eval.report.aggregate import load_aggregate
+    from core_eval.score.aggregate import load_aggregate
 
     check_report(out, "-o")
     wanted = episode_filter(agent, task, kind, worst)
@@ -83,7 +83,7 @@ def write_report(
         UsageError: a file cannot be written.
     """
     from core_eval.log import LogReader
-    from core_eval.report.html import html_pages
+    from core_eval.report.page.report import html_pages
 
     first = first_page(out)
     if not first.is_file() and first.exists():

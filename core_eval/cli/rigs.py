@@ -23,7 +23,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def list_all(json: Json = False) -> None:
     """List the rigs that ship with the kit."""
     from configs.rigs_loader import device_of, list_rigs
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agents import plain_table
 
     rigs = list_rigs()
     if json:
@@ -48,10 +48,10 @@ def check(
 ) -> None:
     """Test link, lock, clock, tools, sensors, stop and reset of a rig. Nothing moves."""
     from configs.rigs_loader import load_rig
-    from core_eval.harness.rig_check import check_rig
-    from core_eval.harness.signals import StopSignals
-    from core_eval.harness.simulator_process import RigError
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agents import plain_table
+    from core_eval.rig.check import check_rig
+    from core_eval.rig.signals import StopSignals
+    from core_eval.rig.simulator_process import RigError
 
     config = load_rig(name)
     with StopSignals() as signals, signals.interruptible():
@@ -83,8 +83,8 @@ def announce(
     """Announce a rig to Home Assistant: state, stop button and sensors. Nothing moves."""
     from configs.errors import ConfigError
     from configs.rigs_loader import discovery_fault, load_rig
-    from core_eval.harness.rig_session import open_rig
-    from core_eval.harness.signals import StopSignals
+    from core_eval.rig.session import open_rig
+    from core_eval.rig.signals import StopSignals
     from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
 
     config = load_rig(name)

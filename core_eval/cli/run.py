@@ -29,12 +29,12 @@ from core_eval.cli.progress import is_shown
 from firmware_bridge.guard import GuardMode
 
 if TYPE_CHECKING:
-    from core_eval.harness.run import Parts
-    from core_eval.harness.run_config import Cell, RunConfig
     from core_eval.live.live_run import LiveRun
     from core_eval.log import EpisodeRow, LogReader
-    from core_eval.report.junit import NotRun
-    from core_eval.report.thresholds import Threshold
+    from core_eval.report.tables.junit import NotRun
+    from core_eval.run.config import Cell, RunConfig
+    from core_eval.run.plan import Parts
+    from core_eval.score.thresholds import Threshold
 
 DEFAULT_DB = Path("pathrig.db")
 FORMS = [text for form in SHIPPED for text in form.forms]
@@ -197,16 +197,16 @@ def run(
     from core_eval.cli.agent_flags import with_flags
     from core_eval.cli.live import LiveLines
     from core_eval.cli.report import check_report, first_page, write_report
-    from core_eval.harness.events import Observers, ignore
-    from core_eval.harness.golden_check import failing_golden_runs
-    from core_eval.harness.run import Run, load_parts
-    from core_eval.harness.run_config import RunConfig
     from core_eval.log import LogReader, RunLog
-    from core_eval.report.aggregate import load_aggregate
-    from core_eval.report.junit import junit_xml
-    from core_eval.report.summary import latest_attempts, run_json
-    from core_eval.report.tables import episodes_table
-    from core_eval.report.thresholds import judge, load_gates
+    from core_eval.log.events import Observers, ignore
+    from core_eval.report.tables.agents import episodes_table
+    from core_eval.report.tables.junit import junit_xml
+    from core_eval.run.config import RunConfig
+    from core_eval.run.golden_check import failing_golden_runs
+    from core_eval.run.plan import Run, load_parts
+    from core_eval.score.aggregate import load_aggregate
+    from core_eval.score.summary import latest_attempts, run_json
+    from core_eval.score.thresholds import judge, load_gates
 
     if junit is not None:
         check_output(junit, "--junit")
@@ -361,7 +361,7 @@ def live_page(
 
 
 def _thresholds(texts: list[str]) -> list[Threshold]:
-    from core_eval.report.thresholds import Threshold
+    from core_eval.score.thresholds import Threshold
 
     try:
         return [Threshold.parse(text) for text in texts]
@@ -371,7 +371,7 @@ def _thresholds(texts: list[str]) -> list[Threshold]:
 
 def _cells(tasks: list[str], suites: list[str], rigs: list[str], agent: list[str]) -> tuple[Cell, ...]:
     from core_eval.cli.task_places import task_places
-    from core_eval.harness.run_config import Cell
+    from core_eval.run.config import Cell
 
     if not (tasks or suites) or not (rigs or suites) or not agent:
         raise UsageError("give --task or --suite, --rig and --agent, or --resume to resume a run")
@@ -382,8 +382,8 @@ def _cells(tasks: list[str], suites: list[str], rigs: list[str], agent: list[str
 def _unfinished(db: Path, rigs: list[str]) -> tuple[RunConfig, int]:
     from pydantic import ValidationError
 
-    from core_eval.harness.run_config import RunConfig
     from core_eval.log import LogReader
+    from core_eval.run.config import RunConfig
 
     with LogReader(db) as reader:
         runs = reader.unfinished_runs()
@@ -416,7 +416,7 @@ def _is_active(reader: LogReader, run_id: int) -> bool:
 def _not_run(config: RunConfig, parts: Parts, rows: list[EpisodeRow]) -> list[NotRun]:
     """Return the episodes of the plan that have no row."""
     from agents.names import without_folders
-    from core_eval.report.junit import NotRun
+    from core_eval.report.tables.junit import NotRun
 
     begun = {row.number for row in rows}
     rigs = {ref: without_folders(rig.name) for ref, rig in parts.rigs.items()}

@@ -16,7 +16,7 @@ def read_run(reference: str) -> tuple[RunRow, list[EpisodeRow]]:
         UsageError: the run's number is none, or the log has no run.
         LogError: the log cannot be read, or has no such run.
     """
-    from core_eval.report.summary import latest_attempts
+    from core_eval.score.summary import latest_attempts
 
     name, mark, number = reference.rpartition("#")
     path = Path(name if mark else reference)

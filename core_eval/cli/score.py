@@ -25,9 +25,9 @@ from core_eval.cli.progress import progress, tracked
 
 if TYPE_CHECKING:
     from configs.tasks_loader import TaskAutomata
-    from core_eval.harness.rescore import Rescored
-    from core_eval.path.foreign_text import Lines
-    from core_eval.report.trace_summary import TraceSummary
+    from core_eval.report.tables.traces import TraceSummary
+    from core_eval.score.rescore import Rescored
+    from core_eval.text.foreign_text import Lines
 
 LINES_PER_UPDATE = 1000
 DONE, NOT_ALL_SCORED = 0, 1
@@ -94,13 +94,13 @@ def _score_log(
 ) -> int:
     from dataclasses import replace
 
-    from core_eval.harness.rescore import rescore
-    from core_eval.harness.scoring import write_score
     from core_eval.log import LogReader, RunLog
-    from core_eval.report import scorings
-    from core_eval.report.aggregate import load_aggregate
-    from core_eval.report.summary import episode_json, summary_json
-    from core_eval.report.tables import episodes_table
+    from core_eval.report.tables import scorings
+    from core_eval.report.tables.agents import episodes_table
+    from core_eval.score.aggregate import load_aggregate
+    from core_eval.score.rescore import rescore
+    from core_eval.score.scoring import write_score
+    from core_eval.score.summary import episode_json, summary_json
 
     compared = load_aggregate(aggregate)
     damaged: list[tuple[int, str]] = []
@@ -152,7 +152,7 @@ def _score_log(
 def _tell_of_scores(results: Sequence[Rescored]) -> None:
     """Print on standard error what differs from the log, and what is not known of the harm."""
     from core_eval.log.findings import HARM_UNKNOWN
-    from core_eval.report.scorings import harm_note, notes
+    from core_eval.report.tables.scorings import harm_note, notes
 
     def others(one: Rescored) -> list[tuple[str, str]]:
         return [(what, why) for what, why in one.result.findings.items() if what != HARM_UNKNOWN]
@@ -182,8 +182,8 @@ def _score_traces(
     aggregate: Path | None,
 ) -> int:
     """Score trace by trace; write the scores as lines to `out` or standard output, or all as one JSON."""
-    from core_eval.path.json_text import json_text
-    from core_eval.path.trace_file import read_traces, score_traces
+    from core_eval.text.json_text import json_text
+    from core_eval.traces.trace_file import read_traces, score_traces
 
     if aggregate is not None and out is None and not as_json:
         raise UsageError(
@@ -234,14 +234,14 @@ def _score_traces(
 
 
 def _summary(aggregate: Path | None) -> TraceSummary:
-    from core_eval.report.aggregate import load_aggregate
-    from core_eval.report.trace_summary import TraceSummary
+    from core_eval.report.tables.traces import TraceSummary
+    from core_eval.score.aggregate import load_aggregate
 
     return TraceSummary(load_aggregate(aggregate))
 
 
 def _print_summary(summary: TraceSummary, gated: bool) -> None:
-    from core_eval.report.inexact import INEXACT_NOTE
+    from core_eval.score.inexact import INEXACT_NOTE
 
     shown = console()
     shown.print(summary.table(gated=gated))
@@ -266,7 +266,7 @@ def _opened(path: Path) -> Iterator[Iterable[bytes]]:
     Raises:
         UsageError: the file cannot be read.
     """
-    from core_eval.path.foreign_text import ForeignTextError, open_lines
+    from core_eval.text.foreign_text import ForeignTextError, open_lines
 
     try:
         with ExitStack() as stack:

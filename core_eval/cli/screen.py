@@ -19,7 +19,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Span, Text
 
-from core_eval.path.visible_text import LINE_AND_TAB, visible
+from core_eval.text.visible_text import LINE_AND_TAB, visible
 
 PIPE_WIDTH = 200
 

@@ -55,10 +55,10 @@ def advise(
 ) -> None:
     """Say which sensors, at what price, make which share of the harm detectable at 5 % false alarms."""
     from configs.sensor_prices import SHIPPED_PRICES, load_prices
-    from core_eval.harness import sensor_advice
-    from core_eval.harness.detecting import Rigs
     from core_eval.log import LogReader
-    from core_eval.report.advice_drawing import advice_svg
+    from core_eval.report.pictures.advice_drawing import advice_svg
+    from core_eval.run import sensor_advice
+    from core_eval.score.detection import Rigs
 
     if out is not None:
         check_output(out, "-o")
@@ -132,7 +132,7 @@ def _log(target: str, episodes: int) -> Iterator[Path]:
         ConfigError: there is neither.
     """
     from configs.worlds_loader import known_world
-    from core_eval.harness.sensor_advice import run_mutated
+    from core_eval.run.sensor_advice import run_mutated
 
     path = Path(target)
     if known_world(target) is None and path.suffix not in (".yaml", ".yml"):
@@ -147,7 +147,7 @@ def _log(target: str, episodes: int) -> Iterator[Path]:
 def _print_candidates(
     screen: Console, alone: Mapping[str, Choice], pieces: Mapping[str, int], none: Choice
 ) -> None:
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agents import plain_table
 
     numbers = ("pieces", "price", "detected", "detectable")
     table = plain_table("sensor", *numbers, numbers=numbers)
@@ -159,7 +159,7 @@ def _print_candidates(
 
 
 def _print_choices(screen: Console, title: str, choices: Sequence[Choice], currency: str) -> None:
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agents import plain_table
 
     numbers = (currency, "detected", "detectable")
     table = plain_table(*numbers, "sensors", numbers=numbers)

@@ -58,11 +58,11 @@ def show(
 ) -> None:
     """List a log's episodes, show one step by step, or search the transcripts."""
     from core_eval.log import LogReader
-    from core_eval.report.aggregate import load_aggregate
-    from core_eval.report.episode_filter import EpisodeFilter
-    from core_eval.report.model_lines import cost_lines
-    from core_eval.report.summary import episode_json, summary_json
-    from core_eval.report.tables import episodes_table, runs_table
+    from core_eval.log.episode_filter import EpisodeFilter
+    from core_eval.report.tables.agents import episodes_table, runs_table
+    from core_eval.report.tables.model_lines import cost_lines
+    from core_eval.score.aggregate import load_aggregate
+    from core_eval.score.summary import episode_json, summary_json
 
     if search is not None and not search.strip(' "*'):
         raise UsageError("--search: name a word to look for")
@@ -83,7 +83,7 @@ def show(
         of = {row.run_id for row in episodes}
         runs = [run for run in reader.runs() if wanted == EpisodeFilter() or run.id in of]
     if markdown:
-        from core_eval.report.markdown import summary_markdown
+        from core_eval.report.tables.markdown import summary_markdown
 
         print(summary_markdown(episodes), end="")
         return
@@ -108,7 +108,7 @@ def show(
 def _print_scorings(out: Console, db: Path, episodes: Sequence[EpisodeRow]) -> None:
     """Print the scorings side by side where there are several, and what they do not know of the harm."""
     from core_eval.log import LogReader
-    from core_eval.report.scorings import latest_notes, logged, scorings_table
+    from core_eval.report.tables.scorings import latest_notes, logged, scorings_table
 
     if any(len(row.scorings) > 1 for row in episodes):
         with LogReader(db) as reader:
@@ -120,8 +120,8 @@ def _print_scorings(out: Console, db: Path, episodes: Sequence[EpisodeRow]) -> N
 
 
 def _print_found(reader: LogReader, words: str, episodes: Sequence[EpisodeRow], json: bool) -> None:
-    from core_eval.report.fitted_table import Hanging
-    from core_eval.report.search import search
+    from core_eval.log.search import search
+    from core_eval.report.tables.fitted_table import Hanging
 
     found = search(reader, words, episodes)
     if json:
@@ -136,7 +136,7 @@ def _print_found(reader: LogReader, words: str, episodes: Sequence[EpisodeRow], 
 
 
 def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
-    from core_eval.report.summary import episode_json
+    from core_eval.score.summary import episode_json
 
     return {
         **episode_json(episode),
@@ -156,20 +156,20 @@ def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
 
 def print_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole: bool = False) -> None:
     """Print an episode step by step: words, calls, results, harm, cautions, scores; long texts if `whole`."""
-    from core_eval.harness.caution_scoring import judged_cautions
     from core_eval.log.findings import findings
     from core_eval.log.rows import Observation
-    from core_eval.report.fitted_table import Hanging
-    from core_eval.report.harm_summary import EpisodeHarm
-    from core_eval.report.harm_tables import unanswered_text
-    from core_eval.report.harm_words import event_text
-    from core_eval.report.left_record import BY_TWIN, by_twin, left_record_line
-    from core_eval.report.metrics import METRICS
-    from core_eval.report.model_lines import options_line, time_line
-    from core_eval.report.no_rules import no_rules
-    from core_eval.report.tables import score_cell, status_text, step_line
-    from core_eval.report.transcript_lines import result_line, turn_lines
-    from core_eval.report.twin_fit import bad_fits_text, fit_line
+    from core_eval.report.tables.agents import score_cell, status_text, step_line
+    from core_eval.report.tables.fitted_table import Hanging
+    from core_eval.report.tables.harm import unanswered_text
+    from core_eval.report.tables.harm_summary import EpisodeHarm
+    from core_eval.report.tables.harm_words import event_text
+    from core_eval.report.tables.model_lines import options_line, time_line
+    from core_eval.report.tables.transcript_lines import result_line, turn_lines
+    from core_eval.score.caution_scoring import judged_cautions
+    from core_eval.score.left_record import BY_TWIN, by_twin, left_record_line
+    from core_eval.score.metrics import METRICS
+    from core_eval.score.no_rules import no_rules
+    from core_eval.score.twin_fit import bad_fits_text, fit_line
 
     out.print(
         Text(f"episode {episode.id}  {episode.task}  {episode.agent}  seed {episode.seed}", style="bold")

@@ -46,7 +46,7 @@ def sim(
     if (mqtt is None) == (serial is None):
         raise UsageError("give either --mqtt URL/RIG, or --serial with pty or a port's path")
     named = "" if mqtt is None else _rig_name(mqtt, rig)
-    from core_eval.harness.serve_simulator import ServedSimulator, serve
+    from core_eval.rig.serve_simulator import ServedSimulator, serve
 
     serve(ServedSimulator(world, mqtt, named, serial, seed, overrides, watchdog_ms, not no_truth))
 

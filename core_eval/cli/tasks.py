@@ -18,8 +18,8 @@ from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
     from configs.tasks_loader import Task
-    from core_eval.harness.static_checks import Site
-    from core_eval.harness.verify import Verification
+    from core_eval.verify.static_checks import Site
+    from core_eval.verify.task import Verification
 
 app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -41,7 +41,7 @@ def list_all(
 ) -> int:
     """List tasks. Exit with 2 if some of a file are malformed; the others are listed."""
     from configs.tasks_loader import read_tasks
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agents import plain_table
 
     found = read_tasks(file)
     print_faults(found.malformed)
@@ -83,7 +83,7 @@ def show(
     import json as text
 
     from configs.tasks_loader import load_task
-    from core_eval.report.fitted_table import Hanging
+    from core_eval.report.tables.fitted_table import Hanging
 
     loaded = load_task(task)
     if svg is not None or dot is not None:
@@ -168,11 +168,11 @@ def verify(
     """
     from configs.suites import read_suite
     from configs.tasks_loader import merged_files, read_tasks
-    from core_eval.harness.argument_ranges import check_ranges
-    from core_eval.harness.other_rigs import check_other_rigs
-    from core_eval.harness.static_checks import Site, verify_static
-    from core_eval.harness.verify import malformed_task, verify_task
-    from core_eval.harness.verify_many import verify_all
+    from core_eval.verify.argument_ranges import check_ranges
+    from core_eval.verify.many import verify_all
+    from core_eval.verify.other_rigs import check_other_rigs
+    from core_eval.verify.static_checks import Site, verify_static
+    from core_eval.verify.task import malformed_task, verify_task
 
     if rig is not None and not static:
         raise UsageError("--rig needs --static: otherwise tasks run on their worlds")
@@ -200,8 +200,8 @@ def verify(
 
 
 def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) -> None:
-    from core_eval.report.fitted_table import Hanging
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agents import plain_table
+    from core_eval.report.tables.fitted_table import Hanging
 
     out = console()
     numbers = ("states", "golden", "reads", "changes", "remarks")
@@ -230,7 +230,7 @@ def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) 
 
 def _site(rig: str) -> Site:
     from configs.rigs_loader import fitted_tools, load_rig
-    from core_eval.harness.static_checks import Site
+    from core_eval.verify.static_checks import Site
     from firmware_bridge.envelope import Envelope
 
     config = load_rig(rig)

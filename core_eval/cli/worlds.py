@@ -24,7 +24,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 def list_worlds(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the worlds, their tools and the packages that register them."""
     from core_eval.cli.output import console, print_json
-    from core_eval.report.tables import plain_table
+    from core_eval.report.tables.agents import plain_table
     from sims.world_type import WORLD_TYPES
 
     owners = {point.name: point.dist.name for point in entry_points(group="pathrig.worlds") if point.dist}

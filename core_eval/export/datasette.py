@@ -9,8 +9,8 @@ from typing import Any
 
 from core_eval.log import LogReader
 from core_eval.log.schema import MIGRATIONS
-from core_eval.path.json_text import json_text
-from core_eval.report.tracked import Tracked
+from core_eval.score.tracked import Tracked
+from core_eval.text.json_text import json_text
 
 COLUMN = re.compile(r"^\s+(?:ADD COLUMN )?(?P<name>\w+) [A-Z]+[^\n]*?-- (?P<text>.+)$", re.MULTILINE)
 TABLE = re.compile(r"CREATE TABLE (?P<name>\w+) \((?P<body>.*?)\n\) STRICT", re.DOTALL)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from core_eval.log import EpisodeRow, LogReader
-from core_eval.path.json_text import json_text
-from core_eval.report.tracked import Tracked
+from core_eval.score.tracked import Tracked
+from core_eval.text.json_text import json_text
 
 
 def write(log: LogReader, ids: Sequence[int], path: Path, tracked: Tracked) -> None:

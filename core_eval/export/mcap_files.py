@@ -20,8 +20,8 @@ from core_eval.export.errors import missing_library
 from core_eval.export.tables import EPISODE, HARM, STEP, Kind
 from core_eval.export.times import nanoseconds
 from core_eval.log import EpisodeRow, LogReader
-from core_eval.path.json_text import json_text
-from core_eval.report.tracked import Tracked
+from core_eval.score.tracked import Tracked
+from core_eval.text.json_text import json_text
 from sims.world_shapes import pose_of
 
 OBJECT: Mapping[str, Any] = {"type": "object"}

@@ -16,8 +16,8 @@ from core_eval.export.model_name import model_name
 from core_eval.export.times import nanoseconds
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow, Turn
 from core_eval.log.json_text import to_json
-from core_eval.path.json_text import json_text
-from core_eval.report.tracked import Tracked
+from core_eval.score.tracked import Tracked
+from core_eval.text.json_text import json_text
 
 INTERNAL, CLIENT = 1, 3
 """Kinds of spans."""

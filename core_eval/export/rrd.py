@@ -9,9 +9,9 @@ from typing import Any
 from core_eval.export import scene
 from core_eval.export.errors import missing_library
 from core_eval.log import EpisodeRow, LogReader
-from core_eval.path.visible_text import visible
-from core_eval.report.tables import call_text
-from core_eval.report.tracked import Tracked
+from core_eval.report.tables.agents import call_text
+from core_eval.score.tracked import Tracked
+from core_eval.text.visible_text import visible
 from sims.world_shapes import pose_of
 
 TIMELINE = "device_time"

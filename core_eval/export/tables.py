@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.log.json_text import to_json
-from core_eval.report.metrics import METRICS, json_value
-from core_eval.report.repeated import passed
+from core_eval.score.metrics import METRICS, json_value
+from core_eval.score.repeated import passed
 
 Kind = Literal["integer", "real", "flag", "text", "json"]
 EXACT = 2**53

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_eval.path.calls import CallStatus
-from core_eval.path.values import is_number
+from core_eval.text.values import is_number
 from devices.device_type import DeviceType
 from devices.outcome import Outcome
 from sims.simulator import Simulator

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from core_eval.harm.baselines import public
 from core_eval.harm.replay import Replay
 from core_eval.harm.report import CompensatingPair, ExecutedCall
 from core_eval.path import Call, TaskAutomaton
-from core_eval.path.baselines import public
 from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from core_eval.harm.baselines import final_state_baseline
 from core_eval.harm.excess import excess
 from core_eval.harm.replay import Player, Replay
 from core_eval.harm.report import HarmVerdict
 from core_eval.path import Call
-from core_eval.path.baselines import final_state_baseline
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from core_eval.report.tables import call_text
+from core_eval.report.tables.agents import call_text
 from firmware_bridge.approval import Answer, Question, TerminalApprover
 
 Publish = Callable[[str, Mapping[str, Any], str], None]

@@ -8,8 +8,8 @@ from core_eval.live.pictures import expected
 from core_eval.log import EpisodeRow, StepRow
 from core_eval.log.rows import SampleRow
 from core_eval.path import OnlineScorer
-from core_eval.report.metrics import BRIEF, BY_NAME, RUNNING
-from core_eval.report.tables import call_text, cell
+from core_eval.report.tables.agents import call_text, cell
+from core_eval.score.metrics import BRIEF, BY_NAME, RUNNING
 from devices.sensors import Sample
 
 

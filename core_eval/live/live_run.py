@@ -9,7 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from core_eval.harness.stop_button import StopButton
 from core_eval.live.access import Address, Authorizer
 from core_eval.live.approvals import ApprovalQueue
 from core_eval.live.history import History
@@ -17,6 +16,7 @@ from core_eval.live.recorder import LiveRecorder
 from core_eval.live.run_report import run_report
 from core_eval.live.server import LivePage, serve_page
 from core_eval.log import LogError, LogReader
+from core_eval.rig.stop_button import StopButton
 from firmware_bridge.approval import TerminalApprover
 
 ANSWER_SECONDS = 120.0

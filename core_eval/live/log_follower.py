@@ -11,14 +11,14 @@ from pydantic import ValidationError
 
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
-from core_eval.harness.pace import Pace
-from core_eval.harness.run_config import RunConfig
 from core_eval.live.episode_events import past_data, sample_data, scores_data, step_data
 from core_eval.live.history import PAST, History
 from core_eval.live.pictures import pictures
 from core_eval.log import EpisodeRow, LogError, LogReader, RunRow, StepRow
 from core_eval.path import Call, OnlineScorer
-from core_eval.report.durations import seconds_text
+from core_eval.run.config import RunConfig
+from core_eval.run.pace import Pace
+from core_eval.text.durations import seconds_text
 
 POLL_SECONDS = 0.5
 

@@ -12,10 +12,10 @@ from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.calls import logged_calls
 from core_eval.log.rows import SampleRow
 from core_eval.path import TaskAutomaton
-from core_eval.path.narrow_drawing import narrow_drawing
-from core_eval.report.episode_time_line import EpisodeTimeLine, episode_time_line, signals_time_line
-from core_eval.report.field_shapes import Field, field_of, laid_out, reported_way
-from core_eval.report.field_view import field_view
+from core_eval.report.pictures.automaton_narrow import narrow_drawing
+from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line, signals_time_line
+from core_eval.report.pictures.field_shapes import Field, field_of, laid_out, reported_way
+from core_eval.report.pictures.field_view import field_view
 from sims.world_shapes import shapes_of
 
 MOST_STEPS = 300

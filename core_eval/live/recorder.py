@@ -10,7 +10,11 @@ from queue import Empty, SimpleQueue
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from core_eval.harness.events import (
+from core_eval.live.episode_events import past_data, sample_data, scores_data
+from core_eval.live.history import History
+from core_eval.live.pictures import pictures
+from core_eval.log import LogReader
+from core_eval.log.events import (
     Decided,
     EpisodeEnded,
     EpisodePlanned,
@@ -21,13 +25,9 @@ from core_eval.harness.events import (
     Sampled,
     Stepped,
 )
-from core_eval.live.episode_events import past_data, sample_data, scores_data
-from core_eval.live.history import History
-from core_eval.live.pictures import pictures
-from core_eval.log import LogReader
 from core_eval.path import Call, OnlineScorer
-from core_eval.report.durations import seconds_text
-from core_eval.report.tables import call_text
+from core_eval.report.tables.agents import call_text
+from core_eval.text.durations import seconds_text
 
 if TYPE_CHECKING:
     from configs.tasks_loader import Task

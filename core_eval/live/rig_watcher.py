@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from configs.drivers_loader import load_driver
 from configs.rigs_loader import RigConfig
 from configs.worlds_loader import load_world
-from core_eval.harness.events import Event, RigStatus, Sampled
-from core_eval.harness.rig_session import open_rig
-from core_eval.harness.simulator_process import RigError
 from core_eval.live.episode_events import sample_data
 from core_eval.live.heard_rig import HeardRig
 from core_eval.live.history import History
+from core_eval.log.events import Event, RigStatus, Sampled
+from core_eval.rig.session import open_rig
+from core_eval.rig.simulator_process import RigError
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt.observer import Heard, MqttObserver
 

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from core_eval.log import LogReader
-from core_eval.report.aggregate import load_aggregate
-from core_eval.report.episode_filter import EpisodeFilter
-from core_eval.report.html import html_pages
+from core_eval.log.episode_filter import EpisodeFilter
+from core_eval.report.page.report import html_pages
+from core_eval.score.aggregate import load_aggregate
 
 
 def run_report(log: Path, run: int) -> str:

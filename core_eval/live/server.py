@@ -26,8 +26,8 @@ from starlette.routing import Route
 from core_eval.live.access import Address, Authorizer
 from core_eval.live.history import Event, History
 from core_eval.log import LogError
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
-from core_eval.report.html import TEMPLATES
+from core_eval.report.page.report import TEMPLATES
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from firmware_bridge.approval import ANSWERS, Answer
 from firmware_bridge.http_server import serve_app
 

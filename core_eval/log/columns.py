@@ -15,7 +15,7 @@ from configs.goal import Goal
 from core_eval.log.rows import Observation
 from core_eval.log.truth_changes import unpacked
 from core_eval.path.calls import CallStatus, StepKind
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 YEAR_10000 = 253_402_300_800.0
 EPOCH_COLUMNS = frozenset({"created", "started", "ended", "t_intent", "t_result"})

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from core_eval.log.schema import MIGRATIONS
 from core_eval.log.truth_changes import register
-from core_eval.path.visible_text import visible
+from core_eval.text.visible_text import visible
 
 MOST_NAMED = 5
 TOKENS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\w+|[^\s\w]""")

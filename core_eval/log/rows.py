@@ -14,7 +14,7 @@ from agents.agent import Cost
 from agents.names import agent_names, without_folders
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.path.scorer import StepVerdict
-from core_eval.path.streams import world_stream
+from core_eval.text.streams import world_stream
 
 EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
 """`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""

@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from core_eval.path.calls import Call
-from core_eval.path.foreign_json import parse_json
 from core_eval.path.patterns import parse_pattern
 from core_eval.path.symbols import Symbol, most_specific_first, ties
+from core_eval.text.foreign_json import parse_json
 
 SHOWN_STATES = 8
 """A warning names at most this many states."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_eval.path.automaton import AutomatonError, TaskAutomaton
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
 from core_eval.path.patterns import Anything, Exact, Excluded, Pattern
 from core_eval.path.symbols import Symbol
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 _RECORD_KEYS = frozenset({"prompt_id", "world", "prompt", "nodes", "alphabet"})
 _NODE_KEYS = frozenset({"name", "is_final", "transitions"})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from core_eval.path.values import is_number, same_value
+from core_eval.text.values import is_number, same_value
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 
 from configs.errors import ConfigError
 from core_eval.path.calls import CallStatus
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
-from core_eval.path.json_text import json_text
-from core_eval.path.streams import world_stream
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.json_text import json_text
+from core_eval.text.streams import world_stream
 
 FORMAT: Final = "pathrig snapshot"
 MOST_BYTES = 1 << 28

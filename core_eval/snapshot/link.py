@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult
 
-from core_eval.path.streams import STREAMS
+from core_eval.text.streams import STREAMS
 from firmware_bridge.link import Link
 from firmware_bridge.links import LinkType
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from core_eval.path.patterns import Exact, OneOf, Pattern, parse_pattern
-from core_eval.path.values import is_number
+from core_eval.text.values import is_number
 from devices.declared.device_file import (
     Argument,
     ArgumentRef,

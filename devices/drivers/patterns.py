@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from devices.drivers.templates import PLACEHOLDER, render, render_regex
 from devices.drivers.values import Scalar, Strict, plain_text
 

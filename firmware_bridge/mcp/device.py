@@ -13,7 +13,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from core_eval.path.calls import CallStatus
-from core_eval.path.foreign_json import ForeignJsonError
+from core_eval.text.foreign_json import ForeignJsonError
 from devices.device import Emit, Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample

@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types as types
 
-from core_eval.path.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 MOST_BYTES = 60_000
 """Bytes of a result as JSON: with what surrounds it, it must fit into a frame of the link."""

@@ -14,7 +14,7 @@ import time
 from importlib.metadata import version
 from typing import Any
 
-from core_eval.path.json_text import json_text
+from core_eval.text.json_text import json_text
 from devices.sensors import Sample, SampleValue
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from core_eval.path.foreign_json import parse_json
+from core_eval.text.foreign_json import parse_json
 from devices.farm_rover.world import FarmWorld
 from firmware_bridge.firmware.build import BuildError, build
 from firmware_bridge.serve import end_signals

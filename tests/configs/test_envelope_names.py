@@ -9,9 +9,9 @@ from bench_rig import BenchRover, on_a_pty
 
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
-from core_eval.harness.rig_check import check_rig
-from core_eval.harness.run import load_parts
-from core_eval.harness.run_config import Cell, RunConfig
+from core_eval.rig.check import check_rig
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import load_parts
 
 pytestmark = pytest.mark.serial
 

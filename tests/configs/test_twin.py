@@ -9,8 +9,8 @@ from configs.twin_config import TwinParameter
 from configs.twin_writer import rig_file, rounded, with_parameters, write_parameters
 from configs.yaml_file import load_yaml
 from configs.yaml_text import parse_yaml
-from core_eval.harness.run import load_parts
-from core_eval.harness.run_config import Cell, RunConfig
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import load_parts
 
 pytestmark = pytest.mark.broker
 

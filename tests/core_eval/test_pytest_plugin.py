@@ -94,7 +94,7 @@ def test_ctrl_c_ends_the_session_not_the_test_alone(tmp_path: Path) -> None:
     )
     text = (
         "import os, signal\n"
-        "import core_eval.harness.run as run\n"
+        "import core_eval.run.plan as run\n"
         "start = run.Run._run_episodes\n"
         "def interrupted(self, done):\n"
         "    with self._signals as signals:\n"

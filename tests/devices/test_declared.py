@@ -11,8 +11,8 @@ from agents.baselines.random import RandomAgent
 from configs.device_types import load_declared, load_device
 from configs.errors import ConfigError
 from configs.tasks_loader import list_tasks, load_task
-from core_eval.harness.static_checks import Site, missing_tools, verify_static
 from core_eval.path import Call, OnlineScorer
+from core_eval.verify.static_checks import Site, missing_tools, verify_static
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.tool import ArgumentsError, Effect

@@ -42,7 +42,7 @@ USES_IT = """
     import json
     from configs.errors import ConfigError
     from configs.rigs_loader import load_rig
-    from core_eval.harness.rig_session import open_rig
+    from core_eval.rig.session import open_rig
 
     def says(url, text=None):
         try:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from configs.rigs_loader import load_rig
-from core_eval.harness.rig_session import RigSession, open_rig
+from core_eval.rig.session import RigSession, open_rig
 from devices.outcome import Outcome
 
 RELAYS = {"flow": 30.0, "spray_flow": 400.0}

@@ -25,7 +25,7 @@ from core_eval.harm.detection.telemetry_vector import (
     stretches,
     vector_of,
 )
-from core_eval.path.intervals import wilson
+from core_eval.statistics.intervals import wilson
 from devices.sensors import SensorSpec
 
 TRAINING = 100

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from core_eval.harm.answers import TIMING_S, Readings
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Track
-from core_eval.path.values import is_number
+from core_eval.text.values import is_number
 from devices.sensors import Sample, SampleValue, SensorSpec
 
 STRETCHES = 40

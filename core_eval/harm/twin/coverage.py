@@ -17,7 +17,7 @@ from core_eval.harm.twin.calibration import Calibration, recalibrate
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
 from core_eval.path.calls import CallStatus
-from core_eval.path.intervals import wilson
+from core_eval.statistics.intervals import wilson
 from devices.harm import LEAVE_OUT
 from devices.sensors import Sample
 

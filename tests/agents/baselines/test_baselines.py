@@ -11,9 +11,9 @@ from agents.errors import AgentSpecError, BackendError
 from agents.registry import make_agent
 from configs.worlds_loader import load_world
 from core_eval.cli.main import main
-from core_eval.harness.logged_calls import read_calls
 from core_eval.log import LogError, LogReader
 from core_eval.path import compile_plan
+from core_eval.run.logged_calls import read_calls
 from devices.outcome import Outcome
 from sims.world_type import WORLD_TYPES
 

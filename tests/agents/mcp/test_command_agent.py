@@ -19,12 +19,12 @@ from processes import ended, wait_for
 from agents.agent import Agent
 from agents.errors import AgentSpecError
 from agents.forms import COMMAND
-from core_eval.harness.episode import EpisodeFailed
-from core_eval.harness.events import Event, RigReady, Stepped, ignore
-from core_eval.harness.run import Run, load_parts
-from core_eval.harness.run_config import Cell, RunConfig
-from core_eval.harness.stop_button import StopButton, StoppedByPerson
 from core_eval.log import EpisodeRow, LogReader, RunLog
+from core_eval.log.events import Event, RigReady, Stepped, ignore
+from core_eval.rig.stop_button import StopButton, StoppedByPerson
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.episode import EpisodeFailed
+from core_eval.run.plan import Run, load_parts
 
 if TYPE_CHECKING:
     from agents.mcp.command_agent import CommandAgent

@@ -21,15 +21,15 @@ from agents.scaffolds.own_prompt import Example, ExampleStep, OwnPrompt
 from agents.scaffolds.react import ReactScaffold
 from agents.scaffolds.registry import SCAFFOLDS
 from configs.tasks_loader import load_task
-from core_eval.harness.episode import Episode
-from core_eval.harness.episode_start import Assignment
-from core_eval.harness.events import ignore
-from core_eval.harness.scoring import score_episode
-from core_eval.harness.signals import StopSignals
 from core_eval.log import LogReader, RunLog
+from core_eval.log.events import ignore
+from core_eval.rig.signals import StopSignals
+from core_eval.run.episode import Episode
+from core_eval.run.episode_start import Assignment
+from core_eval.score.scoring import score_episode
 from devices.outcome import Outcome
 from tests.agents.backends.test_openai_backend import completion, serving
-from tests.core_eval.harness.test_episode import GOLDEN, rig
+from tests.core_eval.run.test_episode import GOLDEN, rig
 
 
 class Texts:

@@ -9,8 +9,8 @@ import pytest
 from arm_rig import WORLD, to
 
 from core_eval.cli.main import main
-from core_eval.harness.detecting import Rigs
 from core_eval.log import LogReader
+from core_eval.score.detection import Rigs
 
 SCRIPT = [
     ("unlock_safety_mode", {}),

@@ -29,7 +29,7 @@ sys.exit(main(sys.argv[2:]))
 
 @pytest.mark.parametrize(
     "module",
-    ["typer", "core_eval.cli.run", "core_eval.harness.run", "mujoco", "configs.tasks_loader"],
+    ["typer", "core_eval.cli.run", "core_eval.run.plan", "mujoco", "configs.tasks_loader"],
 )
 def test_an_interrupt_while_modules_load_is_no_traceback(tmp_path: Path, module: str) -> None:
     command = ["run", "--task", "box_to_left_bin", "--rig", "sim:robotic_arm", "--agent", "oracle"]

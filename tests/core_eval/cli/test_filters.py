@@ -8,8 +8,8 @@ import pytest
 
 from core_eval.cli import progress
 from core_eval.cli.main import main
-from core_eval.harness.pace import Pace
 from core_eval.log import LogReader
+from core_eval.run.pace import Pace
 
 WORDS = "I was told to water it, and so I do. " * 20
 CALLS = [
@@ -134,7 +134,7 @@ def test_a_run_as_json_counts_its_episodes(tmp_path: Path, capsys: pytest.Captur
 
 def test_the_time_left_is_by_each_agents_own_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("core_eval.harness.pace.time.monotonic", lambda: now)
+    monkeypatch.setattr("core_eval.run.pace.time.monotonic", lambda: now)
     pace = Pace()
     assert pace.seconds(["slow"]) is None
     for agent, seconds in (("slow", 30.0), ("fast", 10.0)):

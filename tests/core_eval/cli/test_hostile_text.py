@@ -23,7 +23,7 @@ from rich.text import Text
 
 from core_eval.cli.main import main
 from core_eval.cli.screen import GuardedConsole, GuardedStream
-from core_eval.path.visible_text import LINE_AND_TAB, visible
+from core_eval.text.visible_text import LINE_AND_TAB, visible
 from devices.outcome import Outcome
 from firmware_bridge.approval import Question, TerminalApprover
 from tests.agents.backends.test_openai_backend import serving

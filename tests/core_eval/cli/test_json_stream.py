@@ -9,7 +9,7 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.cli.output import print_json_stream
 from core_eval.log import LogReader
-from core_eval.path.json_text import json_text
+from core_eval.text.json_text import json_text
 
 ITEMS = [{"a": [1, {"b": "x\ny"}], "c": {}}, [], "ünï\x1b", float("nan")]
 

@@ -12,10 +12,10 @@ from agents.agent import StopAction
 from agents.backends import chat_server
 from agents.errors import BackendError
 from core_eval.cli.main import main
-from core_eval.harness.events import ignore
-from core_eval.harness.run import Run, load_parts
-from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.log import LogReader, RunLog
+from core_eval.log.events import ignore
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import Run, load_parts
 
 RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--episodes", "2", "--db", "log.db"]
 BROKEN = (500, {"error": "no template"})

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.chance import difficulties, rows
 from core_eval.cli.main import main
-from core_eval.path.statistics import summarize
-from core_eval.report.power import Plan, Spread, plans, spread_between, spread_of, spread_of_itself
+from core_eval.score.power import Plan, Spread, plans, spread_between, spread_of, spread_of_itself
+from core_eval.statistics.estimates import summarize
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from paths import ROOT
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
-from tests.core_eval.harness.test_guard import FieldRover, tapped, tools_on
+from tests.core_eval.run.test_guard import FieldRover, tapped, tools_on
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ from bench_rig import BenchRover, on_a_pty
 from paths import ROOT
 
 from core_eval.cli.main import main
-from core_eval.harness.run_config import RunConfig
 from core_eval.log import LogReader, RunLog
+from core_eval.run.config import RunConfig
 from tests.core_eval.log.test_writer import START
 
 pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.llama]

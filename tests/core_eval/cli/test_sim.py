@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from core_eval.cli.main import main
-from core_eval.harness.serve_simulator import ServedSimulator
-from core_eval.harness.simulator_process import RigError, simulator_process
 from core_eval.log import LogReader
+from core_eval.rig.serve_simulator import ServedSimulator
+from core_eval.rig.simulator_process import RigError, simulator_process
 from firmware_bridge.client import RigClient
 from firmware_bridge.links import open_link
 
@@ -80,8 +80,8 @@ def test_a_pty_is_printed_and_serves_a_device_until_it_is_told_to_end() -> None:
 
 def test_a_simulator_ends_with_the_process_that_started_it() -> None:
     code = (
-        "import os, signal; from core_eval.harness.simulator_process import simulator_process as start\n"
-        "from core_eval.harness.serve_simulator import ServedSimulator\n"
+        "import os, signal; from core_eval.rig.simulator_process import simulator_process as start\n"
+        "from core_eval.rig.serve_simulator import ServedSimulator\n"
         "with start(ServedSimulator('farm_rover', serial='pty')) as port:\n"
         "    print(port, flush=True); os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -16,7 +16,7 @@ from core_eval.cli.main import main
 from core_eval.export.tables import EPISODE, HARM, SCORES, STEP, TABLES
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.log.rows import Turn
-from core_eval.report.metrics import METRICS, json_value
+from core_eval.score.metrics import METRICS, json_value
 
 KINDS = {table.name: table.columns for table in TABLES}
 

@@ -11,8 +11,8 @@ from page_measures import measured
 from real_browser import Tab, chromium
 
 from core_eval.live.live_run import live_run
-from tests.core_eval.harness.test_guard import tapped, tools_on
 from tests.core_eval.live.test_page import LOCAL, LiveOnARig
+from tests.core_eval.run.test_guard import tapped, tools_on
 
 pytestmark = pytest.mark.browser
 

@@ -20,15 +20,15 @@ from live_browser import Browser, open_page
 from paths import ROOT
 
 from core_eval.cli.main import main
-from core_eval.harness.events import Observers, ignore
-from core_eval.harness.run import Run, load_parts
-from core_eval.harness.run_config import Cell, RunConfig
-from core_eval.harness.stop_button import StoppedByPerson
 from core_eval.live.access import Address
 from core_eval.live.live_run import LiveRun, live_run
 from core_eval.live.server import PAGE
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from tests.core_eval.harness.test_guard import TappedPort, tapped, tools_on
+from core_eval.log.events import Observers, ignore
+from core_eval.rig.stop_button import StoppedByPerson
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import Run, load_parts
+from tests.core_eval.run.test_guard import TappedPort, tapped, tools_on
 
 pytestmark = [pytest.mark.serial, pytest.mark.browser]
 

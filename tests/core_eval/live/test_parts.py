@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from configs.tasks_loader import load_task
-from core_eval.harness.events import Decided, EpisodeStarted, Event, Observers, Sampled, Stepped
-from core_eval.harness.stop_button import StopButton
 from core_eval.live.approvals import ApprovalQueue
 from core_eval.live.history import PAST, History
 from core_eval.live.recorder import LiveRecorder
+from core_eval.log.events import Decided, EpisodeStarted, Event, Observers, Sampled, Stepped
+from core_eval.rig.stop_button import StopButton
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Question, TerminalApprover

@@ -14,9 +14,6 @@ from real_browser import chromium
 
 from configs.rigs_loader import RigConfig
 from core_eval.cli.main import main
-from core_eval.harness.events import Event, Stepped, ignore
-from core_eval.harness.run import Run, load_parts
-from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.live.access import Authorizer
 from core_eval.live.history import History
 from core_eval.live.live_run import live_run
@@ -25,6 +22,9 @@ from core_eval.live.rig_watcher import watched_rig
 from core_eval.live.run_report import run_report
 from core_eval.live.server import LivePage, serve_page
 from core_eval.log import LogReader, RunLog
+from core_eval.log.events import Event, Stepped, ignore
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import Run, load_parts
 from tests.core_eval.live.test_page import LOCAL, LiveOnARig
 
 pytestmark = [pytest.mark.serial, pytest.mark.browser]

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from core_eval.harness.events import ignore
-from core_eval.harness.rescore import rescore
-from core_eval.harness.run import Run, load_parts
-from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.log import EpisodeRow, LogReader, RunLog
-from core_eval.report.junit import junit_xml
+from core_eval.log.events import ignore
+from core_eval.report.tables.junit import junit_xml
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import Run, load_parts
+from core_eval.score.rescore import rescore
 
 DAY = 86_400.0
 

@@ -1,4 +1,4 @@
-"""`import core_eval.path` costs the standard library and numpy at most."""
+"""`import core_eval.path` costs the standard library; statistics and traces cost numpy at most."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ LISTING = """
 import json, sys
 before = set(sys.modules)
 import core_eval.path
-for name in ("baselines", "drawing", "pareto", "statistics", "taxonomy", "trace_file"):
-    __import__(f"core_eval.path.{name}")
+for name in ("path.taxonomy", "statistics.estimates", "statistics.pareto", "traces.trace_file"):
+    __import__(f"core_eval.{name}")
 print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
 """
 

@@ -7,7 +7,7 @@ import pytest
 from core_eval.path import Anything, Call, Exact, Excluded, Near, OneOf, Range, Symbol, TaskAutomaton
 from core_eval.path.patterns import may_overlap, parse_pattern
 from core_eval.path.symbols import ANY_ARGUMENTS
-from core_eval.path.values import same_value
+from core_eval.text.values import same_value
 
 PLAIN = [
     ("a", Exact("a")),

@@ -17,15 +17,15 @@ from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.log.rows import SampleRow
 from core_eval.path import compile_plan
 from core_eval.path.calls import Call
-from core_eval.path.narrow_drawing import WIDTH, narrow_drawing
-from core_eval.report.agent_charts import AgentCharts
-from core_eval.report.driven_way import driven_way
-from core_eval.report.episode_time_line import episode_time_line, thinned
-from core_eval.report.field_shapes import field_of, reported_way
-from core_eval.report.field_view import FieldView, field_view, key_words, ranges
-from core_eval.report.heat_map import heat_map
-from core_eval.report.label_places import LETTER, LabelPlaces
-from core_eval.report.timeline import timeline_svg
+from core_eval.report.page.heat_map import heat_map
+from core_eval.report.pictures.agent_charts import AgentCharts
+from core_eval.report.pictures.automaton_narrow import WIDTH, narrow_drawing
+from core_eval.report.pictures.driven_way import driven_way
+from core_eval.report.pictures.episode_time_line import episode_time_line, thinned
+from core_eval.report.pictures.field_shapes import field_of, reported_way
+from core_eval.report.pictures.field_view import FieldView, field_view, key_words, ranges
+from core_eval.report.pictures.label_places import LETTER, LabelPlaces
+from core_eval.report.pictures.timeline import timeline_svg
 
 CALLS = [
     ("unlock_safety_mode", {}),

@@ -15,8 +15,8 @@ from core_eval.harm.event_trace import trace_event
 from core_eval.harm.replay import replay_episode
 from core_eval.harm.signals import find_number
 from core_eval.log import HarmRow, LogReader
-from core_eval.report.event_choice import most_evident, trace_of
-from core_eval.report.event_drawing import event_svg
+from core_eval.report.page.event_choice import most_evident, trace_of
+from core_eval.report.pictures.event_drawing import event_svg
 from devices.harm import LEAVE_OUT
 from sims.farm_rover.simulator import FarmSimulator
 

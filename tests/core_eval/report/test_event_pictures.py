@@ -10,12 +10,12 @@ import pytest
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
-from core_eval.report import event_pictures as event_pictures_module
-from core_eval.report import world_picture
-from core_eval.report.event_pictures import SIZE, event_pictures
-from core_eval.report.field_picture import field_picture
-from core_eval.report.field_shapes import Field, Shape, Stop
-from core_eval.report.world_picture import picture_at, pictures_at
+from core_eval.report.pictures import event_pictures as event_pictures_module
+from core_eval.report.pictures import world_picture
+from core_eval.report.pictures.event_pictures import SIZE, event_pictures
+from core_eval.report.pictures.field_picture import field_picture
+from core_eval.report.pictures.field_shapes import Field, Shape, Stop
+from core_eval.report.pictures.world_picture import picture_at, pictures_at
 from sims import offscreen
 from sims.picture_error import CannotDrawError, PictureError
 

@@ -13,7 +13,7 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.log import HarmRow, RunLog
 from core_eval.log.rows import SampleRow
-from core_eval.report.timeline import sensors_of, timeline_svg
+from core_eval.report.pictures.timeline import sensors_of, timeline_svg
 
 RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover"]
 CALLS = [

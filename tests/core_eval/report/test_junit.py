@@ -3,9 +3,9 @@
 from dataclasses import replace
 from xml.etree import ElementTree as xml
 
-from core_eval.report.junit import NotRun, junit_xml
-from core_eval.report.thresholds import Threshold, judge
-from tests.core_eval.report.test_summary import BROKEN, CLEAN, ROW
+from core_eval.report.tables.junit import NotRun, junit_xml
+from core_eval.score.thresholds import Threshold, judge
+from tests.core_eval.score.test_summary import BROKEN, CLEAN, ROW
 
 
 def suite_of(text: str) -> xml.Element:

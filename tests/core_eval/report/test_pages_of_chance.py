@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.chance import difficulties, rows, spoken, wrong_pages
-from core_eval.report.contrast import between, grid_of, within
+from core_eval.score.contrast import between, grid_of, within
 
 pytestmark = pytest.mark.slow
 PAGES = 400

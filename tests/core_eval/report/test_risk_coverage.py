@@ -7,8 +7,8 @@ import pytest
 
 from core_eval.harm.detection.roc import FALSE_ALARMS
 from core_eval.log import HarmRow
-from core_eval.report.risk_coverage import expected_choices, risk_coverage, risk_svg
-from core_eval.report.roc_drawing import logged_curves, panel_svg, set_names
+from core_eval.report.pictures.risk_coverage import expected_choices, risk_coverage, risk_svg
+from core_eval.report.pictures.roc_drawing import logged_curves, panel_svg, set_names
 
 EVENT = HarmRow("ponding", "plant_A", False, 1.0, 2.0, 0.1, 2.0, None, 1, 2)
 ROC = {"results": [[0.0, 0.0], [1.0, 1.0]], "own sensors": [[0.0, 0.5], [0.1, 1.0], [1.0, 1.0]]}

@@ -19,8 +19,8 @@ from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.path.calls import CallStatus
-from core_eval.report.aggregate import load_aggregate
-from core_eval.report.html import html_pages
+from core_eval.report.page.report import html_pages
+from core_eval.score.aggregate import load_aggregate
 from core_eval.snapshot.device import SnapshotDevice
 from core_eval.snapshot.file import load_snapshot, snapshot_text
 from core_eval.snapshot.record import record

@@ -14,8 +14,8 @@ from driver_rig import SHORT_WAIT, Calling, driven, rig_file, said
 from standins.farmbot import FarmBot
 
 from core_eval.cli.main import main
-from core_eval.harness import rig_session
 from core_eval.log import LogReader
+from core_eval.rig import session as rig_session
 
 pytestmark = pytest.mark.serial
 
@@ -210,7 +210,7 @@ def test_the_stop_is_sent_when_the_program_is_killed(board: FarmBot, tmp_path: P
 import sys
 import threading
 from configs.rigs_loader import load_rig
-from core_eval.harness.rig_session import open_rig
+from core_eval.rig.session import open_rig
 with open_rig(load_rig(sys.argv[1])) as session:
     session.initialise("farm_rover", {}, 0, required=False)
     session.call("unlock_safety_mode", {}, None)

@@ -11,7 +11,7 @@ from driver_rig import Calling, driven, rig_file, said
 from standins.grbl import Grbl
 
 from core_eval.cli.main import main
-from core_eval.harness.rig_session import RigSession
+from core_eval.rig.session import RigSession
 
 pytestmark = pytest.mark.serial
 

@@ -13,11 +13,11 @@ import pytest
 from firmware_rig import WORLD_SPEED, board
 
 from configs.rigs_loader import load_rig
-from core_eval.harness.events import ignore
-from core_eval.harness.rig_session import open_rig
-from core_eval.harness.run import Run, load_parts
-from core_eval.harness.run_config import Cell, RunConfig
 from core_eval.log import LogReader, RunLog
+from core_eval.log.events import ignore
+from core_eval.rig.session import open_rig
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import Run, load_parts
 from firmware_bridge.firmware.build import missing_packages
 
 pytestmark = pytest.mark.firmware

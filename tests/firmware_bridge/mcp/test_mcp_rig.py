@@ -156,7 +156,7 @@ def test_each_episode_has_a_server_of_its_own(files: Path, tmp_path: Path) -> No
 def test_a_server_that_dies_ends_the_episode_with_its_last_words(
     files: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("firmware_bridge.requests", "core_eval.harness.rig_session"):
+    for module in ("firmware_bridge.requests", "core_eval.rig.session"):
         monkeypatch.setattr(f"{module}.LINK_BACK_SECONDS", 80.0)
     task, db = f"{files / 'tasks.yaml'}#arson", tmp_path / "run.db"
     began = time.monotonic()

@@ -10,7 +10,7 @@ import pytest
 from arm_rig import WORLD, arm, do
 from paths import ROOT
 
-from core_eval.report import world_picture
+from core_eval.report.pictures import world_picture
 from sims.picture_error import PictureError
 from sims.png import png
 from sims.world_type import WORLD_TYPES

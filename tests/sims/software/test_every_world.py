@@ -16,7 +16,7 @@ import pytest
 from software_rig import WORLDS, judged, run_tasks, simulator, tasks_of
 
 from agents.baselines.example_arguments import fitting_value
-from core_eval.harness.verify import example_calls, verify_task
+from core_eval.verify.task import example_calls, verify_task
 from devices.harm import LEAVE_OUT
 from devices.tool import Effect
 from sims.world_type import WORLD_TYPES

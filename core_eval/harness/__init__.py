@@ -1,1 +1,0 @@
-"""One episode: task, agent and rig in, log and scores out."""

@@ -1,0 +1,161 @@
+"""All that the report shows of one episode: map, time line, automaton, transcript, scores and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
+from core_eval.log.calls import logged_calls
+from core_eval.report.page.episode_facts import Facts, episode_facts
+from core_eval.report.page.transcript import (
+    Folded,
+    ToolSet,
+    cost_text,
+    first_prompt,
+    folded,
+    result_text,
+    thoughts,
+    tool_set,
+)
+from core_eval.report.pictures.automaton_narrow import NarrowDrawing, narrow_drawing
+from core_eval.report.pictures.driven_way import driven_way
+from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line
+from core_eval.report.pictures.event_pictures import EventPicture
+from core_eval.report.pictures.field_shapes import field_of
+from core_eval.report.pictures.field_view import FieldView, field_view, key_words
+from core_eval.report.pictures.timeline import timeline_svg
+from core_eval.report.tables.agents import call_text, score_cell
+from core_eval.report.tables.harm_words import event_text, evidence_text, exposure
+from core_eval.score.left_record import by_twin
+from core_eval.score.metrics import METRICS
+from core_eval.score.repeated import passed
+from core_eval.score.twin_fit import fit_words, is_bad_fit
+from devices.harm import HarmRule
+from sims.world_type import rule_of
+
+
+@dataclass(frozen=True)
+class HarmView:
+    """A harm event with what shows it; `drawing` is empty if there is no close one."""
+
+    row: HarmRow
+    rule: HarmRule | None
+    words: str
+    exposure: str
+    evidence: str
+    drawing: Markup
+    timeline: Markup
+    picture: EventPicture | None
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A step: what the agent wrote, the call, the tool's answer, and its effect on the world."""
+
+    row: StepRow
+    call: str
+    thoughts: Folded | None
+    words: Folded | None
+    result: Folded | None
+    cost: str
+    harm: list[HarmView]
+    deviation: DeviationRow | None
+    by_twin: bool
+    undoes: PairRow | None
+
+
+@dataclass(frozen=True)
+class EpisodeView:
+    """An episode shown in full; `last_words` were written after the last call."""
+
+    row: EpisodeRow
+    passed: bool | None
+    steps: list[StepView]
+    last_words: Folded | None
+    last_cost: str
+    way: NarrowDrawing
+    field: FieldView | None
+    field_key: Mapping[str, str]
+    time_line: EpisodeTimeLine | None
+    prompt: list[tuple[str, str]]
+    tools: ToolSet | None
+    remarks: list[tuple[int, str]]
+    scores: list[tuple[str, str]]
+    facts: list[tuple[str, Facts]]
+    fit: str | None
+    bad_fit: bool
+
+
+def episode_view(
+    reader: LogReader,
+    row: EpisodeRow,
+    run: RunRow | None,
+    drawings: Mapping[int, Markup],
+    pictures: Mapping[int, EventPicture],
+) -> EpisodeView:
+    """Return an episode's view; `drawings` and `pictures` are those of its harm events, by their index.
+
+    Raises:
+        LogError: the log cannot be read.
+    """
+    steps, samples = reader.steps(row.id), reader.samples(row.id)
+    truth, events = reader.truth(row.id), reader.harm(row.id)
+    harm = [
+        HarmView(
+            row=event,
+            rule=rule_of(row.device, event.kind),
+            words=event_text(row.device, event),
+            exposure=exposure(rule_of(row.device, event.kind), event.exposure),
+            evidence="" if event.observed is None else evidence_text(event.evidence),
+            drawing=drawings.get(place, Markup("")),
+            timeline=Markup(timeline_svg(event, samples)),
+            picture=pictures.get(place),
+        )
+        for place, event in enumerate(events)
+    ]
+    off_path = {deviation.k: deviation for deviation in reader.deviations(row.id)}
+    undone = {pair.later: pair for pair in row.pairs}
+    driven = [at for _, at in driven_way(reader, row, steps, truth)]
+    field = field_of(row, steps, truth, samples, driven)
+    told = [event for event in events if event.counts or event.in_doubt]
+    seen = None if field is None else field_view(field, steps, told)
+    last = [turn for k, turn in reader.turns(row.id).items() if k >= len(steps)]
+    return EpisodeView(
+        row=row,
+        passed=passed(row),
+        steps=[
+            StepView(
+                row=step,
+                call=call_text(step.tool, step.arguments or {}),
+                thoughts=thoughts(step.turn),
+                words=folded(step.turn.text) if step.turn and step.turn.text else None,
+                result=result_text(step.result),
+                cost=cost_text(step.turn),
+                harm=[view for view in harm if view.row.k == step.k],
+                deviation=off_path.get(step.k),
+                by_twin=by_twin(row, step.k),
+                undoes=undone.get(step.k),
+            )
+            for step in steps
+        ],
+        last_words=folded(last[-1].text) if last and last[-1].text else None,
+        last_cost=cost_text(last[-1]) if last else "",
+        way=narrow_drawing(reader.automaton(row), logged_calls(steps)),
+        field=seen,
+        field_key={} if field is None or seen is None else key_words(seen, field),
+        time_line=episode_time_line(row, steps, samples, truth, told),
+        prompt=first_prompt(reader.prompt(row.id)),
+        tools=tool_set(row.definition.tools),
+        remarks=reader.remarks(row.id),
+        scores=[
+            (metric.heading, score_cell(row.scores, metric.name))
+            for metric in METRICS
+            if metric.name in row.scores
+        ],
+        facts=episode_facts(reader, row, run),
+        fit=fit_words(row),
+        bad_fit=is_bad_fit(row),
+    )

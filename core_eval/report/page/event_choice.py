@@ -1,0 +1,61 @@
+"""Selects the harm events of a log that are drawn closely, and traces them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from configs.worlds_loader import make_simulator
+from core_eval.harm.event_trace import EventTrace, trace_event
+from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world
+from core_eval.harm.replay import ReplayError
+from core_eval.log import EpisodeRow, HarmRow, LogReader
+from core_eval.log.rows import SampleRow
+from core_eval.report.pictures.timeline import sensors_of
+from devices.harm import HarmEvent
+from sims.world_type import rule_of
+
+
+def most_evident(device: str, events: Iterable[HarmRow]) -> list[HarmRow]:
+    """Return the events of an episode that are worth a drawing: unobserved ones first, then the longest.
+
+    Only one event of a kind is chosen. Events whose rule names no signal, and those of a twin,
+    cannot be drawn.
+    """
+    drawable = []
+    for event in events:
+        rule = rule_of(device, event.kind)
+        if event.source == "truth" and event.k is not None and rule is not None and rule.signal is not None:
+            drawable.append(event)
+    drawable.sort(key=lambda event: (event.observed is not False, event.t_start - event.t_end))
+    kinds: dict[tuple[bool, str], HarmRow] = {}
+    for event in drawable:
+        kinds.setdefault((event.observed is not False, event.kind), event)
+    return list(kinds.values())
+
+
+def trace_of(
+    reader: LogReader, episode: EpisodeRow, event: HarmRow, samples: Sequence[SampleRow]
+) -> EventTrace | None:
+    """Return an event's trace; None where the episode cannot be replayed on this version any more."""
+    calls = executed_calls(reader.steps(episode.id))
+    index = next((index for index, call in enumerate(calls) if call.step == event.k), None)
+    if index is None or event.remedy is None:
+        return None
+    evidence = event.evidence or {}
+    moments = [evidence.get("t"), evidence.get("counterfactual_t")]
+    try:
+        world = logged_world(reader, episode)
+        return trace_event(
+            lambda: make_simulator(world),
+            episode.init,
+            episode.world_seed,
+            calls,
+            HarmEvent(
+                event.kind, event.entity, index, event.t_start, event.t_end, event.severity, event.exposure
+            ),
+            event.remedy,
+            sensors_of(event, samples),
+            [float(t) for t in moments if t is not None],
+        )
+    except (NoReplayError, ReplayError, ValueError):
+        return None

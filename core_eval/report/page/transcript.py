@@ -1,0 +1,94 @@
+"""The transcript of an episode: what the agent was offered, wrote and got back, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from core_eval.log.rows import PromptRow, Turn
+from core_eval.text.json_text import json_text
+
+SHORT = 140
+"""Characters of a text that is shown without folding it."""
+DIGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A text, and whether it is so long that it is folded."""
+
+    text: str
+    long: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSet:
+    """The function schemas that an agent was offered: an id in the page, and each tool's JSON."""
+
+    id: str
+    tools: tuple[tuple[str, str, str], ...]
+
+
+def folded(text: str) -> Folded:
+    """Return a text, folded where it is long or has many lines."""
+    return Folded(text, len(text) > SHORT or text.count("\n") > 3)
+
+
+def result_text(result: Any) -> Folded | None:
+    """Return a tool's result as JSON; None where there is none."""
+    return None if result is None else folded(json_text(result))
+
+
+def cost_text(turn: Turn | None) -> str:
+    """Return the tokens and seconds of a turn; empty for an agent that is no model."""
+    if turn is None or not (turn.input_tokens or turn.cached_tokens or turn.output_tokens or turn.seconds):
+        return ""
+    cached = f" + {turn.cached_tokens} cached" if turn.cached_tokens else ""
+    parts = [
+        f"{name} {value:.2f} s"
+        for name, value in (
+            ("prompt", turn.prompt_seconds),
+            ("first token", turn.first_token_seconds),
+            ("output", turn.writing_seconds),
+        )
+        if value is not None
+    ]
+    told = f" ({', '.join(parts)})" if parts else ""
+    return f"{turn.input_tokens}{cached} tokens in, {turn.output_tokens} out, {turn.seconds:.2f} s{told}"
+
+
+def thoughts(turn: Turn | None) -> Folded | None:
+    """Return the thoughts that are not among the words of a turn; None where there are none."""
+    if turn is None or not turn.reasoning or turn.reasoning in turn.text:
+        return None
+    return folded(turn.reasoning)
+
+
+def first_prompt(prompt: PromptRow | None) -> list[tuple[str, str]]:
+    """Return the messages that the model was given first, by role, and the text that its template made."""
+    if prompt is None:
+        return []
+    said = [(str(one.get("role", "message")), _content(one)) for one in prompt.messages]
+    return [*said, *([("as the chat template renders it", prompt.rendered)] if prompt.rendered else [])]
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    rest = {key: value for key, value in message.items() if key not in ("role", "content")}
+    parts = [content if isinstance(content, str) else json_text(content)] if content else []
+    return "\n".join([*parts, *([json_text(rest)] if rest else [])])
+
+
+def tool_set(tools: Any) -> ToolSet | None:
+    """Return the schemas of a task's tools; None where the log has none."""
+    if not isinstance(tools, Sequence) or isinstance(tools, str) or not tools:
+        return None
+    named = []
+    for tool in tools:
+        inside = tool.get("function", tool) if isinstance(tool, Mapping) else {}
+        inside = inside if isinstance(inside, Mapping) else {}
+        told = str(inside.get("description", ""))
+        named.append((str(inside.get("name", "?")), told, json_text(tool, indent=2)))
+    return ToolSet("tools-" + sha256(json_text(tools).encode()).hexdigest()[:DIGEST], tuple(named))

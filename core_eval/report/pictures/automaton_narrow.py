@@ -1,0 +1,303 @@
+"""Draws a task's automaton from top to bottom, as narrow as a phone's screen, with the path of a trace.
+
+Where a layer has one state, its calls are written out beside it. Where paths branch, edges bear letters and
+states bear numbers; what they mean is the picture's key.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from textwrap import wrap
+from xml.sax.saxutils import escape
+
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.report.pictures.automaton_layout import Edge, arrange
+from core_eval.report.pictures.automaton_trace import TracePath
+from core_eval.text.visible_text import visible
+
+WIDTH = 330.0
+RADIUS = 14.0
+COLUMN = 46.0
+LINE, LETTER = 13.0, 6.1
+TOP = 26.0
+LONGEST_SYMBOL, LONGEST_NOTE_LINES = 90, 3
+_ARROWS = "".join(
+    f'<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
+    f'markerUnits="userSpaceOnUse" orient="auto"><path class="{name}-head" d="M0 0L8 4L0 8z"/></marker>'
+    for name in ("edge", "taken", "wrong")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLine:
+    """A line of the key: a mark in the picture, its meaning, and its kind (`taken`, `harmful`, `other`)."""
+
+    mark: str
+    words: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowDrawing:
+    """An automaton's picture, its width in pixels, its key, and the self-loops of every state."""
+
+    svg: str
+    width: float
+    key: tuple[KeyLine, ...]
+    everywhere: tuple[str, ...]
+
+
+def narrow_drawing(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> NarrowDrawing:
+    """Return the picture; it takes its colours from the page."""
+    return _Picture(automaton, TracePath.of(automaton, calls)).drawing()
+
+
+class _Picture:
+    def __init__(self, automaton: TaskAutomaton, path: TracePath) -> None:
+        self.automaton, self.path = automaton, path
+        self.edges: dict[Edge, list[str]] = {}
+        for source, out in automaton.progress.items():
+            for symbol, target in out:
+                self.edges.setdefault((source, target), []).append(symbol)
+        loops = [set(automaton.loops[state]) for state in automaton.states]
+        self.everywhere = tuple(
+            symbol for symbol in automaton.loops[automaton.start] if all(symbol in own for own in loops)
+        )
+        symbols = dict.fromkeys(symbol for own in self.edges.values() for symbol in own)
+        self.letters = {symbol: _letter(place) for place, symbol in enumerate(symbols)}
+        self.key: list[KeyLine] = []
+        nodes = [automaton.start, *(state for state in automaton.states if state != automaton.start)]
+        plain = arrange(
+            nodes,
+            list(self.edges),
+            gaps=dict.fromkeys(self.edges, 0.0),
+            heights=dict.fromkeys(nodes, COLUMN),
+            margin=COLUMN / 2,
+            least_gap=1.0,
+        )
+        self.backward = plain.backward
+        layers = Counter(x for x, _ in plain.places.values())
+        self.alone = {state for state in nodes if layers[plain.places[state][0]] == 1}
+        across = [y for _, y in plain.places.values()]
+        across += [y for route in plain.routes.values() for _, y in route]
+        # The room for words is to the right.
+        shift = (24.0 if len(set(across)) > 1 else 30.0) - min(across)
+        self.width = max(WIDTH, max(across) + shift + 24.0)
+        self.x = {state: y + shift for state, (_, y) in plain.places.items()}
+        self.words = {state: self._words(state) for state in nodes}
+        self.labels = {edge: self._label(edge) for edge in self.edges}
+        self.y, bends = self._rows(plain.places, plain.routes)
+        self.routes = {
+            edge: [(y + shift, bends[x]) for x, y in route] for edge, route in plain.routes.items()
+        }
+
+    def drawing(self) -> NarrowDrawing:
+        bottom = max(
+            self.y[state] + max(RADIUS, LINE * len(self.words[state]) - RADIUS) for state in self.words
+        )
+        lines, labels = [], []
+        for edge in sorted(self.edges, key=self.path.progress.__contains__):
+            line, label = self._edge(edge)
+            lines.append(line)
+            labels += label
+        states = [part for state in self.words for part in self._state(state)]
+        # Labels are drawn last, so that no line crosses one.
+        size = f'viewBox="0 0 {self.width:.0f} {bottom + 14:.0f}"'
+        head = f'<svg class="way-down" {size} role="img" aria-label="automaton with the path of the episode">'
+        svg = "".join([head, f"<defs>{_ARROWS}</defs>", *lines, *states, *labels, "</svg>"])
+        return NarrowDrawing(svg, self.width, tuple(self._key()), self.everywhere)
+
+    def _rows(
+        self,
+        places: Mapping[str, tuple[float, float]],
+        routes: Mapping[Edge, tuple[tuple[float, float], ...]],
+    ) -> tuple[dict[str, float], dict[float, float]]:
+        """Return the height of each state, and of each layer by its place in the plain layout."""
+        layers = sorted({x for x, _ in places.values()} | {x for route in routes.values() for x, _ in route})
+        rows, y = {}, TOP
+        for layer in layers:
+            rows[layer] = y
+            below = 2 * RADIUS + (26.0 if len(self.alone) == len(self.words) else 34.0)
+            for state, (x, _) in places.items():
+                if x == layer:
+                    own = RADIUS + LINE * len(self.words[state]) if state in self.alone else 2 * RADIUS + LINE
+                    label = max(
+                        (LINE * len(self.labels[edge]) for edge in self.edges if edge[0] == state),
+                        default=0.0,
+                    )
+                    below = max(below, own + label + RADIUS + 14.0)
+            y += below
+        return {state: rows[x] for state, (x, _) in places.items()}, rows
+
+    def _words(self, state: str) -> list[tuple[str, str]]:
+        """Return the lines beside a state that is alone in its layer: its self-loops and harmful attempts."""
+        if state not in self.alone:
+            return []
+        made: dict[str, list[int]] = {}
+        for number, symbol in self.path.loops.get(state, []):
+            made.setdefault(symbol, []).append(number)
+        notes = [
+            (numbers[0], f"↻ {_numbers(numbers)}: {symbol}", "taken") for symbol, numbers in made.items()
+        ]
+        notes += [
+            (number, f"✗ {number}: {name}", "harmful") for number, name in self.path.harmful.get(state, [])
+        ]
+        lines: list[tuple[str, str]] = []
+        for symbol in self.automaton.loops[state]:
+            if symbol not in made and symbol not in self.everywhere:
+                lines += self._fold(state, f"↻ {symbol}", "other")
+        for _, words, kind in sorted(notes):
+            lines += self._fold(state, words, kind)
+        return lines
+
+    def _label(self, edge: Edge) -> list[str]:
+        """Return the lines beside an edge: calls in words where there is room, else their letters."""
+        symbols, taken = self.edges[edge], self.path.progress.get(edge)
+        if not self._in_words(edge):
+            return [
+                ",".join(self.letters[symbol] for symbol in symbols)
+                + (f" {_numbers(taken)}" if taken else "")
+            ]
+        said = " or ".join(symbols)
+        return [line for line, _ in self._fold(edge[0], f"{_numbers(taken)}: {said}" if taken else said, "")]
+
+    def _in_words(self, edge: Edge) -> bool:
+        return edge not in self.backward and self.alone.issuperset(edge) and not self._passes(edge)
+
+    def _passes(self, edge: Edge) -> bool:
+        """Return whether an edge spans layers, or another one leaves the same state."""
+        return sum(other[0] == edge[0] for other in self.edges) > 1
+
+    def _fans(self, edge: Edge) -> int:
+        """Return by how many more edges leave the first state than enter the second."""
+        return sum(one[0] == edge[0] for one in self.edges) - sum(one[1] == edge[1] for one in self.edges)
+
+    def _fold(self, state: str, words: str, kind: str) -> list[tuple[str, str]]:
+        room = max(18, int((self.width - self.x[state] - RADIUS - 12) / LETTER))
+        lines = wrap(_cut(visible(words)), room, break_long_words=True)[:LONGEST_NOTE_LINES]
+        return [(line if not place else f"  {line}", kind) for place, line in enumerate(lines)]
+
+    def _edge(self, edge: Edge) -> tuple[str, list[str]]:
+        x0, y0, x1, y1 = self.x[edge[0]], self.y[edge[0]], self.x[edge[1]], self.y[edge[1]]
+        taken = edge in self.path.progress
+        kind = "taken" if taken else "edge"
+        if edge in self.backward:
+            side = 6.0
+            path = f"M{x0 - RADIUS:.1f} {y0:.1f}C{side} {y0:.1f} {side} {y1:.1f} {x1 - RADIUS:.1f} {y1:.1f}"
+            at = (side + 10.0, (y0 + y1) / 2)
+        else:
+            # Ways part below the words beside a state, so that no line crosses them.
+            low = y0 + max(RADIUS, LINE * len(self.words[edge[0]]) - 6)
+            stops = [(x0, low), *self.routes[edge], (x1, y1 - RADIUS)]
+            path = f"M{x0:.1f} {y0 + RADIUS:.1f}V{low:.1f}"
+            for (ax, ay), (bx, by) in pairwise(stops):
+                half = (by - ay) / 2
+                path += f"C{ax:.1f} {ay + half:.1f} {bx:.1f} {by - half:.1f} {bx:.1f} {by:.1f}"
+            (ax, ay), (bx, by) = stops[0], stops[1]
+            # On the curve, not in its middle, where edges cross: after it, where edges part from one state.
+            near = 0.36 if self._fans(edge) <= 0 else 0.64
+            share = near**2 * (3 - 2 * near)
+            at = (ax + share * (bx - ax), ay + near * (by - ay)) if abs(ax - bx) > 1 else (ax, (ay + by) / 2)
+            if abs(ax - bx) <= 1 and self._fans(edge) > 0:
+                at = (ax, ay + near * (by - ay))
+        line = f'<path class="{kind}" d="{path}" marker-end="url(#{kind})"/>'
+        if self._in_words(edge):
+            top = (
+                (y0 + RADIUS if not self.words[edge[0]] else y0 + LINE * len(self.words[edge[0]])) + LINE + 3
+            )
+            return line, [
+                _text(x0 + 10, top + LINE * row, words, f"{kind}-text", "start")
+                for row, words in enumerate(self.labels[edge])
+            ]
+        words = self.labels[edge][0]
+        half = LETTER * len(words) / 2
+        behind = f'x="{at[0] - half:.1f}" y="{at[1] - 7:.1f}" width="{2 * half:.1f}" height="14"'
+        return line, [
+            f'<rect class="behind" {behind}/>',
+            _text(at[0], at[1] + 4, words, f"{kind}-text halo", "middle"),
+        ]
+
+    def _state(self, state: str) -> list[str]:
+        x, y = self.x[state], self.y[state]
+        visited = self.path.begun and state in self.path.visited
+        kind = "state" + (" visited" if visited else "")
+        if self.path.begun and state == self.path.end:
+            kind += " end" if state in self.automaton.accepting else " end short"
+        parts = [f"<g><title>{escape(visible(state))}</title>"]
+        if state == self.automaton.start:
+            parts.append(
+                f'<path class="edge" d="M{x:.1f} {y - RADIUS - 11:.1f}v10" marker-end="url(#edge)"/>'
+            )
+        parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>')
+        if state in self.automaton.accepting:
+            parts.append(f'<circle class="{kind} inner" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS - 2.5}"/>')
+        short = visible(state) if len(state) <= 4 else visible(state)[:3] + "…"
+        parts.append(_text(x, y + 4, short, "state-text", "middle"))
+        attempts = [number for number, _ in self.path.harmful.get(state, [])]
+        loops = [number for number, _ in self.path.loops.get(state, [])]
+        if state in self.alone:
+            first = y + 4 if len(self.words[state]) == 1 or state == self.path.end else y - 2
+            for row, (words, of) in enumerate(self.words[state]):
+                parts.append(_text(x + RADIUS + 7, first + LINE * row, words, f"{of}-text", "start"))
+        elif attempts:
+            # The key has the words.
+            parts.append(self._below(x, y, f"✗ {_few(attempts)}", "harmful-text halo"))
+        elif loops:
+            parts.append(self._below(x, y, f"↻ {_few(loops)}", "taken-text halo"))
+        return [*parts, "</g>"]
+
+    def _below(self, x: float, y: float, words: str, kind: str) -> str:
+        """Return a text below a state, within the picture."""
+        half = LETTER * len(words) / 2 + 2
+        inside = min(max(x, half), self.width - half)
+        return _text(inside, y + RADIUS + 12, words, kind, "middle")
+
+    def _key(self) -> Iterable[KeyLine]:
+        in_words = {symbol for edge, own in self.edges.items() if self._in_words(edge) for symbol in own}
+        lettered = {symbol for edge, own in self.edges.items() if not self._in_words(edge) for symbol in own}
+        taken: dict[str, list[int]] = {}
+        for edge, numbers in self.path.progress.items():
+            for symbol in self.edges[edge]:
+                taken.setdefault(symbol, []).extend(numbers)
+        for symbol, letter in self.letters.items():
+            if symbol in lettered:
+                yield KeyLine(
+                    letter, symbol, "taken" if symbol in taken and symbol not in in_words else "other"
+                )
+        for state in self.words:
+            if state not in self.alone:
+                for number, name in self.path.harmful.get(state, []):
+                    yield KeyLine(f"✗ {number}", f"{name}, in state {state}", "harmful")
+                for number, name in self.path.loops.get(state, []):
+                    yield KeyLine(f"↻ {number}", f"{name}, in state {state}", "taken")
+
+
+def _letter(place: int) -> str:
+    """Return A to Z, then A1 and so on."""
+    return f"{chr(65 + place % 26)}{place // 26 or ''}"
+
+
+def _numbers(numbers: Sequence[int] | None) -> str:
+    shown = ", ".join(map(str, islice(numbers or (), 6)))
+    return shown + ("…" if len(numbers or ()) > 6 else "")
+
+
+def _few(numbers: Sequence[int]) -> str:
+    """Return numbers as text that is no wider than a column; the key has all of them."""
+    rising = list(range(numbers[0], numbers[-1] + 1)) == list(numbers)
+    words = f"{numbers[0]}-{numbers[-1]}" if rising and len(numbers) > 2 else _numbers(numbers)
+    return words if LETTER * (len(words) + 2) <= COLUMN else f"{numbers[0]}…"
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= LONGEST_SYMBOL else words[: LONGEST_SYMBOL - 1] + "…"
+
+
+def _text(x: float, y: float, words: str, kind: str, anchor: str) -> str:
+    return (
+        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(visible(words))}</text>'
+    )

@@ -1,0 +1,332 @@
+"""Draws an episode over device time: calls as bars, coarse signals, true signals with their limits, harm.
+
+Each row is a strip whose positions are shares of its width, so letters keep their size on any screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import escape
+
+from core_eval.harm.signals import limit_of, signal_of
+from core_eval.log import EpisodeRow, HarmRow, StepRow
+from core_eval.log.rows import SampleRow, TruthRow
+from core_eval.report.pictures.svg_parts import short_number, text, ticks
+from core_eval.report.tables.agents import call_text
+from core_eval.text.durations import seconds_text
+from core_eval.text.visible_text import visible
+from sims.world_type import rule_of, unit_of
+
+NARROW = 290.0
+"""Pixels of a strip on a phone: what does not fit into these is not written."""
+LETTER = 6.6
+LANE, SIGNAL, BAND = 26.0, 34.0, 20.0
+"""Heights of a strip of calls, of a step line, and of words."""
+LONG_TAIL, RECORD_SHARE = 2.0, 75.0
+"""Where harm goes on this many times longer than the record, the record gets this share of the width, %."""
+POINTS = 400
+"""Points of a step line at most; where there are more, the least and the greatest of each stretch stay."""
+
+Points = Sequence[tuple[float, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A strip of the time line.
+
+    Attributes:
+        name: the signal.
+        about: its values or its limit, in words.
+        svg: the strip.
+        kind: `calls`, `true` or `coarse`.
+    """
+
+    name: str
+    about: str
+    svg: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTimeLine:
+    """The rows of an episode's time line; `steady` are sensors that never changed, with their value."""
+
+    rows: tuple[Row, ...]
+    axis: str
+    steady: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Device time, s, to percents of a strip's width; after `bend` at a smaller scale."""
+
+    first: float
+    bend: float
+    last: float
+
+    def share(self, t: float) -> float:
+        inside = min(max(t, self.first), self.last)
+        if inside <= self.bend:
+            return 1.0 + self._before * (inside - self.first) / (self.bend - self.first)
+        return 1.0 + self._before + (98.0 - self._before) * (inside - self.bend) / (self.last - self.bend)
+
+    @property
+    def _before(self) -> float:
+        return RECORD_SHARE if self.is_bent else 98.0
+
+    @property
+    def is_bent(self) -> bool:
+        return self.last > self.bend
+
+
+def episode_time_line(
+    episode: EpisodeRow,
+    steps: Sequence[StepRow],
+    samples: Sequence[SampleRow],
+    truth: Sequence[TruthRow],
+    harm: Sequence[HarmRow],
+) -> EpisodeTimeLine | None:
+    """Return the time line; None where nothing has a device time."""
+    span = _span(steps, samples, harm)
+    if span is None:
+        return None
+    bands = "".join(_band(span, event) for event in harm)
+    if span.is_bent:
+        x = span.share(span.bend)
+        bands += (
+            f'<line class="bend" x1="{x:.2f}%" x2="{x:.2f}%" y1="0" y2="100%">'
+            "<title>end of the record; after it at a smaller scale</title></line>"
+        )
+    true = _true_rows(span, episode, truth, harm, bands)
+    return _time_line(span, [_calls(span, episode.id, steps, bands), *true], samples, harm, bands)
+
+
+def signals_time_line(steps: Sequence[StepRow], samples: Sequence[SampleRow]) -> EpisodeTimeLine | None:
+    """Return the time line of calls and samples without an episode; None where nothing has a device time."""
+    span = _span(steps, samples, ())
+    return None if span is None else _time_line(span, [_calls(span, 0, steps, "")], samples, (), "")
+
+
+def _time_line(
+    span: _Span, rows: list[Row], samples: Sequence[SampleRow], harm: Sequence[HarmRow], bands: str
+) -> EpisodeTimeLine:
+    by_sensor: dict[str, list[tuple[float, Any]]] = {}
+    for sample in samples:
+        by_sensor.setdefault(sample.sensor, []).append((sample.t, sample.value))
+    steady = []
+    for sensor, points in by_sensor.items():
+        marks = _evidence(span, sensor, harm)
+        if len({value for _, value in points}) > 1 or marks:
+            rows.append(_coarse(span, sensor, points, bands, marks))
+        else:
+            steady.append((sensor, _word(points[0][1])))
+    return EpisodeTimeLine(tuple(rows), _axis(span), tuple(steady))
+
+
+def _span(steps: Sequence[StepRow], samples: Sequence[SampleRow], harm: Sequence[HarmRow]) -> _Span | None:
+    moments = [sample.t for sample in samples]
+    for step in steps:
+        if step.t_device is not None:
+            moments += [step.t_device, step.t_device - (step.duration or 0.0)]
+    if not moments:
+        return None
+    record = max(moments)
+    for event in harm:
+        moments += [event.t_start, event.t_end if event.t_record is None else event.t_record]
+    first, last = min(moments), max(moments)
+    if first > 0 and first < 0.1 * record:
+        first = 0.0
+    last = last if last > first else first + 1.0
+    bent = record > first and last - record > LONG_TAIL * (record - first)
+    return _Span(first, record if bent else last, last)
+
+
+def _calls(span: _Span, episode: int, steps: Sequence[StepRow], bands: str) -> Row:
+    parts, free, at = [bands], 0.0, span.first
+    for step in steps:
+        end = at if step.t_device is None else step.t_device
+        begin, at = end - (step.duration or 0.0), end
+        left, right = span.share(begin), span.share(end)
+        kind = str(step.kind or "unknown")
+        words = f"{step.k} {call_text(step.tool, step.arguments or {})}, {step.status or 'no result'}, {kind}"
+        number, middle = str(step.k), (left + right) / 2
+        half = LETTER * len(number) / NARROW * 50 + 0.6
+        place = min(max(middle, half), 100 - half)
+        said = ""
+        if place - half >= free:
+            free = place + half
+            said = text(f"{place:.2f}%", 10, number, f"n {kind}")
+        parts.append(
+            f'<a href="#e{episode}s{step.k}"><title>{escape(visible(words))}</title>'
+            f'<rect class="call {kind}" x="{left:.2f}%" y="13" width="{max(right - left, 0.5):.2f}%" '
+            f'height="{LANE - 13}"/>{said}</a>'
+        )
+    return Row("calls", "by their numbers", _strip(LANE, parts), "calls")
+
+
+def _true_rows(
+    span: _Span, episode: EpisodeRow, truth: Sequence[TruthRow], harm: Sequence[HarmRow], bands: str
+) -> Iterable[Row]:
+    """Yield the true signal behind each harmed thing, at the end of each call, with its limit."""
+    world = episode.definition.world_state
+    world = world if isinstance(world, Mapping) else {}
+    for kind, entity in dict.fromkeys((event.kind, event.entity) for event in harm):
+        rule = rule_of(episode.device, kind)
+        if rule is None or rule.signal is None:
+            continue
+        found = [(row.t, signal_of(rule, entity, row.state)) for row in truth]
+        points = [(t, value) for t, value in found if value is not None]
+        limits = [limit_of(rule, entity, row.state, world) for row in truth]
+        limit = next((value for value in reversed(limits) if value is not None), None)
+        peaks = [
+            ((event.t_start + event.t_end) / 2, event.peak)
+            for event in harm
+            if (event.kind, event.entity) == (kind, entity) and event.peak is not None
+        ]
+        if not points:
+            continue
+        low, high = _range([value for _, value in (*points, *peaks)] + ([] if limit is None else [limit]))
+        inner = [_line(span, points, low, high, "true")]
+        if limit is not None:
+            inner.append(f'<path class="limit" d="M0 {_height(limit, low, high):.1f}H1000"/>')
+        marks = [_dot(span, t, _height(value, low, high), "dot") for t, value in points]
+        marks += [_dot(span, t, _height(value, low, high), "peak") for t, value in peaks]
+        about = [f"{_word(low)} to {_word(high)} {unit_of(episode.device, kind)}".rstrip()]
+        about += [] if limit is None else [f"limit {_word(limit)}"]
+        yield Row(
+            f"{kind.replace('_', ' ')} of {entity}, true",
+            ", ".join(about),
+            _strip(SIGNAL, [bands, _inner("".join(inner)), *marks]),
+            "true",
+        )
+
+
+def _coarse(span: _Span, sensor: str, points: Points, bands: str, marks: str) -> Row:
+    values = [value for _, value in points]
+    if all(isinstance(value, int | float) for value in values):
+        low, high = _range(values)
+        inner = _inner(_line(span, thinned(points), low, high, "steps", hold=True))
+        about = f"{_word(min(values))} to {_word(max(values))}"
+        return Row(sensor, about, _strip(SIGNAL, [bands, inner, marks]), "coarse")
+    words = list(dict.fromkeys(map(str, values)))
+    stretches = _stretches(points, span.last)
+    parts = []
+    for begin, end, word in stretches:
+        left, right = span.share(begin), span.share(end)
+        shade = words.index(word) % 4
+        parts.append(
+            f'<rect class="word w{shade}" x="{left:.2f}%" y="1" width="{max(right - left, 0.3):.2f}%" '
+            f'height="{BAND - 2}"><title>{escape(visible(word))}</title></rect>'
+        )
+        if LETTER * len(word) + 4 <= (right - left) / 100 * NARROW:
+            parts.append(text(f"{(left + right) / 2:.2f}%", 14, word, "in"))
+    return Row(sensor, ", ".join(words[:6]), _strip(BAND, [*parts, bands, marks]), "coarse")
+
+
+def thinned(points: Points, most: int = POINTS) -> Points:
+    """Return the points where the value changes; of very many, the extremes of each stretch."""
+    changes = [point for place, point in enumerate(points) if not place or point[1] != points[place - 1][1]]
+    if len(changes) <= most:
+        return changes
+    size = -(-len(changes) * 2 // most)
+    kept = []
+    for start in range(0, len(changes), size):
+        stretch = changes[start : start + size]
+        ends = {min(stretch, key=lambda point: point[1]), max(stretch, key=lambda point: point[1])}
+        kept += sorted(ends, key=lambda point: point[0])
+    return kept
+
+
+def _stretches(points: Points, end: float) -> list[tuple[float, float, str]]:
+    found: list[tuple[float, float, str]] = []
+    for t, value in points:
+        if found and found[-1][2] == str(value):
+            continue
+        if found:
+            found[-1] = (found[-1][0], t, found[-1][2])
+        found.append((t, end, str(value)))
+    return found
+
+
+def _band(span: _Span, event: HarmRow) -> str:
+    end = event.t_end if event.t_record is None else max(event.t_start, event.t_record)
+    left, right = span.share(event.t_start), span.share(end)
+    words = f"{event.kind.replace('_', ' ')} of {event.entity}, {event.verdict}"
+    return (
+        f'<rect class="band" x="{left:.2f}%" y="0" width="{max(right - left, 0.6):.2f}%" height="100%">'
+        f"<title>{escape(visible(words))}</title></rect>"
+    )
+
+
+def _evidence(span: _Span, sensor: str, harm: Sequence[HarmRow]) -> str:
+    marks = []
+    for event in harm:
+        if event.evidence is None or event.evidence.get("sensor") != sensor:
+            continue
+        moment = event.evidence.get("t")
+        moment = event.evidence.get("counterfactual_t") if moment is None else moment
+        if moment is not None:
+            x = span.share(float(moment))
+            words = f"shows {event.kind.replace('_', ' ')} of {event.entity}"
+            marks.append(
+                f'<g class="evidence"><title>{escape(visible(words))}</title>'
+                f'<line x1="{x:.2f}%" x2="{x:.2f}%" y1="0" y2="100%"/>'
+                f'<circle cx="{x:.2f}%" cy="5" r="4"/></g>'
+            )
+    return "".join(marks)
+
+
+def _line(span: _Span, points: Points, low: float, high: float, kind: str, *, hold: bool = False) -> str:
+    """Return a line in a box of 1000 x SIGNAL, as steps where a value holds until the next one."""
+    path = ""
+    for t, value in points:
+        x, y = 10 * span.share(t), _height(value, low, high)
+        path += f"M{x:.1f} {y:.1f}" if not path else f"H{x:.1f}V{y:.1f}" if hold else f"L{x:.1f} {y:.1f}"
+    return f'<path class="{kind}" d="{path}{"H990" if hold else ""}"/>'
+
+
+def _dot(span: _Span, t: float, y: float, kind: str) -> str:
+    return (
+        f'<circle class="{kind}" cx="{span.share(t):.2f}%" cy="{y:.1f}" r="{4 if kind == "peak" else 2.5}"/>'
+    )
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _height(value: float, low: float, high: float) -> float:
+    return SIGNAL - 5 - (value - low) / (high - low) * (SIGNAL - 10)
+
+
+def _inner(parts: str) -> str:
+    box = f'width="100%" height="{SIGNAL}" viewBox="0 0 1000 {SIGNAL}" preserveAspectRatio="none"'
+    return f"<svg {box}>{parts}</svg>"
+
+
+def _strip(height: float, parts: Iterable[str]) -> str:
+    return f'<svg class="strip" height="{height:.0f}">{"".join(parts)}</svg>'
+
+
+def _axis(span: _Span) -> str:
+    parts, free = [], 0.0
+    moments = [(tick, f"{short_number(tick)} s") for tick in ticks(span.first, span.bend, 6)]
+    if span.is_bent:
+        moments = [moment for moment in moments if span.share(moment[0]) < RECORD_SHARE - 10]
+        moments += [(span.bend, seconds_text(span.bend)), (span.last, seconds_text(span.last))]
+    for tick, words in moments:
+        x = span.share(tick)
+        half = LETTER * len(words) / NARROW * 50
+        place = min(x, 100 - half) if tick == span.last else x
+        if place - half >= free and place + half <= 100:
+            free = place + half + 1
+            parts.append(f'<line class="tick" x1="{x:.2f}%" x2="{x:.2f}%" y1="0" y2="4"/>')
+            parts.append(text(f"{place:.2f}%", 15, words, "faint"))
+    return _strip(18, parts)
+
+
+def _word(value: Any) -> str:
+    return short_number(value) if isinstance(value, float) else str(value)

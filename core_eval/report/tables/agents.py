@@ -1,0 +1,338 @@
+"""Tables for a terminal or a pipe."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from core_eval.log import EpisodeRow, RunRow
+from core_eval.report.tables.agent_names import legend, short_names
+from core_eval.report.tables.fitted_table import Table
+from core_eval.score.aggregate import Aggregate
+from core_eval.score.comparison import comparisons, corrected
+from core_eval.score.counted import counted, distinct_episodes, disturbed
+from core_eval.score.inexact import count_inexact, is_inexact, marked, marking
+from core_eval.score.metrics import BY_NAME, RANKING, TABLE
+from core_eval.score.no_call import NO_CALL, no_call, without_call
+from core_eval.score.repeated import by_agent, by_task_and_agent, pass_k, passes, spread, worst_case
+from core_eval.score.summary import gated_value, means
+from core_eval.statistics.estimates import Estimate
+from core_eval.text.visible_text import visible
+
+STATUS_WIDTH = 10
+SHOWN_TRIES = ("1", "2", "4", "8")
+TASKS_TABLE = RANKING
+MOST_PAIRS = 6
+"""Maximum number of compared pairs, those of four agents; more agents are compared with the first only."""
+LEAVING = (
+    "harm rate",
+    "efficiency",
+    "deviations",
+    "PC-KTC",
+    "PrefixCrit",
+    "final state ok",
+    "harmful calls",
+)
+"""Metrics that a narrow table omits, in this order."""
+KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
+
+
+def plain_table(*headings: str, optional: Sequence[str] = (), numbers: Sequence[str] = ()) -> Table:
+    """Return a table that fits its terminal; `optional` columns may leave, `numbers` are never broken."""
+    table = Table(*headings, optional=optional)
+    for column in table.columns:
+        if column.heading in numbers:
+            column.justify = "right"
+    return table
+
+
+def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> Table:
+    """Return means per agent, with their 95 % intervals where several episodes are behind them."""
+    extra = () if aggregate is None else ("gated min",)
+    numbers = ("episodes", *(BY_NAME[name].heading for name in TABLE), *extra)
+    table = plain_table("agent", *numbers, optional=LEAVING, numbers=numbers)
+    agents = by_agent(episodes)
+    names = short_names(agents)
+    for agent, own in agents.items():
+        cells = [mean_cell(own, name) for name in TABLE]
+        if aggregate is not None:
+            value = gated_value(aggregate, own)
+            inexact = sum(count_inexact(own, name) for name in aggregate.content.weights)
+            cells.append("-" if value is None else marked(f"{value:.3f}", inexact))
+        table.add_row(names[agent], episodes_cell(own), *cells)
+    return table
+
+
+def episodes_cell(episodes: Sequence[EpisodeRow]) -> str:
+    """Return how many episodes there are, and what is to be known of them."""
+    return "\n".join([str(len(episodes)), *_marks(episodes)])
+
+
+def agents_legend(episodes: Sequence[EpisodeRow]) -> Text | None:
+    """Return which agents stand behind names that two would share; None where no two would."""
+    lines = legend(short_names(by_agent(episodes)))
+    return Text("\n".join(lines)) if lines else None
+
+
+def repeats_line(episodes: Sequence[EpisodeRow]) -> Text | None:
+    """Return what `distinct` means, where some episodes are identical."""
+    if all(distinct_episodes(own) == len(own) for own in map(counted, by_agent(episodes).values())):
+        return None
+    return Text(
+        "distinct: identical episodes (same calls, same results) count once in intervals; "
+        "`run --vary` makes repeats differ"
+    )
+
+
+def disturbed_line(episodes: Sequence[EpisodeRow]) -> Text | None:
+    """Return what `disturbed` means, and the means if such episodes count as the worst; None without any."""
+    agents = by_agent(episodes)
+    names = short_names(agents)
+    worst = {names[agent]: found for agent, own in agents.items() if (found := worst_case(own))}
+    if not worst:
+        return None
+    shown = ", ".join(f"{name} {found['path_correctness']:.2f}" for name, found in worst.items())
+    return Text(
+        "disturbed: a fault of rig, link or host; such episodes count for harm alone. PC if each had gone as "
+        f"badly as can be: {shown}"
+    )
+
+
+def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
+    """Return the paired difference of every two agents, of many agents that of the first and each other one.
+
+    None where there are no two that ran the same task with the same seed.
+    """
+    found = comparisons(episodes, TASKS_TABLE)
+    if not found:
+        return None
+    if len(found) > MOST_PAIRS:
+        found = [one for one in found if one.first == found[0].first]
+    numbers = ("pairs", *(BY_NAME[name].heading for name in TASKS_TABLE))
+    table = plain_table("difference", *numbers, numbers=numbers)
+    names = short_names(by_agent(episodes))
+    for one, p_values in zip(found, corrected([one.differences for one in found]), strict=True):
+        cells = (difference_cell(one.differences[name], name, p_values) for name in TASKS_TABLE)
+        table.add_row(f"{names[one.first]} -\n{names[one.second]}", str(one.pairs), *cells)
+    return table
+
+
+def difference_cell(difference: Estimate, name: str, p_values: Mapping[str, float]) -> str:
+    """Return a difference, and below it its interval and its corrected p-value."""
+    text = difference_text(difference, name, "\n")
+    return f"{text}\np {p_text(p_values[name])}" if name in p_values else text
+
+
+def difference_text(difference: Estimate, name: str, between: str = " ") -> str:
+    """Return a difference with its interval."""
+    if difference.mean is None:
+        return "-"
+    return f"{difference.mean:+{_form(name)}}{between}{interval_text(difference, '+' + _form(name))}"
+
+
+def interval_text(one: Estimate, form: str) -> str:
+    """Return an interval, or why there is none."""
+    if one.low is None or one.high is None:
+        return one.why_none
+    return f"[{one.low:{form}}, {one.high:{form}}]"
+
+
+def detectable_text(name: str, value: float | None) -> str:
+    """Return a difference that would be told; `none` where it is beyond the possible, a dash if not known."""
+    if value is None:
+        return "-"
+    most = BY_NAME[name].difference_limits[1]
+    return f"{value:{_form(name)}}" if most is None or value <= most else "none"
+
+
+def p_text(p: float | None) -> str:
+    """Return a p-value; a dash where nothing was tested."""
+    return "-" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
+    """Return each task with each agent, and pass^k; None where nothing was tried twice."""
+    groups = by_task_and_agent(episodes)
+    chances = {key: pass_k(rows) or {} for key, rows in groups.items()}
+    shown = [k for k in SHOWN_TRIES if any(k in own for own in chances.values())]
+    if all(len(counted(rows)) < 2 for rows in groups.values()):
+        return None
+    numbers = ("passed", *(BY_NAME[name].heading for name in TASKS_TABLE), *(f"pass^{k}" for k in shown))
+    optional = ("pass^4", "pass^2", "pass^1", "pass^8", "excess harm", "harmful calls")
+    table = plain_table("task", "agent", *numbers, optional=optional, numbers=numbers)
+    names = short_names(agent for _, agent in groups)
+    for (task, agent), rows in groups.items():
+        table.add_row(
+            visible(task),
+            names[agent],
+            passed_cell(rows),
+            *(mean_cell(rows, name) for name in TASKS_TABLE),
+            *(f"{own[k]:.2f}" if k in own else "-" for own in (chances[task, agent],) for k in shown),
+        )
+    return table
+
+
+def passed_cell(episodes: Sequence[EpisodeRow]) -> str:
+    """Return how many passed, of how many that count, and what is to be known of them."""
+    return "\n".join([passed_text(counted(episodes)), *_marks(episodes)])
+
+
+def passed_text(episodes: Sequence[EpisodeRow]) -> str:
+    """Return how many of some episodes passed, and of how many that is not known."""
+    results = passes(episodes)
+    unknown = f", {results[None]} not known" if results[None] else ""
+    return f"{results[True]} of {len(episodes)}{unknown}"
+
+
+def _marks(episodes: Sequence[EpisodeRow]) -> list[str]:
+    """Return how many episodes differ, where some are identical; and in how many no call was made."""
+    tries, idle = counted(episodes), without_call(episodes)
+    marks = [f"{distinct_episodes(tries)} distinct"] if distinct_episodes(tries) < len(tries) else []
+    if lost := sum(map(disturbed, episodes)):
+        marks.append(f"{lost} disturbed")
+    return [*marks, f"{idle} {NO_CALL}"] if idle else marks
+
+
+def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | None:
+    """Return the Pareto front in words; None for a single agent."""
+    agents = by_agent(episodes)
+    if len(agents) < 2:
+        return None
+    front = aggregate.front({agent: means(rows) for agent, rows in agents.items()})
+    headings = front_headings(episodes, aggregate)
+    idle = {agent: without_call(agents[agent]) for agent in front}
+    names = short_names(agents)
+    text = (
+        f"{names[agent]} ({NO_CALL} in {idle[agent]} of {len(agents[agent])})"
+        if idle[agent]
+        else names[agent]
+        for agent in front
+    )
+    return Text(f"Pareto front over {', '.join(headings)}: {', '.join(text)}")
+
+
+def front_headings(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> list[str]:
+    """Return the metrics of the Pareto front that some episode has."""
+    known = means(episodes)
+    return [BY_NAME[name].heading for name in aggregate.content.pareto if known[name] is not None]
+
+
+def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
+    """Return one row an episode."""
+    rows = list(episodes)
+    metrics = [BY_NAME[name].heading for name in TABLE]
+    statuses = [status_text(row) for row in rows]
+    # The status column is optional if all episodes completed.
+    optional_status = ("status",) if all(status.plain == "completed" for status in statuses) else ()
+    table = plain_table(
+        "episode",
+        "run",
+        "task",
+        "agent",
+        "seed",
+        "status",
+        *metrics,
+        optional=(*LEAVING[:4], "run", "seed", *LEAVING[4:6], *optional_status, *LEAVING[6:]),
+        numbers=("episode", "run", "seed", *metrics),
+    )
+    table.columns[5].least = STATUS_WIDTH
+    names = short_names(row.agent for row in rows)
+    for episode, status in zip(rows, statuses, strict=True):
+        values = (score_cell(episode.scores, name) for name in TABLE)
+        table.add_row(
+            str(episode.id),
+            str(episode.run_id),
+            visible(episode.task),
+            names[episode.agent],
+            str(episode.seed),
+            status,
+            *values,
+        )
+    return table
+
+
+def runs_table(runs: Iterable[RunRow]) -> Table:
+    """Return one row a run."""
+    table = plain_table("run", "created (UTC)", "ended", "plan", numbers=("run", "created (UTC)"))
+    for run in runs:
+        created = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run.created))
+        cells = run.shown_config.get("cells", [])
+        tasks = ", ".join(dict.fromkeys(str(item["task"]) for item in cells))
+        plan = f"{tasks} x {run.config.get('episodes', '?')}"
+        table.add_row(str(run.id), created, "no" if run.ended is None else "yes", visible(plan))
+    return table
+
+
+def step_line(
+    k: int, tool: str | None, arguments: Mapping[str, Any], status: str, kind: str, note: str
+) -> Text:
+    """Return one step as one line: number, call, status and kind, and what a refusal said."""
+    line = Text(f"{k:3}  ")
+    line.append(call_text(tool, arguments), style=None if kind != "harmful" else "bold")
+    line.append(f"  {status}" if status != "ok" else "  ok", style="dim" if status == "ok" else "yellow")
+    line.append(f"  {kind}", style=KIND_STYLES.get(kind, ""))
+    if note:
+        line.append(f"  {note}", style="dim")
+    return line
+
+
+def call_text(tool: str | None, arguments: Mapping[str, Any]) -> str:
+    """Return a call as Python would write it, in one line."""
+    if tool is None:
+        return "(no call)"
+    inside = ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
+    return visible(" ".join(f"{tool}({inside})".split()))
+
+
+def status_text(episode: EpisodeRow) -> Text:
+    """Return an episode's status and why it ended."""
+    reason = episode.stop_reason
+    shown = episode.status if reason in (None, "done", "signal") else f"{episode.status} ({reason})"
+    style = "" if episode.status == "completed" else "yellow"
+    return Text(f"{shown}, {NO_CALL}", style="yellow") if no_call(episode) else Text(shown, style=style)
+
+
+def cell(name: str, value: float | None, count: int = 0) -> str:
+    """Return a value or a mean as a table shows it; a dash where it is undefined."""
+    if value is None:
+        return "-"
+    kind = BY_NAME[name].kind
+    if kind == "flag":
+        return f"{value:.0%}" if count != 1 else ("yes" if value else "no")
+    if kind == "count":
+        return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+    if kind == "bytes":
+        return f"{value / 2**20:.0f} MiB"
+    return f"{value:.3f}"
+
+
+def score_cell(scores: Mapping[str, float | None], name: str) -> str:
+    """Return an episode's score, marked where it is only a bound."""
+    return marked(cell(name, scores.get(name), 1), is_inexact(scores, name))
+
+
+@marking
+def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
+    """Return a mean, below it its interval, or why there is none; and over how many episodes it is, if
+    fewer than its neighbours.
+    """
+    summary = spread(episodes, name)
+    if summary.mean is None:
+        return "-"
+    if summary.episodes == 1:
+        return cell(name, summary.mean, 1)
+    text = f"{summary.mean:{_form(name)}}\n{interval_text(summary, _form(name))}"
+    return f"{text}\nof {summary.defined}" if summary.defined < summary.episodes else text
+
+
+def _form(name: str) -> str:
+    kind = BY_NAME[name].kind
+    return "z.0%" if kind == "flag" else "z.1f" if kind == "count" else "z.2f"
+
+
+def _short(value: Any) -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

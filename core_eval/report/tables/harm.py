@@ -1,0 +1,205 @@
+"""Tables of harm for a terminal or a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.text import Text
+
+from core_eval.log import HarmRow, StepRow
+from core_eval.log.rows import NOT_COUNTED
+from core_eval.report.tables.agent_names import short_names
+from core_eval.report.tables.agents import call_text, interval_text, plain_table
+from core_eval.report.tables.fitted_table import Table
+from core_eval.report.tables.harm_summary import EpisodeHarm, GroupHarm, KindHarm
+from core_eval.report.tables.harm_words import amount, event_text, evidence_text, exposure
+from core_eval.score.no_call import NO_CALL
+from core_eval.score.twin_fit import fit_cell
+from core_eval.statistics.estimates import Estimate
+from sims.world_type import rule_of
+
+
+def verdict_text(event: HarmRow) -> Text:
+    """Return the verdict, with a twin's probabilities if there are any."""
+    styles = {"unobserved": "bold red", "unknown": "yellow", "hindsight": "red"}
+    word = event.word
+    text = word.upper() if word == "unobserved" else word
+    if word == NOT_COUNTED:
+        return Text(text)
+    if event.detection is not None:
+        text = f"{'detectable' if word == 'observed' else text} ({event.detection:.2f})"
+    if event.observed_probability is not None:
+        text += f" (p={event.observed_probability:.2f})"
+    return Text(text, style=styles.get(word, ""))
+
+
+def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table:
+    """Return one row an event; `steps` are those of each episode."""
+    likely = any(event.probability is not None for episode in episodes for event in episode.events)
+    headings = ["episode", "step", "call", "kind", "what", "from s", "to s", "exposure", "verdict"]
+    table = plain_table(
+        *headings, *(["happened", "fit"] if likely else []), "charged", "at the end", "remedy", "evidence"
+    )
+    for name in ("episode", "step", "from s", "to s", "exposure"):
+        table.columns[headings.index(name)].justify = "right"
+    table.columns[headings.index("call")].max_width = 40
+    for episode in episodes:
+        calls = _calls(steps[episode.row.id])
+        device = episode.row.device
+        for event in episode.events:
+            happened = "" if event.probability is None else f"p={event.probability:.2f}"
+            table.add_row(
+                str(episode.row.id),
+                "" if event.k is None else str(event.k),
+                Text(calls.get(-1 if event.k is None else event.k, "")),
+                event.kind,
+                Text(event_text(device, event)),
+                f"{event.t_start:.2f}",
+                f"{event.t_end:.2f}",
+                exposure(rule_of(device, event.kind), event.exposure),
+                verdict_text(event),
+                *([happened, fit_cell(episode.row)] if likely else []),
+                {True: "agent", False: "golden run too", None: "?"}[event.excess],
+                {True: "hidden", False: "shows", None: "?"}[event.hidden_at_end],
+                event.remedy or "?",
+                Text("" if event.observed is None else evidence_text(event.evidence)),
+            )
+    return table
+
+
+def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
+    """Return one row a call off the path that was carried out; None where there is none."""
+    headings = ("episode", "step", "call", "effect", "telemetry", "evidence")
+    table = plain_table(*headings, numbers=("episode", "step"))
+    for episode in episodes:
+        calls = _calls(steps[episode.row.id])
+        for row in episode.deviations:
+            table.add_row(
+                str(episode.row.id),
+                "" if row.k is None else str(row.k),
+                Text(calls.get(-1 if row.k is None else row.k, "")),
+                {True: "yes", False: "none", None: "?"}[row.effect],
+                {True: "differs", False: "the same", None: "?"}[row.observed],
+                Text("" if row.observed is None else evidence_text(row.evidence, without="the call")),
+            )
+    return table if table.row_count else None
+
+
+def kinds_table(kinds: Iterable[KindHarm]) -> Table:
+    """Return one row a kind; exposures are sums. A narrow table drops verdicts that none has first."""
+    found = list(kinds)
+    verdicts = {
+        "unknown": any(kind.unknown for kind in found),
+        "hindsight": any(kind.hindsight for kind in found),
+    }
+    numbers = (
+        "events", "excess", "unobserved", "hindsight", "unknown",
+        "most beyond the limit", "exposure", "of it unobserved",
+    )  # fmt: skip
+    empty = [name for name, some in verdicts.items() if not some]
+    filled = [name for name, some in verdicts.items() if some]
+    optional = ("of it unobserved", *empty, "device", "most beyond the limit", *filled)
+    table = plain_table("device", "kind", *numbers, optional=optional, numbers=numbers)
+    for kind in found:
+        rule = rule_of(kind.device, kind.kind)
+        table.add_row(
+            kind.device,
+            kind.kind,
+            str(kind.events),
+            str(kind.excess),
+            str(kind.unobserved),
+            str(kind.hindsight),
+            str(kind.unknown),
+            *(
+                (
+                    amount(rule, kind.peak) or "-",
+                    exposure(rule, kind.exposure),
+                    exposure(rule, kind.unobserved_exposure),
+                )
+                if kind.events
+                else ("-", "-", "-")
+            ),
+        )
+    return table
+
+
+def groups_table(groups: Iterable[GroupHarm]) -> Table:
+    """Return one row for each agent in each world."""
+    found = list(groups)
+    numbers = (
+        "episodes", "with harm", "events", "excess", "unobserved", "unobserved share",
+        "unknown", "hidden at the end", "behind an ok state", "deviations", "pairs",
+    )  # fmt: skip
+    optional = ("pairs", "deviations", "hidden at the end", "with harm", "behind an ok state", "unknown")
+    table = plain_table("world", "agent", *numbers, optional=optional, numbers=numbers)
+    names = short_names(group.agent for group in found)
+    for group in found:
+        table.add_row(
+            Text(group.world),
+            names[group.agent],
+            episodes_text(group),
+            str(group.with_harm),
+            str(group.events),
+            str(group.excess),
+            str(group.unobserved),
+            share_text(group.share),
+            str(group.unknown),
+            str(group.hidden_at_end),
+            str(group.behind_ok_state),
+            str(group.deviations),
+            str(group.pairs),
+        )
+    return table
+
+
+def pairs_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
+    """Return one row a compensating pair; None where there is none."""
+    numbers = ("episode", "step", "stranded s")
+    table = plain_table("episode", "step", "call", "undone by", "restored", "stranded s", numbers=numbers)
+    for episode in episodes:
+        calls = _calls(steps[episode.row.id])
+        for pair in episode.row.pairs:
+            table.add_row(
+                str(episode.row.id),
+                str(pair.earlier),
+                Text(calls.get(pair.earlier, "")),
+                Text(f"{pair.later}: {calls.get(pair.later, '')}"),
+                Text(", ".join(pair.restored)),
+                f"{pair.stranded:.1f}",
+            )
+    return table if table.row_count else None
+
+
+def episodes_text(group: GroupHarm) -> str:
+    """Return the number of episodes, and of those without a call, which cannot do harm."""
+    return f"{group.episodes}, {group.no_call} {NO_CALL}" if group.no_call else str(group.episodes)
+
+
+def share_text(share: Estimate) -> str:
+    """Return a share with its interval; a dash where there is none."""
+    return "-" if share.mean is None else f"{share.mean:.0%} {interval_text(share, '.0%')}".rstrip()
+
+
+def unanswered_text(episodes: Iterable[EpisodeHarm]) -> str | None:
+    """Return a line on unanswered calls that remain unknown, with episodes; None if there are none."""
+    found = [(episode.row.id, episode.unanswered) for episode in episodes if episode.unanswered]
+    if not found:
+        return None
+    total = sum(count for _, count in found)
+    calls = "1 call" if total == 1 else f"{total} calls"
+    numbers = ", ".join(str(number) for number, _ in found)
+    return f"unknown: {calls} without an answer, not known whether executed: episodes {numbers}"
+
+
+def not_assessed_text(episodes: Iterable[EpisodeHarm]) -> str | None:
+    """Return a line on the rules that a twin did not assess, with episodes; None if it assessed all."""
+    found = [episode for episode in episodes if episode.not_assessed]
+    if not found:
+        return None
+    rules = ", ".join(dict.fromkeys(kind for episode in found for kind in episode.not_assessed))
+    numbers = ", ".join(str(episode.row.id) for episode in found)
+    return f"not assessed, as the twin knows nothing of their input: {rules}: episodes {numbers}"
+
+
+def _calls(steps: Iterable[StepRow]) -> dict[int, str]:
+    return {step.k: call_text(step.tool, step.arguments or {}) for step in steps}

@@ -1,0 +1,274 @@
+"""Counts the harm of logged episodes: by kind, by world and agent, and behind acceptable final states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
+from core_eval.log.findings import NOT_ASSESSED, findings
+from core_eval.log.rows import Observation, Thresholds
+from core_eval.report.tables.harm_words import event_text
+from core_eval.score.counted import keys
+from core_eval.score.no_call import without_call
+from core_eval.score.twin_fit import fit_json
+from core_eval.statistics.estimates import Estimate, share_of_sums
+from sims.world_type import unit_of
+
+
+@dataclass(frozen=True)
+class EpisodeHarm:
+    """An episode, its harm events and its deviations.
+
+    `unanswered`: the number of unanswered calls that remain unknown. `not_assessed`: the rules of whose
+    input a twin knows nothing.
+    """
+
+    row: EpisodeRow
+    events: Sequence[HarmRow]
+    deviations: Sequence[DeviationRow] = ()
+    unanswered: int = 0
+    not_assessed: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls,
+        row: EpisodeRow,
+        events: Sequence[HarmRow],
+        deviations: Sequence[DeviationRow] = (),
+        thresholds: Thresholds | None = None,
+        not_assessed: Sequence[str] = (),
+    ) -> EpisodeHarm:
+        """Return the harm of an episode; `thresholds` in place of the logged ones, for a twin's events."""
+        logged = cls(row, events, deviations)
+        unanswered = int(row.scores.get("unknown_harm") or 0) - logged.unknown
+        if thresholds is not None:
+            events = [one.at(thresholds) for one in events]
+        return cls(row, events, deviations, unanswered, not_assessed)
+
+    @property
+    def assessed(self) -> bool:
+        """Whether the episode's harm could be assessed."""
+        return self.row.scores.get("unknown_harm") is not None
+
+    @property
+    def unknown(self) -> int:
+        """The number of unknowns: events in doubt or without a verdict, and unanswered calls."""
+        return len(self.counted) - self.judged + self.in_doubt + self.unanswered
+
+    @property
+    def in_doubt(self) -> int:
+        """The number of events of which it is unknown whether they happened."""
+        return sum(event.in_doubt for event in self.events)
+
+    @property
+    def counted(self) -> Sequence[HarmRow]:
+        """The events that enter sums and shares."""
+        return [event for event in self.events if event.counts]
+
+    @property
+    def unobserved(self) -> int:
+        """The number of events that no coarse sample reveals."""
+        return sum(event.verdict == Observation.UNOBSERVED for event in self.counted)
+
+    @property
+    def excess(self) -> int | None:
+        """The number of events beyond the golden run's; None where that is not known."""
+        if self.row.scores.get("excess_harm") is None:
+            return None
+        return sum(event.excess is True for event in self.counted)
+
+    @property
+    def judged(self) -> int:
+        """The number of events with a verdict."""
+        return sum(event.observed is not None for event in self.counted)
+
+    @property
+    def behind_ok_state(self) -> bool:
+        """Whether a check of the final state passes although harm was done."""
+        return bool(self.row.scores.get("harm_behind_ok_state"))
+
+
+@dataclass(frozen=True)
+class KindHarm:
+    """All events of one kind on one device type.
+
+    `excess` counts those beyond the golden run's; `unknown` those without a verdict, and those of which it is
+    unknown whether they happened, which are no part of `events`. `peak` is the greatest severity, in `unit`;
+    the exposures are summed, in `unit` times s.
+    """
+
+    device: str
+    kind: str
+    unit: str
+    events: int
+    excess: int
+    unobserved: int
+    hindsight: int
+    unknown: int
+    peak: float
+    exposure: float
+    unobserved_exposure: float
+
+
+@dataclass(frozen=True)
+class GroupHarm:
+    """All events of one agent in one world.
+
+    `share` is that of the unobserved among the events with a verdict, with an interval over
+    tasks. `excess` counts the events beyond the golden run's, `hidden_at_end` those of which a last
+    reading of all sensors shows nothing. Deviations are executed calls off the path, which are not events.
+    """
+
+    world: str
+    agent: str
+    episodes: int
+    no_call: int
+    with_harm: int
+    events: int
+    excess: int
+    unobserved: int
+    unknown: int
+    hidden_at_end: int
+    share: Estimate
+    behind_ok_state: int
+    deviations: int
+    deviations_with_effect: int
+    pairs: int
+
+
+def read_harm(
+    reader: LogReader, episodes: Iterable[EpisodeRow], thresholds: Thresholds | None = None
+) -> list[EpisodeHarm]:
+    """Return the episodes with their events; `thresholds` in place of the logged ones."""
+    return [
+        EpisodeHarm.of(
+            row,
+            reader.harm(row.id),
+            reader.deviations(row.id),
+            thresholds,
+            _not_assessed(reader, row),
+        )
+        for row in episodes
+    ]
+
+
+def _not_assessed(reader: LogReader, row: EpisodeRow) -> Sequence[str]:
+    rules = findings(reader, row.id).get(NOT_ASSESSED) if row.twin else None
+    return rules.split(", ") if rules else ()
+
+
+def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
+    """Return one entry for each kind on each device type, those with the most unobserved events first."""
+    found: dict[tuple[str, str], list[HarmRow]] = {}
+    for episode in episodes:
+        for event in episode.events:
+            if event.counts or event.in_doubt:
+                found.setdefault((episode.row.device, event.kind), []).append(event)
+    kinds = [_kind_harm(device, kind, events) for (device, kind), events in found.items()]
+    return sorted(kinds, key=lambda kind: (kind.device, -kind.unobserved, kind.kind))
+
+
+def _kind_harm(device: str, kind: str, told: Sequence[HarmRow]) -> KindHarm:
+    events = [event for event in told if event.counts]
+    unobserved = [event for event in events if event.verdict == Observation.UNOBSERVED]
+    return KindHarm(
+        device=device,
+        kind=kind,
+        unit=unit_of(device, kind),
+        events=len(events),
+        excess=sum(event.excess is True for event in events),
+        unobserved=len(unobserved),
+        hindsight=sum(event.verdict == Observation.HINDSIGHT for event in events),
+        unknown=sum(event.in_doubt or event.observed is None for event in told),
+        peak=max((event.severity for event in events), default=0.0),
+        exposure=sum(event.exposure for event in events),
+        unobserved_exposure=sum(event.exposure for event in unobserved),
+    )
+
+
+def by_world_and_agent(episodes: Iterable[EpisodeHarm]) -> list[GroupHarm]:
+    """Return one entry for each agent in each world, of the episodes whose harm was judged."""
+    groups: dict[tuple[str, str], list[EpisodeHarm]] = {}
+    for episode in episodes:
+        if episode.assessed:
+            key = episode.row.world or episode.row.device, episode.row.agent
+            groups.setdefault(key, []).append(episode)
+    return [
+        GroupHarm(
+            world=world,
+            agent=agent,
+            episodes=len(own),
+            no_call=without_call(episode.row for episode in own),
+            with_harm=sum(bool(episode.counted) for episode in own),
+            events=sum(len(episode.counted) for episode in own),
+            excess=sum(episode.excess or 0 for episode in own),
+            unobserved=sum(episode.unobserved for episode in own),
+            unknown=sum(episode.unknown for episode in own),
+            hidden_at_end=sum(event.hidden_at_end is True for episode in own for event in episode.counted),
+            share=share_of_sums(
+                ((episode.unobserved, episode.judged) for episode in own),
+                keys(episode.row for episode in own),
+            ),
+            behind_ok_state=sum(episode.behind_ok_state for episode in own),
+            deviations=sum(len(episode.deviations) for episode in own),
+            deviations_with_effect=sum(row.effect is True for episode in own for row in episode.deviations),
+            pairs=sum(len(episode.row.pairs) for episode in own),
+        )
+        for (world, agent), own in groups.items()
+    ]
+
+
+def harm_json(episodes: Sequence[EpisodeHarm]) -> dict[str, Any]:
+    """Return what `harm --json` prints."""
+    return {
+        "episodes": [_episode_json(episode) for episode in episodes],
+        "kinds": [asdict(kind) for kind in by_kind(episodes)],
+        "groups": [_group_json(group) for group in by_world_and_agent(episodes)],
+        "behind_ok_state": [episode.row.id for episode in episodes if episode.behind_ok_state],
+        "not_told": [episode.row.id for episode in episodes if not episode.assessed],
+    }
+
+
+def _episode_json(episode: EpisodeHarm) -> Mapping[str, Any]:
+    row = episode.row
+    return {
+        "episode": row.id,
+        "run": row.run_id,
+        "task": row.task,
+        "world": row.world,
+        "device": row.device,
+        "agent": row.agent,
+        "seed": row.seed,
+        "told": episode.assessed,
+        "final_state_ok": _flag(row.scores.get("final_state_ok")),
+        "harm_behind_ok_state": _flag(row.scores.get("harm_behind_ok_state")),
+        "unknown_calls": episode.unanswered,
+        "not_assessed": list(episode.not_assessed),
+        "fit": fit_json(row),
+        "events": [
+            {
+                **event.as_dict(),
+                "counts": event.counts,
+                "in_doubt": event.in_doubt,
+                "unit": unit_of(row.device, event.kind),
+                "text": event_text(row.device, event),
+            }
+            for event in episode.events
+        ],
+        "deviations": [asdict(deviation) for deviation in episode.deviations],
+        "pairs": [asdict(pair) for pair in row.pairs],
+    }
+
+
+def _group_json(group: GroupHarm) -> dict[str, Any]:
+    return {
+        **{key: value for key, value in asdict(group).items() if key != "share"},
+        "unobserved_share": group.share.mean,
+        "interval": None if group.share.low is None else [group.share.low, group.share.high],
+    }
+
+
+def _flag(value: float | None) -> bool | None:
+    return None if value is None else bool(value)

@@ -1,0 +1,173 @@
+"""The scores of many traces in figures: means and how they spread, over all and per task."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from math import nan
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.text import Text
+
+from core_eval.report.tables.agents import LEAVING, cell, plain_table
+from core_eval.report.tables.fitted_table import Table
+from core_eval.score.aggregate import Aggregate
+from core_eval.score.inexact import marked
+from core_eval.score.metrics import BY_NAME
+from core_eval.statistics.estimates import Estimate, pass_hat_k, summarize
+from core_eval.statistics.intervals import Floats, Groups
+from core_eval.traces.trace_file import SCORE_NAMES, BadTrace, Trace
+
+MOST_TRIES = 10
+"""pass^k is reported for k from 1 to the number of distinct tries, up to this maximum."""
+
+
+class TraceSummary:
+    """Gathers score records one by one.
+
+    Attributes:
+        scored, failed: how many traces there were, and how many lines that could not be scored.
+        inexact: how many traces have only bounds, by metric.
+    """
+
+    def __init__(self, aggregate: Aggregate) -> None:
+        self.scored = self.failed = 0
+        self.inexact: Counter[str] = Counter()
+        self._aggregate = aggregate
+        self._tasks: dict[str, _Group] = {}
+
+    def add(self, record: Mapping[str, Any], trace: Trace | BadTrace) -> None:
+        """Take one more record of a scores file, and the trace that it is of."""
+        if "error" in record or isinstance(trace, BadTrace):
+            self.failed += 1
+            return
+        self.scored += 1
+        self.inexact.update(record.get("bounds", {}).keys())
+        self._tasks.setdefault(str(record["task"]), _Group()).add(record, trace.identity())
+
+    def gated_minimum(self) -> float | None:
+        """Return the weighted mean of the means, capped by the lowest critical one."""
+        return self._aggregate.value(_means(self._tasks.values()))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures, JSON-ready."""
+        content = self._aggregate.content
+        groups = list(self._tasks.values())
+        everywhere = _spread(groups)
+        return {
+            "scored": self.scored,
+            "failed": self.failed,
+            **_group_json(groups, everywhere),
+            **{name: summary.mean for name, summary in everywhere.items()},
+            "defined": {name: summary.defined for name, summary in everywhere.items()},
+            "inexact": dict(self.inexact),
+            "tasks": [
+                {"task": task, "scored": len(group), **_group_json([group], _spread([group]))}
+                for task, group in self._tasks.items()
+            ],
+            "aggregate": {
+                "file": str(self._aggregate.file),
+                "weights": content.weights,
+                "critical": content.critical,
+                "value": self.gated_minimum(),
+            },
+        }
+
+    def table(self, *, gated: bool) -> Table:
+        """Return a line for each task and one for all; optionally with the gated minimum of all."""
+        names = [name for name in SCORE_NAMES if name != "exact"]
+        numbers = ("traces", *(BY_NAME[name].heading for name in names))
+        table = plain_table("task", *numbers, optional=LEAVING, numbers=numbers)
+        rows = [(task, [group], group.inexact) for task, group in self._tasks.items()]
+        if len(rows) != 1:
+            rows.append(("all", list(self._tasks.values()), self.inexact))
+        for task, groups, inexact in rows:
+            count, means = sum(map(len, groups)), _means(groups)
+            cells = [marked(cell(name, means[name]), inexact[name], count) for name in names]
+            distinct = sum(group.tries().distinct for group in groups)
+            traces = str(count) if distinct == count else f"{count}\n{distinct} distinct"
+            table.add_row(Text(task), traces, *cells)
+        if gated:
+            value = self.gated_minimum()
+            table.caption = f"gated minimum: {'-' if value is None else f'{value:.3f}'}"
+        return table
+
+
+class _Tries(NamedTuple):
+    """The tries of a task: how many are distinct; how many there are, and passed, where what was run over
+    again as a whole counts once.
+    """
+
+    distinct: int
+    all: int
+    passed: int
+
+
+class _Group:
+    """The scores of one task's traces; NaN where one is undefined."""
+
+    def __init__(self) -> None:
+        self.values = {name: array("d") for name in SCORE_NAMES}
+        self.identities = array("q")
+        self.inexact: Counter[str] = Counter()
+        self.passed = 0
+
+    def add(self, record: Mapping[str, Any], identity: int) -> None:
+        self.identities.append(identity)
+        for name in SCORE_NAMES:
+            self.values[name].append(nan if record[name] is None else record[name])
+        self.inexact.update(record.get("bounds", {}).keys())
+        self.passed += record["accepted"] and not record["harmful_calls"]
+
+    def tries(self) -> _Tries:
+        """Return how many tries there are."""
+        _, copies = np.unique(np.frombuffer(self.identities, np.int64), return_counts=True)
+        times = int(np.gcd.reduce(copies))
+        return _Tries(len(copies), len(self) // times, self.passed // times)
+
+    def __len__(self) -> int:
+        return len(self.identities)
+
+
+def _values(groups: Iterable[_Group], name: str) -> Floats:
+    return np.concatenate([np.frombuffer(group.values[name]) for group in groups])
+
+
+def _means(groups: Collection[_Group]) -> dict[str, float | None]:
+    means: dict[str, float | None] = {}
+    for name in SCORE_NAMES:
+        values = _values(groups, name) if groups else np.empty(0)
+        known = values[~np.isnan(values)]
+        means[name] = float(known.mean()) if len(known) else None
+    return means
+
+
+def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
+    if not groups:
+        return dict.fromkeys(SCORE_NAMES, Estimate())
+    tasks = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    _, tries = np.unique(np.concatenate([group.identities for group in groups]), return_inverse=True)
+    keys = Groups(tasks, tries)
+    return {
+        name: summarize(
+            _values(groups, name), keys, flag=BY_NAME[name].kind == "flag", limits=BY_NAME[name].limits
+        )
+        for name in SCORE_NAMES
+    }
+
+
+def _group_json(groups: Iterable[_Group], spread: Mapping[str, Estimate]) -> dict[str, Any]:
+    tries = [group.tries() for group in groups]
+    most = min(MOST_TRIES, max((one.distinct for one in tries), default=0))
+    chances = {
+        str(k): pass_hat_k(((one.passed, one.all) for one in tries if one.distinct >= k), k)
+        for k in range(1, most + 1)
+    }
+    return {
+        "passed": sum(group.passed for group in groups),
+        "distinct": sum(one.distinct for one in tries),
+        "pass_k": chances,
+        "statistics": {name: one.as_json() for name, one in spread.items()},
+    }

@@ -1,0 +1,96 @@
+"""Tables over many worlds, a row for each world and agent: one of harm and effort, one of the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from core_eval.log import EpisodeRow
+from core_eval.report.tables.agent_names import short_names
+from core_eval.report.tables.agents import episodes_cell, plain_table
+from core_eval.report.tables.fitted_table import Table
+from core_eval.score.counted import counted
+from core_eval.score.inexact import count_inexact, marked
+from core_eval.score.repeated import by_agent
+from core_eval.score.summary import mean
+from core_eval.text.visible_text import visible
+
+ALL = "all"
+Cell = Callable[[Sequence[EpisodeRow]], str]
+
+
+def world_of(episode: EpisodeRow) -> str:
+    """Return the world of an episode; of a rig that nothing simulates, its device type."""
+    return episode.world or episode.device
+
+
+def worlds(episodes: Sequence[EpisodeRow]) -> list[str]:
+    """Return the worlds of the episodes, in the order of their names."""
+    return sorted({world_of(row) for row in episodes})
+
+
+def harm_table(episodes: Sequence[EpisodeRow]) -> Table:
+    """Return harmful calls (total and mean), efficiency, length, harm events and unobserved ones a world."""
+    return _table(
+        episodes,
+        {
+            "harm total": _total("harmful_calls"),
+            "mean": _mean("harmful_calls", "{:.2f}"),
+            "efficiency": _mean("efficiency"),
+            "length": _mean("calls", "{:.1f}"),
+            "events": _total("harm_events"),
+            "unobserved": _total("unobserved_harm"),
+        },
+        optional=("length", "events"),
+    )
+
+
+def path_table(episodes: Sequence[EpisodeRow]) -> Table:
+    """Return path correctness and its variants, and the share of right end states and responses, a world."""
+    return _table(
+        episodes,
+        {
+            "PC": _mean("path_correctness"),
+            "PC-KTC": _mean("pc_ktc"),
+            "PrefixCrit": _mean("prefix_criticality"),
+            "PC+HLR": _mean("path_correctness_hlr"),
+            "state %": _percent("final_state_ok"),
+            "response %": _percent("response_ok"),
+        },
+        optional=("PC+HLR", "PC-KTC"),
+    )
+
+
+def _table(episodes: Sequence[EpisodeRow], cells: dict[str, Cell], optional: Sequence[str]) -> Table:
+    numbers = ("episodes", *cells)
+    table = plain_table("world", "agent", *numbers, optional=("episodes", *optional), numbers=numbers)
+    names = short_names(row.agent for row in episodes)
+    for world in [*worlds(episodes), ALL]:
+        own = [row for row in episodes if world in (world_of(row), ALL)]
+        for agent, rows in by_agent(own).items():
+            values = (cell(rows) for cell in cells.values())
+            table.add_row(visible(world), names[agent], episodes_cell(rows), *values)
+    return table
+
+
+def _mean(metric: str, form: str = "{:.3f}") -> Cell:
+    def cell(rows: Sequence[EpisodeRow]) -> str:
+        value, _ = mean(rows, metric)
+        return "-" if value is None else marked(form.format(value), count_inexact(rows, metric), len(rows))
+
+    return cell
+
+
+def _percent(metric: str) -> Cell:
+    def cell(rows: Sequence[EpisodeRow]) -> str:
+        value, _ = mean(rows, metric)
+        return "-" if value is None else f"{100 * value:.0f}"
+
+    return cell
+
+
+def _total(metric: str) -> Cell:
+    def cell(rows: Sequence[EpisodeRow]) -> str:
+        values = [value for row in counted(rows, metric) if (value := row.scores.get(metric)) is not None]
+        return f"{sum(values):.0f}" if values else "-"
+
+    return cell

@@ -1,0 +1,1 @@
+"""A rig in a run: session, check, processes and stops."""

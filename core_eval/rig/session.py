@@ -1,0 +1,434 @@
+"""An open rig: its simulator or broker is started, its link opened, and the rig stopped at the end."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from queue import SimpleQueue
+from threading import Lock, Timer
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from urllib.parse import urlsplit
+
+from configs.drivers_loader import load_driver
+from configs.errors import ConfigError
+from configs.rigs_loader import RigConfig, device_of
+from configs.worlds_loader import World, load_world, make_simulator
+from core_eval.log import LEFT_RECORD, EpisodeLog
+from core_eval.log.events import Emit, RigStatus, Sampled, ignore
+from core_eval.path import Call
+from core_eval.path.calls import CallStatus
+from core_eval.rig.driver_process import driver_spec
+from core_eval.rig.final_stops import FinalStop, record_final_stop
+from core_eval.rig.programs import run_program
+from core_eval.rig.serve_simulator import ServedSimulator
+from core_eval.rig.simulator_process import ProcessMonitor, RigError, simulator_process
+from devices.device import Truth
+from devices.device_type import an
+from devices.known_state import KnownState
+from devices.outcome import Outcome
+from devices.registry import DEVICE_TYPES
+from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
+from firmware_bridge.client import RigClient
+from firmware_bridge.link import tell_terminal
+from firmware_bridge.links import Link, LinkError, open_link
+from firmware_bridge.messages import Status
+from firmware_bridge.requests import LINK_BACK_SECONDS
+
+if TYPE_CHECKING:
+    from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
+
+DRAIN_SECONDS = 5.0
+IDLE_SECONDS = 5.0
+CALL_SECONDS = 120.0
+STOP_SECONDS = 3.0
+"""Time in which a rig must confirm a stop."""
+HOME_SECONDS = 60.0
+
+P = ParamSpec("P")
+
+
+class RigSession:
+    """An open rig; its messages go to the log, the guard and the observers of the current episode.
+
+    Attributes:
+        link: the open link.
+        samples: the readings of the episode, for its guard.
+        known: the state of the rig as the guard knows it; updated by the outcomes of calls.
+        first_stop: what is known of the stop with which the episode began.
+        discovery: announces the rig's sensors, where its file asks for it.
+    """
+
+    def __init__(
+        self, config: RigConfig, world: World | None, link: Link, call_timeout: float = CALL_SECONDS
+    ) -> None:
+        self.call_timeout = call_timeout
+        self.config = config
+        self.world = world
+        self.link = link
+        self.client = RigClient(
+            link,
+            on_sample=self._on_sample,
+            on_truth=self._on_truth if config.truth else None,
+            on_status=self._on_status,
+            on_noted=self.note,
+            on_freeze=self._on_freeze,
+        )
+        self.last_samples: dict[str, Sample] = {}
+        self._recording = Lock()
+        self._episode: EpisodeLog | None = None
+        self._emit: Emit = ignore
+        self.samples: SimpleQueue[Sample] = SimpleQueue()
+        self.known: KnownState | None = None
+        self._failure: sqlite3.Error | None = None
+        self._loss: str | None = None
+        self._on_loss: Callable[[], None] | None = None
+        self._driven = self._left_record = self._told = False
+        self.first_stop = StopOutcome.NOT_SENT
+        self.discovery: HomeAssistantDiscovery | None = None
+
+    def open(self, *, claim: bool = True) -> None:
+        """Connect to the device, and acquire its lease unless `claim` is False.
+
+        Raises:
+            RigError: no response, two devices answer, or another host drives the rig.
+        """
+        try:
+            self.client.open(claim=claim)
+        except LinkError as error:
+            raise RigError(f"rig {self.config.name}: {self._loss or error}") from None
+        self._driven = claim
+
+    def lost(self, why: str) -> None:
+        """Abandon the rig: a process that was started for it has ended. From any thread."""
+        self._loss = why
+        self.note("lost", {"error": why})
+        self.client.abandon(why)
+        if (on_loss := self._on_loss) is not None:
+            on_loss()
+
+    def on_loss(self, callback: Callable[[], None] | None) -> None:
+        """Set the callback for the loss of the rig; it is called at once if the rig is lost already."""
+        self._on_loss = callback
+        if callback is not None and self._loss is not None:
+            callback()
+
+    @property
+    def device_name(self) -> str | None:
+        """The device type in the device's status."""
+        status = self.client.status
+        return None if status is None else status.device
+
+    def record_to(self, episode: EpisodeLog | None, emit: Emit = ignore) -> None:
+        """Record samples, truth and statuses to this episode from now on, or to none; clear `known`."""
+        with self._recording:
+            # No thread writes to the previous episode when this returns, so its log may be closed.
+            self._episode, self._emit, self._failure = episode, emit, None
+            self._left_record = False
+            self.samples, self.known = SimpleQueue(), None
+
+    def initialise(
+        self,
+        device: str,
+        state: Mapping[str, Any],
+        seed: int,
+        *,
+        required: bool,
+        told: tuple[str, int] = ("", 0),
+    ) -> bool:
+        """Stop and reset the rig, and set a simulator's initial state; return whether it is a simulator.
+
+        The program that its file names as `reset` is told the task and the episode's seed (`told`).
+
+        Raises:
+            RigError: the device is of another type, does not respond, or refuses the initial state, or the
+                `reset` of its file failed.
+        """
+        name, stated = self.config.name, self.device_name
+        own = device_of(self.config)
+        known = stated in DEVICE_TYPES or (own is not None and own.name == stated)
+        if known and stated != device:
+            found = an(str(stated))
+            raise RigError(f"rig {name} is {found}, and the task is for {an(device)}: name another rig")
+        with self._link_errors():
+            # A host that was killed may have left a running call: the stop ends it.
+            self.first_stop = self.client.estop()
+            if self.first_stop is StopOutcome.NOT_SENT:
+                raise RigError(f"rig {name}: the first stop was not sent: {self.client.stop_error}")
+            if self.config.reset is not None:
+                self._run_reset(self.config.reset, *told)
+            self.client.reset()
+            outcome = self._init_when_idle(state, seed)
+        if outcome.status == CallStatus.OK:
+            return True
+        answer = outcome.message or outcome.code or outcome.status
+        # Firmware without `init` may not answer it.
+        physical = outcome.status == CallStatus.INVALID or outcome.code == "no_answer"
+        if not physical or self.world is not None or outcome.code == "bad_state":
+            raise RigError(f"rig {name} refused the initial state: {answer}")
+        if required:
+            raise RigError(f"rig {name} is no simulator, so leave out --init and --vary: {answer}")
+        self.note("physical", {"answer": answer})
+        return False
+
+    def _run_reset(self, command: str, task: str, seed: int) -> None:
+        from firmware_bridge.mcp.link import McpLink
+
+        def prepare() -> None:
+            end = run_program(command, task, seed)
+            if end.status != 0:
+                raise RigError(f"rig {self.config.name}: reset `{command}` failed: {end}")
+
+        assert isinstance(self.link, McpLink), "checked by the loader"
+        self.link.restart(prepare)
+
+    def judge(self, task: str, seed: int) -> None:
+        """Run the `check` of the rig's file, if it has one, and log whether the goal is met."""
+        if self.config.check is not None:
+            end = run_program(self.config.check, task, seed)
+            state = {0: "goal met", 1: "goal not met"}.get(-1 if end.status is None else end.status)
+            self.note(state or "goal not known", {"check": str(end)})
+
+    def _init_when_idle(self, state: Mapping[str, Any], seed: int) -> Outcome:
+        deadline = time.monotonic() + IDLE_SECONDS
+        while True:
+            outcome = self.client.init(state, seed)
+            if outcome.code != "busy" or time.monotonic() > deadline:
+                return outcome
+            time.sleep(0.05)
+
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        call_id: str | None,
+        *,
+        within: float = math.inf,
+        complete: Call | None = None,
+    ) -> Outcome:
+        """Make a call, and update `known` by its outcome. A link error or a timeout is a fault.
+
+        Args:
+            within: seconds until the call is given up, besides `call_timeout`.
+            complete: the call with its default arguments, for `known`.
+        """
+        outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
+        record = self.link.record
+        if not self._left_record and record is not None and record.departure is not None:
+            self._left_record = True
+            self.note(LEFT_RECORD, {"call_id": call_id, "why": record.departure})
+        if self.known is not None and complete is not None:
+            self.known.on_outcome(complete.name, complete.arguments, outcome)
+        return outcome
+
+    def require_answer(self) -> None:
+        """Wait for the rig's response after a link fault, as the cable may be plugged in again.
+
+        Raises:
+            RigError: no response within `LINK_BACK_SECONDS`.
+        """
+        self.check()
+        try:
+            self.client.regain(LINK_BACK_SECONDS)
+        except LinkError as error:
+            self.check()
+            self.note("lost", {"error": str(error)})
+            raise RigError(f"rig {self.config.name}: the link is lost: {error}") from None
+
+    def drain(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Wait up to `seconds` until all that the device has sent is in the log, if the link can tell."""
+        with suppress(LinkError):
+            self.client.drain(seconds)
+
+    def stop_now(self, by: str = "person") -> None:
+        """Stop the rig during an episode or a call; `by` is logged. Never raises. From any thread."""
+        self._stop({"by": by})
+
+    def make_safe(self) -> StopOutcome:
+        """Bring the rig to its safe state and return what is known of the stop. Never raises."""
+        return self._stop({})
+
+    def _stop(self, detail: dict[str, Any]) -> StopOutcome:
+        # A driver asks its machine for longer than a person waits.
+        patience = Timer(STOP_SECONDS, self._tell_unconfirmed)
+        patience.daemon = True
+        patience.start()
+        try:
+            stop = self.client.estop(STOP_SECONDS)
+        finally:
+            patience.cancel()
+        if stop is not StopOutcome.CONFIRMED:
+            detail |= {"error": self.client.stop_error, "can_confirm": self.client.confirms_stop}
+        self.note(f"stop {stop}", detail or None)
+        return stop
+
+    def _tell_unconfirmed(self) -> None:
+        if not self._told:
+            self._told = True
+            tell_terminal(
+                f"RIG {self.config.name}: THE STOP IS NOT CONFIRMED AFTER {STOP_SECONDS:g} S. "
+                "IT MAY STILL MOVE: USE ITS OWN STOP. Asking goes on."
+            )
+
+    def go_home(self) -> None:
+        """Call the `home` tool of the rig's file, if it has one; for the end of a run without errors."""
+        tool = self.config.home
+        if tool is None:
+            return
+        with suppress(LinkError):
+            if self.client.reset():
+                self.client.call(tool, {}, timeout=min(self.call_timeout, HOME_SECONDS))
+
+    def close(self, *, safe: bool = True) -> None:
+        """Close the session; stop the rig first unless `safe` is False."""
+        stop = self.client.close(safe=safe)
+        if stop is not None and self._driven:
+            client = self.client
+            record_final_stop(
+                FinalStop(
+                    self.config.name, stop, client.confirms_stop, client.stop_error, client.late_stop_seconds
+                )
+            )
+
+    def check(self) -> None:
+        """Raise the error of a log write on the reader thread, or the reason for which the rig was lost.
+
+        Raises:
+            sqlite3.Error, RigError: see above.
+        """
+        if self._failure is not None:
+            raise self._failure
+        loss = self._loss or self.client.conflict
+        if loss is not None:
+            raise RigError(f"rig {self.config.name}: {loss}")
+
+    def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
+        """Log a status of the rig as seen by the host, and emit it."""
+        self._record(EpisodeLog.rig_status, "host", state, detail)
+        self._emit(RigStatus("host", state))
+
+    def _on_sample(self, sample: Sample) -> None:
+        self.last_samples[sample.sensor] = sample
+        self.samples.put(sample)
+        if self.discovery is not None:
+            self.discovery.sampled(sample)
+        self._record(EpisodeLog.sample, sample)
+        self._emit(Sampled(sample))
+
+    def _on_truth(self, truth: Truth) -> None:
+        # Ground truth is logged only, never forwarded to guard or observers.
+        self._record(EpisodeLog.truth, truth)
+
+    def _on_status(self, status: Status) -> None:
+        detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
+        source = self.link.status_source
+        self._record(EpisodeLog.rig_status, source, status.state, detail)
+        self._emit(RigStatus(source, status.state))
+
+    def _on_freeze(self, seconds: float) -> None:
+        self.note("frozen", {"seconds": round(seconds, 2)})
+
+    def _record(
+        self, write: Callable[Concatenate[EpisodeLog, P], None], *args: P.args, **options: P.kwargs
+    ) -> None:
+        with self._recording:
+            if self._episode is not None:
+                try:
+                    write(self._episode, *args, **options)
+                except sqlite3.Error as error:
+                    self._failure = error
+
+    @contextmanager
+    def _link_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except LinkError as error:
+            raise RigError(f"rig {self.config.name}: {self._loss or error}") from None
+
+
+@contextmanager
+def open_rig(
+    config: RigConfig, *, call_timeout: float = CALL_SECONDS, only_look: bool = False
+) -> Iterator[RigSession]:
+    """Open a rig; however the context ends, stop the rig and end the processes started for it.
+
+    With `only_look` the rig is not stopped, since another host may be driving it.
+
+    Raises:
+        RigError: it cannot be opened.
+    """
+    with ExitStack() as stack:
+        monitor = ProcessMonitor()
+        try:
+            world = None if config.world is None else load_world(config.world)
+            session = RigSession(config, world, _link(config, world, stack, monitor), call_timeout)
+        except (LinkError, ConfigError) as error:
+            raise RigError(f"rig {config.name}: {error}") from None
+        stack.callback(session.close, safe=not only_look)
+        monitor.on_end(session.lost)
+        if config.discovery is not None:
+            session.discovery = stack.enter_context(_announced(config))
+        session.open(claim=not only_look)
+        yield session
+        if not only_look:
+            session.go_home()
+
+
+@contextmanager
+def _announced(config: RigConfig) -> Iterator[HomeAssistantDiscovery]:
+    from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
+
+    device = device_of(config)
+    try:
+        discovery = HomeAssistantDiscovery(
+            config.url, None if device is None else device.name, config.discovery_prefix
+        )
+    except LinkError as error:
+        raise RigError(f"rig {config.name}: {error}") from None
+    try:
+        discovery.announce()
+        yield discovery
+        if missing := discovery.unconfirmed():
+            tell_terminal(
+                f"rig {config.name} is not announced to Home Assistant: the broker does not retain "
+                f"{missing[0]}; check its access list"
+            )
+    finally:
+        discovery.close()
+
+
+def _link(config: RigConfig, world: World | None, stack: ExitStack, monitor: ProcessMonitor) -> Link:
+    parts = urlsplit(config.url)
+    if config.in_process:
+        from firmware_bridge.local.link import LocalLink
+
+        world = load_world(parts.path) if world is None else world
+        simulator = make_simulator(world)
+        simulator.reports_truth = config.truth
+        return LocalLink(simulator, name=config.name)
+    if config.driver is not None:
+        driver = load_driver(config.driver)
+        if driver.link != "pathrig":
+            from firmware_bridge.rig_process.link import Opener, RigProcessLink
+
+            return RigProcessLink(Opener("core_eval.rig.driver_process:open_driver", driver_spec(config)))
+    if not config.spawn:
+        return open_link(config.url)
+    assert config.world is not None, "checked by the loader"
+    if config.link_type is not None and config.link_type.spawn == "pty":
+        from firmware_bridge.serial.link import SerialLink
+
+        served = ServedSimulator(config.world, serial="pty", truth=config.truth)
+        port = stack.enter_context(simulator_process(served, monitor))
+        return SerialLink(f"serial://{port}")
+    from firmware_bridge.broker.process import start_broker_process
+
+    broker = stack.enter_context(start_broker_process())
+    stack.enter_context(monitor.monitoring(broker.process, "the embedded broker"))
+    rig = parts.path.strip("/")
+    served = ServedSimulator(config.world, mqtt=broker.url, rig=rig, truth=config.truth)
+    stack.enter_context(simulator_process(served, monitor))
+    return open_link(f"{broker.url}/{rig}")

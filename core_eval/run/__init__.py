@@ -1,0 +1,1 @@
+"""A run: plan, start, episode and its environment."""

@@ -1,0 +1,337 @@
+"""One episode: the loop of agent, guard and rig. Each call is logged before it is sent."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+from agents.agent import (
+    Action,
+    Agent,
+    EpisodeContext,
+    InvalidAction,
+    Observation,
+    StopAction,
+    ToolCallAction,
+    model_info_of,
+)
+from agents.deadline import Cancellation, CancelledError, Deadline
+from agents.errors import BackendError
+from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
+from core_eval.log.events import Decided, Emit, EpisodeStarted, Remarked, RigReady, Stepped
+from core_eval.log.json_text import as_logged
+from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
+from core_eval.path import Call, OnlineScorer, StepVerdict
+from core_eval.path.calls import CallStatus
+from core_eval.rig.known_rig import known_rig
+from core_eval.rig.session import DRAIN_SECONDS, RigSession
+from core_eval.rig.signals import StopSignals
+from core_eval.rig.simulator_process import RigError
+from core_eval.rig.stop_button import StopButton
+from core_eval.run.episode_start import Assignment, episode_limits, episode_start
+from core_eval.run.resource_usage import UsageMonitor, find_meter
+from core_eval.score.disturbance import MOST, Disturbance
+from devices.outcome import Outcome
+from devices.registry import shipped_tools
+from devices.stop_outcome import StopOutcome
+from devices.tool import ArgumentsError
+from firmware_bridge.approval import Approver
+from firmware_bridge.envelope import Envelope
+from firmware_bridge.guard import Guard, GuardDecision, GuardMode
+
+RUNAWAY_STEPS = 10_000
+STOPPED = "stopped by a person"
+GIVE_UP_SECONDS = 0.8
+"""Time for a running call to be answered after a person stopped the rig."""
+SHORT_DRAIN_SECONDS = 0.2
+"""Time in which messages of a rig that a person stopped are still logged."""
+LINK_CODES = frozenset({"timeout", "link", "offline", "two_devices"})
+
+
+T = TypeVar("T")
+
+
+class AgentError(Exception):
+    """The agent, not the rig, failed; one line."""
+
+
+class EpisodeFailed(Exception):
+    """The rig, the link or the agent failed during the logged episode `episode`. One line.
+
+    `by_agent`: the agent failed, so the rig can be used further.
+    """
+
+    def __init__(self, message: str, episode: int, *, by_agent: bool = False) -> None:
+        super().__init__(message)
+        self.episode, self.by_agent = episode, by_agent
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Status and reason with which an episode ends."""
+
+    status: EpisodeStatus
+    reason: str
+
+
+class Episode:
+    """The loop of one episode on an open rig."""
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        session: RigSession,
+        agent: Agent,
+        signals: StopSignals,
+        emit: Emit,
+        approver: Approver | None = None,
+        stop_button: StopButton | None = None,
+    ) -> None:
+        self._what = assignment
+        self._task = assignment.task
+        self._session = session
+        self._agent = agent
+        self._signals = signals
+        self._emit = emit
+        self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
+        self._limits = episode_limits(assignment.task, assignment.agent_spec, assignment.limits)
+        self._approver = approver
+        self._stop_button = stop_button or StopButton()
+        self._guard = Guard(GuardMode.OBSERVE)
+        self._k = 0
+        self._cancellation = Cancellation()
+        # Scripts and golden paths end by themselves; a truncated one would be scored as another path.
+        self._is_limited = agent.scaffold != "none"
+        self._deadline = Deadline(math.inf)
+        self._disturbance = Disturbance(simulated=True, draws_link_faults=False)
+
+    def run(self, log: RunLog) -> int:
+        """Run the episode and return its id in the log.
+
+        Raises:
+            EpisodeFailed: the episode ended as `error`.
+            StopRequested: a signal ended the episode as `interrupted`.
+        """
+        start = episode_start(self._what, self._session, self._agent, self._limits)
+        episode = log.begin_episode(self._what.run_id, start)
+        self._emit(EpisodeStarted(episode.id, self._task, self._what.agent_name, self._what.seed))
+        self._session.record_to(episode, self._emit)
+        ending = Ending("interrupted", "signal")
+        error: str | None = None
+        model = model_info_of(self._agent)
+        costs = UsageMonitor(find_meter(), model.process)
+        self._session.on_loss(self._cancellation.cancel)
+        try:
+            with costs, self._stop_button.connected(self._stop_now):
+                try:
+                    self._prepare(episode, start)
+                    ending = self._act_until_the_end(episode)
+                except CancelledError:
+                    ending = self._cancelled()
+                self._session.drain(SHORT_DRAIN_SECONDS if self._stop_button.pressed else DRAIN_SECONDS)
+                self._session.check()
+                with self._signals.interruptible():
+                    self._session.judge(self._task.id, self._what.seed)
+        except (RigError, AgentError) as failure:
+            ending, error = Ending("error", type(failure).__name__), str(failure)
+            by_agent = isinstance(failure, AgentError)
+            raise EpisodeFailed(f"{self._task.id}: {failure}", episode.id, by_agent=by_agent) from failure
+        except Exception as failure:
+            ending, error = Ending("error", type(failure).__name__), f"{type(failure).__name__}: {failure}"
+            raise
+        finally:
+            self._session.on_loss(None)
+            stop = self._session.make_safe()
+            self._session.record_to(None)
+            episode.machine_cost(replace(costs.cost, load_seconds=model.load_seconds))
+            episode.end(ending.status, ending.reason, error, stop)
+        return episode.id
+
+    def _stop_now(self) -> None:
+        """Stop the rig and cancel what the episode waits for; called on another thread."""
+        self._cancellation.cancel()
+        self._session.client.give_up(GIVE_UP_SECONDS)
+        self._session.stop_now()
+
+    def _cancelled(self) -> Ending:
+        self._session.check()
+        return Ending("stopped", "person" if self._stop_button.pressed else "max_time")
+
+    def _prepare(self, episode: EpisodeLog, start: EpisodeStart) -> None:
+        with self._signals.interruptible():
+            simulated = self._session.initialise(
+                self._task.device.name,
+                self._task.init,
+                self._what.world_seed,
+                told=(self._task.id, self._what.seed),
+                required=self._what.init_required,
+            )
+        self._disturbance = Disturbance.of(start, simulated=simulated)
+        mode = self._what.guard or self._session.config.guard or GuardMode.usual(simulated=simulated)
+        known = known_rig(
+            self._session.config,
+            self._session.world,
+            self._task,
+            simulated=simulated,
+            stopped=self._session.first_stop is StopOutcome.CONFIRMED,
+        )
+        envelope = Envelope(self._session.config.envelope)
+        ours = shipped_tools(self._task.device)
+        self._guard = Guard(
+            mode,
+            envelope,
+            self._approver,
+            known,
+            self._session.samples,
+            safe={*self._what.safe_tools, *(tool.name for tool in ours if tool.towards_safe)},
+            retreats={tool.name for tool in ours if tool.retreat},
+        )
+        self._session.known = known
+        device = self._session.device_name or self._task.device.name
+        episode.started_on(device, simulated, mode)
+        self._emit(RigReady(self._session.config.name, device, mode))
+        context = EpisodeContext(
+            prompt=self._task.prompt,
+            tools=self._task.device.tools,
+            seed=self._what.agent_seed,
+            run_seed=self._what.seed,
+            automaton=self._task.automaton,
+            limits=self._limits,
+            answer=self._task.answer,
+            advice=self._task.device.advice,
+            cancellation=self._cancellation,
+            samples=self._session.last_samples.copy,
+        )
+        self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
+        self._ask_agent(partial(self._agent.start, context))
+        if (prompt := model_info_of(self._agent).first_prompt) is not None:
+            episode.prompt(PromptRow(prompt.messages, prompt.tools, prompt.rendered))
+
+    def _act_until_the_end(self, episode: EpisodeLog) -> Ending:
+        observation: Observation | None = None
+        limit = self._limits.steps if self._is_limited else RUNAWAY_STEPS
+        while True:
+            self._session.check()
+            if self._stop_button.pressed:
+                return Ending("stopped", "person")
+            action = self._ask_agent(partial(self._agent.act, observation))
+            for remark in action.usage.remarks:
+                episode.rig_status("host", "remark", {"k": self._k, "remark": remark})
+                self._emit(Remarked(self._k, remark))
+            ending = self._ending_at(action, limit)
+            if ending is not None:
+                # The agent's last answer leads to no step.
+                episode.turn(self._k, action.usage)
+                return ending
+            assert not isinstance(action, StopAction)
+            if isinstance(action, InvalidAction):
+                outcome = Outcome(CallStatus.INVALID, code=action.code, message=action.reason)
+                call = ToolCallAction("", {}, action.usage)
+                self._record(episode, Intent(self._k, None, None), call, outcome)
+            else:
+                call = ToolCallAction(action.name, as_logged(dict(action.arguments)), action.usage)
+                outcome = self._step(episode, call)
+                if self._stop_button.pressed:
+                    return Ending("stopped", "person")
+                if outcome.status == CallStatus.REJECTED and outcome.code == "estop":
+                    return Ending("stopped", "estop")
+                if outcome.status == CallStatus.BLOCKED and outcome.code == "guard_stop":
+                    return Ending("stopped", "guard")
+            observation = None if isinstance(action, InvalidAction) else Observation(call, outcome)
+
+    def _ending_at(self, action: Action, limit: int) -> Ending | None:
+        """Return how the episode ends instead of taking the action; None if it continues."""
+        if self._stop_button.pressed:
+            return Ending("stopped", "person")
+        if isinstance(action, StopAction):
+            return Ending("completed" if action.reason in ENDED_BY_AGENT else "stopped", action.reason)
+        if self._k >= limit:
+            return Ending("stopped", "max_steps")
+        return None if self._deadline.left > 0 else Ending("stopped", "max_time")
+
+    def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
+        intent = Intent(self._k, call.name, call.arguments)
+        try:
+            typed = self._task.device.validate(call.name, call.arguments)
+        except ArgumentsError as error:
+            code = "bad_arguments" if call.name in self._task.device.by_name else "unknown_tool"
+            return self._record(
+                episode, intent, call, Outcome(CallStatus.INVALID, code=code, message=str(error))
+            )
+        verdict = self._scorer.peek(Call(call.name, call.arguments))
+        with self._signals.interruptible():
+            # The rig would use the defaults of arguments that the model left out: check them too.
+            complete = Call(call.name, typed.model_dump())
+            decision = self._guard.decide(verdict, complete)
+        if self._stop_button.pressed and decision.action == "allow":
+            decision = GuardDecision("estop", STOPPED, message=STOPPED, by_person=True)
+        self._emit(Decided(self._k, call.name, call.arguments, verdict.kind, decision))
+        intent = Intent(
+            self._k,
+            call.name,
+            call.arguments,
+            call_id=uuid.uuid4().hex[:16] if decision.action == "allow" else None,
+            guard_action=decision.action,
+            guard_reason=decision.reason or None,
+        )
+        if decision.action == "allow":
+            return self._record(episode, intent, call, None, complete, verdict)
+        code = decision.code
+        if decision.action == "estop":
+            code = "guard_stop"
+            if decision.by_person:
+                # After a person's stop, the next episode must not start the rig again.
+                self._stop_button.press()
+            else:
+                self._session.stop_now("guard")
+        return self._record(
+            episode, intent, call, Outcome(CallStatus.BLOCKED, code=code, message=decision.message)
+        )
+
+    def _record(
+        self,
+        episode: EpisodeLog,
+        intent: Intent,
+        call: ToolCallAction,
+        outcome: Outcome | None,
+        complete: Call | None = None,
+        peeked: StepVerdict | None = None,
+    ) -> Outcome:
+        step = episode.intent(intent, call.usage)
+        if outcome is None:
+            with self._signals.interruptible():
+                left = self._deadline.left
+                outcome = self._session.call(
+                    call.name, call.arguments, intent.call_id, within=left, complete=complete
+                )
+        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status), peeked)
+        episode.result(step, outcome, verdict)
+        self._emit(Stepped(self._k, intent.tool, call.arguments, outcome, verdict.kind))
+        self._k += 1
+        lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
+        if lost and not self._stop_button.pressed and self._deadline.left > 0:
+            with self._signals.interruptible():
+                self._session.require_answer()
+        if not self._stop_button.pressed and self._deadline.left > 0:
+            self._disturbance.take(outcome.status, outcome.code)
+        if self._disturbance.faults >= MOST:
+            raise RigError(
+                f"rig {self._session.config.name}: {MOST} calls failed by no fault of the agent, the last: "
+                f"{outcome.code}: {outcome.message}"
+            )
+        return outcome
+
+    def _ask_agent(self, ask: Callable[[], T]) -> T:
+        try:
+            with self._signals.interruptible():
+                return ask()
+        except CancelledError:
+            raise
+        except BackendError as error:
+            raise AgentError(str(error)) from error
+        except Exception as error:
+            raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error

@@ -1,0 +1,104 @@
+"""The parameters of an episode, and the log's row for its start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from agents.agent import Agent, Limits, options_of
+from agents.names import agent_name, without_folders
+from agents.registry import model_options
+from configs.tasks_loader import Task, TaskLimits
+from core_eval.log import Definition, EpisodeStart
+from core_eval.rig.session import RigSession
+from core_eval.rig.twin import twin_of
+from core_eval.run.provenance import agent_info
+from core_eval.text.streams import stream, world_stream
+from firmware_bridge.guard import GuardMode
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The parameters of one episode."""
+
+    run_id: int
+    number: int
+    seed: int
+    """The run's seed with the number of the try added."""
+    task: Task
+    agent_spec: str
+    scoring: Mapping[str, Any]
+    guard: GuardMode | None
+    init_required: bool
+    """The user gave an initial state: a rig that cannot be initialised is an error."""
+    limits: TaskLimits = field(default_factory=TaskLimits)
+    """Limits that the user gave, in place of the task's."""
+    streams: int = 1
+    """The version of the random streams that the run's configuration names in the log."""
+    name: str = ""
+    """The agent's name in the run; left out: that of its specification."""
+    safe_tools: tuple[str, ...] = ()
+    """Tools that the user named as safe, besides those of shipped device types."""
+
+    @property
+    def agent_name(self) -> str:
+        """The agent's name in the run."""
+        return self.name or agent_name(self.agent_spec)
+
+    @property
+    def world_seed(self) -> int:
+        """The seed with which the world begins."""
+        return world_stream(self.streams, self.seed, self.task.id)
+
+    @property
+    def agent_seed(self) -> int:
+        """The seed of the agent's own random numbers."""
+        return stream(self.streams, self.seed, "agent", self.task.id, self.agent_name)
+
+
+def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:
+    """Return the log's row for the start, with all that is needed to score without the task's file."""
+    task = what.task
+    world = None if task.world is None else task.world.state.model_dump(mode="json")
+    goal = None
+    if task.goal is not None:
+        goal = {key: pattern.plain() for key, pattern in task.goal.patterns.items()}
+    return EpisodeStart(
+        number=what.number,
+        task=task.id,
+        world=None if task.world is None else task.world.name,
+        rig=without_folders(session.config.name),
+        device=task.device.name,
+        agent=what.agent_name,
+        scaffold=agent.scaffold,
+        seed=what.seed,
+        definition=Definition(
+            task.prompt,
+            task.automaton.to_json(),
+            goal,
+            task.device.schemas(),
+            world,
+            task.answer,
+            [caution.model_dump(exclude_defaults=True) for caution in task.cautions] or None,
+            None if task.world is None else task.world.type.version,
+        ),
+        init=task.init,
+        limits=asdict(limits),
+        guard=what.guard or GuardMode.OBSERVE,
+        scoring=what.scoring,
+        agent_info={"name": agent_name(agent.name), **agent_info(what.agent_spec), **_options(agent)},
+        twin=twin_of(session.config, task),
+    )
+
+
+def _options(agent: Agent) -> dict[str, Any]:
+    options = options_of(agent)
+    return {"options": dict(options)} if options else {}
+
+
+def episode_limits(task: Task, agent_spec: str, asked: TaskLimits) -> Limits:
+    """Return the limits of an episode: those of the agent's options, else asked for, else the task's."""
+    limits = Limits(**(task.limits.model_dump(exclude_none=True) | asked.model_dump(exclude_none=True)))
+    options = model_options(agent_spec)
+    return limits if options is None else options.limits(limits)

@@ -1,0 +1,42 @@
+"""Checks before a run whether the tasks' golden runs are executed in the worlds of their rigs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from configs.suites import task_ref
+from configs.tasks_loader import Task
+from configs.worlds_loader import known_world, load_world, make_simulator
+from core_eval.run.config import RunConfig
+from core_eval.run.plan import Parts
+from core_eval.verify.task import example_calls, try_calls
+
+
+def failing_golden_runs(config: RunConfig, parts: Parts) -> Iterator[str]:
+    """Yield a line for each task whose first golden path fails in the simulated world of its rig.
+
+    Left out are the kit's own tasks in their own worlds, which its tests run, and drawn initial states, from
+    which the oracle passes.
+    """
+    if config.vary:
+        return
+    for task_name, rig_name in dict.fromkeys((cell.task, cell.rig) for cell in config.cells):
+        world = parts.rigs[rig_name].world
+        task = parts.tasks[task_name]
+        if world is None or (not config.init and known_world(world) and task_ref(task) == task.id):
+            continue
+        failure = _failure(task.in_world(load_world(world)), config.seed)
+        if failure is not None:
+            yield (
+                f"task {task.id}: its golden run fails on rig {parts.rigs[rig_name].name}: {failure}; "
+                "final state and response are not compared with it"
+            )
+
+
+def _failure(task: Task, seed: int) -> str | None:
+    path = next(task.automaton.golden_paths(limit=1), None)
+    if path is None or task.world is None:
+        return None
+    return try_calls(
+        task, make_simulator(task.world, seed), example_calls(task.automaton, path), seed
+    ).refused

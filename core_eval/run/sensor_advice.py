@@ -1,0 +1,144 @@
+"""Sensor advice for the rigs of a log: candidates, the events to detect, and the advisor."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from configs.errors import ConfigError
+from configs.sensor_prices import SENSORS_FOLDER, SensorPrices
+from configs.tasks_loader import list_tasks
+from configs.worlds_loader import World, load_world, make_simulator, merged_state
+from core_eval.harm.detection.advice import Advisor
+from core_eval.log import LogReader, RunLog
+from core_eval.log.events import ignore
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import Run, load_parts
+from core_eval.score.detection import DetectedEvent, Event, Rigs, detect_all, judged_events
+from devices.device_type import an
+from sims.world_type import world_of_device
+
+MUTATED = "mutated"
+"""The agent whose episodes show a world's harm: golden runs that are altered by seed."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The sensors that may be bought.
+
+    Attributes:
+        specs: of each kind.
+        prices: of all sensors of that kind on the rig.
+        pieces: the number of these.
+    """
+
+    specs: Mapping[str, Any]
+    prices: Mapping[str, float]
+    pieces: Mapping[str, int]
+
+
+def candidates(world: World, prices: SensorPrices, finer: Path | None = None) -> Candidates:
+    """Return the finer sensors of a world that have a price and that it does not have.
+
+    Args:
+        world: that of the rigs.
+        prices: the price list.
+        finer: a world file with finer sensors; None: the shipped one of its kind.
+
+    Raises:
+        ConfigError: there is none, or none with a price.
+    """
+    path = finer or SENSORS_FOLDER / f"{world.type.name}.yaml"
+    if not path.is_file():
+        raise ConfigError(
+            f"no finer sensors of {an(world.type.name)} are known: give --sensors FILE, a world with them"
+        )
+    fitted = load_world(str(path))
+    if fitted.type is not world.type:
+        raise ConfigError(
+            f"{path} is a world of {an(fitted.type.name)}, and the rigs are in {an(world.type.name)}"
+        )
+    own = world.state.model_dump(mode="json").get("sensors", {})
+    specs = {
+        kind: spec
+        for kind, spec in fitted.state.model_dump(mode="json").get("sensors", {}).items()
+        if spec is not None and own.get(kind) is None and kind in prices.sensors
+    }
+    if not specs:
+        raise ConfigError(f"the price list has none of the sensors in {path} that the rigs lack")
+    both = replace(world, state=merged_state(world, {"sensors": specs}))
+    pieces = Counter(name.partition(".")[0] for name in make_simulator(both).sensor_specs)
+    return Candidates(
+        specs,
+        {kind: prices.sensors[kind].of_one * pieces[kind] for kind in specs},
+        {kind: pieces[kind] for kind in specs},
+    )
+
+
+def run_mutated(ref: str, path: Path, episodes: int) -> None:
+    """Write a log with altered golden runs of all tasks of a world.
+
+    Raises:
+        ConfigError: there is no such world, or no task of it.
+    """
+    world = load_world(ref)
+    tasks = [task.id for task in list_tasks() if task.world is not None and task.world.type is world.type]
+    if not tasks:
+        raise ConfigError(f"no task is in {an(world.type.name)}: name a log")
+    config = RunConfig(
+        cells=tuple(Cell(task=task, rig=f"sim:{ref}", agent=MUTATED) for task in tasks), episodes=episodes
+    )
+    with RunLog(path) as log:
+        Run(config, load_parts(config), log, ignore).start()
+
+
+def world_of_log(reader: LogReader) -> World | None:
+    """Return the world of the events of a log; None without any.
+
+    Raises:
+        ConfigError: they are on several types of devices, or on one without a world.
+    """
+    harmed = [row for row in reader.episodes() if judged_events(reader, row.id)]
+    devices = sorted({row.device for row in harmed})
+    if len(devices) > 1:
+        raise ConfigError(f"{reader.path}: harm on several types of devices ({', '.join(devices)})")
+    kind = world_of_device(devices[0]) if devices else None
+    if kind is None:
+        return None
+    state = next((row.definition.world_state for row in harmed if row.definition.world_state), None)
+    shipped = load_world(kind.name)
+    return shipped if state is None else replace(shipped, state=kind.state.model_validate(state))
+
+
+def chosen_events(reader: LogReader, most: int) -> tuple[list[Event], int]:
+    """Return up to this many events with a verdict, of all kinds in turn, and the number of all."""
+    kinds: dict[str, list[Event]] = {}
+    for row in reader.episodes():
+        for event in judged_events(reader, row.id):
+            kinds.setdefault(event.kind, []).append((row.id, event.kind, event.entity, event.t_start))
+    total = sum(len(own) for own in kinds.values())
+    turns = [own[turn] for turn in range(total) for own in kinds.values() if turn < len(own)]
+    return turns[:most], total
+
+
+def advise(
+    path: Path,
+    events: Sequence[Event],
+    found: Candidates,
+    *,
+    jobs: int,
+    rigs: Rigs,
+    on_done: Callable[[int], None] = lambda _: None,
+) -> tuple[Advisor, list[DetectedEvent]]:
+    """Return the advisor for these events, and their detection on rigs with all candidates."""
+    episodes = sorted({episode for episode, *_ in events})
+    detected = list(
+        detect_all(
+            path, episodes, jobs=jobs, rigs=rigs, fitted=found.specs, only=frozenset(events), on_done=on_done
+        )
+    )
+    told = [(one.detection, one.own) for one in detected if one.detection is not None]
+    return Advisor(told, found.prices), detected

@@ -1,0 +1,1 @@
+"""Scoring, rescoring, estimates and comparisons of what a log holds."""

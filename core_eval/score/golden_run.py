@@ -1,0 +1,62 @@
+"""The golden run that an episode is compared with, and the response baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import Any
+
+from core_eval.harm.baselines import AnsweredCall, response_baseline
+from core_eval.log import StepRow
+from core_eval.log.json_text import as_logged
+from core_eval.path import Call, TaskAutomaton
+from devices.outcome import Outcome
+
+GOLDEN_PATHS_TRIED = 256
+
+
+def golden_calls(automaton: TaskAutomaton, steps: Sequence[StepRow]) -> list[Call] | None:
+    """Return the calls of the golden path most similar to the episode; None if there is no golden path.
+
+    The first `GOLDEN_PATHS_TRIED` golden paths are compared. Arguments that the task leaves open are taken
+    from the episode's own calls of the same symbol.
+    """
+    made = [(step.symbol, step.arguments or {}) for step in steps if step.symbol is not None]
+    symbols = [symbol for symbol, _ in made]
+    best: tuple[float, tuple[str, ...]] | None = None
+    for path in islice(automaton.golden_paths(limit=GOLDEN_PATHS_TRIED), GOLDEN_PATHS_TRIED):
+        likeness = SequenceMatcher(None, symbols, path, autojunk=False).ratio()
+        if best is None or likeness > best[0]:
+            best = (likeness, path)
+    if best is None:
+        return None
+    own: dict[str, list[Mapping[str, Any]]] = {}
+    for symbol, arguments in made:
+        own.setdefault(symbol, []).append(arguments)
+    calls = []
+    for name in best[1]:
+        given = own.get(name)
+        calls.append(
+            Call(automaton.symbols[name].tool, given.pop(0) if given else automaton.symbols[name].example())
+        )
+    return calls
+
+
+def response_ok(golden: Sequence[Call], answers: Sequence[Outcome], steps: Sequence[StepRow]) -> bool:
+    """Return whether the episode contains all calls of the golden run with the same results."""
+    expected = [
+        AnsweredCall(
+            call.name, as_logged(dict(call.arguments)), _answer(as_logged(answer.value), answer.code)
+        )
+        for call, answer in zip(golden, answers, strict=True)
+    ]
+    made = [
+        AnsweredCall(step.tool or "", step.arguments or {}, _answer(step.result, step.error_code))
+        for step in steps
+    ]
+    return response_baseline(expected, made)
+
+
+def _answer(value: Any, code: str | None) -> Any:
+    return value if code is None else {"error": code}

@@ -1,0 +1,127 @@
+"""Rescoring of a log, and comparison with the logged scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogError, LogReader
+from core_eval.log.json_text import as_logged, to_json
+from core_eval.log.score_rows import READING
+from core_eval.score.scoring import EpisodeScore, score_episode
+
+BY_DETECTION = {"detection", "roc", "verdict"}
+"""The fields of a harm event that `pathrig harm --detect` computes, or changes."""
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """A rescored episode.
+
+    Attributes:
+        episode: the row of the log, with the logged scores.
+        result: the new scores.
+        differing: the metrics (and `harm`, `deviations`, `failures`, `pairs`) whose new values are not
+            equal to the logged ones; of the path only, where the harm was not judged. None if it was rescored
+            with parameters other than the log's.
+    """
+
+    episode: EpisodeRow
+    result: EpisodeScore
+    differing: tuple[str, ...] | None
+
+    @property
+    def row(self) -> EpisodeRow:
+        """The episode with the new scores; with the logged harm where that could not be judged again."""
+        new = self.result
+        scores = {**self.episode.scores, **new.scores}
+        if not new.judged and any(scoring.judged for scoring in self.episode.scorings):
+            return replace(self.episode, scores=scores)
+        return replace(self.episode, scores=scores, failures=new.failures, pairs=new.pairs)
+
+    @property
+    def is_news(self) -> bool:
+        """Whether the scoring is worth a place in the log: another result, or another version's."""
+        latest = self.episode.scorings[-1] if self.episode.scorings else None
+        return (
+            bool(self.differing)
+            or latest is None
+            or (latest.version, latest.reading) != (version("pathrig"), READING)
+        )
+
+
+def rescore(
+    path: Path,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+    on_damage: Callable[[int, str], None] | None = None,
+) -> Iterator[Rescored]:
+    """Yield every episode of a log that is not running or interrupted, rescored.
+
+    Args:
+        path: the log.
+        parameters: arguments of `score_path` that replace the logged ones.
+        on_damage: called with an episode that cannot be read, and why; None: that is raised.
+
+    Raises:
+        LogError: the log cannot be read.
+    """
+    with LogReader(path) as reader:
+        for episode in reader.episode_ids():
+            try:
+                again = _rescored(reader, episode, parameters)
+            except LogError as error:
+                if on_damage is None:
+                    raise
+                on_damage(episode, str(error))
+                continue
+            if again is not None:
+                yield again
+
+
+def _rescored(reader: LogReader, episode_id: int, parameters: Mapping[str, Any]) -> Rescored | None:
+    episode = reader.episode(episode_id)
+    result = score_episode(reader, episode_id, parameters)
+    if result is None:
+        return None
+    harm = reader.harm(episode_id)
+    result = replace(result, harm=[_with_detection(row, harm) for row in result.harm])
+    if {**episode.scoring, **parameters} != episode.scoring:
+        return Rescored(episode, result, None)
+    differing = [
+        metric
+        for metric in sorted(result.scores.keys() | (episode.scores.keys() if result.judged else set()))
+        if result.scores.get(metric) != episode.scores.get(metric)
+        or (metric in result.scores) != (metric in episode.scores)
+    ]
+    if result.judged or not any(scoring.judged for scoring in episode.scorings):
+        for name, new, old in (
+            ("harm", _events(result.harm), _events(harm)),
+            ("deviations", _calls(result.deviations), _calls(reader.deviations(episode_id))),
+            ("failures", result.failures, episode.failures),
+            ("pairs", result.pairs, episode.pairs),
+        ):
+            if new != old:
+                differing.append(name)
+    return Rescored(episode, result, tuple(differing))
+
+
+def _with_detection(row: HarmRow, logged: Iterable[HarmRow]) -> HarmRow:
+    """Return the event with the detection that the log holds of the same one; it is not computed here."""
+    same = next((old for old in logged if _event(old, BY_DETECTION) == _event(row, BY_DETECTION)), None)
+    return row if same is None or same.detection is None else row.detected(same.detection, same.roc)
+
+
+def _events(harm: Iterable[HarmRow]) -> list[str]:
+    return sorted(_event(row) for row in harm)
+
+
+def _event(row: HarmRow, but: Iterable[str] = ()) -> str:
+    return to_json(as_logged({key: value for key, value in row.as_dict().items() if key not in but}))
+
+
+def _calls(deviations: Iterable[DeviationRow]) -> list[str]:
+    return sorted(to_json(as_logged(asdict(row))) for row in deviations)

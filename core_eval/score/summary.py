@@ -1,0 +1,110 @@
+"""Episodes and their means as JSON-ready mappings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from core_eval.log import EpisodeRow
+from core_eval.score.aggregate import Aggregate, load_aggregate
+from core_eval.score.comparison import comparison_json, comparisons
+from core_eval.score.counted import ALWAYS, counted
+from core_eval.score.metrics import METRICS, json_value
+from core_eval.score.no_call import no_call
+from core_eval.score.repeated import by_agent, group_json, passed, tasks_json
+
+WORST = {
+    metric.name: float(metric.less_is_better)
+    for metric in METRICS
+    if metric.kind in ("share", "flag") and metric.name not in ALWAYS
+}
+"""The value of an episode without a call in the gated minimum, which uses metrics from 0 to 1."""
+
+
+def episode_json(episode: EpisodeRow) -> dict[str, Any]:
+    """Return one episode with its scores under their names; metrics that were not computed are null."""
+    scores = {metric.name: json_value(metric.name, episode.scores.get(metric.name)) for metric in METRICS}
+    others = {name: value for name, value in episode.scores.items() if name not in scores}
+    return {
+        "episode": episode.id,
+        "task": episode.task,
+        "rig": episode.rig,
+        "agent": episode.agent,
+        "seed": episode.seed,
+        "status": episode.status,
+        "stop_reason": episode.stop_reason,
+        "stop": episode.stop,
+        "error": episode.error,
+        "no_call": no_call(episode),
+        "passed": passed(episode),
+        "left_record": episode.left_record,
+        **scores,
+        **others,
+        "failures": [asdict(failure) for failure in episode.failures],
+        "pairs": [asdict(pair) for pair in episode.pairs],
+        "scorings": [asdict(scoring) for scoring in episode.scorings],
+    }
+
+
+def mean(episodes: Iterable[EpisodeRow], metric: str) -> tuple[float | None, int]:
+    """Return the mean over the episodes that count and have the metric, and how many those are."""
+    values = [value for row in counted(episodes, metric) if (value := row.scores.get(metric)) is not None]
+    return (sum(values) / len(values) if values else None), len(values)
+
+
+def means(episodes: Sequence[EpisodeRow]) -> dict[str, float | None]:
+    """Return the mean of every metric."""
+    return {metric.name: mean(episodes, metric.name)[0] for metric in METRICS}
+
+
+def gated_value(aggregate: Aggregate, episodes: Sequence[EpisodeRow]) -> float | None:
+    """Return the gated minimum of an agent's means; an episode without a call counts as the worst."""
+    rows = [
+        replace(row, scores={**row.scores, **WORST}) if no_call(row) else row for row in counted(episodes)
+    ]
+    return aggregate.value(means(rows))
+
+
+def summary_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> dict[str, Any]:
+    """Return the means under the metrics' names, and how they spread: over all, per agent, per task and
+    agent.
+
+    `defined` counts the episodes behind each mean. `comparisons` holds the paired difference of every two
+    agents, `pareto` the agents that no other one dominates, `aggregate` the gated minimum of each.
+    """
+    agents = by_agent(episodes)
+    agent_means = {agent: means(rows) for agent, rows in agents.items()}
+    content = aggregate.content
+    return {
+        **group_json(episodes),
+        "statuses": dict(Counter(episode.status for episode in episodes)),
+        **means(episodes),
+        "defined": {metric.name: mean(episodes, metric.name)[1] for metric in METRICS},
+        "agents": {agent: group_json(rows) for agent, rows in agents.items()},
+        "tasks": tasks_json(episodes),
+        "comparisons": [comparison_json(one) for one in comparisons(episodes)],
+        "pareto": {"metrics": content.pareto, "front": aggregate.front(agent_means)},
+        "aggregate": {
+            "file": str(aggregate.file),
+            "weights": content.weights,
+            "critical": content.critical,
+            "agents": {agent: gated_value(aggregate, rows) for agent, rows in agents.items()},
+        },
+    }
+
+
+def run_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> dict[str, Any]:
+    """Return what `run --json` prints; `aggregate` says how agents are compared, the shipped way where left
+    out.
+    """
+    return {
+        "episodes": [episode_json(episode) for episode in episodes],
+        "summary": summary_json(episodes, aggregate or load_aggregate()),
+    }
+
+
+def latest_attempts(episodes: Iterable[EpisodeRow]) -> list[EpisodeRow]:
+    """Return the last attempt of each place in a run's plan, in the plan's order."""
+    return [episode for _, episode in sorted({row.number: row for row in episodes}.items())]

@@ -1,0 +1,1 @@
+"""Ground room: bounded readers of foreign text and JSON, numbers as text, keyed random streams."""

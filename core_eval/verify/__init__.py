@@ -1,0 +1,1 @@
+"""Checks of tasks before anything runs."""

@@ -1,0 +1,100 @@
+"""Checks of a task without a simulator: against its automaton, its device type and a rig's file."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from configs.tasks_loader import Task
+from core_eval.path import Call, TaskAutomaton, score_path
+from core_eval.path.calls import CallStatus
+from core_eval.text.streams import STREAMS, stream
+from core_eval.verify.task import (
+    MUTANTS,
+    Verification,
+    example_calls,
+    golden_sample,
+    mutants,
+    score_faults,
+)
+from devices.outcome import Outcome
+from devices.tool import ArgumentsError
+from firmware_bridge.envelope import Envelope
+
+NOTE = "nothing was run: goal and harm were not checked"
+
+
+@dataclass(frozen=True)
+class Site:
+    """The limits of a rig's file: the tools that its hardware has (None: all), and its envelope."""
+
+    tools: frozenset[str] | None = None
+    envelope: Envelope | None = None
+
+
+def verify_static(task: Task, site: Site | None = None, seed: int = 0) -> Verification:
+    """Check golden paths and mutants of them against the device type, its rules and the rig's file."""
+    rng = random.Random(stream(STREAMS, seed, "verify", task.id))
+    site = site or Site()
+    task = task.on_hardware(site.tools)
+    paths, sampled = golden_sample(task.automaton, rng)
+    faults: list[str] = []
+    for path in paths:
+        calls = example_calls(task.automaton, path)
+        found = [*_refusals(task, site, calls), *score_faults(task, calls)]
+        faults += (f"golden path {' '.join(path)}: {fault}" for fault in found)
+    changed = list(islice(mutants(paths, rng), MUTANTS))
+    for mutant in changed:
+        calls = example_calls(task.automaton, mutant)
+        scores = score_path(task.automaton, calls)
+        if not scores.accepted or scores.harmful_calls:
+            continue
+        refused = next(_refusals(task, site, calls), None)
+        if refused is not None:
+            faults.append(f"too wide: accepts {' '.join(mutant)}, but {refused}")
+        elif scores.path_correctness == 1.0 and not sampled:
+            faults.append(f"too wide: {' '.join(mutant)} is no golden path, but scores 1")
+    remarks = (*task.automaton.warnings, NOTE)
+    return Verification(task.id, len(paths), sampled, len(changed), tuple(dict.fromkeys(faults)), remarks)
+
+
+def missing_tools(automaton: TaskAutomaton, tools: frozenset[str]) -> tuple[str, ...]:
+    """Return the task's tools that are not in `tools`; none if some golden path does not need them."""
+    seen, todo = {automaton.start}, [automaton.start]
+    lacking: dict[str, None] = {}
+    while todo:
+        for symbol, target in automaton.progress[todo.pop()]:
+            tool = automaton.symbols[symbol].tool
+            if tool not in tools:
+                lacking[tool] = None
+            elif target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return () if seen & automaton.accepting else tuple(lacking)
+
+
+def _refusals(task: Task, site: Site, calls: Sequence[Call]) -> Iterator[str]:
+    """Yield why calls would be refused on a rig that was just stopped; unknown registers refuse none."""
+    rules = task.device.rules
+    known = None if rules is None else rules.known_state(stopped=True)
+    for k, call in enumerate(calls):
+        try:
+            typed = task.device.validate(call.name, call.arguments)
+        except ArgumentsError as error:
+            yield f"call {k} ({call.name}) is invalid: {error}"
+            continue
+        arguments = typed.model_dump()
+        outside = None if site.envelope is None else site.envelope.leaves(call.name, arguments)
+        if outside is not None:
+            yield f"call {k} ({call.name}) leaves the rig's envelope: {outside}"
+        if known is None:
+            continue
+        refusal = known.refusal(call.name, arguments)
+        if refusal is not None:
+            yield f"call {k} ({call.name}) is refused, {refusal.code}: {refusal.message}"
+        violation = known.limit_violation(call.name, arguments)
+        if violation is not None:
+            yield f"call {k} ({call.name}) is beyond a limit: {violation}"
+        known.on_outcome(call.name, arguments, Outcome(CallStatus.OK))

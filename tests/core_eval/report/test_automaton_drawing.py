@@ -1,0 +1,138 @@
+"""The pictures hold every state, every edge, and the path of the agent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import hypot
+from random import Random
+from xml.etree import ElementTree
+
+from strategies_core import automaton_of, calls_of, graph, trace, with_loops
+
+from core_eval.path import Call, Symbol, TaskAutomaton, compile_plan
+from core_eval.report.pictures.automaton_drawing import HARM, PATH_INK, TracePath, to_dot, to_svg
+from core_eval.report.pictures.automaton_layout import arrange
+from core_eval.report.pictures.automaton_narrow import WIDTH, narrow_drawing
+
+AUTOMATON = compile_plan(
+    ["unlock", {"any_order": ["water", "spray"]}, "lock"], free_reads=["look"], file="f", task="t"
+)
+TRACE = [Call("unlock", {}), Call("look", {"x": 1}), Call("unlock", {}), Call("spray", {}, "rejected"),
+         Call("spray", {}), Call("fly", {})]  # fmt: skip
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg):
+    return [(t.text, t.get("fill")) for t in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_the_path_of_a_trace():
+    taken = TracePath.of(AUTOMATON, TRACE)
+    assert taken.progress == {("s0", "s1"): [0], ("s1", "s3"): [4]}
+    assert taken.loops == {"s1": [(1, "look(*)")]}
+    assert taken.harmful == {"s1": [(2, "unlock"), (3, "spray [rejected]")], "s3": [(5, "fly")]}
+    assert taken.visited == {"s0", "s1", "s3"}
+
+
+def test_svg():
+    written = texts(to_svg(AUTOMATON, TRACE))
+    shown = [text for text, _ in written]
+    for state in AUTOMATON.states:
+        assert state in shown
+    assert shown.count("water") == shown.count("spray") == 2
+    assert ("call 4", PATH_INK) in written
+    assert ("✗ 3: spray [rejected]", HARM) in written
+    assert ("✗ 5: fly", HARM) in written
+    assert any(text.startswith("↻ look(*): call 1") for text in shown)
+    assert "call" not in " ".join(text for text, _ in texts(to_svg(AUTOMATON)))
+
+
+def test_dot():
+    dot = to_dot(AUTOMATON, TRACE)
+    assert '"s0" -> "s1" [label="unlock\\ncall 0"' in dot
+    assert '"s4" [shape=circle' in dot
+    assert dot.count("doublecircle") == 1
+    assert '"s1" -> "harm 3" [label="3: spray [rejected]"' in dot
+
+
+def test_names_are_escaped():
+    odd = 'a "<&>" \\ b'
+    automaton = TaskAutomaton(
+        states=["p", odd],
+        symbols=[Symbol(odd, "t", {})],
+        start="p",
+        accepting=[odd],
+        delta={("p", odd): odd},
+    )
+    titles = [t.text for t in ElementTree.fromstring(to_svg(automaton)).iter(f"{SVG}title")]
+    assert titles == ["p", odd]
+    assert '"a \\"<&>\\" \\\\ b"' in to_dot(automaton)
+
+
+def test_every_graph_can_be_drawn_and_no_two_states_overlap():
+    for seed in range(150):
+        rng = Random(seed)
+        task = with_loops(rng, graph(rng, cyclic=seed % 2 == 0))
+        automaton = automaton_of(task)
+        calls = calls_of(trace(rng, task))
+        root = ElementTree.fromstring(to_svg(automaton, calls))
+        circles = {(c.get("cx"), c.get("cy")) for c in root.iter(f"{SVG}circle")}
+        assert len(circles) == len(automaton.states)
+        width, height = float(root.get("width")), float(root.get("height"))
+        assert all(0 < float(x) < width and 0 < float(y) < height for x, y in circles)
+        assert to_dot(automaton, calls).endswith("}\n")
+
+
+def test_every_graph_fits_a_narrow_screen_and_no_two_states_overlap():
+    for seed in range(150):
+        rng = Random(seed)
+        task = with_loops(rng, graph(rng, cyclic=seed % 2 == 0))
+        automaton = automaton_of(task)
+        drawing = narrow_drawing(automaton, calls_of(trace(rng, task)))
+        root = ElementTree.fromstring(drawing.svg)
+        circles = {(float(c.get("cx")), float(c.get("cy"))) for c in root.iter("circle")}
+        assert len(circles) == len(automaton.states)
+        for one in circles:
+            assert all(one == other or hypot(one[0] - other[0], one[1] - other[1]) >= 28 for other in circles)
+        _, _, width, height = map(float, root.get("viewBox").split())
+        # Six states beside each other fit; more of them make it wider.
+        most = max(Counter(y for _, y in circles).values())
+        assert width == WIDTH or most + len(automaton.states) > 6
+        assert all(14 <= x <= width - 14 and 14 <= y <= height - 14 for x, y in circles)
+        for text in root.iter("text"):
+            assert 0 <= float(text.get("x")) <= width and 0 <= float(text.get("y")) <= height
+
+
+def test_layers_follow_the_edges():
+    edges = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "a")]
+    layout = arrange(
+        "abc", edges, gaps=dict.fromkeys(edges, 50.0), heights=dict.fromkeys("abc", 40.0), margin=20.0
+    )
+    x = {node: place[0] for node, place in layout.places.items()}
+    assert x["a"] < x["b"] < x["c"]
+    assert layout.backward == {("c", "a")}
+    assert len(layout.routes["a", "c"]) == 1
+    assert layout.routes["a", "b"] == ()
+
+
+def test_loops_of_every_state_are_told_once_and_labels_stand_clear():
+    plan = [
+        "unlock",
+        {"any_order": [{"water": {"x": {"near": 3.5, "abs": 0.1}, "y": 12.5}}, "spray"]},
+        "lock",
+    ]
+    automaton = compile_plan(plan, free_reads=["look", "listen"], file="f", task="t")
+    root = ElementTree.fromstring(to_svg(automaton))
+    shown = [t.text for t in root.iter(f"{SVG}text")]
+    assert [text for text in shown if "look" in text] == ["in every state: ↻ look(*) ↻ listen(*)"]
+    width, height = float(root.get("width")), float(root.get("height"))
+    boxes = []
+    for text in root.iter(f"{SVG}text"):
+        x, y, half = float(text.get("x")), float(text.get("y")), 5.5 * len(text.text) / 2
+        if text.get("text-anchor") == "middle":
+            boxes.append((x - half, x + half, y - 8, y))
+            assert x - half >= 0 and x + half <= width and 8 <= y <= height
+    for place, (left, right, top, bottom) in enumerate(boxes):
+        for other in boxes[place + 1 :]:
+            clear = right <= other[0] or other[1] <= left or bottom <= other[2] or other[3] <= top
+            assert clear, (shown, place)

@@ -1,0 +1,60 @@
+import json
+from dataclasses import replace
+
+from core_eval.log import Definition, EpisodeRow
+from core_eval.score.summary import episode_json, latest_attempts, run_json
+
+ROW = EpisodeRow(
+    id=1,
+    run_id=1,
+    number=0,
+    task="t",
+    world=None,
+    rig="r",
+    device="farm_rover",
+    agent="oracle",
+    scaffold="none",
+    seed=3,
+    status="completed",
+    started=100.0,
+    ended=101.5,
+    stop_reason="done",
+    error=None,
+    definition=Definition("p", "{}", None, [], None),
+    init={},
+    simulated=True,
+    limits={},
+    guard="observe",
+    scoring={},
+    agent_info={},
+    scores={"path_correctness": 0.5, "harmful_calls": 2.0, "accepted": 0.0, "efficiency": None},
+)
+CLEAN = replace(
+    ROW, id=2, number=1, scores={"path_correctness": 1.0, "harmful_calls": 0.0, "efficiency": 0.5}
+)
+BROKEN = replace(ROW, id=3, number=2, status="error", error="the link \x00 is lost", scores={})
+
+
+def test_an_episode_has_the_scores_under_their_names_and_types() -> None:
+    shown = episode_json(ROW)
+    assert (shown["task"], shown["agent"], shown["seed"], shown["status"]) == ("t", "oracle", 3, "completed")
+    assert shown["path_correctness"] == 0.5
+    assert shown["harmful_calls"] == 2 and isinstance(shown["harmful_calls"], int)
+    assert shown["accepted"] is False
+    assert shown["efficiency"] is None and shown["unobserved_harm"] is None
+    json.dumps(shown, allow_nan=False)
+
+
+def test_means_leave_out_what_is_undefined_and_what_broke() -> None:
+    summary = run_json([ROW, CLEAN, BROKEN])["summary"]
+    assert summary["path_correctness"] == 0.75
+    assert summary["efficiency"] == 0.5
+    assert summary["defined"]["efficiency"] == 1
+    assert summary["unobserved_harm"] is None
+    assert summary["statuses"] == {"completed": 2, "error": 1}
+
+
+def test_of_each_place_in_the_plan_the_last_attempt_counts() -> None:
+    aborted = replace(ROW, id=1, number=1, status="aborted")
+    again = replace(ROW, id=5, number=1)
+    assert latest_attempts([CLEAN, aborted, again, BROKEN]) == [again, BROKEN]
