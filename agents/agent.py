@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from functools import cached_property
+from typing import Any, Literal
 
 from agents.deadline import Cancellation
 from core_eval.path import TaskAutomaton
@@ -133,32 +135,6 @@ class Observation:
     outcome: Outcome
 
 
-class Agent(Protocol):
-    """An agent. `start` begins an episode; `act` is then called until it returns a `StopAction`."""
-
-    @property
-    def name(self) -> str:
-        """What the log calls it: the kind of agent and its model or file."""
-
-    @property
-    def scaffold(self) -> str:
-        """The scaffold that a model runs in; `none` for agents that are no models."""
-
-    def start(self, context: EpisodeContext) -> None:
-        """Begin an episode; whatever is left of the last one is dropped."""
-
-    def act(self, observation: Observation | None) -> Action:
-        """Return the next action. The observation is None at the first one and after an `InvalidAction`.
-
-        Raises:
-            agents.errors.BackendError: the model cannot be reached or run; one clear line.
-            agents.deadline.CancelledError: the episode was cancelled meanwhile.
-        """
-
-    def close(self) -> None:
-        """Release models, files and connections."""
-
-
 @dataclass(frozen=True, slots=True)
 class FirstPrompt:
     """What a model is given before its first answer.
@@ -191,32 +167,49 @@ class ModelInfo:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def model_info_of(maker: object) -> ModelInfo:
-    """Return the facts about an agent's or a backend's model; this process alone for one without a model.
+class Agent(ABC):
+    """An agent. `start` begins an episode; `act` is then called until it returns a `StopAction`.
 
-    It is the attribute `model_info`, which is optional.
+    Attributes:
+        name: what the log calls it: the kind of agent and its model or file.
+        scaffold: the scaffold that a model runs in; `none` for agents that are no models, to which a task's
+            limits of steps and time do not apply.
     """
-    info: ModelInfo = getattr(maker, "model_info", ModelInfo(os.getpid()))
-    return info
 
+    name: str = ""
+    scaffold: str = "none"
 
-def options_of(maker: object) -> Mapping[str, Any]:
-    """Return what was chosen for an agent or a backend, such as a grammar or the sampling, for the log.
+    @cached_property
+    def options(self) -> Mapping[str, Any]:
+        """Return what was chosen for it, such as a grammar or the sampling; JSON values, for the log."""
+        return {}
 
-    It is the attribute `options`, which is optional.
-    """
-    options: Mapping[str, Any] = getattr(maker, "options", {})
-    return options
+    @cached_property
+    def model_info(self) -> ModelInfo:
+        """Return the facts about its model; this process alone for an agent without one."""
+        return ModelInfo(os.getpid())
 
+    def check(self, context: EpisodeContext) -> Any:
+        """Check that a first answer is possible, before anything moves; return what that takes.
 
-def check_agent(agent: object, context: EpisodeContext) -> Any:
-    """Let an agent check that a first answer is possible, before anything moves; return what that takes.
+        Raises:
+            agents.errors.AgentSpecError: it is not possible; one line with the figures.
+            agents.errors.BackendError: the model cannot be reached or run.
+        """
+        return None
 
-    It is the method `check`, which is optional.
+    @abstractmethod
+    def start(self, context: EpisodeContext) -> None:
+        """Begin an episode; whatever is left of the last one is dropped."""
 
-    Raises:
-        agents.errors.AgentSpecError: it is not possible; one line with the figures.
-        agents.errors.BackendError: the model cannot be reached or run.
-    """
-    check = getattr(agent, "check", None)
-    return None if check is None else check(context)
+    @abstractmethod
+    def act(self, observation: Observation | None) -> Action:
+        """Return the next action. The observation is None at the first one and after an `InvalidAction`.
+
+        Raises:
+            agents.errors.BackendError: the model cannot be reached or run; one clear line.
+            agents.deadline.CancelledError: the episode was cancelled meanwhile.
+        """
+
+    def close(self) -> None:  # noqa: B027  optional
+        """Release models, files and connections."""

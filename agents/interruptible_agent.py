@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, check_agent
-from agents.agent_proxy import AgentProxy
+from agents.agent import Action, Agent, EpisodeContext, ModelInfo, Observation, StopAction
 from agents.deadline import CancelledError, Deadline
 
 GRACE_SECONDS = 0.5
@@ -23,24 +24,57 @@ goes on to the end of its chunk, and its memory must not be freed before."""
 T = TypeVar("T")
 
 
-class InterruptibleAgent(AgentProxy):
-    """Another agent, asked on a thread of its own.
+class InterruptibleAgent(Agent):
+    """Another agent, made when it is first used and again after `close`, and asked on a thread of its own.
 
-    A wait for it ends when the episode is cancelled, when a model's `limits.seconds` are over, and when an
-    exception is raised in the waiting thread, as by a signal handler; the agent's episode is then cancelled.
+    So not all models of a run are in memory at once. A wait for it ends when the episode is cancelled, when a
+    model's `limits.seconds` are over, and when an exception is raised in the waiting thread, as by a signal
+    handler; the agent's episode is then cancelled.
     Questions to the agent itself never overlap.
     """
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    def __init__(self, agent: Agent | Callable[[], Agent]) -> None:
+        """Take an agent, or what makes it."""
+        self._given = agent
+        self._made = agent if isinstance(agent, Agent) else None
+        self._load_seconds = 0.0
         self._questions: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._deadline = Deadline(math.inf)
 
+    @property
+    def _agent(self) -> Agent:
+        if self._made is None:
+            begun = time.monotonic()
+            self._made = self._given if isinstance(self._given, Agent) else self._given()
+            self._load_seconds = time.monotonic() - begun
+        return self._made
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The agent's name."""
+        return self._agent.name
+
+    @property
+    def scaffold(self) -> str:  # type: ignore[override]
+        """The agent's scaffold."""
+        return self._agent.scaffold
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The agent's options."""
+        return self._agent.options
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """The facts about the agent's model, with the time that it took to make it."""
+        info = self._agent.model_info
+        return replace(info, load_seconds=info.load_seconds or self._load_seconds)
+
     def check(self, context: EpisodeContext) -> Any:
-        """Let the agent check that a first answer is possible."""
+        """Let the agent check that a first answer is possible; a model is loaded within the wait."""
         self._deadline = Deadline(math.inf, context.cancellation)
-        return self._ask(partial(check_agent, self._agent, context))
+        return self._ask(lambda: self._agent.check(context))
 
     def start(self, context: EpisodeContext) -> None:
         """Begin an episode.
@@ -66,12 +100,13 @@ class InterruptibleAgent(AgentProxy):
 
     def close(self) -> None:
         """Close the agent when it is idle; one that hangs is left to the end of the process."""
+        made, self._made = self._made, None
         if self._thread is None:
-            self._agent.close()
+            _close(made)
             return
         self._deadline.cancellation.cancel()
         closing: Future[None] = Future()
-        self._questions.put((closing, self._agent.close))
+        self._questions.put((closing, partial(_close, made)))
         self._questions.put(None)
         try:
             closing.result(CLOSE_SECONDS)
@@ -107,6 +142,11 @@ class InterruptibleAgent(AgentProxy):
                 answer.set_exception(error)
             # Do not keep the answer in memory until the next question.
             del asked, answer, question
+
+
+def _close(agent: Agent | None) -> None:
+    if agent is not None:
+        agent.close()
 
 
 class _TimeUpError(CancelledError):

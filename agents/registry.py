@@ -148,13 +148,17 @@ def parse_spec(spec: str) -> ParsedSpec:
     return ParsedSpec(found.name, found.form, found.rest, options)
 
 
-def make_agent(spec: str, read_calls: ReadCalls | None = None, *, late: bool = False) -> Agent:
-    """Return the agent of a specification, ready for `start`.
+def make_agent(spec: str, read_calls: ReadCalls | None = None) -> Agent:
+    """Return the agent of a specification, ready for `start`; raises as `agent_maker`."""
+    return agent_maker(spec, read_calls)()
+
+
+def agent_maker(spec: str, read_calls: ReadCalls | None = None) -> Callable[[], Agent]:
+    """Return what makes the agent of a specification; a model is loaded by each call of it.
 
     Args:
         spec: the specification.
         read_calls: reads the log of `replay`.
-        late: whether a model is loaded only when it is used, and again after `close`.
 
     Raises:
         AgentSpecError: no form takes the specification, or its file or model is invalid.
@@ -166,13 +170,12 @@ def make_agent(spec: str, read_calls: ReadCalls | None = None, *, late: bool = F
         assert found.form.model is not None
         rest, options, make = found.rest, found.options, found.form.model.make
         found.form.model.verify(rest, options)
-        from agents.late_agent import LateAgent
-
-        return LateAgent(lambda: make(rest, options)) if late else make(rest, options)
+        return lambda: make(rest, options)
     from agents.baselines.replay import no_log
 
     assert found.form.make is not None
-    return found.form.make(found.rest, read_calls or no_log)
+    agent = found.form.make(found.rest, read_calls or no_log)
+    return lambda: agent
 
 
 def model_file(spec: str) -> Path | None:

@@ -28,7 +28,7 @@ from typing import Any
 import gguf
 import numpy as np
 
-from agents.agent import Action, EpisodeContext, Limits, Observation
+from agents.agent import Action, Agent, EpisodeContext, Limits, Observation
 from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.backends.llama_engine import LlamaEngine
 from agents.backends.llama_sampler import Sampler
@@ -166,7 +166,7 @@ class ScriptedBackend(LlamaBackend):
         return super()._keep(prompt)
 
 
-class Timed:
+class Timed(Agent):
     """A scaffold whose episode is timed from its start; the check before it is not part of it."""
 
     def __init__(self, backend: ScriptedBackend) -> None:

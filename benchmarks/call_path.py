@@ -63,7 +63,7 @@ class Recorder:
         return found
 
 
-class Marking:
+class Marking(Agent):
     """An agent that switches a recorder on while its third action is chosen and carried out."""
 
     def __init__(self, agent: Agent, recorder: Recorder) -> None:

@@ -18,6 +18,7 @@ import click
 import typer
 from driver_reference import drivers_page
 from pydantic import BaseModel
+from python_reference import python_page
 
 from agents.formats.calls import CallText
 from agents.formats.registry import FORMATS
@@ -417,6 +418,7 @@ def code(text: str) -> str:
 
 PAGES = {
     "formats.md": formats_page,
+    "python.md": lambda: python_page(HEAD),
     "drivers.md": lambda: drivers_page(HEAD, keys, table),
     "cli.md": cli_page,
     "config.md": config_page,

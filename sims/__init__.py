@@ -1,4 +1,9 @@
 """Matching simulators of the rigs, on a virtual clock."""
 
+from pkgutil import extend_path
+
+# A project's own folder of this name without an `__init__.py` stays importable beside it.
+__path__ = extend_path(__path__, __name__)
+
 DISTRIBUTION = "pathrig"
 """The distribution of this package: another one may install a package of the same name over it."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from functools import cached_property
+from typing import Any, Literal
 
-from agents.agent import Usage
+from agents.agent import Limits, ModelInfo, Usage
 from agents.deadline import Deadline
 from agents.formats.calls import CallText, Nonsense
+from agents.formats.chatml import Training
 from agents.formats.format import Format
 
 Message = dict[str, Any]
@@ -77,21 +81,44 @@ class FirstAnswer:
     speed: Speed
 
 
-class ChatBackend(Protocol):
+class ChatBackend(ABC):
     """A model that answers a conversation.
 
-    Optional: `options` and `model_info` are logged (see `agents.agent`); `render(messages)` returns a
-    conversation as the text that the model gets; `check(messages, limits)` returns a `FirstAnswer` with the
-    tools of `start`, and raises AgentSpecError where context or limits do not take one.
+    Attributes:
+        name: what the log calls it.
+        trained_here: the name of the prompt with which this project trained the model; None for any other.
     """
 
-    @property
-    def name(self) -> str:
-        """What the log calls it."""
+    name: str = ""
+    trained_here: Training | None = None
 
+    @cached_property
+    def options(self) -> Mapping[str, Any]:
+        """Return what was chosen for it; see `Agent.options`."""
+        return {}
+
+    @cached_property
+    def model_info(self) -> ModelInfo:
+        """Return the facts about its model; this process alone where there are none."""
+        return ModelInfo(os.getpid())
+
+    def render(self, messages: Sequence[Message]) -> str | None:
+        """Return a conversation as the text that the model gets; None where a server renders it."""
+        return None
+
+    def check(self, messages: Sequence[Message], limits: Limits) -> FirstAnswer | None:
+        """Return the cost of a first answer with the tools of `start`; None where it is not estimated.
+
+        Raises:
+            agents.errors.AgentSpecError: context or limits do not take one.
+        """
+        return None
+
+    @abstractmethod
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools (function schemas), rendered by the template, or `plain`."""
 
+    @abstractmethod
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """Return the next answer, of at most so many tokens, before the deadline.
 
@@ -100,11 +127,5 @@ class ChatBackend(Protocol):
             agents.deadline.CancelledError: the episode was cancelled meanwhile.
         """
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  optional
         """Release the model."""
-
-
-def rendered_by(backend: ChatBackend, messages: Sequence[Message]) -> str | None:
-    """Return a conversation as the text that the model gets; None where the backend does not render it."""
-    render = getattr(backend, "render", None)
-    return None if render is None else render(messages)

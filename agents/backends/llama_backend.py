@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import Limits, ModelInfo, Usage
-from agents.backends.backend import FirstAnswer, Message, PlainText, Reply, ReplyItem, ReplyStop, Speed
+from agents.backends.backend import (
+    ChatBackend,
+    FirstAnswer,
+    Message,
+    PlainText,
+    Reply,
+    ReplyItem,
+    ReplyStop,
+    Speed,
+)
 from agents.backends.call_watch import CallWatch
 from agents.backends.llama_engine import AbortedError, LlamaEngine
 from agents.backends.llama_sampler import Sampler, Sampling
@@ -44,7 +53,7 @@ SMALL_MODEL = 64 * 2**20
 """Bytes of a model that runs on one thread: its operations are too short to be worth sharing."""
 
 
-class LlamaBackend:
+class LlamaBackend(ChatBackend):
     """A GGUF file behind `ChatBackend`.
 
     Greedy by default: with temperature 0 an episode is the same each time, whatever ran before it, because
@@ -85,7 +94,7 @@ class LlamaBackend:
             self._engine.close()
             raise
         self.trained_here = training_of(self._engine.chat_template or "")
-        self.options: Mapping[str, Any] = self._in_use()
+        self.options = self._in_use()
         self.model_info = ModelInfo(os.getpid(), time.monotonic() - begun, facts=self._facts())
         self._schemas: list[Mapping[str, Any]] = []
         self._callable: list[Mapping[str, Any]] = []

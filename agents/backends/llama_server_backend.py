@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import ModelInfo
-from agents.backends.backend import Message, PlainText, Reply
+from agents.backends.backend import ChatBackend, Message, PlainText, Reply
 from agents.backends.llama_server_process import LlamaServerProcess, find_program
 from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
@@ -35,7 +35,7 @@ ARGUMENTS = {
 """Options by the server's own arguments; it has defaults for those that are not given."""
 
 
-class LlamaServerBackend:
+class LlamaServerBackend(ChatBackend):
     """A GGUF behind a server of its own, which ends with the backend and with this process.
 
     Attributes:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents.agent import ModelInfo, Usage
-from agents.backends.backend import Message, PlainText, Reply, ReplyStop
+from agents.backends.backend import ChatBackend, Message, PlainText, Reply, ReplyStop
 from agents.backends.chat_server import ChatServer, RefusedFieldError, TooLongError, short
 from agents.backends.completion import has_calls, read_completion
 from agents.backends.prompt_count import PromptCount
@@ -27,7 +27,7 @@ SENT = ("top_p", "top_k", "min_p")
 """Options that are sent where they are given; the last two are no part of OpenAI's own protocol."""
 
 
-class OpenAIBackend:
+class OpenAIBackend(ChatBackend):
     """A model behind `POST BASE_URL/chat/completions`.
 
     The key in OPENAI_API_KEY is sent to this machine, to OpenAI, and to the server that OPENAI_BASE_URL
@@ -146,9 +146,6 @@ class OpenAIBackend:
     def _sent_schemas(self) -> list[Mapping[str, Any]]:
         """The schemas that are sent as such: none where a scaffold describes the tools in words."""
         return self._schemas if self._plain is None else []
-
-    def close(self) -> None:
-        """Do nothing: no connection is kept open."""
 
     def _completion(self, sent: list[Message], tokens: int, within: Deadline) -> tuple[Any, int]:
         """Return the server's answer, and how many tokens it was asked for.

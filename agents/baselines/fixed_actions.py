@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.agent import Action, EpisodeContext, Observation, StopAction, StopReason
+from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, StopReason
 
 
-class FixedActions:
+class FixedActions(Agent):
     """Issues its actions in order, whatever their results; then it is done."""
-
-    scaffold = "none"
 
     def __init__(self, actions: Sequence[Action] = ()) -> None:
         self._actions = actions
@@ -28,6 +26,3 @@ class FixedActions:
             return StopAction(self._end)
         self._next += 1
         return self._actions[self._next - 1]
-
-    def close(self) -> None:
-        """Do nothing: there are no resources."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from agents.agent import Action, EpisodeContext, Observation, StopAction, ToolCallAction
+from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, ToolCallAction
 from agents.baselines.example_arguments import fitting_value
 
 NAME = re.compile(r"\b[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]+\b")
@@ -16,7 +16,7 @@ FEWEST, MOST = 4, 20
 FAR = 20.0
 
 
-class RandomAgent:
+class RandomAgent(Agent):
     """Draws a tool and arguments that fit its schema, for 4 to 20 steps.
 
     A name is one that it has read (in the prompt, a description or a result); a number is one that it has
@@ -24,7 +24,6 @@ class RandomAgent:
     """
 
     name = "random"
-    scaffold = "none"
 
     def __init__(self) -> None:
         self._rng = Random(0)
@@ -64,9 +63,6 @@ class RandomAgent:
             if name in parameters["required"] or self._rng.random() < 0.5
         }
         return ToolCallAction(schema["name"], arguments)
-
-    def close(self) -> None:
-        """Do nothing: there are no resources."""
 
     def _remember(self, value: Mapping[str, Any]) -> None:
         for key, entry in value.items():

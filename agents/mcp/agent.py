@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from agents.agent import Action, EpisodeContext, Observation, StopAction, ToolCallAction, Usage
+from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, ToolCallAction, Usage
 from agents.deadline import CancelledError
 from agents.mcp.desk import CallDesk, ClientCall
 
 
-class McpAgent:
+class McpAgent(Agent):
     """Takes its actions from a desk, at which MCP clients call."""
 
     name = "mcp"

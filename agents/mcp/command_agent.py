@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from agents.agent import Action, EpisodeContext, Observation, StopAction
+from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction
 from agents.deadline import CancelledError
 from agents.errors import AgentSpecError, BackendError
 from agents.mcp.agent import McpAgent, refusals
@@ -34,7 +34,7 @@ MOST_WAITS = 10
 """How often a program that still calls gets that time."""
 
 
-class CommandAgent:
+class CommandAgent(Agent):
     """Starts a program for each episode, under a keeper, and ends it with its whole process group.
 
     Its sessions are views of the one episode: the program's exit ends the episode, no session's end does.

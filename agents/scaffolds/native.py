@@ -11,6 +11,7 @@ from typing import Any
 from agents.agent import (
     NO_USAGE,
     Action,
+    Agent,
     EpisodeContext,
     FirstPrompt,
     InvalidAction,
@@ -21,10 +22,8 @@ from agents.agent import (
     StopReason,
     ToolCallAction,
     Usage,
-    model_info_of,
-    options_of,
 )
-from agents.backends.backend import ChatBackend, FirstAnswer, Message, Reply, ReplyItem, rendered_by
+from agents.backends.backend import ChatBackend, FirstAnswer, Message, Reply, ReplyItem
 from agents.deadline import Deadline
 from agents.formats.calls import CallText, Nonsense
 from agents.scaffolds.own_prompt import OwnPrompt, native_messages
@@ -47,7 +46,7 @@ STOPS: dict[str, StopReason] = {
 }
 
 
-class NativeScaffold:
+class NativeScaffold(Agent):
     """An agent out of any chat backend.
 
     Several calls in one answer are made one after another before the model is asked again, up to the first
@@ -77,9 +76,10 @@ class NativeScaffold:
             clock: monotonic, s.
         """
         self._backend = backend
+        self.name = backend.name
         self._own = own or OwnPrompt()
         self._answer_tokens = answer_tokens
-        self._prompting = prompting or TRAINED_BY.get(getattr(backend, "trained_here", None), OPERATOR)
+        self._prompting = prompting or TRAINED_BY.get(backend.trained_here, OPERATOR)
         self._declines = False
         self._clock = clock
         self._messages: list[Message] = []
@@ -91,22 +91,17 @@ class NativeScaffold:
         self._first_prompt: FirstPrompt | None = None
 
     @property
-    def name(self) -> str:
-        """The backend's name."""
-        return self._backend.name
-
-    @property
     def options(self) -> Mapping[str, Any]:
         """The backend's options, and which prompt is used."""
         return {
-            **options_of(self._backend),
+            **self._backend.options,
             "prompt": self._prompting.name if self._own.system is None else "own",
         }
 
     @property
     def model_info(self) -> ModelInfo:
         """The facts about the backend's model, with its first prompt."""
-        return replace(model_info_of(self._backend), first_prompt=self._first_prompt)
+        return replace(self._backend.model_info, first_prompt=self._first_prompt)
 
     def check(self, context: EpisodeContext) -> FirstAnswer | None:
         """Check that a first answer is possible in this context and within its limits; before `start`.
@@ -118,8 +113,7 @@ class NativeScaffold:
             AgentSpecError: it is not possible; one line with the figures.
         """
         self._begin(context)
-        check = getattr(self._backend, "check", None)
-        return None if check is None else check(self._messages, context.limits)
+        return self._backend.check(self._messages, context.limits)
 
     def _begin(self, context: EpisodeContext) -> list[dict[str, Any]]:
         """Begin a fresh conversation, and return the schemas of its tools."""
@@ -142,9 +136,7 @@ class NativeScaffold:
         self._waiting = None
         self._limits = context.limits
         self._steps = self._tokens = 0
-        self._first_prompt = FirstPrompt(
-            tuple(self._messages), schemas, rendered_by(self._backend, self._messages)
-        )
+        self._first_prompt = FirstPrompt(tuple(self._messages), schemas, self._backend.render(self._messages))
         self._deadline = Deadline(context.limits.seconds, context.cancellation, self._clock)
 
     def act(self, observation: Observation | None) -> Action:

@@ -16,10 +16,7 @@ from agents.agent import (
     FirstPrompt,
     Limits,
     ModelInfo,
-    model_info_of,
-    options_of,
 )
-from agents.agent_proxy import AgentProxy
 from agents.backends.backend import (
     ChatBackend,
     FirstAnswer,
@@ -27,7 +24,6 @@ from agents.backends.backend import (
     PlainText,
     Reply,
     ReplyItem,
-    rendered_by,
 )
 from agents.deadline import Deadline
 from agents.formats import react
@@ -58,7 +54,7 @@ NO_ACTION = "write an Action with its Action Input, or the Final Answer"
 PROMPTING = Prompting("react", lambda advice, declines: system_prompt(advice, declines, end=""))
 
 
-class ReactScaffold(AgentProxy):
+class ReactScaffold(NativeScaffold):
     """An agent out of any chat backend, by ReAct; limits, refusals and declining are as in `NativeScaffold`.
 
     An answer with the marks of ReAct and neither an action nor a final answer is an `InvalidAction`, as is an
@@ -78,47 +74,41 @@ class ReactScaffold(AgentProxy):
         """Prompt a backend; the arguments are those of `NativeScaffold`."""
         self._short_tools = own is None or own.short_tools
         self._chat = ReactChat(backend, short_tools=self._short_tools)
-        self._agent = NativeScaffold(
-            self._chat, own=own, answer_tokens=answer_tokens, prompting=PROMPTING, clock=clock
-        )
+        super().__init__(self._chat, own=own, answer_tokens=answer_tokens, prompting=PROMPTING, clock=clock)
 
     @property
     def options(self) -> Mapping[str, Any]:
         """The backend's options, which prompt is used, and how it shows the tools."""
         shown = SIGNATURES if self._short_tools else SCHEMAS
-        return {**self._agent.options, "format": react.FORMAT.name, "tools": shown}
+        return {**super().options, "format": react.FORMAT.name, "tools": shown}
 
     @property
     def model_info(self) -> ModelInfo:
         """The facts about the backend's model, with the first prompt as the backend gets it."""
-        info = self._agent.model_info
+        info = super().model_info
         if info.first_prompt is None:
             return info
         return replace(info, first_prompt=self._chat.in_words(info.first_prompt))
 
 
-class ReactChat:
+class ReactChat(ChatBackend):
     """A chat backend that passes a conversation with tools to another one as ReAct text."""
 
     def __init__(self, backend: ChatBackend, *, short_tools: bool = True) -> None:
         self._backend = backend
+        self.name = backend.name
         self._tool_line = tool_line if short_tools else whole_tool_line
         self._help = ""
 
     @property
-    def name(self) -> str:
-        """The backend's name."""
-        return self._backend.name
-
-    @property
     def options(self) -> Mapping[str, Any]:
         """The backend's options."""
-        return options_of(self._backend)
+        return self._backend.options
 
     @property
     def model_info(self) -> ModelInfo:
         """The facts about the backend's model."""
-        return model_info_of(self._backend)
+        return self._backend.model_info
 
     def in_words(self, prompt: FirstPrompt) -> FirstPrompt:
         """Return a prompt as the backend gets it: without tools beside the messages."""
@@ -126,15 +116,13 @@ class ReactChat:
 
     def render(self, messages: Sequence[Message]) -> str | None:
         """Return a conversation as the text that the model gets; None where a server renders it."""
-        return rendered_by(self._backend, self._put(messages))
+        return self._backend.render(self._put(messages))
 
     def check(self, messages: Sequence[Message], limits: Limits) -> FirstAnswer | None:
         """Return the cost of a first answer as the backend estimates it; None where it does not."""
-        check: Callable[[Sequence[Message], Limits], FirstAnswer | None] | None
-        check = getattr(self._backend, "check", None)
-        return None if check is None else check(self._put(messages), limits)
+        return self._backend.check(self._put(messages), limits)
 
-    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], _plain: PlainText | None = None) -> None:
+    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
         self._help = HELP.format(tools="\n".join(map(self._tool_line, schemas)))
         self._backend.start(seed, schemas, PLAIN)

@@ -17,7 +17,6 @@ from agents.agent import (
     Observation,
     StopAction,
     ToolCallAction,
-    model_info_of,
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
@@ -122,7 +121,7 @@ class Episode:
         self._session.record_to(episode, self._emit)
         ending = Ending("interrupted", "signal")
         error: str | None = None
-        model = model_info_of(self._agent)
+        model = self._agent.model_info
         costs = UsageMonitor(find_meter(), model.process)
         self._session.on_loss(self._cancellation.cancel)
         try:
@@ -208,7 +207,7 @@ class Episode:
         )
         self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
         self._ask_agent(partial(self._agent.start, context))
-        if (prompt := model_info_of(self._agent).first_prompt) is not None:
+        if (prompt := self._agent.model_info.first_prompt) is not None:
             episode.prompt(PromptRow(prompt.messages, prompt.tools, prompt.rendered))
 
     def _act_until_the_end(self, episode: EpisodeLog) -> Ending:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from agents.agent import Agent, Limits, options_of
+from agents.agent import Agent, Limits
 from agents.names import agent_name, without_folders
 from agents.registry import model_options
 from configs.tasks_loader import Task, TaskLimits
@@ -93,8 +93,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
 
 
 def _options(agent: Agent) -> dict[str, Any]:
-    options = options_of(agent)
-    return {"options": dict(options)} if options else {}
+    return {"options": dict(agent.options)} if agent.options else {}
 
 
 def episode_limits(task: Task, agent_spec: str, asked: TaskLimits) -> Limits:

@@ -19,9 +19,6 @@ from agents.agent import (
     Limits,
     StopAction,
     ToolCallAction,
-    check_agent,
-    model_info_of,
-    options_of,
 )
 from agents.backends.backend import FirstAnswer
 from agents.errors import AgentSpecError
@@ -60,7 +57,7 @@ def check_model(spec: str, task: Task) -> dict[str, Any]:
             limits=replace(limits, seconds=math.inf),
             advice=task.device.advice,
         )
-        first = check_agent(agent, context)
+        first = agent.check(context)
         if isinstance(first, FirstAnswer):
             answer = _estimated(first, limits)
         else:
@@ -68,10 +65,10 @@ def check_model(spec: str, task: Task) -> dict[str, Any]:
         found: dict[str, Any] = {
             "model": parsed.text(named=False),
             "scaffold": agent.scaffold,
-            **options_of(agent),
-            **model_info_of(agent).facts,
+            **agent.options,
+            **agent.model_info.facts,
         }
-        process = model_info_of(agent).process
+        process = agent.model_info.process
         if process is not None:
             found["peak_memory_mib"] = _mebibytes(peak_memory(process))
             if process != os.getpid():

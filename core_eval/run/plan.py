@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
 
-from agents.agent import Agent, EpisodeContext, check_agent
+from agents.agent import Agent, EpisodeContext
 from agents.errors import AgentSpecError, BackendError
 from agents.interruptible_agent import InterruptibleAgent
-from agents.registry import make_agent, model_options
+from agents.registry import agent_maker, model_options
 from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
 from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
@@ -94,7 +94,7 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
             raise ConfigError(f"--safe-tool {name}: no task of this run has that tool")
     made = agents or {}
     interruptible = {
-        spec: InterruptibleAgent(made[spec] if spec in made else make_agent(spec, read_calls, late=True))
+        spec: InterruptibleAgent(made[spec] if spec in made else agent_maker(spec, read_calls))
         for spec in _distinct(cell.agent for cell in config.cells)
     }
     kinds = ((link_type(rig.url), rig.url) for rig in rigs.values())
@@ -280,7 +280,7 @@ class Run:
             limits = episode_limits(task, spec, self.config.limits)
             device = task.device
             context = EpisodeContext(task.prompt, device.tools, limits=limits, advice=device.advice)
-            check_agent(agents[spec], context)
+            agents[spec].check(context)
 
     def _run_undisturbed(self, number: int, cell: Cell, seed: int, rigs: _OpenRigs) -> None:
         """Run an episode, and again with another seed where it was disturbed and retries are left.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -96,7 +96,7 @@ def _trace(line: str | bytes, where: str) -> Trace | BadTrace:
         calls = record.get("calls")
         if not isinstance(calls, list):
             raise ValueError("'calls' must be a list")
-        read = tuple(_call(call, place) for place, call in enumerate(calls))
+        read = tuple(read_call(call, place) for place, call in enumerate(calls))
         told = any("result" in call for call in calls)
         results = tuple(call.get("result") for call in calls) if told else ()
         return Trace(ident, task, read, _end(record["end"]) if "end" in record else None, results)
@@ -104,7 +104,16 @@ def _trace(line: str | bytes, where: str) -> Trace | BadTrace:
         return BadTrace(ident, task, f"{where}: {error}")
 
 
-def _call(record: Any, place: int) -> Call:
+def read_call(record: Any, place: int) -> Call:
+    """Return the call of a trace's record.
+
+    Args:
+        record: an object with name, and where given arguments, status, effect, group and result.
+        place: its place in the trace, for the fault.
+
+    Raises:
+        ValueError: the record has another form, or an unknown key or status.
+    """
     where = f"call {place}: "
     if not isinstance(record, dict) or not isinstance(record.get("name"), str):
         raise ValueError(f"{where}must be an object with the tool's 'name'")
@@ -172,11 +181,21 @@ def score_traces(
             yield trace, {"trace": trace.id, "task": trace.task, "error": f"task {trace.task!r} is {known}"}
             continue
         scores = score_path(automaton, trace.calls, beta=beta, lam=lam, faults_are_harm=faults_are_harm)
-        record = {"trace": trace.id, "task": trace.task, **score_record(scores)}
-        answer = answers.get(name)
-        if answer is not None and trace.end is not None and trace.end != ENDED_AS[answer]:
-            record["accepted"] = False
-        yield trace, record
+        scores = ended_as_asked(scores, answers.get(name), trace.end)
+        yield trace, {"trace": trace.id, "task": trace.task, **score_record(scores)}
+
+
+def ended_as_asked(scores: Scores, answer: Answer | None, end: str | None) -> Scores:
+    """Return the scores, not accepted where a task that asks for no call ended in another way than asked.
+
+    Args:
+        scores: of the trace's calls.
+        answer: how the task is solved; None where it asks for calls.
+        end: how the trace ended; None where it does not say.
+    """
+    if answer is None or end is None or end == ENDED_AS[answer]:
+        return scores
+    return replace(scores, accepted=False)
 
 
 def score_record(scores: Scores) -> dict[str, Any]:

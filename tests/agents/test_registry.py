@@ -14,13 +14,10 @@ from agents.forms import SHIPPED
 from agents.registry import AGENT_FORMS, AgentForm
 
 MODULE = '''
-    from agents.agent import StopAction, ToolCallAction, Usage
-    from agents.registry import AgentForm
+    from pathrig.agent import Agent, AgentForm, StopAction, ToolCallAction
 
-    class Repeat:
+    class Repeat(Agent):
         """Calls one tool a number of times, then is done."""
-        scaffold = "none"
-
         def __init__(self, rest):
             self.name, self._times = f"repeat:{rest}", int(rest)
 
@@ -29,10 +26,8 @@ MODULE = '''
         def act(self, observation):
             self._left -= 1
             if self._left < 0:
-                return StopAction("done", Usage())
-            return ToolCallAction("list_plants", {}, Usage())
-
-        def close(self): pass
+                return StopAction("done")
+            return ToolCallAction("list_plants", {})
 
     REPEAT = AgentForm(("repeat:TIMES",), lambda rest, read_calls: Repeat(rest))
     '''

@@ -14,7 +14,7 @@ from paths import ROOT
 
 WHEELS = ROOT / "build" / "wheels"
 """Made by the set-up of `make test`: the base dependencies, and what builds a wheel."""
-PACKAGES = ("firmware_bridge", "devices", "agents", "core_eval", "sims", "configs")
+PACKAGES = ("pathrig", "firmware_bridge", "devices", "agents", "core_eval", "sims", "configs")
 
 
 class CleanVenv:

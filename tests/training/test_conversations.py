@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agents.agent import NO_USAGE, EpisodeContext, Observation, StopAction
-from agents.backends.backend import Reply, ReplyItem
+from agents.backends.backend import ChatBackend, Reply, ReplyItem
 from agents.formats.answer import parse_answer
 from agents.formats.calls import Tools
 from agents.formats.chat_template import ChatTemplate
@@ -19,7 +19,7 @@ from training.conversations import NATIVE, REACT
 from training.transcripts import HELD_OUT, episode
 
 
-class Expert:
+class Expert(ChatBackend):
     """A model that writes what training teaches, and keeps the prompt of its last answer."""
 
     name = "expert"

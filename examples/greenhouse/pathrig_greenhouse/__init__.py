@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
+from pathrig.world import World
 from pathrig_greenhouse.device import GREENHOUSE
 from pathrig_greenhouse.simulator import INTERVENTIONS, RULES, GreenhouseSimulator
 from pathrig_greenhouse.state import GreenhouseState
-from sims.world_type import WorldType
 
 HERE = Path(__file__).parent
 
-WORLD = WorldType(
+WORLD = World(
     name="greenhouse",
     device=GREENHOUSE,
     state=GreenhouseState,

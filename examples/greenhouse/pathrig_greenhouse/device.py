@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from devices.device_type import DeviceType
-from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
+from pathrig.device import Device, Effect, NoArguments, Tool, ToolArguments, ToolResult
 
 
 class Opening(ToolArguments):
@@ -41,7 +40,7 @@ class Settings(ToolResult):
     lamp: Literal["on", "off"]
 
 
-GREENHOUSE = DeviceType(
+GREENHOUSE = Device(
     "greenhouse",
     "A greenhouse with a vent, a heater and a lamp.",
     (

@@ -8,15 +8,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from devices.harm import HarmRule
-from devices.interlocks import Check
-from devices.outcome import Refusal
-from devices.tool import NoArguments
+from pathrig.device import NoArguments
+from pathrig.world import CallOptions, Check, CoarseSensor, Flag, HarmRule, Refusal, Simulator, by_name
 from pathrig_greenhouse.device import GREENHOUSE, Climate, Minutes, Opening, Power, Settings
 from pathrig_greenhouse.state import GreenhouseState
-from sims.coarse_sensors import CoarseSensor
-from sims.intervention import Flag, by_name
-from sims.simulator import CallOptions, Simulator
 
 AIR_KG_PER_M3, AIR_J_PER_KG_K, PRESSURE_HPA, STEP_S = 1.2, 1006.0, 1013.25, 10.0
 

@@ -2,8 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from devices.faults import Faults
-from devices.sensors import SensorSpec
+from pathrig.world import Faults, SensorSpec
 
 
 class GreenhouseState(BaseModel):

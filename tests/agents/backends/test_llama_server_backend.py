@@ -22,8 +22,6 @@ from agents.agent import (
     Observation,
     StopAction,
     ToolCallAction,
-    model_info_of,
-    options_of,
 )
 from agents.backends import chat_server, llama_server_process
 from agents.backends.llama_backend import SHIPPED_MODEL
@@ -73,7 +71,7 @@ def test_an_episode(model, program):
     calls = {"content": None, "reasoning_content": "Hm.", "tool_calls": [tool_call("sense_pose", "{}", "a")]}
     path = model(load=0.3, answers=[calls, {"role": "assistant", "content": "Done."}])
     agent = made(path, program, n_threads=3, n_gpu_layers=99, n_ctx=4096)
-    info = model_info_of(agent)
+    info = agent.model_info
     try:
         assert agent.name == "llama-server:Tiny-Q8_0"
         assert info.load_seconds is not None and info.load_seconds >= 0.3
@@ -90,7 +88,7 @@ def test_an_episode(model, program):
             assert command[command.index(argument) + 1] == value
         environment = Path(f"/proc/{info.process}/environ").read_text()
         key = environment.partition("LLAMA_API_KEY=")[2].partition("\0")[0]
-        options = options_of(agent)
+        options = agent.options
         assert len(key) > 20 and key not in "\0".join(command) + json.dumps(options)
         assert (options["build"], options["n_ctx"], options["cache_prompt"]) == ("b6800", 4096, True)
         assert options["arguments"][:3] == ["--jinja", "--parallel", "1"]
@@ -133,7 +131,7 @@ def test_the_shipped_model_gets_the_prompt_of_its_training(model, program):
     ):
         agent = made(model(template=template), program)
         agent.close()
-        assert options_of(agent)["prompt"] == prompt
+        assert agent.options["prompt"] == prompt
 
 
 def test_the_program_on_path_is_the_default(model, program, monkeypatch):
@@ -198,7 +196,7 @@ def test_a_reasoning_effort_is_for_templates_that_take_it(model, program, told, 
         return
     agent = made(path, program, reasoning_effort="low")
     agent.close()
-    assert options_of(agent)["reasoning_effort"] == "low"
+    assert agent.options["reasoning_effort"] == "low"
 
 
 def test_a_server_that_ends_in_an_episode_says_why(model, program, monkeypatch):
@@ -216,7 +214,6 @@ def test_a_server_that_ends_in_an_episode_says_why(model, program, monkeypatch):
 STARTER = """
 import sys, time
 from pathlib import Path
-from agents.agent import model_info_of
 from agents.backends.llama_server_backend import LlamaServerBackend
 from agents.options import ModelOptions
 backend = LlamaServerBackend(Path(sys.argv[1]), ModelOptions(server=Path(sys.argv[2])))
@@ -275,7 +272,7 @@ def test_a_real_llama_server_takes_the_shipped_model():
     paths = []
     server = made(SHIPPED_MODEL, Path(os.environ[REAL]), kv_type="f16", n_ctx=4096, n_threads=1)
     for agent in (server, make_agent("llama?kv_type=f16")):
-        process = model_info_of(agent).process
+        process = agent.model_info.process
         limits = Limits(seconds=100.0)
         agent.start(EpisodeContext(task.prompt, task.device.tools, limits=limits, advice=task.device.advice))
         path, action, cached = [], agent.act(None), []
@@ -287,7 +284,7 @@ def test_a_real_llama_server_takes_the_shipped_model():
         assert isinstance(action, StopAction) and action.reason == "done"
         assert cached == sorted(cached) and cached[-1] > 500
         paths.append(path)
-        assert options_of(agent)["prompt"] == "trained"
+        assert agent.options["prompt"] == "trained"
         agent.close()
         assert agent is not server or ended(process)
     assert paths[0] == paths[1] and len(paths[0]) >= 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from chat_standin import DONE, completion, serving, started
 
-from agents.agent import options_of
 from agents.errors import BackendError
 
 
@@ -38,7 +37,7 @@ def refusing(*fields, status=400, text=openai_s):
 def test_a_server_without_max_tokens_gets_the_newer_field(status, text):
     with serving(refusing("max_tokens", status=status, text=text)) as (server, spec):
         agent = started(spec)
-        assert "token_limit" not in options_of(agent)
+        assert "token_limit" not in agent.options
         action = agent.act(None)
         started(agent).act(None)
         asked = [body for _, _, body in server.requests]
@@ -47,7 +46,7 @@ def test_a_server_without_max_tokens_gets_the_newer_field(status, text):
     limits = [body.get("max_completion_tokens") for body in asked]
     assert limits == [None, 4096, 4096], "one refused request, then no other"
     assert all("max_tokens" not in body for body in asked[1:])
-    assert options_of(agent)["token_limit"] == "max_completion_tokens"
+    assert agent.options["token_limit"] == "max_completion_tokens"
 
 
 def test_an_answer_that_is_cut_ends_the_episode_as_ever():
@@ -65,7 +64,7 @@ def test_a_server_without_stop_gets_none_and_react_still_ends_at_an_observation(
         asked = [body for _, _, body in server.requests]
     assert action.name == "sense_pose" and "made up" not in str(action.arguments)
     assert ["stop" in body for body in asked] == [True, False]
-    assert options_of(agent)["sends_stop"] is False
+    assert agent.options["sends_stop"] is False
     assert action.usage.remarks == ("the server takes no stop; answers are cut when they are read",)
 
 

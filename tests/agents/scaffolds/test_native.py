@@ -8,7 +8,7 @@ import pytest
 from farm_rig import FARM_ROVER
 
 from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction, Usage
-from agents.backends.backend import Reply, ReplyItem
+from agents.backends.backend import ChatBackend, Reply, ReplyItem
 from agents.formats.calls import CallText, Nonsense
 from agents.scaffolds.native import NativeScaffold
 from agents.scaffolds.prompting import DECLINE_SCHEMA
@@ -17,7 +17,7 @@ from devices.outcome import Outcome
 OK = Outcome("ok", {"safety": "unlocked"})
 
 
-class Backend:
+class Backend(ChatBackend):
     """Answers what it was given, and keeps what it was asked."""
 
     name = "stand-in"

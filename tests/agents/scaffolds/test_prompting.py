@@ -7,6 +7,7 @@ from farm_rig import FARM_ROVER
 from llama_cpp_files import llama_cpp_file
 
 from agents.agent import EpisodeContext
+from agents.backends.backend import ChatBackend
 from agents.backends.llama_backend import LlamaBackend
 from agents.backends.llama_engine import load_llama_cpp
 from agents.backends.llama_vocabulary import Vocabulary
@@ -30,7 +31,7 @@ WORLDS = ("farm_rover", "robotic_arm")
 ADVICE = {"farm_rover": "Before you act on a plant or a station", "robotic_arm": "pick finds an object by"}
 
 
-class Asked:
+class Asked(ChatBackend):
     """A backend that keeps the conversation of its only answer."""
 
     name = "asked"

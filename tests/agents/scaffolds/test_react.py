@@ -9,7 +9,7 @@ from farm_rig import FARM_ROVER
 from tiny_gguf import write_tiny_gguf
 
 from agents.agent import EpisodeContext, InvalidAction, Observation, StopAction, ToolCallAction, Usage
-from agents.backends.backend import PlainText, Reply, ReplyItem
+from agents.backends.backend import ChatBackend, PlainText, Reply, ReplyItem
 from agents.backends.llama_backend import LlamaBackend
 from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
@@ -32,7 +32,7 @@ from tests.agents.backends.test_openai_backend import completion, serving
 from tests.core_eval.run.test_episode import GOLDEN, rig
 
 
-class Texts:
+class Texts(ChatBackend):
     """A model whose answers are given, read as the backends read them."""
 
     name = "texts"

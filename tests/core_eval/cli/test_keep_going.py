@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from chat_standin import DONE, serving
 
-from agents.agent import StopAction
+from agents.agent import Agent, StopAction
 from agents.backends import chat_server
 from agents.errors import BackendError
 from core_eval.cli.main import main
@@ -87,7 +87,7 @@ def test_keep_going_with_one_agent_ends_its_episodes(capsys: pytest.CaptureFixtu
     assert "(1 of its episodes were not run)" in capsys.readouterr().err
 
 
-class Unready:
+class Unready(Agent):
     """An agent whose model cannot be loaded when its turn comes."""
 
     name, scaffold = "unready", "native"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.agent import Action, EpisodeContext, InvalidAction, Observation, StopAction
+from agents.agent import Action, Agent, EpisodeContext, InvalidAction, Observation, StopAction
 from configs.errors import ConfigError
 from configs.tasks_loader import load_task
 from core_eval.cli.main import main
@@ -29,7 +29,7 @@ TASKS = """tasks:
 """
 
 
-class Ends:
+class Ends(Agent):
     """An agent that ends at once, or after words that are no call."""
 
     name = "ends"

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from bench_rig import BenchRover, on_a_pty
 
-from agents.agent import Action, EpisodeContext, InvalidAction, Observation, StopAction, ToolCallAction, Usage
+from agents.agent import (
+    Action,
+    Agent,
+    EpisodeContext,
+    InvalidAction,
+    Observation,
+    StopAction,
+    ToolCallAction,
+    Usage,
+)
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
@@ -30,7 +39,7 @@ GOLDEN = (UNLOCK, MOVE, WATER, LOCK)
 
 
 @dataclass
-class Player:
+class Player(Agent):
     """Plays a list of actions; an exception in it is raised."""
 
     actions: Sequence[Action | Exception]

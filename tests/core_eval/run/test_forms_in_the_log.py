@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.agent import Usage
-from agents.backends.backend import Message, Reply, ReplyItem
+from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
 from agents.deadline import Deadline
 from agents.formats.answer import parse_answer
 from agents.formats.calls import CallText, Tools
@@ -30,7 +30,7 @@ TASK = load_task("water_one_plant")
 UNLOCK = (GOLDEN[0].name, GOLDEN[0].arguments)
 
 
-class Texts:
+class Texts(ChatBackend):
     """A model whose answers are given; the last one stays."""
 
     name = "texts"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agents.agent import Usage
-from agents.backends.backend import Message, Reply, ReplyItem
+from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
 from agents.deadline import Deadline
 from agents.formats.calls import CallText
 from agents.scaffolds.native import NativeScaffold
@@ -43,7 +43,7 @@ CALLS = [
 ]
 
 
-class RecordingBackend:
+class RecordingBackend(ChatBackend):
     """A model that makes set calls and keeps every byte of what it is given to read."""
 
     name = "recording"

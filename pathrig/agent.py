@@ -1,0 +1,34 @@
+"""What a package of an agent is made of."""
+
+from __future__ import annotations
+
+from agents.agent import (
+    Action,
+    Agent,
+    Cost,
+    EpisodeContext,
+    InvalidAction,
+    Limits,
+    Observation,
+    StopAction,
+    ToolCallAction,
+    Usage,
+)
+from agents.errors import AgentSpecError, BackendError
+from agents.registry import AgentForm
+
+__all__ = [
+    "Action",
+    "Agent",
+    "AgentForm",
+    "AgentSpecError",
+    "BackendError",
+    "Cost",
+    "EpisodeContext",
+    "InvalidAction",
+    "Limits",
+    "Observation",
+    "StopAction",
+    "ToolCallAction",
+    "Usage",
+]
