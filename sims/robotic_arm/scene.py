@@ -49,8 +49,8 @@ OPENING_FORCE = 60.0
 def _head() -> str:
     return f"""
   <compiler angle="radian" autolimits="true"/>
-  <option timestep="{scene_parts.TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="10" iterations="50"
-          tolerance="1e-9">
+  <option timestep="{scene_parts.TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="10"
+          iterations="50" tolerance="1e-9">
    <flag sleep="enable"/>
   </option>
   <size memory="1M"/>

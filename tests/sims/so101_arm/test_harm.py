@@ -5,6 +5,8 @@ from threading import Event
 import pytest
 from so101_rig import do, events, needs_so101, so101, to, world
 
+from devices.so101_arm.world import JOINTS
+
 pytestmark = needs_so101
 
 POST = {"obstacles": {"post": {"x": 0.24, "y": -0.13, "size": [0.03, 0.03, 0.2]}}}
