@@ -1,4 +1,4 @@
-"""`pathrig broker`: files of a broker for rigs on other machines."""
+"""`pathrig rigs broker`: files of a broker for rigs on other machines."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from urllib.parse import quote
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import UsageError, console, print_json
+from core_eval.cli.output import Json, UsageError, console, print_json
 
 if TYPE_CHECKING:
     from firmware_bridge.broker.files import BrokerFiles
 
 app = typer.Typer(help="Set up a broker for your rigs, and manage its accounts.")
 Folder = Annotated[Path, typer.Argument(help="The folder that `broker init` made.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RELOAD = "send mosquitto a SIGHUP, or start it again"
 """mosquitto then reloads passwords, access list and certificates, and disconnects removed accounts only."""
 

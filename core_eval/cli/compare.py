@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from core_eval.cli.filters import read_episodes
-from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
+from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
@@ -23,7 +23,7 @@ def compare(
     log: Log,
     other: OtherLog = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a page to this file.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Compare two logs, or the models and scaffolds of one: what got better, what worse, and which episodes.
 

@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -14,15 +15,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.errors import BackendError
-from agents.mcp.proxy import SOCKET, EpisodePlace, Proxy, connect, wait_for_exit
-from core_eval.cli.output import SafeToolOption, UsageError, console, print_agents, read_json_object
-from core_eval.cli.programs import AllowPrograms
-from core_eval.cli.run import DEFAULT_DB, cameras_of, live_page
-from firmware_bridge.guard import GuardMode
+from core_eval.cli import run_options as given
+from core_eval.cli.output import UsageError, console, print_agents, read_json_object
 
 if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
     from agents.mcp.desk import CallDesk
+    from agents.mcp.proxy import EpisodePlace, Proxy
 
 AGENT = "mcp"
 TOKEN = "PATHRIG_MCP_TOKEN"
@@ -66,32 +68,19 @@ def mcp(
             "those that the same program starts.",
         ),
     ] = None,
-    db: Annotated[Path, typer.Option(help="The log; created, or appended to.")] = DEFAULT_DB,
-    guard: Annotated[
-        GuardMode | None,
-        typer.Option(help="The guard mode for harmful calls; default: observe on simulators, else block."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the episode.")] = 0,
-    init: Annotated[
-        Path | None, typer.Option(help="JSON file that overrides the world's initial state (simulators).")
-    ] = None,
-    safe_tool: SafeToolOption = None,
-    live: Annotated[
-        str | None,
-        typer.Option(
-            metavar="[HOST:PORT]",
-            help="Serve a page that shows the episode, asks for approval in guard mode confirm, and has a "
-            "stop button. Its address, which contains a secret, is printed. Default: 127.0.0.1 and a free "
-            "port.",
-        ),
-    ] = None,
-    answer_timeout: Annotated[
-        float,
-        typer.Option(min=1.0, help="With --live, seconds until an unanswered question counts as a refusal."),
-    ] = 120.0,
-    allow_programs: AllowPrograms = False,
+    db: given.Db = given.DEFAULT_DB,
+    guard: given.Guard = None,
+    seed: given.Seed = 0,
+    init: given.Init = None,
+    safe_tool: given.SafeTool = None,
+    live: given.Live = None,
+    answer_timeout: given.AnswerTimeout = 120.0,
+    allow_programs: given.AllowPrograms = False,
 ) -> int:
     """Offer a rig to MCP clients. Their sessions are views of one episode: logged, guarded, scored as any."""
+    # A proxy of a session imports no more than this.
+    from agents.mcp.proxy import SOCKET, EpisodePlace, Proxy, connect
+
     if joined := os.environ.get(SOCKET):
         _check_stdin()
         try:
@@ -100,7 +89,7 @@ def mcp(
             raise UsageError(f"{SOCKET}={joined}: {error.strerror or error}; the run has ended") from None
     if task is None or rig is None:
         raise UsageError("give --task and --rig")
-    place = listening = owner = None
+    door = _Door(http=http or 0)
     if http is None:
         _check_stdin()
         owner = os.getppid() if episode is None else None
@@ -111,65 +100,99 @@ def mcp(
         except OSError as error:
             raise UsageError(f"the episode's socket: {error.strerror or error}") from None
         if isinstance(joined_or_begun, Proxy):
-            try:
-                return joined_or_begun.relay()
-            except KeyboardInterrupt:
-                joined_or_begun.interrupt()
-                raise
-        listening = joined_or_begun
+            return _relay(joined_or_begun)
+        door = _Door(place, joined_or_begun, owner)
+    started = {
+        "seed": seed,
+        "init": None if init is None else read_json_object(init, "--init"),
+        "guard": guard,
+        "safe_tools": tuple(safe_tool or ()),
+    }
+    return _serve(task, rig, started, door, idle, db, live, answer_timeout)
+
+
+@dataclass(frozen=True)
+class _Door:
+    """Where clients come in: the socket of an episode, or a port of HTTP.
+
+    Attributes:
+        place: where the sessions of the episode meet.
+        listening: its socket; None with HTTP.
+        owner: the process of the client, with which the episode ends; None: there is none.
+        http: the port; 0: any free one.
+    """
+
+    place: EpisodePlace | None = None
+    listening: socket.socket | None = None
+    owner: int | None = None
+    http: int = 0
+
+    def open(self, stack: ExitStack, make: Callable[[], Any], desk: CallDesk) -> None:
+        """Serve until the stack is closed."""
+        from agents.mcp.transports import BearerToken, serve_http, serve_sockets
+
+        if self.place is not None and self.listening is not None:
+            stack.callback(self.place.leave)
+            stack.enter_context(serve_sockets(make, desk, self.listening))
+            if self.owner is not None and self.owner > 1:
+                Thread(target=_end_with, args=(self.owner, desk), name="MCP: client", daemon=True).start()
+            return
+        token = BearerToken(os.environ.get(TOKEN, ""))
+        try:
+            url = stack.enter_context(serve_http(make(), desk, token, self.http))
+        except OSError as error:
+            raise UsageError(f"--http {self.http}: {error.strerror or error}") from None
+        print(f"pathrig: the MCP server is {url}", file=sys.stderr)
+        print(f"pathrig: send the header Authorization: Bearer {token.token}", file=sys.stderr, flush=True)
+
+
+def _relay(proxy: Proxy) -> int:
+    """Relay a session to the process of its episode; return the exit status."""
+    try:
+        return proxy.relay()
+    except KeyboardInterrupt:
+        proxy.interrupt()
+        raise
+
+
+def _serve(
+    task: str,
+    rig: str,
+    started: Mapping[str, Any],
+    door: _Door,
+    idle: float,
+    db: Path,
+    live: str | None,
+    answer_timeout: float,
+) -> int:
+    """Run the one episode with the calls of the clients; return the exit status."""
+    from agents.errors import BackendError
     from core_eval.cli.live import LiveLines
+    from core_eval.cli.live_page import live_page, shown_run
     from core_eval.log import LogReader, RunLog
-    from core_eval.log.events import Observers
     from core_eval.run.config import Cell, RunConfig
-    from core_eval.run.plan import Run, load_parts, task_on_rig
+    from core_eval.run.plan import load_parts, task_on_rig
 
     try:
         from agents.mcp.agent import McpAgent, refusals
         from agents.mcp.desk import CallDesk
         from agents.mcp.server import Offer, make_server
-        from agents.mcp.transports import BearerToken, serve_http, serve_sockets
     except ImportError as error:
         raise UsageError(f"pathrig mcp needs {error.name}: pip install 'pathrig[mcp]'") from None
     desk = CallDesk(idle)
-    config = RunConfig(
-        cells=(Cell(task=task, rig=rig, agent=AGENT),),
-        seed=seed,
-        init=None if init is None else read_json_object(init, "--init"),
-        guard=guard,
-        safe_tools=tuple(safe_tool or ()),
-    )
+    config = RunConfig(cells=(Cell(task=task, rig=rig, agent=AGENT),), **started)
     parts = load_parts(config, {AGENT: McpAgent(desk)})
     offered = task_on_rig(parts.tasks[task], parts.rigs[rig])
     make = partial(make_server, Offer(offered.prompt, offered.device.advice, offered.device.tools), desk)
     out = console(stderr=True)
     with ExitStack() as stack:
-        page = stack.enter_context(live_page(live, config.scoring, answer_timeout, db, cameras_of(parts)))
+        page = stack.enter_context(live_page(live, config.scoring, answer_timeout, db, parts))
         log = stack.enter_context(RunLog(db))
-        if place is not None and listening is not None:
-            stack.callback(place.leave)
-            stack.enter_context(serve_sockets(make, desk, listening))
-            if owner is not None and owner > 1:
-                Thread(target=_end_with, args=(owner, desk), name="MCP: client", daemon=True).start()
-        else:
-            token = BearerToken(os.environ.get(TOKEN, ""))
-            try:
-                url = stack.enter_context(serve_http(make(), desk, token, http or 0))
-            except OSError as error:
-                raise UsageError(f"--http {http}: {error.strerror or error}") from None
-            print(f"pathrig: the MCP server is {url}", file=sys.stderr)
-            print(
-                f"pathrig: send the header Authorization: Bearer {token.token}", file=sys.stderr, flush=True
-            )
-        if not desk.wait_for_use(math.inf if listening is None else idle):
+        door.open(stack, make, desk)
+        if not desk.wait_for_use(math.inf if door.listening is None else idle):
             print("pathrig: the client left without a call: there was no episode", file=sys.stderr)
             return 0
-        lines = LiveLines(out, steps=True)
-        if page is None:
-            the_run = Run(config, parts, log, lines)
-        else:
-            the_run = Run(
-                config, parts, log, Observers(lines, page.recorder), page.approver, page.stop_button
-            )
+        the_run = shown_run(config, parts, log, LiveLines(out, steps=True), page)
         try:
             the_run.start()
             with LogReader(db) as reader:
@@ -178,7 +201,7 @@ def mcp(
         finally:
             # A run that failed before its rig was open has closed no agent.
             desk.close()
-            if listening is None:
+            if door.listening is None:
                 desk.wait_until_quiet(LEAVE_SECONDS, idle)
             else:
                 # Else the next call, of a client that opens a session for each, would begin a new episode.
@@ -191,6 +214,8 @@ def mcp(
 
 
 def _end_with(owner: int, desk: CallDesk) -> None:
+    from agents.mcp.proxy import wait_for_exit
+
     wait_for_exit(owner)
     desk.leave()
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from rich.console import Console
 
-from core_eval.cli.screen import console as console
+from core_eval.cli.console import console as console
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.foreign_text import ForeignTextError, read_text
 from core_eval.text.json_text import json_text
@@ -24,15 +24,7 @@ if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
     from core_eval.path import TaskAutomaton
 
-SafeToolOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--safe-tool",
-        metavar="TOOL",
-        help="A tool that only takes the rig towards rest (lock, off): the guard always lets it through, as "
-        "it does the safe tools of shipped device types. May be given several times.",
-    ),
-]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AggregateOption = Annotated[
     Path | None,
     typer.Option(

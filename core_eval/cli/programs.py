@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.models import OptionInfo
 
 from core_eval.cli.output import UsageError, console
 
@@ -25,14 +26,18 @@ def _allow(given: bool) -> bool:
     return given
 
 
-AllowPrograms = Annotated[
-    bool,
-    typer.Option(
+def allow_option(group: str | None = None) -> OptionInfo:
+    """Return the option --allow-programs, in a group of a verb's help."""
+    info: OptionInfo = typer.Option(
         "--allow-programs",
         callback=_allow,
-        help="Run the programs, and send the keys, that files and logs name, without being asked.",
-    ),
-]
+        help="Run programs, and send keys, that files name, unasked.",
+        rich_help_panel=group,
+    )
+    return info
+
+
+AllowPrograms = Annotated[bool, allow_option()]
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from core_eval.cli.filters import (
 )
 from core_eval.cli.output import (
     AggregateOption,
-    UsageError,
+    Json,
     console,
     print_agents,
     print_json,
@@ -35,14 +35,6 @@ if TYPE_CHECKING:
 def show(
     db: Annotated[Path, typer.Argument(help="A log.")],
     episode: Annotated[int | None, typer.Option(help="Show this episode step by step.")] = None,
-    search: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Find the steps whose texts, calls, results or errors contain these words, in all episodes "
-            "or in --episode.",
-        ),
-    ] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="With --episode: print long texts and results in full.")
     ] = False,
@@ -54,9 +46,9 @@ def show(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the summary as Markdown, for a pull request.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
-    """List a log's episodes, show one step by step, or search the transcripts."""
+    """List a log's episodes, or show one step by step."""
     from core_eval.log import LogReader
     from core_eval.log.episode_filter import EpisodeFilter
     from core_eval.report.tables.agents import episodes_table, runs_table
@@ -64,14 +56,8 @@ def show(
     from core_eval.score.aggregate import load_aggregate
     from core_eval.score.summary import episode_json, summary_json
 
-    if search is not None and not search.strip(' "*'):
-        raise UsageError("--search: name a word to look for")
     wanted = episode_filter(agent, task, kind, worst)
     with LogReader(db) as reader:
-        if search is not None:
-            rows = read_episodes(reader) if episode is None else [reader.episode(episode)]
-            _print_found(reader, search, wanted.choose(reader, rows), json)
-            return
         if episode is not None:
             row = reader.episode(episode)
             if json:
@@ -117,22 +103,6 @@ def _print_scorings(out: Console, db: Path, episodes: Sequence[EpisodeRow]) -> N
             out.print(table)
     for line in latest_notes(episodes):
         out.print(Text(line, style="yellow"))
-
-
-def _print_found(reader: LogReader, words: str, episodes: Sequence[EpisodeRow], json: bool) -> None:
-    from core_eval.log.search import search
-    from core_eval.report.tables.fitted_table import Hanging
-
-    found = search(reader, words, episodes)
-    if json:
-        print_json([asdict(passage) for passage in found])
-        return
-    out = console()
-    for passage in found:
-        where = f"episode {passage.episode} step {passage.step}  {passage.agent}  {passage.part}: "
-        out.print(Hanging(Text.assemble((where, "bold"), " ".join(passage.text.split()))))
-    if not found:
-        out.print(f"the transcripts of {reader.path} do not contain {words!r}")
 
 
 def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:

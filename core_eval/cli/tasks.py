@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import UsageError, console, print_faults, print_json, warn_of_cycles
+from core_eval.cli.output import Json, UsageError, console, print_faults, print_json, warn_of_cycles
 from core_eval.cli.pictures import draw, made_calls
 from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.progress import progress
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from core_eval.verify.task import Verification
 
 app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FileArgument = Annotated[
     Path | None,
     typer.Argument(help="A task file, YAML or CORE's JSON; - is standard input; default: the shipped tasks."),
