@@ -19,7 +19,7 @@ from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.emergency_stop import EmergencyStop
 from firmware_bridge.freeze_watch import FreezeWatch
 from firmware_bridge.heartbeat import Heartbeat
-from firmware_bridge.link import Link, LinkError, LinkGoneError, Tell, tell_terminal
+from firmware_bridge.link import Link, LinkError, LinkGoneError, OnNoted, Tell, tell_terminal
 from firmware_bridge.peer import Callbacks, ClockReading, Peer
 from firmware_bridge.probe import HELLO, Probe
 from firmware_bridge.requests import Requests
@@ -63,7 +63,7 @@ class RigClient:
         on_sample: Callable[[Sample], None] | None = None,
         on_truth: Callable[[Truth], None] | None = None,
         on_status: Callable[[wire.Status], None] | None = None,
-        on_noted: Callable[[str, Mapping[str, Any]], None] | None = None,
+        on_noted: OnNoted | None = None,
         tell: Tell = tell_terminal,
         on_freeze: Callable[[float], None] | None = None,
         retry_after: float = 1.0,
@@ -72,6 +72,8 @@ class RigClient:
         self._link = link
         self._tell = tell
         self._on_freeze, self._on_noted = on_freeze, on_noted
+        if link.keeper is not None:
+            link.keeper.on_noted = on_noted
         self._peer = Peer(link.name, Callbacks(on_sample, on_truth, on_status, on_noted, self._greet))
         self._probe = Probe(link, self._peer)
         self._requests = Requests(link, self._peer, self._probe, retry_after)

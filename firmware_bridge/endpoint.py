@@ -158,6 +158,9 @@ class DeviceEndpoint:
             self._malformed += 1
             self._answer_unfit(error)
             return
+        if message is None:
+            return
+        # Only a message that is understood is a sign of life.
         self._last_received = self._clock.now()
         match message:
             case wire.Call() | wire.Init():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol
 
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.messages import DeviceMessage, Status
@@ -35,6 +35,10 @@ def tell_through(tell: Tell) -> None:
     _tell[:] = [tell]
 
 
+OnNoted = Callable[[str, Mapping[str, Any]], None]
+"""Receives an anomaly for the log: a short name, and its details."""
+
+
 class LinkError(Exception):
     """A link that cannot be opened, or is down; the text is one line with the remedy."""
 
@@ -52,9 +56,11 @@ class Keeper(Protocol):
 
     Attributes:
         late_stop_seconds: after the link is closed, how long it waits for a lost port to send a pending stop.
+        on_noted: receives what it did for the log; set by the client.
     """
 
     late_stop_seconds: float
+    on_noted: OnNoted | None
 
     @property
     def strikes(self) -> int:
@@ -98,6 +104,8 @@ class Link(ABC):
     watchdog of the latter ends with the host."""
     unattended: str = ""
     """What else stops the machine if host and keeper die, as declared: last wills, pin guards."""
+    late_stop: Mapping[str, Any] | None = None
+    """The stop of an earlier run, sent after its host was gone: `time` (UTC epoch, s) and `outcome`."""
     stops_before_sleep: bool = False
     """Whether the rig is stopped before this machine goes to sleep."""
     record: Record | None = None

@@ -153,6 +153,9 @@ class RigSession:
         if known and stated != device:
             found = an(str(stated))
             raise RigError(f"rig {name} is {found}, and the task is for {an(device)}: name another rig")
+        if self.link.late_stop is not None:
+            self.note("late stop", self.link.late_stop)
+            self.link.late_stop = None
         with self._link_errors():
             # A host that was killed may have left a running call: the stop ends it.
             self.first_stop = self.client.estop()

@@ -20,7 +20,8 @@ from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.codec import encode
-from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, Tell, tell_terminal
+from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, OnNoted, Tell, tell_terminal
+from firmware_bridge.rig_process.door import AdoptedProcess, door_name, enter
 from firmware_bridge.rig_process.protocol import (
     BEAT_SECONDS,
     Frames,
@@ -39,6 +40,8 @@ main(int(sys.argv[1]), *opener)
 """
 ANSWER_SECONDS = 60.0
 """Longest time for a request: a driver asks its machine meanwhile."""
+ATTACH_SECONDS = 10.0
+"""Longest time for an earlier run's rig process to finish a stop that it is sending."""
 END_SECONDS = 3.0
 """Time for the process to end after its link was closed."""
 SYSTEMD = Path("/run/systemd/system")
@@ -62,8 +65,8 @@ class Opener:
 class RigProcessLink(Link):
     """A link that another process holds; it stops the rig when this one is dead or silent for 3 s.
 
-    A rig process that dies is noticed at once, and one that is silent within 4 s: another takes its place,
-    and stops the rig first.
+    The rig process of an earlier run that still waits to stop the rig is attached to. One that dies is
+    noticed at once, and one that is silent within 4 s: another takes its place, and stops the rig first.
 
     Args:
         opener: how the process opens the link.
@@ -85,11 +88,13 @@ class RigProcessLink(Link):
         self._strikes = self._number = self._dropped = 0
         self._done: dict[int, dict[str, Any]] = {}
         self._stop_outcome: StopOutcome | None = None
+        self._process: subprocess.Popen[bytes] | AdoptedProcess
         self._ending = False
         self._closed = threading.Event()
         self.late_stop_seconds = 0.0
         self.keeper = self
-        self._start()
+        self.on_noted: OnNoted | None = None
+        self._start(attach=True)
         threading.Thread(target=self._beat, name=f"beat of {self.name}", daemon=True).start()
 
     @property
@@ -169,14 +174,29 @@ class RigProcessLink(Link):
             self._process.kill()
             self._process.wait()
 
-    def _start(self) -> None:
-        """Start the process, and wait until it has opened its link. Raises LinkError."""
+    def _start(self, *, attach: bool = False) -> None:
+        """Start a process, or attach to one whose host is gone; wait for its link. Raises LinkError."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - the process's, as long as it lives
+        found = None
+        if attach:
+            found = enter(door_name(self._opener.function, self._opener.arguments), ATTACH_SECONDS)
+        ours = self._spawn() if found is None else found[0]
+        if found is not None:
+            self._process = AdoptedProcess(found[1])
+        try:
+            frames = Frames()
+            ready = self._first_frames(ours, frames)
+        except BaseException:
+            ours.close()
+            raise
+        self._begin(ours, frames, ready)
+
+    def _spawn(self) -> socket.socket:
         ours, its = socket.socketpair()
         try:
             with its:
                 # A session of its own, so that what kills our process group leaves it alive.
-                self._process = subprocess.Popen(
+                self._process = process = subprocess.Popen(
                     [*scope(), sys.executable, "-c", PROGRAM, str(its.fileno())],
                     stdin=subprocess.PIPE,
                     stdout=self._errors,
@@ -186,14 +206,15 @@ class RigProcessLink(Link):
                 )
             # Not as arguments, which every user may read: a URL may hold a password.
             opener = json.dumps([sys.path, self._opener.function, self._opener.arguments])
-            assert self._process.stdin is not None
-            with contextlib.suppress(BrokenPipeError), self._process.stdin as spec:
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError), process.stdin as spec:
                 spec.write(opener.encode())
-            frames = Frames()
-            ready = self._first_frames(ours, frames)
         except BaseException:
             ours.close()
             raise
+        return ours
+
+    def _begin(self, ours: socket.socket, frames: Frames, ready: list[tuple[Kind, bytes]] | None) -> None:
         if ready is None:
             ours.close()
             raise LinkError(f"the rig process did not start: {self._ending_of_process()}")
@@ -206,6 +227,8 @@ class RigProcessLink(Link):
         features = json.loads(body)
         for name, value in features.items():
             setattr(self, name, value)
+        if self.late_stop is not None:
+            self._tell(f"attached to an earlier run's rig process; its stop: {self.late_stop['outcome']}")
         self._socket, self._watch = ours, RigWatch()
         self._up = self._alive = True
         self._reader = threading.Thread(
@@ -216,6 +239,8 @@ class RigProcessLink(Link):
     def _ending_of_process(self) -> str:
         """Return how the process has ended, and the last line that it printed."""
         status = self._process.wait()
+        if status is None:
+            return "it was an earlier run's"
         how = f"exit status {status}" if status >= 0 else f"killed by signal {-status}"
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
@@ -260,6 +285,7 @@ class RigProcessLink(Link):
                 self._tell(body.decode())
             case Kind.STRUCK:
                 self._strikes += 1
+                self._note("stopped by the rig process", {"why": "the host was silent, or will sleep"})
             case Kind.DONE:
                 number, result = numbered(body)
                 with self._changed:
@@ -325,8 +351,15 @@ class RigProcessLink(Link):
         if self._on_state is not None:
             self._on_state(False)
         self._tell(f"the process that drives {self.name} has ended ({how}); another one stops the rig")
+        began = self._clock.now()
         with contextlib.suppress(LinkError):
             self._replace()
+        detail = {"ended": how, "seconds": round(self._clock.now() - began, 3), "stop": self._stop_outcome}
+        self._note("rig process replaced" if self._alive else "rig process lost", detail)
+
+    def _note(self, state: str, detail: Mapping[str, Any]) -> None:
+        if self.on_noted is not None:
+            self.on_noted(state, detail)
 
     def _replace(self) -> None:
         with self._replacing:

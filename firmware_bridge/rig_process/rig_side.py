@@ -19,6 +19,7 @@ from typing import Any
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import BOOTTIME, Clock
 from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse, tell_through
+from firmware_bridge.rig_process.door import Door, door_name
 from firmware_bridge.rig_process.protocol import (
     LATE_STOP_SECONDS,
     LATE_STRIKE,
@@ -40,25 +41,61 @@ MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4
 class RigSide:
     """Serves an open link until the host is gone; `run` returns when the rig is stopped and the link closed.
 
+    Once it has no host, the next run may become it: it is told how the stop went.
+
     Args:
         link: the open link to the rig.
         host: the socket to the host.
         clock: one that goes on while the machine is suspended.
+        door: where the next host comes in.
     """
 
-    def __init__(self, link: Link, host: socket.socket, clock: Clock = BOOTTIME) -> None:
-        self._link, self._host, self._clock = link, host, clock
-        self._watch = HostWatch(clock)
-        self._frames = Frames()
-        self._waiting = bytearray()
+    def __init__(
+        self, link: Link, host: socket.socket, clock: Clock = BOOTTIME, door: Door | None = None
+    ) -> None:
+        self._link, self._clock, self._door = link, clock, door
+        self._begin(host)
         self._sending = threading.Lock()
         self._slow = threading.Lock()
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_w, False)
         self._closing = self._closed = False
+        self._sleep_guarded = self._guards_sleep()
 
     def run(self) -> None:
-        """Serve the host."""
+        """Serve the host, and the next ones."""
+        link = self._link
+        self._greet(None)
+        link.attach(lambda payload, retained: self._send(frame(Kind.MESSAGE, payload)), self._changed)
+        while True:
+            if not link.connected:
+                self._changed(False)
+            while self._serve():
+                pass
+            name_process(STOPPING)
+            if self._closed:
+                return
+            gone = time.time()
+            if not self._closing:
+                strike(link, STRIKE)
+            host = self._stop_late()
+            if host is None:
+                break
+            outcome = StopOutcome.NOT_SENT if link.stop_owed else link.stop_outcome(None)
+            stated = StopOutcome.SENT if outcome is None else outcome
+            name_process(DRIVEN)
+            self._closing = False
+            self._begin(host)
+            self._greet({"time": gone, "outcome": str(stated)})
+        link.close()
+
+    def _begin(self, host: socket.socket) -> None:
+        self._host = host
+        self._watch = HostWatch(self._clock)
+        self._frames = Frames()
+        self._waiting = bytearray()
+
+    def _greet(self, late_stop: Mapping[str, Any] | None) -> None:
         link = self._link
         features = {
             "name": link.name,
@@ -68,20 +105,10 @@ class RigSide:
             "confirms_stop": link.confirms_stop,
             "status_source": link.status_source,
             "unattended": link.unattended,
-            "stops_before_sleep": self._guards_sleep(),
+            "stops_before_sleep": self._sleep_guarded,
+            "late_stop": late_stop,
         }
         self._send(frame(Kind.READY, json.dumps(features).encode()))
-        link.attach(lambda payload, retained: self._send(frame(Kind.MESSAGE, payload)), self._changed)
-        if not link.connected:
-            self._changed(False)
-        while self._serve():
-            pass
-        name_process(STOPPING)
-        if not self._closing:
-            strike(link, STRIKE)
-        if not self._closed:
-            self._stop_late()
-            link.close()
 
     def strike_now(self) -> None:
         """Stop the rig for a host that is silent, or will be."""
@@ -123,6 +150,8 @@ class RigSide:
                 self._take(kind, body)
                 if self._closing:
                     return False
+        if self._door is not None:
+            self._door.turn_away()
         if self._watch.strikes():
             self._aside(self.strike_now)
         if self._watch.beats():
@@ -187,20 +216,30 @@ class RigSide:
             except OSError:
                 self._waiting.clear()
 
-    def _stop_late(self) -> None:
-        """Wait for a lost wire with a stop pending, and send it."""
+    def _stop_late(self) -> socket.socket | None:
+        """Wait for a lost wire with a stop pending, and send it; return the next host once one comes."""
         deadline = self._clock.now() + LATE_STOP_SECONDS
-        while self._link.stop_owed and self._clock.now() < deadline:
+        while (host := self._next_host(0.0)) is None:
+            if not self._link.stop_owed or self._clock.now() >= deadline:
+                return None
             try:
                 self._link.ensure(0.0)
                 if strike(self._link, LATE_STRIKE):
-                    return
+                    return self._next_host(0.0)
             except PortInUse:
                 # Whoever has it drives the machine.
-                return
+                return None
             except LinkError:
                 pass
-            time.sleep(RETRY_SECONDS)
+            if (host := self._next_host(RETRY_SECONDS)) is not None:
+                return host
+        return host
+
+    def _next_host(self, seconds: float) -> socket.socket | None:
+        if self._door is not None:
+            return self._door.wait(seconds)
+        time.sleep(seconds)
+        return None
 
 
 def strike(link: Link, moments: Iterable[float]) -> bool:
@@ -245,7 +284,7 @@ def main(descriptor: int, opener: str, arguments: Mapping[str, Any]) -> None:
     except LinkError as error:
         host.sendall(frame(Kind.REFUSED, str(error).encode()))
         return
-    rig = RigSide(link, host)
+    rig = RigSide(link, host, door=Door(door_name(opener, arguments)))
     tell_through(rig.tell)
     rig.run()
     # A driver's own threads must not outlive the rig.

@@ -80,11 +80,15 @@ class Rig:
         op, ours = message.get("op"), message.get("v", 1) == 1
         if not ours and op not in ("call", "init", "estop"):
             return
-        self.heard, self.attached = self.clock(), True
+        known = op in ("ping", "hello", "estop", "reset")
+        if op in ("call", "init") and isinstance(message.get("id"), (str, int)):
+            known = op == "init" or (ours and not malformed(message))
+            self.call(message, ours)
+        if known:  # only what is understood puts the watchdog off
+            self.heard, self.attached = self.clock(), True
         if op in ("call", "init"):
-            if isinstance(message.get("id"), (str, int)):
-                self.call(message, ours)
-        elif op == "ping":
+            return
+        if op == "ping":
             self.send({"v": 1, "op": "pong", "m": self.clock()})
         elif op == "hello":
             self.status()

@@ -632,18 +632,20 @@ static void begin(const struct id *id, uint8_t tool, const struct json *args) {
     check_from(0);
 }
 
-void calls_take(const struct json *message, uint8_t ours) {
+uint8_t calls_take(const struct json *message, uint8_t ours) {
     struct json name = json_member(message, PSTR("tool")), args = json_member(message, PSTR("args"));
     struct json not_after = json_member(message, PSTR("not_after"));
+    uint8_t valid = ours && name.type == JSON_STRING && (args.type <= JSON_NULL || args.type == JSON_OBJECT) &&
+                    (not_after.type <= JSON_NULL || not_after.type == JSON_NUMBER);
     struct id id;
 
     if (!take_id(message, &id)) {
-        return;
+        return 0;
     }
     for (uint8_t i = 0; i < RESULTS_KEPT; i++) {
         if (kept[i].id.length && same(&kept[i].id, &id)) {
             outcome_send(&kept[i].outcome, id.text, id.length);
-            return;
+            return valid;
         }
     }
     if (call.active) {
@@ -652,34 +654,36 @@ void calls_take(const struct json *message, uint8_t ours) {
         } else {
             refuse(&id, STATUS_REJECTED, CODE_BUSY);
         }
-        return;
+        return valid;
     }
-    if (!ours || name.type != JSON_STRING || (args.type > JSON_NULL && args.type != JSON_OBJECT) ||
-        (not_after.type > JSON_NULL && not_after.type != JSON_NUMBER)) {
+    if (!valid) {
         refuse(&id, STATUS_INVALID, CODE_MALFORMED);
-        return;
+        return 0;
     }
     if (board_stopped()) {
         refuse(&id, STATUS_REJECTED, CODE_ESTOP);
-        return;
+        return 1;
     }
     if (not_after.type == JSON_NUMBER && board_ms() > json_uint32(&not_after)) {
         refuse(&id, STATUS_FAULT, CODE_LATE);
-        return;
+        return 1;
     }
     uint8_t tool = tool_named(&name);
     if (tool == TOOL_COUNT) {
         refuse(&id, STATUS_INVALID, CODE_UNKNOWN_TOOL);
-        return;
+        return 1;
     }
     begin(&id, tool, &args);
+    return 1;
 }
 
-void calls_refuse_init(const struct json *message) {
+uint8_t calls_refuse_init(const struct json *message) {
     struct id id;
+    uint8_t valid = take_id(message, &id);
 
-    if (take_id(message, &id)) {
+    if (valid) {
         struct outcome outcome = {.status = STATUS_INVALID, .code = CODE_NO_SIMULATOR, .ended_ms = device_ms()};
         outcome_send(&outcome, id.text, id.length);
     }
+    return valid;
 }

@@ -8,11 +8,11 @@
 
 #define RESULTS_KEPT 32
 
-/* A message with the op `call`; `ours`: it is of this wire's version. */
-void calls_take(const struct json *message, uint8_t ours);
+/* A message with the op `call`; `ours`: it is of this wire's version. Whether it is a valid one. */
+uint8_t calls_take(const struct json *message, uint8_t ours);
 
-/* A message with the op `init`: this is no simulator. */
-void calls_refuse_init(const struct json *message);
+/* A message with the op `init`: this is no simulator. Whether it has an id. */
+uint8_t calls_refuse_init(const struct json *message);
 
 /* End a running call, because of a stop. */
 void calls_abort(void);

@@ -138,6 +138,7 @@ void wire_status(void) {
 
 uint8_t wire_attached(void) { return attached; }
 
+/* A host's message that is understood: no other frame puts the watchdog off. */
 static void heard(void) {
     attached = 1;
     board_heard();
@@ -173,23 +174,30 @@ static void handle(const struct json *message) {
     if (!ours && !json_is(&op, PSTR("call")) && !json_is(&op, PSTR("init")) && !json_is(&op, PSTR("estop"))) {
         return;
     }
-    heard();
     if (json_is(&op, PSTR("ping"))) {
+        heard();
         wire_begin(PSTR("pong"));
         wire_flash(PSTR(",\"m\":"));
         wire_uint32(board_ms());
         wire_end();
     } else if (json_is(&op, PSTR("call"))) {
-        calls_take(message, ours);
+        if (calls_take(message, ours)) {
+            heard();
+        }
     } else if (json_is(&op, PSTR("hello"))) {
+        heard();
         wire_status();
     } else if (json_is(&op, PSTR("estop"))) {
+        heard();
         board_safe();
         stop_told = 0;
     } else if (json_is(&op, PSTR("reset"))) {
+        heard();
         reset();
     } else if (json_is(&op, PSTR("init"))) {
-        calls_refuse_init(message);
+        if (calls_refuse_init(message)) {
+            heard();
+        }
 #ifdef TEST_HOOKS
     } else if (json_is(&op, PSTR("hang"))) {
         for (;;) {

@@ -104,6 +104,20 @@ def test_a_golden_run_is_all_progress_with_samples_and_truth(tmp_path: Path) -> 
     assert [row.call_id for row in truth] == [None, *(step.call_id for step in steps)]
 
 
+def test_the_stop_of_an_earlier_run_is_a_row_of_the_first_episode_alone(tmp_path: Path) -> None:
+    stop = {"time": 1795454478.5, "outcome": "not sent"}
+    with rig() as session:
+        session.link.late_stop = stop
+        first, second = (play(tmp_path, session, *GOLDEN)[0] for _ in range(2))
+    with LogReader(tmp_path / "log.db") as reader:
+        rows = {
+            one.id: [r for r in reader.rig_statuses(one.id) if r.state == "late stop"]
+            for one in (first, second)
+        }
+    assert [(row.source, row.detail) for row in rows[first.id]] == [("host", stop)]
+    assert rows[second.id] == []
+
+
 def test_two_episodes_with_one_seed_are_the_same(tmp_path: Path) -> None:
     with rig() as session:
         runs = [play(tmp_path, session, *GOLDEN) for _ in range(2)]
