@@ -32,8 +32,8 @@ class TwinConfig(BaseModel):
     world: str = Field(description="the world, by name or file, whose physics stands in for the rig's")
     parameters: dict[str, TwinParameter] = Field(
         default={},
-        description="hidden parameters that are known (`pathrig rigs calibrate` writes them); the others may be "
-        "anything in their range",
+        description="hidden parameters that are known (`pathrig rigs calibrate` writes them); the others may "
+        "be anything in their range",
     )
     members: int = Field(default=32, ge=4, le=4096, description="size of the ensemble")
     spreads: dict[str, Variation | None] = Field(
