@@ -34,7 +34,8 @@ from core_eval.report.tables.worlds import ALL, world_of, worlds
 from core_eval.rig.signals import StopRequested
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import EpisodeFailed
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.run.provenance import agent_info
 from core_eval.score.counted import counted, keys
 from core_eval.score.repeated import passed, spread

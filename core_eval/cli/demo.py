@@ -27,7 +27,8 @@ def demo(
     from core_eval.cli.live import LiveLines
     from core_eval.log import LogReader, RunLog
     from core_eval.run.config import Cell, RunConfig
-    from core_eval.run.plan import Run, load_parts
+    from core_eval.run.parts import load_parts
+    from core_eval.run.plan import Run
     from core_eval.score.summary import run_json
 
     places = [("sim-farm-mqtt", task) for task in ROVER_TASKS] + [

@@ -171,7 +171,7 @@ def _serve(
     from core_eval.cli.live_page import live_page, shown_run
     from core_eval.log import LogReader, RunLog
     from core_eval.run.config import Cell, RunConfig
-    from core_eval.run.plan import load_parts, task_on_rig
+    from core_eval.run.parts import load_parts, task_on_rig
 
     try:
         from agents.mcp.agent import McpAgent, refusals

@@ -107,7 +107,7 @@ def _run(
     from core_eval.log import RunLog
     from core_eval.log.events import ignore
     from core_eval.run.golden_check import failing_golden_runs
-    from core_eval.run.plan import load_parts
+    from core_eval.run.parts import load_parts
 
     out = console(stderr=outputs.json)
     parts = load_parts(config)

@@ -16,7 +16,8 @@ from core_eval.harm.detection.advice import Advisor
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.score.detection import DetectedEvent, Event, Rigs, detect_all, judged_events
 from devices.device_type import an
 from sims.world_type import world_of_device

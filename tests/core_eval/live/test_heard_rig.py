@@ -22,7 +22,8 @@ from core_eval.live.server import LivePage, serve_page
 from core_eval.log import RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.text.streams import STREAMS, world_stream
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode

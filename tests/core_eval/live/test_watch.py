@@ -24,7 +24,8 @@ from core_eval.live.server import LivePage, serve_page
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import Event, Stepped, ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from tests.core_eval.live.test_page import LOCAL, LiveOnARig
 
 pytestmark = [pytest.mark.serial, pytest.mark.browser]
