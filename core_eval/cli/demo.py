@@ -50,7 +50,7 @@ def demo(
         episodes = reader.episodes(run_id)
     if json:
         print_json(run_json(episodes))
-    print_agents(out, episodes, None)
+    print_agents(out, episodes)
     out.print(f"The log is {db}. `pathrig show {db}` lists its episodes, `--episode N` shows one;")
     out.print(f"`pathrig harm {db}` lists the harm and which sensor shows it; and")
     out.print(f"`pathrig report {db} -o demo.html` writes a page with all of it.")

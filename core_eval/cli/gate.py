@@ -131,11 +131,11 @@ def gate(
 def _judge(run: str, row: RunRow, outputs: Outputs, found: dict[str, Any]) -> bool:
     """Judge the thresholds and write the files; return whether something was missed."""
     from core_eval.cli.finish import Outputs, finish
-    from core_eval.run.config import RunConfig
+    from core_eval.cli.run_reference import config_of
 
     if outputs == Outputs():
         return False
-    finished = finish(_db(run), row.id, RunConfig.from_log(row.config), outputs)
+    finished = finish(_db(run), row.id, config_of(row, _db(run)), outputs)
     found["thresholds"] = [
         {"threshold": str(one.threshold), "agent": one.agent, "task": one.task, "missed": one.missed}
         for one in finished.judged

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -67,10 +66,7 @@ def options(
 PARSER_ERROR: type[Exception] = [
     kind for kind in typer.BadParameter.__mro__ if hasattr(kind, "format_message")
 ][-1]
-DONE, MISSED, BAD_INPUT, RIG_FAILED = 0, 1, 2, 3
-STOPPED = 130
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""The errors of a full disk, an exceeded quota, or a file that is too large."""
+DONE, BAD_INPUT, RIG_FAILED, STOPPED = 0, 2, 3, 130
 LIVE_ADDRESS = "127.0.0.1:0"
 
 
@@ -108,12 +104,17 @@ def _run(arguments: Sequence[str] | None, stops: Sequence[FinalStop]) -> int:
             sys.stdout.flush()
             return DONE
         # The reader has closed the pipe (the parser turns BrokenPipeError into SystemExit).
-        _drop_output()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except (KeyboardInterrupt, typer.Abort):
+        return STOPPED
     except PARSER_ERROR as error:
         return _fail(_parser_message(error), BAD_INPUT)
     except BaseException as error:
-        return _known_failure(error, stops)
+        from core_eval.cli.failures import failure
+
+        message, status = failure(error, stops)
+        return status if message is None else _fail(message, status)
     return status if isinstance(status, int) else DONE
 
 
@@ -143,54 +144,6 @@ def _parser_message(error: Exception) -> str:
         return line
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return f"{message.strip().rstrip('.')}; see `pathrig --help`"
-
-
-def _known_failure(error: BaseException, stops: Sequence[FinalStop]) -> int:
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return STOPPED
-    import sqlite3
-    import traceback
-
-    from agents.errors import AgentSpecError, BackendError
-    from configs.errors import ConfigError
-    from core_eval.cli.output import UsageError
-    from core_eval.log import LogError
-    from core_eval.rig.signals import StopRequested
-    from core_eval.rig.simulator_process import RigError
-    from core_eval.rig.stop_button import StoppedByPerson
-    from core_eval.run.episode import EpisodeFailed
-    from devices.registry import PluginError
-    from firmware_bridge.link import LinkError
-
-    safe = bool(stops) and all(stop.stop for stop in stops)
-    if isinstance(error, StoppedByPerson):
-        state = "the rig is safe, and " if safe else ""
-        return _fail(f"{error}; {state}--resume continues with the next episode", STOPPED)
-    if isinstance(error, StopRequested):
-        state = "the rig is safe and " if safe else ""
-        return _fail(f"{error}; {state}the log is readable", error.exit_status)
-    if isinstance(error, UsageError | ConfigError | AgentSpecError | LogError | PluginError):
-        return _fail(str(error), BAD_INPUT)
-    if isinstance(error, RigError | LinkError | EpisodeFailed | BackendError):
-        return _fail(str(error), RIG_FAILED)
-    if isinstance(error, sqlite3.Error):
-        return _fail(f"the log could not be written: {error}", RIG_FAILED)
-    if isinstance(error, OSError) and error.errno in FULL:
-        _drop_output()
-        where = "the output" if error.filename is None else str(error.filename)
-        return _fail(f"{where} cannot be written: {error.strerror}", BAD_INPUT)
-    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        # What is no name of the kit's is looked for as a file: a prompt, for one, that was pasted as a task.
-        name = str(error.filename).rpartition("/")[2]
-        return _fail(f"{name[:60]!r}... is too long for a name or a file: give a shorter one", BAD_INPUT)
-    # A bug: Python's own exit status 1 would mean a missed threshold.
-    traceback.print_exception(error)
-    return RIG_FAILED
-
-
-def _drop_output() -> None:
-    """Redirect standard output to the null device, so that flushing its buffer cannot fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, status: int) -> int:

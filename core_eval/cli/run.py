@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from core_eval.cli import run_options as given
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object, warn_of_cycles
-from core_eval.cli.programs import require_of_log
 from core_eval.cli.progress import is_shown
 
 if TYPE_CHECKING:
     from core_eval.cli.finish import Finished, Outputs
-    from core_eval.log import LogReader
     from core_eval.report.tables.junit import NotRun
     from core_eval.run.config import Cell, RunConfig
 
@@ -59,15 +57,16 @@ def run(
     from core_eval.run.config import RunConfig
 
     outputs = Outputs.checked(fail_under, gates, junit, report, json)
-    unfinished = None
+    resumed = None
     if resume:
         if task or suite or agent or settings or init is not None or vary:
             raise UsageError(
                 "--resume uses the plan in the log: leave out --task, --suite, --agent, --set, --init and "
                 "--vary"
             )
-        config, unfinished = _unfinished(db, rig or [])
-        require_of_log(config, db)
+        from core_eval.cli.resume import unfinished
+
+        config, resumed = unfinished(db, rig or [])
     else:
         options = parse_settings(settings or [])
         specs = with_settings(agent or [], options)
@@ -88,12 +87,12 @@ def run(
     if keep_going is not None:
         changes["keep_going"] = keep_going
     config = config.model_copy(update=changes)
-    return _run(config, unfinished, outputs, db, durable, live, answer_timeout)
+    return _run(config, resumed, outputs, db, durable, live, answer_timeout)
 
 
 def _run(
     config: RunConfig,
-    unfinished: int | None,
+    resumed: int | None,
     outputs: Outputs,
     db: Path,
     durable: bool,
@@ -124,10 +123,10 @@ def _run(
     ):
         the_run = shown_run(config, parts, log, lines, page)
         try:
-            if unfinished is None:
+            if resumed is None:
                 the_run.start()
             else:
-                the_run.resume(unfinished)
+                the_run.resume(resumed)
         except BaseException as error:
             # The completed episodes count.
             finish(
@@ -147,7 +146,7 @@ def _end(db: Path, finished: Finished, failed: Mapping[str, str], *, json: bool)
         out = console()
         if 1 < len(finished.episodes) <= MOST_LISTED:
             out.print(episodes_table(finished.episodes))
-        print_agents(out, finished.episodes, None)
+        print_agents(out, finished.episodes)
         out.print(f"The log is {db}; see `pathrig show {db}`.")
     missed = finished.print_missed()
     if failed:
@@ -173,37 +172,3 @@ def _cells(tasks: list[str], suites: list[str], rigs: list[str], agent: list[str
         raise UsageError("give --task or --suite, --rig and --agent, or --resume to resume a run")
     places = task_places(tasks, suites, rigs)
     return tuple(Cell(task=one, rig=where, agent=spec) for spec in agent for one, where in places)
-
-
-def _unfinished(db: Path, rigs: list[str]) -> tuple[RunConfig, int]:
-    from pydantic import ValidationError
-
-    from core_eval.log import LogReader
-    from core_eval.run.config import RunConfig
-
-    with LogReader(db) as reader:
-        runs = reader.unfinished_runs()
-        if not runs:
-            raise UsageError(
-                f"--resume: there is nothing to resume in {db}: every run with episodes has ended"
-            )
-        active = {run.id for run in runs if _is_active(reader, run.id)}
-    run = next((run for run in runs if run.id not in active), None)
-    if run is None:
-        raise UsageError(f"--resume: run {runs[0].id} in {db} is still active in another process")
-    try:
-        config = RunConfig.from_log(run.config).with_rigs(rigs)
-    except ValidationError as error:
-        wrong = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in wrong["loc"])
-        raise UsageError(
-            f"--resume: run {run.id} in {db} has an invalid plan: {key}: {wrong['msg']}"
-        ) from None
-    except ValueError as error:
-        raise UsageError(f"--resume: run {run.id} in {db}: {error}") from None
-    print(f"pathrig: resuming run {run.id} in {db}", file=sys.stderr)
-    return config, run.id
-
-
-def _is_active(reader: LogReader, run_id: int) -> bool:
-    return any(episode.status == "running" for episode in reader.episodes(run_id))

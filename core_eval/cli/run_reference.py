@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core_eval.cli.filters import read_episodes
 from core_eval.cli.output import UsageError
 from core_eval.log import EpisodeRow, LogReader, RunRow
+
+if TYPE_CHECKING:
+    from core_eval.run.config import RunConfig
+
+
+def config_of(run: RunRow, log: Path) -> RunConfig:
+    """Return the plan of a logged run.
+
+    Raises:
+        UsageError: it is none that this version knows.
+    """
+    from pydantic import ValidationError
+
+    from core_eval.run.config import RunConfig
+
+    try:
+        return RunConfig.from_log(run.config)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in wrong["loc"])
+        raise UsageError(f"run {run.id} in {log} has an invalid plan: {key}: {wrong['msg']}") from None
 
 
 def read_run(reference: str) -> tuple[RunRow, list[EpisodeRow]]:

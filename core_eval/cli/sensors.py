@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -57,7 +55,7 @@ def sensors(
     if out is not None:
         check_output(out, "-o")
     prices = load_prices(cost or SHIPPED_PRICES)
-    with _log(target, episodes) as db:
+    with sensor_advice.log_of(target, episodes) as db:
         with LogReader(db) as reader:
             world = sensor_advice.world_of_log(reader)
             chosen, total = sensor_advice.chosen_events(reader, events)
@@ -116,26 +114,6 @@ def sensors(
         screen.print(Text("exact: not tried, too many candidates", style="yellow"))
     else:
         _print_choices(screen, "exact: the best set for each price", exact, prices.currency)
-
-
-@contextmanager
-def _log(target: str, episodes: int) -> Iterator[Path]:
-    """Yield the log that is the target, or one of altered golden runs of the world that is.
-
-    Raises:
-        ConfigError: there is neither.
-    """
-    from configs.worlds_loader import known_world
-    from core_eval.run.sensor_advice import run_mutated
-
-    path = Path(target)
-    if known_world(target) is None and path.suffix not in (".yaml", ".yml"):
-        yield path
-        return
-    with TemporaryDirectory(prefix="pathrig-") as folder:
-        db = Path(folder) / "mutated.db"
-        run_mutated(target, db, episodes)
-        yield db
 
 
 def _print_candidates(

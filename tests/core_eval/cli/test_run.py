@@ -166,7 +166,7 @@ def test_a_run_whose_plan_cannot_be_read_is_not_resumed(tmp_path, capsys):
         log.begin_episode(log.begin_run({"a": 1}, {}, {}), START).end("interrupted")
     assert main(["run", "--db", str(tmp_path / "log.db"), "--resume"]) == 2
     said = capsys.readouterr().err
-    assert "--resume: run 1 in" in said and "has an invalid plan: cells: Field required" in said
+    assert "run 1 in" in said and "has an invalid plan: cells: Field required" in said
     assert "pydantic" not in said
 
 
